@@ -1,0 +1,1 @@
+"""The emulated hardware: memory, descriptors, packets, queues."""

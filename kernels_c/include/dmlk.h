@@ -1,0 +1,149 @@
+/* dmlk.h - the C side of the emulated GPU: strided views and the kernels that loop over them.
+ *
+ * This header is read twice: by the C compiler, and by cffi (build_ffi.py passes everything
+ * between "cffi: begin" and "cffi: end" to ffi.cdef).  Keep that part free of preprocessor lines
+ * other than `#define NAME number`.
+ *
+ * C11; no Python and no API object is known here. */
+#ifndef DMLK_H
+#define DMLK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* cffi: begin */
+
+#define DMLK_MAX_RANK 8
+
+/* Numbers are those of DML_TENSOR_DATA_TYPE. */
+enum dmlk_type {
+    DMLK_UNKNOWN = 0,
+    DMLK_FLOAT32 = 1,
+    DMLK_FLOAT16 = 2,
+    DMLK_UINT32 = 3,
+    DMLK_UINT16 = 4,
+    DMLK_UINT8 = 5,
+    DMLK_INT32 = 6,
+    DMLK_INT16 = 7,
+    DMLK_INT8 = 8,
+    DMLK_FLOAT64 = 9,
+    DMLK_UINT64 = 10,
+    DMLK_INT64 = 11,
+    DMLK_UINT4 = 12,
+    DMLK_INT4 = 13
+};
+
+/* One strided tensor in host memory.  Element (i0, i1, ...) stands `sum(i * stride)` elements
+ * after `base`; stride 0 repeats (broadcast).  base == NULL: the optional tensor is absent. */
+typedef struct dmlk_view {
+    uint8_t *base;
+    uint64_t byte_size; /* bytes from base that belong to the tensor */
+    uint32_t type;      /* enum dmlk_type */
+    uint32_t rank;      /* 1 .. DMLK_MAX_RANK */
+    int64_t sizes[8];
+    int64_t strides[8]; /* in elements */
+} dmlk_view;
+
+enum dmlk_status {
+    DMLK_OK = 0,
+    DMLK_BAD_PACKET = 1,      /* packet does not decode: size, kernel number, rank */
+    DMLK_BAD_ADDRESS = 2,     /* descriptor table or buffer lies in no live allocation */
+    DMLK_BAD_DESCRIPTOR = 3,  /* slot never written, or of a kind that a tensor cannot use */
+    DMLK_OUT_OF_RANGE = 4,    /* the tensor does not fit the range its descriptor gives */
+    DMLK_NOT_IMPLEMENTED = 5, /* the kernel has no code for these types */
+    DMLK_OUT_OF_MEMORY = 6
+};
+
+#define DMLK_FLAG_POISON 1 /* fill what the documents call undefined with DMLK_POISON_BYTE */
+#define DMLK_POISON_BYTE 203 /* 0xCB */
+
+/* What a kernel gets. */
+typedef struct dmlk_call {
+    const dmlk_view *views;
+    uint32_t view_count;
+    uint32_t flags; /* DMLK_FLAG_* */
+    const void *constants;
+    uint64_t constants_size;
+} dmlk_call;
+
+/* --- what host and device share as bytes (little endian) --- */
+
+enum dmlk_descriptor_kind {
+    DMLK_DESCRIPTOR_UNWRITTEN = 0,
+    DMLK_DESCRIPTOR_CBV = 1,
+    DMLK_DESCRIPTOR_SRV = 2,
+    DMLK_DESCRIPTOR_UAV = 3
+};
+
+#define DMLK_DESCRIPTOR_RAW 1 /* dmlk_descriptor.flags */
+
+/* 32 bytes in descriptor-heap memory.  address == 0: null descriptor. */
+typedef struct dmlk_descriptor {
+    uint8_t kind;
+    uint8_t flags;
+    uint16_t stride; /* structured buffers: bytes per element */
+    uint32_t format; /* DXGI_FORMAT */
+    uint64_t address;
+    uint64_t size; /* bytes */
+    uint64_t counter_address;
+} dmlk_descriptor;
+
+#define DMLK_SLOT_NONE 4294967295 /* dmlk_tensor.slot: absent optional tensor */
+
+enum dmlk_access { DMLK_READ = 1, DMLK_WRITE = 2, DMLK_READ_WRITE = 3 };
+
+/* One tensor of a dispatch packet: which descriptor of the table holds it, and its layout. */
+typedef struct dmlk_tensor {
+    uint32_t slot;
+    uint32_t access;
+    uint32_t type;
+    uint32_t rank;
+    uint64_t offset;    /* bytes from the start of the descriptor's range */
+    uint64_t byte_size; /* TotalTensorSizeInBytes */
+    uint32_t sizes[8];
+    uint32_t strides[8];
+} dmlk_tensor;
+
+/* Header of a dispatch packet; `tensor_count` dmlk_tensor and then the constants follow it. */
+typedef struct dmlk_dispatch_header {
+    uint32_t opcode;
+    uint32_t size; /* of the whole packet, multiple of 8 */
+    uint32_t kernel;
+    uint32_t flags;
+    uint64_t table; /* GPU descriptor handle of slot 0 */
+    uint32_t tensor_count;
+    uint32_t constants_size;
+} dmlk_dispatch_header;
+
+/* One live allocation: GPU virtual addresses [address, address + size) stand at `host`. */
+typedef struct dmlk_segment {
+    uint64_t address;
+    uint64_t size;
+    uint8_t *host;
+} dmlk_segment;
+
+/* Why a dispatch could not run. */
+typedef struct dmlk_fault {
+    uint32_t status; /* enum dmlk_status */
+    uint32_t tensor; /* index in the packet */
+    uint32_t slot;   /* descriptor slot */
+    uint32_t reserved;
+    uint64_t address; /* GPU virtual address concerned */
+    uint64_t needed;  /* bytes */
+    uint64_t given;   /* bytes */
+} dmlk_fault;
+
+/* Decodes a dispatch packet, reads its descriptors from descriptor-heap memory, translates their
+ * addresses (segments are sorted by address) and calls the kernel.  Returns an enum dmlk_status
+ * and, when it is not DMLK_OK, the details in *fault; then nothing was written. */
+int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
+                  uint64_t segment_count, dmlk_fault *fault);
+
+/* Kernels by number: 0 .. dmlk_kernel_count() - 1.  The name is the stem of the file in operators/. */
+uint32_t dmlk_kernel_count(void);
+const char *dmlk_kernel_name(uint32_t kernel);
+
+/* cffi: end */
+
+#endif

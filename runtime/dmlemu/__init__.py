@@ -1,0 +1,1 @@
+"""dmlemu: Direct3D 12 compute and DirectML on an emulated device."""

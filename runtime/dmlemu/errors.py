@@ -1,0 +1,135 @@
+"""What the emulator says when something is wrong: HRESULTs, reports and the exception that carries them.
+
+A :class:`Report` is the single form of every message; :meth:`Report.text` and :meth:`Report.json`
+are its two renderings, and :class:`Error` carries one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, field
+from enum import Enum, IntEnum
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+class HResult(IntEnum):
+    """HRESULT values that the API returns (as unsigned numbers)."""
+
+    S_OK = 0
+    S_FALSE = 1
+    E_NOTIMPL = 0x80004001
+    E_NOINTERFACE = 0x80004002
+    E_POINTER = 0x80004003
+    E_ABORT = 0x80004004
+    E_FAIL = 0x80004005
+    E_UNEXPECTED = 0x8000FFFF
+    E_ACCESSDENIED = 0x80070005
+    E_HANDLE = 0x80070006
+    E_OUTOFMEMORY = 0x8007000E
+    E_INVALIDARG = 0x80070057
+    DXGI_ERROR_INVALID_CALL = 0x887A0001
+    DXGI_ERROR_NOT_FOUND = 0x887A0002
+    DXGI_ERROR_MORE_DATA = 0x887A0003
+    DXGI_ERROR_UNSUPPORTED = 0x887A0004
+    DXGI_ERROR_DEVICE_REMOVED = 0x887A0005
+    DXGI_ERROR_DEVICE_HUNG = 0x887A0006
+    DXGI_ERROR_DEVICE_RESET = 0x887A0007
+    DXGI_ERROR_DRIVER_INTERNAL_ERROR = 0x887A0020
+    DXGI_ERROR_SDK_COMPONENT_MISSING = 0x887A002D
+
+
+class Severity(IntEnum):
+    """Mirrors ``D3D12_MESSAGE_SEVERITY``."""
+
+    CORRUPTION = 0
+    ERROR = 1
+    WARNING = 2
+    INFO = 3
+    MESSAGE = 4
+
+
+class Strictness(str, Enum):
+    """How mistakes are answered.
+
+    ``runtime``: as Windows does without the debug layer; void methods do not raise, the list fails at
+    ``close`` or the device is removed.  ``debug``: raise where the debug layer would print.
+    ``strict`` (default): raise, and hold the program to the documents' every word; what they leave
+    undefined is filled with poison.
+    """
+
+    RUNTIME = "runtime"
+    DEBUG = "debug"
+    STRICT = "strict"
+
+
+@dataclass(frozen=True)
+class Report:
+    """One message.
+
+    ``id`` is the stable name of the check, ``rule`` the rule's id and where it is written, ``field``
+    the path as the user wrote it (``OutputTensor.Sizes[2]``), ``given`` and ``expected`` the values.
+    """
+
+    id: str
+    message: str
+    api: str = "D3D12"
+    severity: Severity = Severity.ERROR
+    operation: str = ""
+    field: str = ""
+    given: str = ""
+    expected: str = ""
+    object: str = ""
+    context: tuple[str, ...] = ()
+    hint: str = ""
+    rule: str = ""
+    d3d12_id: int = 0
+    properties: dict[str, str] = field(default_factory=dict)
+
+    def text(self, hresult: HResult | None = None) -> str:
+        """The report for people: one sentence first, then where, why and what to do."""
+        place = f" [{self.operation}]" if self.operation else ""
+        lines = [f"{self.api} {self.severity.name} {self.id}{place}", self.message]
+        if self.given or self.expected:
+            name = f"{self.field}: " if self.field else ""
+            lines.append(f"  {name}given {self.given}; expected {self.expected}")
+        if self.object:
+            lines.append(f"  object: {self.object}")
+        lines += [f"  - {line}" for line in self.context]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        if self.rule:
+            lines.append(f"  rule: {self.rule}")
+        if self.d3d12_id:
+            lines.append(f"  D3D12_MESSAGE_ID: {self.d3d12_id}")
+        if hresult is not None:
+            lines.append(f"  HRESULT 0x{int(hresult):08X} {hresult.name}")
+        return "\n".join(lines)
+
+    def json(self, hresult: HResult | None = None) -> str:
+        """The report as one JSON line."""
+        value = asdict(self)
+        value["severity"] = self.severity.name
+        value["hresult"] = None if hresult is None else hresult.name
+        return json.dumps(value)
+
+
+class Error(Exception):
+    """A call failed: ``hresult`` is what the real API returns, ``report`` says why."""
+
+    def __init__(self, hresult: HResult, report: Report) -> None:
+        super().__init__(report.text(hresult))
+        self.hresult = hresult
+        self.report = report
+
+
+def caller() -> str:
+    """``file:line`` of the innermost frame outside this package: where the user's program stands."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return ""
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
