@@ -1,0 +1,80 @@
+"""The kernels in C, as Python sees them: their numbers, their names and their constants.
+
+A dispatch packet names a kernel by its number and carries the kernel's constants as bytes.  Both are
+made here, from what the C headers in ``kernels_c/operators`` declare.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ._kernels import ffi, lib
+
+__all__ = ["constant", "count", "ffi", "lib", "name", "number", "pack"]
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(ffi.string(lib.dmlk_kernel_name(i)).decode() for i in range(lib.dmlk_kernel_count()))
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    return {kernel: i for i, kernel in enumerate(_names())}
+
+
+def count() -> int:
+    """How many kernels there are; their numbers are 0 to count() - 1."""
+    return len(_names())
+
+
+def name(number: int) -> str:
+    """The name of a kernel: the stem of its file in ``kernels_c/operators``.  ValueError: no such kernel."""
+    if not 0 <= number < count():
+        raise ValueError(f"Kernel number ({number}) is not below the number of kernels ({count()}).")
+    return _names()[number]
+
+
+def number(name: str) -> int:
+    """The number that dispatch packets carry for a kernel.  ValueError: no such kernel."""
+    try:
+        return _numbers()[name]
+    except KeyError:
+        raise ValueError(f"No kernel is named {name!r}; there are {', '.join(_names())}.") from None
+
+
+def constant(name: str) -> int:
+    """An enum member or #define of the C headers, such as ``"DMLK_UNARY_ELU"``.  ValueError: no such name."""
+    value = getattr(lib, name, None)
+    if not isinstance(value, int):
+        raise ValueError(f"The kernels' headers define no constant {name!r}.")
+    return value
+
+
+@cache
+def _layout(kernel: str) -> tuple[Any, dict[str, Any]] | None:
+    """C type and fields of the struct ``dmlk_<kernel>``; None when the kernel has no constants."""
+    number(kernel)
+    if f"dmlk_{kernel}" not in ffi.list_types()[0]:
+        return None
+    struct = ffi.typeof(f"dmlk_{kernel}")
+    return struct, dict(struct.fields)
+
+
+def pack(name: str, /, **fields: Any) -> bytes:
+    """The constants of a kernel as bytes: its struct ``dmlk_<name>``, fields not given are 0.
+
+    Arrays are given as sequences.  TypeError: unknown field, or a value of the wrong type;
+    OverflowError: a number that does not fit its field; ValueError: no such kernel.
+    """
+    layout = _layout(name)
+    known = layout[1] if layout else {}
+    for key in fields:
+        if key not in known:
+            expected = ", ".join(known) or "none"
+            raise TypeError(f"Kernel {name!r} has no constant {key!r} (fields: {expected}).")
+    if layout is None:
+        return b""
+    values = {key: list(value) if known[key].type.kind == "array" else value for key, value in fields.items()}
+    return bytes(ffi.buffer(ffi.new(ffi.getctype(layout[0], "*"), values)))

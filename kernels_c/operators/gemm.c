@@ -1,0 +1,6 @@
+#include "kernel.h"
+
+int dmlk_run_gemm(const dmlk_call *call) {
+    (void)call;
+    return DMLK_NOT_IMPLEMENTED;
+}
