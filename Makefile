@@ -1,14 +1,95 @@
-# Everything runs in .venv, which the first target makes by itself.
+# Every target works on a fresh clone: what it needs is installed into .venv first.
 PYTHON ?= python3
-BIN := .venv/bin
+BIN    := .venv/bin
+PIP    := $(BIN)/pip install -q --disable-pip-version-check
+KERNELS := $(shell find kernels_c -name '*.c' -o -name '*.h' -o -name CMakeLists.txt -o -name build_ffi.py)
 
-.venv/made: pyproject.toml
+help:
+	@echo "make run     classify handwritten digits on the emulated device"
+	@echo "make test    the tests (a few minutes)"
+	@echo "make check   what CI runs: format, lint, types, imports, C warnings and sanitizers, tests"
+	@echo "make dev     editable install with all tools; run again after changing C"
+	@echo "make ctest   C tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make bench   speed beside numpy and ONNX Runtime (bench-quick: under a minute)"
+	@echo "make test-long, make wheel, make docs, make clean"
+
+run: .venv/installed
+	$(BIN)/python examples/digits/digits.py
+
+test: .venv/tools
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: .venv/tools
+	$(BIN)/python -m pytest
+
+dev: .venv/tools
+	rm -f .venv/installed
+	$(MAKE) .venv/installed
+
+check: .venv/tools
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/make_reference.py --check
+	$(MAKE) ctest
+	$(MAKE) check-wheel
+	$(MAKE) test
+
+ctest: .venv/build-tools
+	$(BIN)/cmake -S kernels_c -B build/ctest -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+		-DDMLK_TESTS=ON -DCMAKE_BUILD_TYPE=Debug --log-level=WARNING
+	$(BIN)/cmake --build build/ctest
+	$(BIN)/ctest --test-dir build/ctest --output-on-failure
+
+bench: .venv/bench
+	$(BIN)/python tests/bench/bench.py
+
+bench-quick: .venv/bench
+	$(BIN)/python tests/bench/bench.py --quick
+
+docs: .venv/installed
+	$(BIN)/python docs/make_reference.py
+
+wheel: .venv/build-tools
+	rm -rf dist
+	$(BIN)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist .
+	@ls dist/*.whl
+
+# The wheel in an environment of its own: no compiler, nothing but its dependencies.
+check-wheel: wheel
+	rm -rf build/wheel-venv
+	$(PYTHON) -m venv build/wheel-venv
+	build/wheel-venv/bin/pip install -q --disable-pip-version-check dist/*.whl
+	cd build && PATH=/nonexistent CC=/nonexistent wheel-venv/bin/python ../tests/wheel_smoke.py
+
+clean:
+	rm -rf build dist out .venv
+
+# --- the environment, in steps ---
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("dmlemu needs Python 3.10 or newer")'
+	@$(PYTHON) -c 'import ensurepip' || { echo "Python cannot make virtual environments: install python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; os.path.exists(sysconfig.get_path("include") + "/Python.h") or \
+		sys.exit("Python.h is missing: install python3-dev")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q "scikit-build-core>=0.10" "cffi>=2.1" "cmake>=3.25" ninja
-	touch $@
+	@touch $@
 
-dev: .venv/made
-	$(BIN)/pip install -q --no-build-isolation --config-settings=cmake.define.CMAKE_INSTALL_ALWAYS=1 -e ".[cli,test,dev]"
+.venv/build-tools: .venv/created
+	$(PIP) "scikit-build-core>=0.10" "cffi>=2.1" "cmake>=3.25" ninja
+	@touch $@
 
-.PHONY: dev
+.venv/installed: .venv/build-tools pyproject.toml $(KERNELS)
+	$(PIP) --no-build-isolation --config-settings=cmake.define.CMAKE_INSTALL_ALWAYS=1 -e .
+	@touch $@
+
+.venv/tools: .venv/installed pyproject.toml
+	$(PIP) "dmlemu[cli,test,dev]"
+	@touch $@
+
+.venv/bench: .venv/installed
+	$(PIP) "dmlemu[bench]"
+	@touch $@
+
+.PHONY: help run test test-long dev check ctest bench bench-quick docs wheel check-wheel clean

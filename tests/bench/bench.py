@@ -1,0 +1,271 @@
+"""`make bench`: our operators beside what a user would pick instead, in one run.
+
+Each row: a case, a memory layout, our time per dispatch (submit, execute, fence), the peer's time and
+their ratio (below 1: we are faster).  Times are medians of rounds that alternate between both sides, so
+that a machine that changes its speed changes both; the spread is (max - min) / median of our rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+from dispatch import PreparedDispatch
+from dmlemu import d3d12, dml
+from dmlemu.dml.enums import TensorDataType as T
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Row:
+    case: str
+    layout: str
+    ours: float
+    spread: float
+    peers: dict[str, float]
+
+
+@dataclass
+class Case:
+    """``ours`` and every peer are calls that do the same work once."""
+
+    name: str
+    layout: str
+    ours: Callable[[], object]
+    peers: dict[str, Callable[[], object]]
+
+
+def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> dml.BufferTensorDesc:
+    return dml.BufferTensorDesc(data_type=data_type, sizes=sizes, strides=strides)
+
+
+def onnx_session(op: str, inputs: dict[str, Array], output_type: int, **attributes: Any) -> Any:
+    """A one-node ONNX Runtime session with its inputs bound once; returns a call that runs it."""
+    values = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in inputs.items()
+    ]
+    result = helper.make_tensor_value_info("y", output_type, None)
+    node = helper.make_node(op, list(inputs), ["y"], **attributes)
+    graph = helper.make_graph([node], "bench", values, [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 0
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return lambda: session.run(None, inputs)
+
+
+def nonzero_cases(device: d3d12.Device) -> Iterator[Case]:
+    sizes = [10, 10, 100, 100]
+    rng = np.random.default_rng(1)
+    logical = rng.random(sizes, dtype=np.float32) * (rng.random(sizes) < 0.5)
+    logical = logical.astype(np.float32)
+    count = int(np.prod(sizes))
+    for layout, strides in (("packed", None), ("H and W swapped", [100_000, 10_000, 1, 100])):
+        desc = dml.NonzeroCoordinatesOperatorDesc(
+            input_tensor=tensor(T.FLOAT32, sizes, strides),
+            output_count_tensor=tensor(T.UINT32, [1]),
+            output_coordinates_tensor=tensor(T.UINT32, [count, 4]),
+        )
+        physical = logical if strides is None else np.ascontiguousarray(logical.transpose(0, 1, 3, 2))
+        view = logical if strides is None else physical.transpose(0, 1, 3, 2)
+        prepared = PreparedDispatch(device, desc, {"input_tensor": physical})
+        nonzero = onnx_session("NonZero", {"x": logical}, TensorProto.INT64)
+        peers = {"numpy argwhere": lambda v=view: np.argwhere(v)}
+        if strides is None:
+            peers["ORT NonZero"] = nonzero
+        yield Case("nonzero coordinates 1e6 f32, 50 %", layout, prepared.run, peers)
+
+
+def bit_count_cases(device: d3d12.Device) -> Iterator[Case]:
+    rng = np.random.default_rng(2)
+    cases = [
+        ("bit count 1e7 u32 > u32", T.UINT32, np.uint32, "packed", [1000, 10_000], None),
+        ("bit count 1e6 u8 > u8", T.UINT8, np.uint8, "packed", [1000, 1000], None),
+        ("bit count 1e6 u8 > u8", T.UINT8, np.uint8, "every second", [1000, 1000], [2000, 2]),
+        ("bit count 1e6 u8 > u8", T.UINT8, np.uint8, "transposed", [1000, 1000], [1, 1000]),
+    ]
+    for name, data_type, dtype, layout, sizes, strides in cases:
+        desc = dml.ElementWiseBitCountOperatorDesc(
+            input_tensor=tensor(data_type, sizes, strides), output_tensor=tensor(data_type, sizes)
+        )
+        elements = desc.input_tensor.total_tensor_size_in_bytes // np.dtype(dtype).itemsize
+        physical = rng.integers(0, np.iinfo(dtype).max, elements, dtype=dtype, endpoint=True)
+        element_strides = strides or [sizes[1], 1]
+        view = np.lib.stride_tricks.as_strided(
+            physical, sizes, [stride * physical.itemsize for stride in element_strides]
+        )
+        out = np.empty(sizes, dtype)
+        prepared = PreparedDispatch(device, desc, {"input_tensor": physical})
+        peers: dict[str, Callable[[], object]] = {}
+        if hasattr(np, "bitwise_count"):  # numpy 2
+            peers["numpy bitwise_count"] = lambda v=view, o=out: np.bitwise_count(v, out=o, casting="unsafe")
+        yield Case(name, layout, prepared.run, peers)
+
+
+# case, batch, channels in, channels out, height = width, kernel, stride, padding, groups
+CONVOLUTIONS = [
+    ("conv 3x3 64>64 56x56", 1, 64, 64, 56, 3, 1, 1, 1),
+    ("conv 7x7 s2 3>64 224x224", 1, 3, 64, 224, 7, 2, 3, 1),
+    ("conv 1x1 512>2048 7x7", 1, 512, 2048, 7, 1, 1, 0, 1),
+    ("depthwise 3x3 s2 96 112x112", 1, 96, 96, 112, 3, 2, 1, 96),
+]
+
+
+def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
+    rng = np.random.default_rng(3)
+    for name, batch, c_in, c_out, size, kernel, stride, padding, groups in CONVOLUTIONS:
+        out_size = (size + 2 * padding - kernel) // stride + 1
+        x = rng.integers(0, 255, (batch, c_in, size, size), dtype=np.uint8, endpoint=True)
+        w = rng.integers(-127, 127, (c_out, c_in // groups, kernel, kernel), dtype=np.int8, endpoint=True)
+        peer = onnx_session(
+            "ConvInteger",
+            {"x": x, "w": w},
+            TensorProto.INT32,
+            kernel_shape=[kernel, kernel],
+            strides=[stride, stride],
+            pads=[padding] * 4,
+            group=groups,
+        )
+        for layout in ("NCHW", "NHWC strides"):
+            nhwc = layout != "NCHW"
+            strides = [c_in * size * size, 1, size * c_in, c_in] if nhwc else None
+            out_strides = [c_out * out_size * out_size, 1, out_size * c_out, c_out] if nhwc else None
+            desc = dml.ConvolutionIntegerOperatorDesc(
+                input_tensor=tensor(T.UINT8, list(x.shape), strides),
+                filter_tensor=tensor(T.INT8, list(w.shape)),
+                output_tensor=tensor(T.INT32, [batch, c_out, out_size, out_size], out_strides),
+                strides=[stride, stride],
+                dilations=[1, 1],
+                start_padding=[padding, padding],
+                end_padding=[padding, padding],
+                group_count=groups,
+            )
+            physical = np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if nhwc else x
+            prepared = PreparedDispatch(device, desc, {"input_tensor": physical, "filter_tensor": w})
+            yield Case(f"{name} u8*s8", layout, prepared.run, {"ORT ConvInteger (NCHW)": peer})
+
+
+def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
+    """What a dispatch costs beyond its kernel: one element, 1,000 dispatches in a list."""
+    one = tensor(T.UINT32, [1])
+    desc = dml.ElementWiseBitCountOperatorDesc(input_tensor=one, output_tensor=one)
+    content = {"input_tensor": np.ones(1, np.uint32)}
+    session = onnx_session("Identity", {"x": np.ones(1, np.uint32)}, TensorProto.UINT32)
+    single = PreparedDispatch(device, desc, content)
+    yield Case("one tiny dispatch, submit to fence", "-", single.run, {"ORT session.run": session})
+    many = PreparedDispatch(device, desc, content, count=1000)
+    yield Case(
+        "1,000 tiny dispatches and barriers, one list",
+        "-",
+        many.run,
+        {"1,000 ORT runs": repeat(session, 1000)},
+    )
+
+    def record() -> None:
+        many.list.reset(many.allocator)
+        many.record(1000)
+
+    yield Case("recording 1,000 dispatches and barriers", "-", record, {})
+
+
+def repeat(call: Callable[[], object], times: int) -> Callable[[], object]:
+    def run() -> None:
+        for _ in range(times):
+            call()
+
+    return run
+
+
+def measure(case: Case, seconds: float) -> Row:
+    """Alternating rounds; each round repeats a call for at least a millisecond."""
+    calls = {"": case.ours, **case.peers}
+    repeats, times = {}, {name: [] for name in calls}
+    for name, call in calls.items():
+        call()
+        start = time.perf_counter()
+        call()
+        repeats[name] = max(1, int(0.001 / max(time.perf_counter() - start, 1e-9)))
+    end = time.perf_counter() + seconds * len(calls)
+    rounds = 0
+    while rounds < 5 or (time.perf_counter() < end and rounds < 200):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(repeats[name]):
+                call()
+            times[name].append((time.perf_counter() - start) / repeats[name])
+        rounds += 1
+    ours = statistics.median(times[""])
+    quartiles = statistics.quantiles(times[""], n=4)
+    return Row(
+        case.name,
+        case.layout,
+        ours,
+        (quartiles[2] - quartiles[0]) / ours,
+        {name: statistics.median(values) for name, values in times.items() if name},
+    )
+
+
+def copy_bandwidth() -> float:
+    """Bytes read and written per second by a large memory copy, in this run."""
+    source = np.ones(1 << 27, np.uint8)
+    target = np.empty_like(source)
+    best = min(timed(lambda: np.copyto(target, source)) for _ in range(5))
+    return 2 * source.nbytes / best
+
+
+def timed(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def print_row(row: Row) -> None:
+    line = f"{row.case:<46} {row.layout:<16} {row.ours * 1e3:>10.4f} ms  +-{row.spread * 50:>3.0f} %"
+    for name, value in row.peers.items():
+        line += f"   {name} {value * 1e3:.4f} ms, ratio {row.ours / value:.2f}"
+    print(line, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="short rounds: under a minute")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains TEXT")
+    arguments = parser.parse_args()
+    print(
+        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, "
+        f"ONNX Runtime {onnxruntime.__version__}; copy bandwidth {copy_bandwidth() / 1e9:.0f} GB/s"
+    )
+    print(
+        "ratio = our time / the peer's time, medians of alternating rounds; +- half the interquartile range\n"
+    )
+    worst = 0.0
+    with d3d12.create_device() as device:
+        for make in (nonzero_cases, bit_count_cases, convolution_cases, dispatch_cases):
+            for case in make(device):
+                if arguments.only not in case.name:
+                    continue
+                row = measure(case, 0.2 if arguments.quick else 1.0)
+                print_row(row)
+                worst = max([worst, *(row.ours / value for value in row.peers.values())])
+    print(f"\nworst ratio to a peer: {worst:.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
