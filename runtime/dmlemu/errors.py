@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum
 from pathlib import Path
 
@@ -86,7 +87,7 @@ class Report:
     hint: str = ""
     rule: str = ""
     d3d12_id: int = 0
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = dataclass_field(default_factory=dict)
 
     def text(self, hresult: HResult | None = None) -> str:
         """The report for people: one sentence first, then where, why and what to do."""

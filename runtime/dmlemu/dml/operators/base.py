@@ -10,11 +10,13 @@ hypothesis strategies and the command line all read the same class.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -32,15 +34,20 @@ __all__ = [
     "FieldKind",
     "OperatorDesc",
     "allow",
+    "allow_each",
+    "c_layout",
+    "camel",
+    "check_operator",
     "enumeration",
+    "find_operator",
     "float32",
     "fused_activation",
     "input_tensor",
     "operator_fields",
     "output_tensor",
     "registry",
-    "scale_bias",
     "scalar_union",
+    "scale_bias",
     "uint",
     "uint_array",
 ]
@@ -71,7 +78,8 @@ class Field:
 
     ``count`` is the C name of the UINT that stands before the first array it counts (``AxisCount``);
     such counts are no Python fields: they follow from the arrays' lengths.  ``array`` marks arrays of
-    tensors or of operator descs.
+    tensors or of operator descs.  ``fusable``: the tensor is required, but absent when the desc is
+    another operator's fused activation.  ``type_from`` names the field that gives a scalar's type.
     """
 
     name: str
@@ -82,6 +90,11 @@ class Field:
     array: bool = False
     enum: type[IntEnum] | None = None
     type_from: str = ""
+    fusable: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.kind in (FieldKind.INPUT_TENSOR, FieldKind.OUTPUT_TENSOR)
 
 
 def _declare(kind: FieldKind, default: Any = ..., **info: Any) -> Any:
@@ -89,16 +102,19 @@ def _declare(kind: FieldKind, default: Any = ..., **info: Any) -> Any:
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 
 
-def input_tensor(*, optional: bool = False, count: str = "") -> Any:
+def input_tensor(*, optional: bool = False, count: str = "", fusable: bool = False) -> Any:
     """An input tensor; with ``count``, an array of them (``InputTensors``, counted by ``InputCount``)."""
-    default = None if optional else ...
-    return _declare(FieldKind.INPUT_TENSOR, default, optional=optional, count=count, array=bool(count))
+    return _tensor(FieldKind.INPUT_TENSOR, optional, count, fusable)
 
 
-def output_tensor(*, optional: bool = False, count: str = "") -> Any:
+def output_tensor(*, optional: bool = False, count: str = "", fusable: bool = False) -> Any:
     """An output tensor; with ``count``, an array of them."""
-    default = None if optional else ...
-    return _declare(FieldKind.OUTPUT_TENSOR, default, optional=optional, count=count, array=bool(count))
+    return _tensor(FieldKind.OUTPUT_TENSOR, optional, count, fusable)
+
+
+def _tensor(kind: FieldKind, optional: bool, count: str, fusable: bool) -> Any:
+    default = None if optional or fusable else ...
+    return _declare(kind, default, optional=optional, count=count, array=bool(count), fusable=fusable)
 
 
 def uint(default: Any = ...) -> Any:
@@ -144,12 +160,35 @@ def allow(min_rank: int, max_rank: int, data_types: str) -> Allowed:
     return Allowed(min_rank, max_rank, frozenset(TensorDataType[name] for name in data_types.split()))
 
 
+def allow_each(fields: str, min_rank: int, max_rank: int, data_types: str) -> dict[str, Allowed]:
+    """The same ranks and types for several fields: ``allow_each("a_tensor b_tensor", 4, 5, "FLOAT32")``."""
+    return {name: allow(min_rank, max_rank, data_types) for name in fields.split()}
+
+
 def registry() -> Mapping[OperatorType, type[OperatorDesc]]:
     """Every declared operator by its type.  The folder is the list: see ``operators/__init__.py``."""
     from . import load_all
 
     load_all()
     return _REGISTRY
+
+
+def find_operator(name: str) -> type[OperatorDesc]:
+    """The operator named ``DML_OPERATOR_GEMM`` or ``GEMM``.
+
+    ValueError: DirectML has no such operator; NotImplementedError: it has, but it is not emulated.
+    """
+    suffix = name.removeprefix("DML_OPERATOR_")
+    if suffix == "SCATTER":  # the header defines it as another name of SCATTER_ELEMENTS
+        suffix = "SCATTER_ELEMENTS"
+    if suffix not in OperatorType.__members__ or suffix == "INVALID":
+        close = get_close_matches(suffix, OperatorType.__members__, n=3)
+        hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+        raise ValueError(f"DirectML has no operator named {name!r}{hint}.")
+    found = registry().get(OperatorType[suffix])
+    if found is None:
+        raise NotImplementedError(f"DML_OPERATOR_{suffix} is not emulated.")
+    return found
 
 
 _REGISTRY: dict[OperatorType, type[OperatorDesc]] = {}
@@ -189,6 +228,16 @@ class OperatorDesc:
         cls.TYPE, cls.INTRODUCED, cls.SUPPORT, cls.IN_PLACE = type, introduced, support or {}, in_place
         _REGISTRY[type] = cls
 
+    def __post_init__(self) -> None:
+        """Arrays become tuples, so that descs never change; numbers of an enum become its members."""
+        for item in operator_fields(type(self)):
+            value = getattr(self, item.name)
+            if item.kind in _ARRAYS or item.array:
+                if isinstance(value, (list, np.ndarray)):
+                    object.__setattr__(self, item.name, tuple(value))
+            elif item.enum is not None and value in item.enum.__members__.values():
+                object.__setattr__(self, item.name, item.enum(value))
+
     def allowed(self, level: FeatureLevel) -> Mapping[str, Allowed]:
         """Ranks and types per tensor field on a device of ``level``: the highest table not above it.
 
@@ -203,9 +252,12 @@ class OperatorDesc:
         """Adds the kernel calls that run this operator to ``program``."""
         raise NotImplementedError
 
-    @staticmethod
-    def reference(desc: Any, inputs: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
-        """The operator in plain NumPy: arrays by input field name -> arrays by output field name."""
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+        """The operator in plain NumPy: arrays by input field name -> arrays by output field name.
+
+        Arrays have the logical shape (``Sizes``) and the NumPy type of their tensor; absent optional
+        tensors are left out or None.
+        """
         raise NotImplementedError
 
 
@@ -216,6 +268,7 @@ def table_for(
     return support[max(at_or_below) if at_or_below else min(support)]
 
 
+_ARRAYS = (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY, FieldKind.FLOAT_ARRAY)
 _FIELDS: dict[type, tuple[Field, ...]] = {}
 
 
@@ -256,6 +309,10 @@ class Check:
         self.operation = operation
         self.path = path
 
+    def inner(self, desc: OperatorDesc, field: str) -> Check:
+        """The check of an operator desc that stands in a field of this one."""
+        return Check(desc, self.level, self.operation, f"{self.path}{field}.")
+
     @property
     def struct(self) -> str:
         return f"DML_{self.desc.TYPE.name}_OPERATOR_DESC"
@@ -271,7 +328,7 @@ class Check:
         rule: str = "",
         hint: str = "",
         hresult: HResult = HResult.E_INVALIDARG,
-    ) -> None:
+    ) -> NoReturn:
         """Raises :class:`dmlemu.Error`.  ``field`` is the C path, ``rule`` the rule's id or text."""
         where = self.path + field
         raise Error(
@@ -306,22 +363,26 @@ class Check:
                 found.append((camel(name), tensor))
         return found
 
+    def _beside_first(
+        self, names: Sequence[str]
+    ) -> Iterator[tuple[tuple[str, BufferTensorDesc], tuple[str, BufferTensorDesc]]]:
+        given = self._given(names)
+        return ((given[0], other) for other in given[1:])
+
     def same_data_type(self, *names: str) -> None:
-        first, *rest = self._given(names)
-        for c_name, tensor in rest:
+        for first, (c_name, tensor) in self._beside_first(names):
             if tensor.data_type != first[1].data_type:
                 self.fail(
                     "TENSOR_DTYPE",
                     f"{c_name}.DataType",
                     f"{c_name}.DataType ({tensor.data_type.name}) differs from "
-                    f"{first[0]}.DataType ({first[1].data_type.name}); this operator needs one type for both.",
+                    f"{first[0]}.DataType ({first[1].data_type.name}), but both need one type.",
                     given=tensor.data_type.name,
                     expected=first[1].data_type.name,
                 )
 
     def same_rank(self, *names: str) -> None:
-        first, *rest = self._given(names)
-        for c_name, tensor in rest:
+        for first, (c_name, tensor) in self._beside_first(names):
             if len(tensor.sizes) != len(first[1].sizes):
                 self.fail(
                     "TENSOR_RANK",
@@ -335,8 +396,7 @@ class Check:
     def same_sizes(self, *names: str) -> None:
         """Equal ranks and sizes; says that broadcasting is done with strides of 0."""
         self.same_rank(*names)
-        first, *rest = self._given(names)
-        for c_name, tensor in rest:
+        for first, (c_name, tensor) in self._beside_first(names):
             for i, (size, wanted) in enumerate(zip(tensor.sizes, first[1].sizes, strict=True)):
                 if size != wanted:
                     broadcast = 1 in (size, wanted)
@@ -365,3 +425,189 @@ class Check:
                 given=tensor.sizes[dimension],
                 expected=expected,
             )
+
+    # What follows from the declaration alone.
+
+    def feature_level(self) -> None:
+        """The operator exists on a device of this level."""
+        introduced = self.desc.INTRODUCED
+        if self.level < introduced:
+            self.fail(
+                "OP_FEATURE_LEVEL",
+                "Type",
+                f"DML_OPERATOR_{self.desc.TYPE.name} is newer than the device's feature level "
+                f"({level_name(self.level)}).",
+                given=f"feature level {level_name(self.level)}",
+                expected=f"feature level {level_name(introduced)} or higher",
+            )
+
+    def attributes(self) -> None:
+        """Every field that is no tensor holds a value its C type can hold; counted arrays agree."""
+        counted: dict[str, Field] = {}
+        for item in operator_fields(type(self.desc)):
+            value = getattr(self.desc, item.name)
+            if item.is_tensor or (value is None and item.optional):
+                continue
+            if item.kind in _ARRAYS:
+                self._array(item, value)
+                first = counted.setdefault(item.count, item)
+                self._same_count(first, item)
+            else:
+                self._value(item.c_name, item, item.kind, value)
+
+    def _array(self, item: Field, values: object) -> None:
+        if not isinstance(values, (tuple, range)):
+            self._refuse(item.c_name, values, "a sequence of numbers")
+        element = {FieldKind.UINT_ARRAY: FieldKind.UINT, FieldKind.INT_ARRAY: FieldKind.INT}
+        for i, value in enumerate(values):
+            self._value(f"{item.c_name}[{i}]", item, element.get(item.kind, FieldKind.FLOAT), value)
+
+    def _same_count(self, first: Field, item: Field) -> None:
+        lengths = [len(getattr(self.desc, each.name)) for each in (first, item)]
+        self.require(
+            lengths[0] == lengths[1],
+            "OP_FIELD_RANGE",
+            item.c_name,
+            f"{item.c_name} holds {lengths[1]} values and {first.c_name} {lengths[0]}, "
+            f"but {item.count} counts both.",
+            given=lengths[1],
+            expected=lengths[0],
+        )
+
+    def _value(self, path: str, item: Field, kind: FieldKind, value: object) -> None:
+        if kind is FieldKind.UINT and not _is_integer(value, 0, 2**32 - 1):
+            self._refuse(path, value, "an integer from 0 to 4294967295")
+        elif kind is FieldKind.INT and not _is_integer(value, -(2**31), 2**31 - 1):
+            self._refuse(path, value, "an integer from -2147483648 to 2147483647")
+        elif kind is FieldKind.BOOL and not _is_integer(value, 0, 1):
+            self._refuse(path, value, "True or False")
+        elif kind is FieldKind.FLOAT and not _is_float32(value):
+            self._refuse(path, value, "a number that FLOAT can hold")
+        elif kind is FieldKind.ENUM and item.enum is not None and not isinstance(value, item.enum):
+            self._refuse(path, value, " or ".join(item.enum.__members__))
+        elif kind is FieldKind.SCALE_BIAS:
+            for part in ("scale", "bias"):
+                self._value(f"{path}.{camel(part)}", item, FieldKind.FLOAT, getattr(value, part, None))
+        elif kind is FieldKind.OPERATOR_DESC and not isinstance(value, OperatorDesc):
+            self._refuse(path, value, "an operator desc")
+
+    def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
+        self.fail(
+            "OP_FIELD_RANGE",
+            path,
+            f"{path} ({value!r}) is not {expected}.",
+            given=repr(value),
+            expected=expected,
+        )
+
+    def tensors(self) -> None:
+        """Required tensors are there; ranks and data types are in the feature level's table."""
+        table = self.desc.allowed(self.level)
+        for item in operator_fields(type(self.desc)):
+            if not item.is_tensor:
+                continue
+            value = getattr(self.desc, item.name)
+            if value is None:
+                if not item.optional:
+                    self._missing(item)
+            elif item.array:
+                for i, tensor in enumerate(value):
+                    self._in_table(f"{item.c_name}[{i}]", item.name, tensor, table)
+            else:
+                self._in_table(item.c_name, item.name, value, table)
+
+    def _missing(self, item: Field) -> None:
+        self.fail(
+            "OP_OPTIONAL",
+            item.c_name,
+            f"{item.c_name} is missing; DML_OPERATOR_{self.desc.TYPE.name} requires it.",
+            given="none",
+            expected="a tensor desc",
+            hint="only a fused activation leaves out its tensors" if item.fusable else "",
+        )
+
+    def _in_table(self, path: str, name: str, tensor: object, table: Mapping[str, Allowed]) -> None:
+        if not isinstance(tensor, _buffer_tensor_desc()):
+            self._refuse(path, tensor, "a BufferTensorDesc")
+        allowed = table[name]
+        rank, data_type = len(tensor.sizes), tensor.data_type
+        if not allowed.min_rank <= rank <= allowed.max_rank:
+            ranks = str(allowed.min_rank)
+            if allowed.max_rank > allowed.min_rank:
+                ranks += f" to {allowed.max_rank}"
+            self._outside_table(
+                "TENSOR_RANK",
+                f"{path}.DimensionCount",
+                rank,
+                ranks,
+                lambda other: other[name].min_rank <= rank <= other[name].max_rank,
+            )
+        if data_type not in allowed.data_types:
+            self._outside_table(
+                "TENSOR_DTYPE",
+                f"{path}.DataType",
+                getattr(data_type, "name", data_type),
+                ", ".join(known.name for known in sorted(allowed.data_types)),
+                lambda other: data_type in other[name].data_types,
+            )
+
+    def _outside_table(
+        self,
+        id: str,
+        field: str,
+        given: object,
+        expected: str,
+        fits: Callable[[Mapping[str, Allowed]], bool],
+    ) -> None:
+        known = type(self.level)
+        later = [level for level in known if level > self.level and fits(self.desc.allowed(level))]
+        self.fail(
+            id,
+            field,
+            f"{field} ({given}) is not allowed for DML_OPERATOR_{self.desc.TYPE.name} "
+            f"at feature level {level_name(self.level)}.",
+            given=given,
+            expected=expected,
+            hint=f"feature level {level_name(min(later))} allows it" if later else "",
+        )
+
+
+def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
+    """All that an operator's declaration and rules demand, on a device of feature level ``level``.
+
+    The tensor descs' own rules (sizes, strides, total size, alignment) are checked elsewhere and first.
+    ``operation`` is the call that the report names.  Raises :class:`dmlemu.Error` (E_INVALIDARG).
+    """
+    check = Check(desc, level, operation)
+    check.feature_level()
+    check.attributes()
+    check.tensors()
+    desc.rules(check)
+
+
+def level_name(level: FeatureLevel) -> str:
+    """``LEVEL_4_1`` -> ``4_1``."""
+    return level.name.removeprefix("LEVEL_")
+
+
+def _is_integer(value: object, low: int, high: int) -> bool:
+    try:
+        return low <= operator.index(value) <= high  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def _is_float32(value: object) -> bool:
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    number = abs(float(value))
+    return not number < float("inf") or number <= _FLOAT32_MAX
+
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def _buffer_tensor_desc() -> type[BufferTensorDesc]:
+    from ..tensor_desc import BufferTensorDesc
+
+    return BufferTensorDesc

@@ -1,0 +1,142 @@
+"""The small structs of DirectML.h that descs and bindings are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ..errors import Error, HResult, Report
+from .enums import BindingType, TensorDataType
+from .tensor_desc import BufferTensorDesc
+
+if TYPE_CHECKING:
+    from ..d3d12 import Resource
+    from .device import Dispatchable
+
+__all__ = [
+    "BindingDesc",
+    "BindingProperties",
+    "BindingTableDesc",
+    "BufferArrayBinding",
+    "BufferBinding",
+    "ScalarUnion",
+    "ScaleBias",
+    "Size2D",
+]
+
+
+@dataclass(frozen=True)
+class ScaleBias:
+    """Mirrors ``DML_SCALE_BIAS``: the operator works on ``x * scale + bias``."""
+
+    scale: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class Size2D:
+    """Mirrors ``DML_SIZE_2D``."""
+
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class ScalarUnion:
+    """Mirrors ``DML_SCALAR_UNION``: 8 bytes, read as the data type that the desc names elsewhere."""
+
+    bytes: bytes = b"\0" * 8
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bytes, (bytes, bytearray)) or len(self.bytes) != 8:
+            raise _scalar_error(f"Bytes ({self.bytes!r:.60}) is not 8 bytes.", self.bytes, "8 bytes")
+        object.__setattr__(self, "bytes", bytes(self.bytes))
+
+    @classmethod
+    def of(cls, data_type: TensorDataType, value: float) -> ScalarUnion:
+        """``value`` in the member of ``data_type``; the rest is 0.
+
+        Raises :class:`dmlemu.Error` (E_INVALIDARG) when an integer type cannot hold the value.
+        """
+        dtype = BufferTensorDesc(data_type, [1]).dtype
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if int(value) != value or not limits.min <= value <= limits.max:
+                expected = f"an integer, {limits.min} to {limits.max}"
+                raise _scalar_error(f"{value!r} does not fit {data_type.name}.", value, expected)
+            value = int(value)
+        return cls(np.array(value, dtype).tobytes().ljust(8, b"\0"))
+
+    def value(self, data_type: TensorDataType) -> int | float:
+        """The member of ``data_type``."""
+        dtype = BufferTensorDesc(data_type, [1]).dtype
+        number: int | float = np.frombuffer(self.bytes, dtype, 1)[0].item()
+        return number
+
+
+def _scalar_error(message: str, given: object, expected: str) -> Error:
+    report = Report(
+        id="OP_FIELD_RANGE",
+        api="DML",
+        message=message,
+        given=repr(given),
+        expected=expected,
+        rule="DML_SCALAR_UNION",
+    )
+    return Error(HResult.E_INVALIDARG, report)
+
+
+@dataclass(frozen=True)
+class BufferBinding:
+    """Mirrors ``DML_BUFFER_BINDING``: a byte range of a buffer; ``buffer`` None is an empty entry.
+
+    Beyond the API: ``size_in_bytes`` None means everything from ``offset`` to the end of the buffer.
+    """
+
+    buffer: Resource | None = None
+    offset: int = 0
+    size_in_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class BufferArrayBinding:
+    """Mirrors ``DML_BUFFER_ARRAY_BINDING``: one entry per input tensor of an operator to initialise."""
+
+    bindings: Sequence[BufferBinding | None] = ()
+
+
+@dataclass(frozen=True)
+class BindingDesc:
+    """Mirrors ``DML_BINDING_DESC``.
+
+    Wherever one is expected, ``None``, a :class:`BufferBinding` or a :class:`BufferArrayBinding` stands
+    for NONE, BUFFER and BUFFER_ARRAY.
+    """
+
+    type: BindingType = BindingType.NONE
+    desc: BufferBinding | BufferArrayBinding | None = None
+
+
+Binding: TypeAlias = "BindingDesc | BufferBinding | BufferArrayBinding | None"
+
+
+@dataclass(frozen=True)
+class BindingProperties:
+    """Mirrors ``DML_BINDING_PROPERTIES``: descriptors and bytes that a dispatchable needs."""
+
+    required_descriptor_count: int = 0
+    temporary_resource_size: int = 0
+    persistent_resource_size: int = 0
+
+
+@dataclass(frozen=True)
+class BindingTableDesc:
+    """Mirrors ``DML_BINDING_TABLE_DESC``: a dispatchable and the descriptors its bindings go to."""
+
+    dispatchable: Dispatchable
+    cpu_descriptor_handle: int
+    gpu_descriptor_handle: int
+    size_in_descriptors: int

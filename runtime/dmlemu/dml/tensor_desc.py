@@ -1,0 +1,333 @@
+"""Buffer tensors: what ``DML_BUFFER_TENSOR_DESC`` says about bytes, and the rules TN1 to TN8.
+
+Sizes and strides count elements; a dimension of stride 0 repeats.  Documented at
+https://learn.microsoft.com/windows/win32/api/directml/ns-directml-dml_buffer_tensor_desc and
+https://learn.microsoft.com/windows/ai/directml/dml-helper-functions.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import Error, HResult, Report
+from .enums import FeatureLevel, TensorDataType, TensorFlags
+from .overlap import shared_element
+
+__all__ = [
+    "MINIMUM_BUFFER_TENSOR_ALIGNMENT",
+    "PERSISTENT_BUFFER_ALIGNMENT",
+    "TEMPORARY_BUFFER_ALIGNMENT",
+    "TENSOR_DIMENSION_COUNT_MAX",
+    "TENSOR_DIMENSION_COUNT_MAX1",
+    "BufferTensorDesc",
+    "calc_buffer_tensor_size",
+    "element_bits",
+]
+
+TENSOR_DIMENSION_COUNT_MAX = 5
+TENSOR_DIMENSION_COUNT_MAX1 = 8
+MINIMUM_BUFFER_TENSOR_ALIGNMENT = 16
+TEMPORARY_BUFFER_ALIGNMENT = 256
+PERSISTENT_BUFFER_ALIGNMENT = 256
+
+_U32 = 2**32 - 1
+_U64 = 2**64 - 1
+_STRUCT = "DML_BUFFER_TENSOR_DESC"
+_T = TensorDataType
+
+_BITS = {
+    _T.UNKNOWN: 0,
+    _T.UINT4: 4,
+    _T.INT4: 4,
+    _T.UINT8: 8,
+    _T.INT8: 8,
+    _T.UINT16: 16,
+    _T.INT16: 16,
+    _T.FLOAT16: 16,
+    _T.UINT32: 32,
+    _T.INT32: 32,
+    _T.FLOAT32: 32,
+    _T.UINT64: 64,
+    _T.INT64: 64,
+    _T.FLOAT64: 64,
+}
+
+# 4-bit types have no NumPy dtype.
+_DTYPES: dict[TensorDataType, np.dtype[Any]] = {
+    kind: np.dtype(kind.name.lower()) for kind, bits in _BITS.items() if bits >= 8
+}
+
+
+def element_bits(data_type: TensorDataType) -> int:
+    """Bits of one element: 4, 8, 16, 32 or 64; 0 for ``UNKNOWN``."""
+    return _BITS[data_type]
+
+
+def calc_buffer_tensor_size(
+    data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
+) -> int:
+    """The least TotalTensorSizeInBytes of a tensor, as the published ``DMLCalcBufferTensorSize`` has it.
+
+    ``strides`` None means packed.  The result is a multiple of 4; 0 for ``UNKNOWN`` and for a tensor
+    without elements.  The published helper adds strided indices in 32 bits and wraps; this one does not.
+    """
+    count = prod(sizes)
+    if strides is not None and count:
+        count = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    size = (count * _BITS[data_type] + 7) // 8
+    return (size + 3) // 4 * 4
+
+
+@dataclass(frozen=True)
+class BufferTensorDesc:
+    """Mirrors ``DML_BUFFER_TENSOR_DESC`` (and the ``DML_TENSOR_DESC`` around it).
+
+    ``sizes`` and ``strides`` count elements, one number per dimension; ``strides`` None means packed,
+    the last dimension fastest.  ``total_tensor_size_in_bytes`` None takes the least size that holds
+    the tensor (see :func:`calc_buffer_tensor_size`).
+
+    Raises :class:`dmlemu.Error` (E_INVALIDARG) at once for what the C struct could not hold: values
+    that are no integers or do not fit its fields.  The rules of DirectML are checked where DirectML
+    checks them, in ``create_operator``.
+    """
+
+    data_type: TensorDataType
+    sizes: Sequence[int]
+    strides: Sequence[int] | None = None
+    total_tensor_size_in_bytes: int | None = None
+    guaranteed_base_offset_alignment: int = 0
+    flags: TensorFlags = TensorFlags.NONE
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "data_type", _data_type(self.data_type))
+        put(self, "sizes", _u32_array("Sizes", self.sizes))
+        if self.strides is not None:
+            put(self, "strides", _u32_array("Strides", self.strides))
+            if len(self.strides) != len(self.sizes):
+                _refuse(
+                    "TENSOR_RANK",
+                    "Strides",
+                    f"Strides has {len(self.strides)} values, but DimensionCount is {len(self.sizes)}.",
+                    given=len(self.strides),
+                    expected=len(self.sizes),
+                    rule="TN4",
+                )
+        put(self, "flags", TensorFlags(_unsigned("Flags", self.flags, _U32)))
+        align = _unsigned("GuaranteedBaseOffsetAlignment", self.guaranteed_base_offset_alignment, _U32)
+        put(self, "guaranteed_base_offset_alignment", align)
+        total = self.total_tensor_size_in_bytes
+        if total is None:
+            total = calc_buffer_tensor_size(self.data_type, self.sizes, self.strides)
+        else:
+            total = _unsigned("TotalTensorSizeInBytes", total, _U64)
+        put(self, "total_tensor_size_in_bytes", total)
+
+    @property
+    def rank(self) -> int:
+        """DimensionCount."""
+        return len(self.sizes)
+
+    @cached_property
+    def element_count(self) -> int:
+        """Logical elements: the product of the sizes."""
+        return prod(self.sizes)
+
+    @cached_property
+    def effective_strides(self) -> tuple[int, ...]:
+        """The strides in elements, computed when the desc has none."""
+        if self.strides is not None:
+            return tuple(self.strides)
+        strides, step = [], 1
+        for size in reversed(self.sizes):
+            strides.append(step)
+            step *= size
+        return tuple(reversed(strides))
+
+    @property
+    def size_in_bytes(self) -> int:
+        """TotalTensorSizeInBytes as a number."""
+        assert self.total_tensor_size_in_bytes is not None  # __post_init__ computed it
+        return self.total_tensor_size_in_bytes
+
+    @property
+    def owned_by_dml(self) -> bool:
+        return bool(self.flags & TensorFlags.OWNED_BY_DML)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of an element; raises NotImplementedError for the 4-bit types."""
+        dtype = _DTYPES.get(self.data_type)
+        if dtype is None:
+            raise NotImplementedError(f"{self.data_type.name} has no NumPy dtype")
+        return dtype
+
+    def check(self, field: str, operation: str, level: FeatureLevel, *, output: bool) -> None:
+        """The rules TN1 to TN8 for a tensor field of an operator (``field``: "OutputTensor").
+
+        Raises :class:`dmlemu.Error` with E_INVALIDARG for the first broken one.
+        """
+        rules = _Rules(self, field, operation)
+        rules.type_and_rank(level)
+        rules.extent()
+        rules.total_and_alignment()
+        rules.flags(output)
+        if output:
+            rules.no_overlap()
+
+
+class _Rules:
+    """The checks of one tensor, with what every message needs."""
+
+    def __init__(self, desc: BufferTensorDesc, field: str, operation: str) -> None:
+        self.desc, self.field, self.operation = desc, field, operation
+
+    def fail(
+        self, id: str, member: str, message: str, given: object, expected: object, rule: str
+    ) -> NoReturn:
+        path = f"{self.field}.{member}"
+        _refuse(id, path, f"{path} {message}", given, expected, rule, self.operation)
+
+    def type_and_rank(self, level: FeatureLevel) -> None:
+        desc = self.desc
+        if desc.data_type is TensorDataType.UNKNOWN:
+            self.fail(
+                "TENSOR_DTYPE", "DataType", "(UNKNOWN) is not a data type.", "UNKNOWN", "a known type", "TN1"
+            )
+        most = TENSOR_DIMENSION_COUNT_MAX1 if level >= FeatureLevel.LEVEL_3_0 else TENSOR_DIMENSION_COUNT_MAX
+        if not 1 <= desc.rank <= most:
+            self.fail(
+                "TENSOR_RANK",
+                "DimensionCount",
+                f"({desc.rank}) is not between 1 and {most}, the limit of feature level {level.name}.",
+                desc.rank,
+                f"1 to {most}",
+                "TN2",
+            )
+
+    def extent(self) -> None:
+        desc = self.desc
+        for i, size in enumerate(desc.sizes):
+            if size == 0:
+                self.fail(
+                    "TENSOR_SIZE_ZERO",
+                    f"Sizes[{i}]",
+                    "(0) is zero; a tensor has no empty dimension.",
+                    0,
+                    ">= 1",
+                    "TN3",
+                )
+        if desc.element_count > _U32:
+            message = f"hold {desc.element_count} elements, more than 32 bits can count."
+            self.fail("TENSOR_INDEX_OVERFLOW", "Sizes", message, desc.element_count, f"<= {_U32}", "TN3")
+        extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
+        if extent > _U32:
+            message = f"spread the tensor over {extent} elements, more than 32 bits can address."
+            self.fail("TENSOR_INDEX_OVERFLOW", "Strides", message, extent, f"<= {_U32}", "TN3")
+
+    def total_and_alignment(self) -> None:
+        desc, total = self.desc, self.desc.size_in_bytes
+        least = calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
+        if total < least:
+            message = f"({total}) is less than the {least} bytes that sizes and strides reach."
+            self.fail("TENSOR_TOTAL_SMALL", "TotalTensorSizeInBytes", message, total, f">= {least}", "TN6")
+        if total % 4:
+            message = f"({total}) is not a multiple of 4."
+            self.fail(
+                "TENSOR_TOTAL_UNALIGNED", "TotalTensorSizeInBytes", message, total, "a multiple of 4", "TN6"
+            )
+        align, element = desc.guaranteed_base_offset_alignment, (element_bits(desc.data_type) + 7) // 8
+        if align and (align & (align - 1) or align < element):
+            message = f"({align}) is not a power of two of at least the element size ({element})."
+            expected = f"0 or a power of two >= {element}"
+            self.fail("TENSOR_ALIGN_BAD", "GuaranteedBaseOffsetAlignment", message, align, expected, "TN7")
+
+    def flags(self, output: bool) -> None:
+        flags = self.desc.flags
+        unknown = int(flags) & ~int(TensorFlags.OWNED_BY_DML)
+        if unknown:
+            message = f"has unknown bits (0x{unknown:X})."
+            self.fail("OP_FIELD_RANGE", "Flags", message, f"0x{int(flags):X}", "NONE or OWNED_BY_DML", "TN8")
+        if output and flags:
+            message = "(OWNED_BY_DML) marks an output; only inputs can belong to DirectML."
+            self.fail("OP_FIELD_RANGE", "Flags", message, "OWNED_BY_DML", "NONE", "TN8")
+
+    def no_overlap(self) -> None:
+        desc = self.desc
+        if desc.strides is None:
+            return
+        for i, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
+            if stride == 0 and size > 1:
+                message = f"(0) gives the {size} elements of dimension {i} of an output one place."
+                self.fail("TENSOR_OUT_BROADCAST", f"Strides[{i}]", message, 0, ">= 1", "TN5")
+        pair = shared_element(desc.sizes, desc.strides)
+        if pair is not None:
+            first, second = pair
+            offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
+            message = f"put elements {first} and {second} at one place, {offset} elements from the start."
+            given = list(desc.strides)
+            self.fail(
+                "TENSOR_OUT_OVERLAP", "Strides", message, given, "a place of its own for each element", "TN5"
+            )
+
+
+def _refuse(
+    id: str, field: str, message: str, given: object, expected: object, rule: str = "", operation: str = ""
+) -> NoReturn:
+    report = Report(
+        id=id,
+        api="DML",
+        message=message,
+        operation=operation,
+        field=field,
+        given=str(given),
+        expected=str(expected),
+        rule=f"{rule}, {_STRUCT}" if rule else _STRUCT,
+    )
+    raise Error(HResult.E_INVALIDARG, report)
+
+
+def _data_type(value: object) -> TensorDataType:
+    try:
+        return TensorDataType(value)  # type: ignore[arg-type]
+    except ValueError:
+        _refuse(
+            "TENSOR_DTYPE", "DataType", f"DataType ({value!r}) is unknown.", value, "a TensorDataType", "TN1"
+        )
+
+
+def _unsigned(field: str, value: object, most: int) -> int:
+    """``value`` as an int of a C field; NumPy integers are welcome, bool is no number."""
+    if not isinstance(value, (bool, np.bool_)):
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+        else:
+            if 0 <= number <= most:
+                return number
+    expected = "UINT64" if most == _U64 else "UINT"
+    shown = repr(value) if len(repr(value)) <= 60 else type(value).__name__
+    _refuse(
+        "OP_FIELD_RANGE", field, f"{field} ({shown}) is not a {expected}.", shown, f"an integer, 0 to {most}"
+    )
+
+
+def _u32_array(field: str, values: object) -> tuple[int, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        shown = repr(values)[:60]
+        _refuse(
+            "OP_FIELD_RANGE",
+            field,
+            f"{field} ({shown}) is not a sequence of UINT.",
+            shown,
+            "one integer per dimension",
+        )
+    return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(values))
