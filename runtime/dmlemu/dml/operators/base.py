@@ -22,10 +22,10 @@ import numpy as np
 
 from ...errors import Error, HResult, Report
 from ..enums import FeatureLevel, OperatorType, TensorDataType
+from ..tensor_desc import BufferTensorDesc
 
 if TYPE_CHECKING:
     from ..compile import Program
-    from ..tensor_desc import BufferTensorDesc
 
 __all__ = [
     "Allowed",
@@ -527,7 +527,7 @@ class Check:
         )
 
     def _in_table(self, path: str, name: str, tensor: object, table: Mapping[str, Allowed]) -> None:
-        if not isinstance(tensor, _buffer_tensor_desc()):
+        if not isinstance(tensor, BufferTensorDesc):
             self._refuse(path, tensor, "a BufferTensorDesc")
         allowed = table[name]
         rank, data_type = len(tensor.sizes), tensor.data_type
@@ -605,9 +605,3 @@ def _is_float32(value: object) -> bool:
 
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
-
-
-def _buffer_tensor_desc() -> type[BufferTensorDesc]:
-    from ..tensor_desc import BufferTensorDesc
-
-    return BufferTensorDesc
