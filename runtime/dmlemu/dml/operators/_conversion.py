@@ -1,0 +1,53 @@
+"""How numbers change their type: the rules of CAST, used wherever a value meets another type.
+
+* float to narrower float: nearest even, overflow to infinity, NaN stays NaN;
+* float to integer: toward zero, then to the nearest limit of the type, NaN to 0;
+* integer to narrower integer: the low bits;
+* integer to float: nearest even.
+
+DirectML's documents name only the second rule's first part; docs/decisions says why the rest is so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..enums import TensorDataType
+from ..tensor_desc import BufferTensorDesc
+
+Array = np.ndarray[Any, Any]
+
+FLOATS = frozenset({TensorDataType.FLOAT64, TensorDataType.FLOAT32, TensorDataType.FLOAT16})
+
+
+def dtype_of(data_type: TensorDataType) -> np.dtype[Any]:
+    """The NumPy type of a tensor's elements."""
+    return BufferTensorDesc(data_type, [1]).dtype
+
+
+def convert(values: Any, data_type: TensorDataType) -> Array:
+    """``values`` in the NumPy type of ``data_type``."""
+    source, target = np.asarray(values), dtype_of(data_type)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if source.dtype.kind != "f" or target.kind == "f":
+            return source.astype(target)
+        limits = np.iinfo(target)
+        whole = np.trunc(np.where(np.isnan(source), 0.0, source.astype(np.float64)))
+        # Both limits are powers of two once 1 is added to the upper one, so they are exact as floats.
+        too_high, too_low = whole >= float(limits.max) + 1.0, whole < float(limits.min)
+        inside: Array = np.where(too_high | too_low, 0.0, whole).astype(target)
+        inside[too_high], inside[too_low] = limits.max, limits.min
+        return inside
+
+
+def raw_bits(value: float, data_type: TensorDataType) -> int:
+    """The bits of ``value``, converted to ``data_type``, as an unsigned number."""
+    return int.from_bytes(convert(np.float32(value), data_type).tobytes(), "little")
+
+
+def unsigned(values: Array) -> Array:
+    """The bits of each element as an unsigned number of the same width."""
+    bits: Array = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").reshape(values.shape)
+    return bits

@@ -1,0 +1,105 @@
+"""Fused activations: an operator desc inside another, applied to each result before it is stored.
+
+The inner desc has no tensors of its own.  What may be fused, and from which feature level on:
+https://learn.microsoft.com/windows/ai/directml/dml-fused-activations
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..enums import FeatureLevel, OperatorType, TensorDataType
+from . import base
+from ._conversion import Array, convert
+from ._element_wise import UnaryOperatorDesc
+
+if TYPE_CHECKING:
+    from ..compile import Operand, Program
+    from ..tensor_desc import BufferTensorDesc
+
+_NONE: Mapping[OperatorType, FeatureLevel] = {}
+
+
+class FusableOperatorDesc(UnaryOperatorDesc):
+    """The activations that every host may fuse, from the level that introduced them on."""
+
+
+def check_fused(
+    check: base.Check,
+    activation: base.OperatorDesc | None,
+    also: Mapping[OperatorType, FeatureLevel] = _NONE,
+) -> None:
+    """The rules of the field FusedActivation; ``also`` is what this host fuses beyond the activations."""
+    if activation is None:
+        return
+    name, host = activation.TYPE.name, check.desc.TYPE.name
+    since = (
+        activation.INTRODUCED if isinstance(activation, FusableOperatorDesc) else also.get(activation.TYPE)
+    )
+    if since is None or check.level < since:
+        level = base.level_name(check.level)
+        check.fail(
+            "OP_FUSED_ACTIVATION",
+            "FusedActivation.Type",
+            f"FusedActivation.Type (DML_OPERATOR_{name}) cannot be fused into DML_OPERATOR_{host} "
+            f"at feature level {level}.",
+            given=f"DML_OPERATOR_{name}",
+            expected="an activation without state of its own"
+            if since is None
+            else f"feature level {base.level_name(since)} or higher",
+            rule="TN10",
+        )
+    inner = check.inner(activation, "FusedActivation")
+    inner.attributes()
+    for item in base.operator_fields(type(activation)):
+        if item.is_tensor and getattr(activation, item.name) is not None:
+            inner.fail(
+                "OP_FUSED_ACTIVATION",
+                item.c_name,
+                f"FusedActivation.{item.c_name} is given; a fused activation works on its host's output "
+                "and has no tensors of its own.",
+                given="a tensor desc",
+                expected="none",
+                rule="TN9",
+            )
+    activation.rules(inner)
+
+
+def call_fused(
+    program: Program,
+    output: BufferTensorDesc,
+    activation: UnaryOperatorDesc | None,
+    kernel: str,
+    *operands: Operand,
+    constants: bytes,
+) -> None:
+    """Calls ``kernel`` on ``operands`` and the output, then the activation.
+
+    A FLOAT16 result goes through a FLOAT32 tensor in the temporary resource, so that it is rounded once.
+    """
+    if activation is None:
+        program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
+        return
+    single = TensorDataType.FLOAT32
+    function = activation.constants(single, output.data_type)
+    if output.data_type is single:
+        program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
+        result = program.read_write("output_tensor")
+        program.call("element_wise_unary", result, result, constants=function)
+    else:
+        unrounded = program.temporary(single, output.sizes)
+        program.call(kernel, *operands, unrounded.write(), constants=constants)
+        program.call(
+            "element_wise_unary", unrounded.read(), program.write("output_tensor"), constants=function
+        )
+
+
+def fused_reference(values: Array, activation: UnaryOperatorDesc | None, output: BufferTensorDesc) -> Array:
+    """``values`` through the activation, in the output's type."""
+    if activation is not None:
+        with np.errstate(all="ignore"):
+            values = activation.function(values.astype(np.float64), output.data_type)
+    return convert(values, output.data_type).reshape(output.sizes)

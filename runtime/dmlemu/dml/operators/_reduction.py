@@ -1,0 +1,103 @@
+"""Family: operators that reduce the listed axes of a tensor to size 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dmlemu_hw import kernels
+
+from ..enums import AxisDirection, FeatureLevel, ReduceFunction
+from ..tensor_desc import BufferTensorDesc
+from . import base
+from ._conversion import Array, convert
+
+if TYPE_CHECKING:
+    from ..compile import Program
+
+_SMALL = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
+_WIDE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
+_INDEX = "INT64 INT32 UINT64 UINT32"
+
+ARGUMENT_SUPPORT = {
+    FeatureLevel.LEVEL_3_0: {
+        "input_tensor": base.allow(1, 8, _SMALL),
+        "output_tensor": base.allow(1, 8, _INDEX),
+    },
+    FeatureLevel.LEVEL_4_1: {
+        "input_tensor": base.allow(1, 8, _WIDE),
+        "output_tensor": base.allow(1, 8, _INDEX),
+    },
+}
+"""ARGMAX and ARGMIN, and from feature level 3_0 on the functions of REDUCE of these names."""
+
+
+def check_axes(check: base.Check, source: BufferTensorDesc, axes: Sequence[int]) -> None:
+    """Axes exist and stand once each; the output has size 1 along them, else the input's sizes.
+
+    The documents say nothing of repeated and of no axes: a repeated one is refused (it is never what the
+    caller meant), an empty list reduces each element by itself.
+    """
+    for i, axis in enumerate(axes):
+        check.require(
+            axis < source.rank,
+            "OP_FIELD_RANGE",
+            f"Axes[{i}]",
+            f"Axes[{i}] ({axis}) is not below InputTensor.DimensionCount ({source.rank}).",
+            given=axis,
+            expected=f"0 to {source.rank - 1}",
+        )
+        check.require(
+            axis not in axes[:i],
+            "OP_FIELD_RANGE",
+            f"Axes[{i}]",
+            f"Axes[{i}] ({axis}) stands in Axes twice.",
+            given=list(axes),
+            expected="each axis once",
+        )
+    check.same_rank("input_tensor", "output_tensor")
+    for d, size in enumerate(source.sizes):
+        if d in axes:
+            check.size("output_tensor", d, 1, f"since dimension {d} is in Axes {list(axes)}")
+        else:
+            why = f"the size of InputTensor, since dimension {d} is not in Axes {list(axes)}"
+            check.size("output_tensor", d, size, why)
+
+
+def call_reduce(
+    program: Program, function: ReduceFunction, axes: Sequence[int], direction: AxisDirection
+) -> None:
+    """The call of the ``reduce`` kernel; ``direction`` breaks the ties of ARGMAX and ARGMIN."""
+    constants = kernels.pack(
+        "reduce",
+        function=function,
+        axes_mask=sum(1 << axis for axis in axes),
+        last_index=int(direction == AxisDirection.DECREASING),
+    )
+    program.call("reduce", program.read("input_tensor"), program.write("output_tensor"), constants=constants)
+
+
+def reduced(x: Array, axes: Sequence[int]) -> Array:
+    """``x`` with the elements that are reduced together, in row-major order, in one last dimension."""
+    kept = [d for d in range(x.ndim) if d not in axes]
+    return np.transpose(x, [*kept, *sorted(axes)]).reshape([x.shape[d] for d in kept] + [-1])
+
+
+def index_of_extreme(
+    x: Array, axes: Sequence[int], output: BufferTensorDesc, largest: bool, direction: AxisDirection
+) -> Array:
+    """ARGMAX and ARGMIN: where the extreme stands among the elements reduced together.
+
+    Ties: INCREASING takes the first, DECREASING the last.  NaN never beats a number; where all are NaN
+    they are a tie.
+    """
+    rows = reduced(x, axes)
+    extreme = np.fmax.reduce(rows, -1, keepdims=True) if largest else np.fmin.reduce(rows, -1, keepdims=True)
+    hit = (rows == extreme) | ((rows != rows) & (extreme != extreme))
+    if direction == AxisDirection.INCREASING:
+        index = np.argmax(hit, -1)
+    else:
+        index = rows.shape[-1] - 1 - np.argmax(hit[..., ::-1], -1)
+    return convert(index, output.data_type).reshape(output.sizes)

@@ -1,0 +1,228 @@
+"""CONVOLUTION_INTEGER."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw import kernels
+
+from ..enums import FeatureLevel, OperatorType
+from ..tensor_desc import BufferTensorDesc
+from . import base
+from ._conversion import Array
+
+if TYPE_CHECKING:
+    from ..compile import Operand, Program
+
+_BYTES = "INT8 UINT8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionIntegerOperatorDesc(
+    base.OperatorDesc,
+    type=OperatorType.CONVOLUTION_INTEGER,
+    introduced=FeatureLevel.LEVEL_2_1,
+    support={
+        FeatureLevel.LEVEL_2_1: {
+            "input_tensor": base.allow(4, 4, _BYTES),
+            "input_zero_point_tensor": base.allow(4, 4, _BYTES),
+            "filter_tensor": base.allow(4, 4, _BYTES),
+            "filter_zero_point_tensor": base.allow(4, 4, _BYTES),
+            "output_tensor": base.allow(4, 4, "INT32"),
+        },
+        FeatureLevel.LEVEL_4_0: {
+            "input_tensor": base.allow(3, 4, _BYTES),
+            "input_zero_point_tensor": base.allow(1, 4, _BYTES),
+            "filter_tensor": base.allow(3, 4, _BYTES),
+            "filter_zero_point_tensor": base.allow(1, 4, _BYTES),
+            "output_tensor": base.allow(3, 4, "INT32"),
+        },
+    },
+):
+    """Forward convolution (cross-correlation: the filter is not flipped) of 8-bit integers to INT32.
+
+    Input ``{N, C, [H], W}``, filter ``{OutputChannels, C / GroupCount, [FilterH], FilterW}``, output
+    ``{N, OutputChannels, [OutputH], OutputW}``.  Along spatial dimension i the output has
+    ``(Input + StartPadding[i] + EndPadding[i] - ((Filter - 1) * Dilations[i] + 1)) / Strides[i] + 1``
+    elements.  Strides move the window, Dilations spread the filter's elements; both are at least 1.
+
+    Zero points are subtracted before the product; a missing one is 0.  The input has one, the filter one
+    or one per output channel; they share one DimensionCount, and all their sizes are 1 but that of the
+    channels (the second of 4 dimensions; with fewer, the first or the second).  A padded position adds
+    nothing: it counts as the zero point.  Sums wrap as INT32.
+
+    Tensors of 3 dimensions, from feature level 4_0 on, have one spatial dimension.
+    """
+
+    input_tensor: BufferTensorDesc = base.input_tensor()
+    input_zero_point_tensor: BufferTensorDesc | None = base.input_tensor(optional=True)
+    filter_tensor: BufferTensorDesc = base.input_tensor()
+    filter_zero_point_tensor: BufferTensorDesc | None = base.input_tensor(optional=True)
+    output_tensor: BufferTensorDesc = base.output_tensor()
+    strides: Sequence[int] = base.uint_array(count="DimensionCount")
+    dilations: Sequence[int] = base.uint_array(count="DimensionCount")
+    start_padding: Sequence[int] = base.uint_array(count="DimensionCount")
+    end_padding: Sequence[int] = base.uint_array(count="DimensionCount")
+    group_count: int = base.uint()
+
+    def rules(self, check: base.Check) -> None:
+        check.same_rank("input_tensor", "filter_tensor", "output_tensor")
+        self._check_channels(check)
+        self._check_windows(check)
+        self._check_zero_points(check)
+
+    def _check_channels(self, check: base.Check) -> None:
+        groups, filters = self.group_count, self.filter_tensor.sizes
+        check.require(
+            groups >= 1,
+            "OP_FIELD_RANGE",
+            "GroupCount",
+            "GroupCount (0) is less than 1.",
+            given=0,
+            expected="1 or more",
+        )
+        why = f"FilterTensor.Sizes[1] ({filters[1]}) times GroupCount ({groups})"
+        check.size("input_tensor", 1, filters[1] * groups, why)
+        check.require(
+            filters[0] % groups == 0,
+            "OP_SHAPE",
+            "FilterTensor.Sizes[0]",
+            f"FilterTensor.Sizes[0] ({filters[0]}) is not a multiple of GroupCount ({groups}).",
+            given=filters[0],
+            expected=f"a multiple of {groups}",
+        )
+        check.size("output_tensor", 0, self.input_tensor.sizes[0], "the batch count of InputTensor")
+        check.size("output_tensor", 1, filters[0], "the number of filters, FilterTensor.Sizes[0]")
+
+    def _check_windows(self, check: base.Check) -> None:
+        """The spatial dimensions; Python's integers hold whatever paddings add up to."""
+        spatial = self.input_tensor.rank - 2
+        check.require(
+            len(self.strides) == spatial,
+            "OP_FIELD_RANGE",
+            "DimensionCount",
+            f"DimensionCount ({len(self.strides)}) is not the number of spatial dimensions of "
+            f"InputTensor ({spatial}).",
+            given=len(self.strides),
+            expected=spatial,
+        )
+        for i in range(spatial):
+            for name in ("strides", "dilations"):
+                check.require(
+                    getattr(self, name)[i] >= 1,
+                    "OP_FIELD_RANGE",
+                    f"{base.camel(name)}[{i}]",
+                    f"{base.camel(name)}[{i}] (0) is less than 1.",
+                    given=0,
+                    expected="1 or more",
+                )
+            padded = self.input_tensor.sizes[2 + i] + self.start_padding[i] + self.end_padding[i]
+            window = (self.filter_tensor.sizes[2 + i] - 1) * self.dilations[i] + 1
+            check.require(
+                window <= padded,
+                "OP_SHAPE",
+                f"FilterTensor.Sizes[{2 + i}]",
+                f"FilterTensor.Sizes[{2 + i}] ({self.filter_tensor.sizes[2 + i]}) with Dilations[{i}] "
+                f"({self.dilations[i]}) spans {window} elements, but the padded input has {padded}.",
+                given=window,
+                expected=f"at most {padded}",
+            )
+            size = (padded - window) // self.strides[i] + 1
+            check.size(
+                "output_tensor",
+                2 + i,
+                size,
+                f"the positions of a window of {window} moved by {self.strides[i]} over {padded} elements",
+            )
+
+    def _check_zero_points(self, check: base.Check) -> None:
+        check.same_data_type("input_tensor", "input_zero_point_tensor")
+        check.same_data_type("filter_tensor", "filter_zero_point_tensor")
+        check.same_rank("input_zero_point_tensor", "filter_zero_point_tensor")
+        if self.input_zero_point_tensor is not None:
+            for i in range(self.input_zero_point_tensor.rank):
+                check.size("input_zero_point_tensor", i, 1, "since the input has one zero point")
+        zero_point = self.filter_zero_point_tensor
+        if zero_point is None or zero_point.element_count == 1:
+            return
+        channel, channels = _channel_dimension(zero_point), self.output_tensor.sizes[1]
+        for i in range(zero_point.rank):
+            if i == channel:
+                why = "the number of output channels; one value for all is the other possibility"
+                check.size("filter_zero_point_tensor", i, channels, why)
+            else:
+                check.size(
+                    "filter_zero_point_tensor", i, 1, f"since only dimension {channel} can be channels"
+                )
+
+    def lower(self, program: Program) -> None:
+        spatial = len(self.strides)
+        constants = kernels.pack(
+            "convolution_integer",
+            spatial=spatial,
+            groups=self.group_count,
+            strides=self.strides,
+            dilations=self.dilations,
+            start_padding=self.start_padding,
+            end_padding=self.end_padding,
+        )
+        program.call(
+            "convolution_integer",
+            program.read("input_tensor"),
+            _zero_points(program, "input_zero_point_tensor", self.input_zero_point_tensor),
+            program.read("filter_tensor"),
+            _zero_points(program, "filter_zero_point_tensor", self.filter_zero_point_tensor),
+            program.write("output_tensor"),
+            constants=constants,
+        )
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        x = np.asarray(inputs["input_tensor"]).astype(np.int64)
+        w = np.asarray(inputs["filter_tensor"]).astype(np.int64)
+        if self.input_zero_point_tensor is not None:
+            x = x - np.asarray(inputs["input_zero_point_tensor"]).astype(np.int64).reshape(())
+        if self.filter_zero_point_tensor is not None:
+            zero_points = np.asarray(inputs["filter_zero_point_tensor"]).astype(np.int64)
+            w = w - zero_points.reshape(-1, *[1] * (w.ndim - 1))
+        y = np.zeros(self.output_tensor.sizes, np.int64)
+        # Spatial dimensions first: what stands at one position is then one index away.
+        x, w, y_at = (np.moveaxis(each, (0, 1), (-2, -1)) for each in (x, w, y))
+        filters = w.shape[-2]
+        for channel in range(filters):
+            first = channel // (filters // self.group_count) * w.shape[-1]
+            group = slice(first, first + w.shape[-1])
+            for position in np.ndindex(y_at.shape[:-2]):
+                for tap in np.ndindex(w.shape[:-2]):
+                    at = self._input_position(position, tap)
+                    if all(0 <= i < size for i, size in zip(at, x.shape[:-2], strict=True)):
+                        y_at[position][:, channel] += x[at][:, group] @ w[tap][channel]
+        return {"output_tensor": y.astype(np.int32)}
+
+    def _input_position(self, position: tuple[int, ...], tap: tuple[int, ...]) -> tuple[int, ...]:
+        """Where in the input a tap of the filter lies for an output position; outside is padding."""
+        windows = zip(position, self.strides, tap, self.dilations, self.start_padding, strict=True)
+        return tuple(at * stride + t * dilation - padding for at, stride, t, dilation, padding in windows)
+
+
+def _channel_dimension(zero_point: BufferTensorDesc) -> int:
+    """Which dimension of the filter's zero points counts output channels.
+
+    ``{1, C, 1, 1}``; from feature level 4_0 on every other dimension may be left out, so that C is the
+    first or the second of fewer.
+    """
+    if zero_point.rank == 4:
+        return 1
+    larger = [i for i, size in enumerate(zero_point.sizes) if size > 1]
+    return min(larger[0], 1, zero_point.rank - 1) if larger else 0
+
+
+def _zero_points(program: Program, name: str, tensor: BufferTensorDesc | None) -> Operand:
+    """The zero points as the kernel takes them: one dimension, of size 1 or of the output channels."""
+    if tensor is None:
+        return program.read(name)
+    channel = _channel_dimension(tensor)
+    return program.read(name, sizes=[tensor.sizes[channel]], strides=[tensor.effective_strides[channel]])

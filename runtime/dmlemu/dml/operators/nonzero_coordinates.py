@@ -1,0 +1,108 @@
+"""NONZERO_COORDINATES."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw import kernels
+
+from ..enums import FeatureLevel, OperatorType
+from ..tensor_desc import BufferTensorDesc
+from . import base
+from ._conversion import Array
+
+if TYPE_CHECKING:
+    from ..compile import Program
+
+_TYPES = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonzeroCoordinatesOperatorDesc(
+    base.OperatorDesc,
+    type=OperatorType.NONZERO_COORDINATES,
+    introduced=FeatureLevel.LEVEL_3_0,
+    support={
+        FeatureLevel.LEVEL_3_0: {
+            "input_tensor": base.allow(4, 5, _TYPES),
+            "output_count_tensor": base.allow(4, 5, "UINT32"),
+            "output_coordinates_tensor": base.allow(4, 5, "UINT32"),
+        },
+        FeatureLevel.LEVEL_4_0: {
+            "input_tensor": base.allow(1, 8, _TYPES),
+            "output_count_tensor": base.allow(1, 8, "UINT32"),
+            "output_coordinates_tensor": base.allow(2, 8, "UINT32"),
+        },
+    },
+):
+    """Lists the coordinates of all elements that are not zero, in ascending logical order.
+
+    OutputCountTensor gets their number; row r of OutputCoordinatesTensor, sizes ``{1.., M, N}``, the
+    coordinates of the r-th one.  M is the element count of the input: the worst case.  N lies between
+    the input's effective rank (its DimensionCount less the leading dimensions of size 1) and its
+    DimensionCount; a row holds the coordinates along the last N dimensions, so what N has beyond the
+    effective rank are leading columns of 0.  An input without any dimension above 1 has effective rank
+    0, and one column of 0.
+
+    -0.0 is zero, NaN is not.  The order is that of the logical index, whatever the strides.  Rows at and
+    past the count are undefined.  Below feature level 4_0 the three tensors share one DimensionCount.
+    """
+
+    input_tensor: BufferTensorDesc = base.input_tensor()
+    output_count_tensor: BufferTensorDesc = base.output_tensor()
+    output_coordinates_tensor: BufferTensorDesc = base.output_tensor()
+
+    def rules(self, check: base.Check) -> None:
+        if check.level < FeatureLevel.LEVEL_4_0:
+            check.same_rank("input_tensor", "output_count_tensor", "output_coordinates_tensor")
+        for i in range(self.output_count_tensor.rank):
+            check.size("output_count_tensor", i, 1, "since it holds one count")
+        coordinates = self.output_coordinates_tensor
+        for i in range(coordinates.rank - 2):
+            check.size("output_coordinates_tensor", i, 1, "since only the last two dimensions are used")
+        elements = self.input_tensor.element_count
+        check.size(
+            "output_coordinates_tensor", -2, elements, "the element count of InputTensor: all may be nonzero"
+        )
+        least, most, columns = (
+            effective_rank(self.input_tensor),
+            self.input_tensor.rank,
+            coordinates.sizes[-1],
+        )
+        check.require(
+            least <= columns <= most,
+            "OP_SHAPE",
+            f"OutputCoordinatesTensor.Sizes[{coordinates.rank - 1}]",
+            f"OutputCoordinatesTensor.Sizes[{coordinates.rank - 1}] ({columns}) is not from InputTensor's "
+            f"effective rank ({least}) to its DimensionCount ({most}).",
+            given=columns,
+            expected=f"{max(least, 1)} to {most}",
+        )
+
+    def lower(self, program: Program) -> None:
+        program.call(
+            "nonzero_coordinates",
+            program.read("input_tensor"),
+            program.write("output_count_tensor"),
+            program.write("output_coordinates_tensor"),
+            constants=kernels.pack("nonzero_coordinates", columns=self.output_coordinates_tensor.sizes[-1]),
+        )
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Rows past the count, undefined on the device, are 0 here."""
+        columns = self.output_coordinates_tensor.sizes[-1]
+        found = np.argwhere(np.asarray(inputs["input_tensor"]) != 0)[:, -columns:]
+        count = np.full(self.output_count_tensor.sizes, len(found), np.uint32)
+        coordinates = np.zeros(self.output_coordinates_tensor.sizes, np.uint32)
+        coordinates.reshape(-1, columns)[: len(found)] = found
+        return {"output_count_tensor": count, "output_coordinates_tensor": coordinates}
+
+
+def effective_rank(tensor: BufferTensorDesc) -> int:
+    """DimensionCount less the leading dimensions of size 1."""
+    larger = [i for i, size in enumerate(tensor.sizes) if size > 1]
+    return tensor.rank - larger[0] if larger else 0
