@@ -1,0 +1,173 @@
+"""Descriptors: 32 bytes each in heap memory, as ``struct dmlk_descriptor`` says.
+
+The GPU handle of a descriptor is the GPU virtual address of its bytes.  CPU handles are numbers of
+their own: that address plus a constant, so that one cannot pass for the other.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from .kernels import ffi, lib
+from .lock import Lock
+from .memory import END_ADDRESS, Allocation, Memory
+
+_DESCRIPTOR = struct.Struct("<BBHIQQQ")  # struct dmlk_descriptor
+DESCRIPTOR_SIZE = _DESCRIPTOR.size
+DESCRIPTOR_RAW: int = lib.DMLK_DESCRIPTOR_RAW
+
+_CPU_HANDLES = 16 * END_ADDRESS
+
+assert ffi.sizeof("dmlk_descriptor") == DESCRIPTOR_SIZE == 32
+
+
+class DescriptorKind(IntEnum):
+    """``enum dmlk_descriptor_kind``."""
+
+    UNWRITTEN = 0
+    CBV = 1
+    SRV = 2
+    UAV = 3
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A view of ``size`` bytes at ``address`` (0: null descriptor).
+
+    ``stride`` is the element size of a structured buffer, ``format`` a DXGI_FORMAT number, ``flags``
+    may hold DESCRIPTOR_RAW.
+    """
+
+    kind: DescriptorKind
+    flags: int = 0
+    stride: int = 0
+    format: int = 0
+    address: int = 0
+    size: int = 0
+    counter_address: int = 0
+
+    def encode(self) -> bytes:
+        """The 32 bytes.  ValueError: a number does not fit its field."""
+        try:
+            return _DESCRIPTOR.pack(
+                self.kind,
+                self.flags,
+                self.stride,
+                self.format,
+                self.address,
+                self.size,
+                self.counter_address,
+            )
+        except struct.error as error:
+            raise ValueError(f"A number of the descriptor does not fit its field ({error}).") from None
+
+    @staticmethod
+    def decode(data: bytes | memoryview) -> Descriptor:
+        """Reads 32 bytes.  ValueError: another size, or no descriptor kind."""
+        if len(data) != DESCRIPTOR_SIZE:
+            raise ValueError(f"A descriptor has {len(data)} bytes; expected {DESCRIPTOR_SIZE}.")
+        kind, *rest = _DESCRIPTOR.unpack(data)
+        return Descriptor(DescriptorKind(kind), *rest)
+
+
+class DescriptorHeap:
+    """``count`` descriptors; mirrors ``ID3D12DescriptorHeap`` of type CBV_SRV_UAV.
+
+    ``cpu_start`` and ``gpu_start`` are the handles of the first one; ``gpu_start`` is 0 when the heap
+    is not shader-visible.
+    """
+
+    def __init__(self, owner: Descriptors, allocation: Allocation, count: int, shader_visible: bool) -> None:
+        self.count = count
+        self.shader_visible = shader_visible
+        self.cpu_start = allocation.address + _CPU_HANDLES
+        self.gpu_start = allocation.address if shader_visible else 0
+        self.allocation = allocation
+        self._owner = owner
+
+    @property
+    def label(self) -> str:
+        return self.allocation.label
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.allocation.label = label
+
+    def close(self) -> None:
+        """Gives the heap up; its handles are never used again."""
+        self._owner._heaps.pop(self.allocation.address, None)
+        self.allocation.close()
+
+
+class Descriptors:
+    """All descriptor heaps of one GPU."""
+
+    def __init__(self, memory: Memory, lock: Lock) -> None:
+        self._memory = memory
+        self._lock = lock
+        self._heaps: dict[int, DescriptorHeap] = {}
+
+    def create_heap(self, count: int, shader_visible: bool, label: str = "") -> DescriptorHeap:
+        """A heap of ``count`` unwritten descriptors.  ValueError: none.  OutOfMemory."""
+        if count <= 0:
+            raise ValueError(f"The number of descriptors ({count}) is not positive.")
+        with self._lock:
+            size = count * DESCRIPTOR_SIZE
+            memory = self._memory.create_heap(size, label=label)
+            try:
+                allocation = self._memory.place(memory, 0, size, label)
+            finally:
+                memory.close()  # the allocation keeps the bytes
+            heap = DescriptorHeap(self, allocation, count, shader_visible)
+            self._heaps[allocation.address] = heap
+            return heap
+
+    def locate(self, cpu_handle: int) -> tuple[DescriptorHeap, int] | None:
+        """The heap and the index that a CPU handle means; None for no live descriptor's handle."""
+        return self._locate(cpu_handle - _CPU_HANDLES)
+
+    def locate_gpu(self, gpu_handle: int) -> tuple[DescriptorHeap, int] | None:
+        """The same for a GPU handle, which only shader-visible heaps have."""
+        found = self._locate(gpu_handle)
+        return found if found is not None and found[0].shader_visible else None
+
+    def write(self, cpu_handle: int, descriptor: Descriptor) -> None:
+        """Puts a descriptor into its place.  ValueError: no such handle."""
+        encoded = descriptor.encode()
+        with self._lock:
+            ffi.memmove(self._host(cpu_handle, 1), encoded, DESCRIPTOR_SIZE)
+
+    def read(self, cpu_handle: int) -> Descriptor:
+        """What stands there.  ValueError: no such handle."""
+        with self._lock:
+            return Descriptor.decode(bytes(ffi.buffer(self._host(cpu_handle, 1), DESCRIPTOR_SIZE)))
+
+    def copy(self, destination: int, source: int, count: int) -> None:
+        """Copies ``count`` descriptors between CPU handles.  ValueError: they run out of their heaps."""
+        if count < 0:
+            raise ValueError(f"The number of descriptors ({count}) is negative.")
+        if count == 0:
+            return
+        with self._lock:
+            ffi.memmove(self._host(destination, count), self._host(source, count), count * DESCRIPTOR_SIZE)
+
+    def _locate(self, address: int) -> tuple[DescriptorHeap, int] | None:
+        allocation = self._memory.find(address)
+        heap = None if allocation is None else self._heaps.get(allocation.address)
+        if allocation is None or heap is None:
+            return None
+        index, rest = divmod(address - allocation.address, DESCRIPTOR_SIZE)
+        return None if rest else (heap, index)
+
+    def _host(self, cpu_handle: int, count: int) -> object:
+        found = self.locate(cpu_handle)
+        if found is None:
+            raise ValueError(f"CPU descriptor handle {cpu_handle:#x} belongs to no descriptor heap.")
+        heap, index = found
+        if index + count > heap.count:
+            raise ValueError(
+                f"{count} descriptors from {index} on do not lie in heap '{heap.label}' of {heap.count}."
+            )
+        return ffi.cast("uint8_t *", heap.allocation.host + index * DESCRIPTOR_SIZE)

@@ -1,0 +1,82 @@
+"""What the hardware reports when it cannot go on."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class FaultKind(str, Enum):
+    """Why a command could not be executed."""
+
+    BAD_PACKET = "bad_packet"
+    BAD_ADDRESS = "bad_address"
+    BAD_DESCRIPTOR = "bad_descriptor"
+    OUT_OF_RANGE = "out_of_range"
+    NOT_IMPLEMENTED = "not_implemented"
+    OUT_OF_MEMORY = "out_of_memory"
+    HEAP_RELEASED = "heap_released"
+    REMOVED = "removed"  # the host took the device away; no command is at fault
+
+
+class GpuFault(Exception):
+    """A command failed while the GPU executed it.
+
+    ``message`` is one sentence; ``address`` the GPU virtual address concerned (0: none).  Where it
+    happened: label of the queue, serial of the command list, index of the command in the list, and
+    the packet's bytes.
+    """
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        message: str,
+        *,
+        address: int = 0,
+        queue: str = "",
+        list_serial: int = 0,
+        command: int = 0,
+        packet: bytes = b"",
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.address = address
+        self.queue = queue
+        self.list_serial = list_serial
+        self.command = command
+        self.packet = packet
+
+    def locate(self, queue: str, list_serial: int, command: int, packet: bytes) -> None:
+        """Says where it happened, once: the innermost place known is kept."""
+        if not self.packet:
+            self.queue, self.list_serial = queue, list_serial
+            self.command, self.packet = command, packet
+
+    def __str__(self) -> str:
+        if not self.packet:
+            return self.message
+        place = f"queue '{self.queue}'"
+        if self.list_serial:
+            place += f", list {self.list_serial}, command {self.command}"
+        return f"{self.message}\n  - in {place}"
+
+
+class OutOfMemory(Exception):
+    """Memory of the GPU, its address space or the host's address space is used up.
+
+    ``needed`` bytes were asked for while ``used`` of ``budget`` were in use.
+    """
+
+    def __init__(self, message: str, *, needed: int, used: int, budget: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.used = used
+        self.budget = budget
+
+
+class Deadlock(Exception):
+    """The host waits for a fence value that nothing can bring about; ``text`` says who waits for what."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text

@@ -1,0 +1,161 @@
+"""Fences: 64-bit values in shared memory that host and GPU raise and wait for."""
+
+from __future__ import annotations
+
+import struct
+import weakref
+from collections import deque
+from collections.abc import Callable
+
+from .events import EventStream, Signalled
+from .lock import Lock
+from .memory import TILE_SIZE, Allocation, Memory
+
+U64_MAX = 2**64 - 1
+_SLOT_SIZE = 8
+_SLOTS = TILE_SIZE // _SLOT_SIZE
+_VALUE = struct.Struct("<Q")
+
+
+class Fence:
+    """A counter; mirrors ``ID3D12Fence``.  ``address`` is where its value stands."""
+
+    def __init__(self, fences: Fences, address: int, slot: memoryview, serial: int) -> None:
+        self.address = address
+        self.serial = serial
+        self.label = ""
+        self.closed = False
+        self._fences = fences
+        self._slot = slot
+        self._callbacks: list[tuple[int, Callable[[], None]]] = []
+
+    @property
+    def value(self) -> int:
+        """The value now; 2**64 - 1 once the GPU has been removed."""
+        if self._fences.removed:
+            return U64_MAX
+        value: int = _VALUE.unpack(self._slot)[0]
+        return value
+
+    def signal(self, value: int) -> None:
+        """Sets the value from the host; it may be lower than before.  ValueError: not a u64."""
+        self._fences.signal(self, value)
+
+    def on_value(self, value: int, callback: Callable[[], None]) -> None:
+        """Calls back once, as soon as the value is reached: at once if it has been."""
+        self._fences.register(self, value, callback)
+
+    def close(self) -> None:
+        """Ends the fence and releases whatever waits for it."""
+        if not self.closed:
+            self.signal(U64_MAX)
+            self.closed = True
+
+    def describe(self) -> str:
+        """For messages: the label, or the serial when it has none."""
+        return f"fence '{self.label}'" if self.label else f"fence {self.serial}"
+
+
+class Fences:
+    """All fences of one GPU, and what their changes set off."""
+
+    def __init__(self, memory: Memory, events: EventStream, lock: Lock) -> None:
+        self.removed = False
+        self.on_write: Callable[[], None] = lambda: None  # the scheduler looks at its waits again
+        self.after_host_signal: Callable[[], None] = lambda: None
+        self._memory = memory
+        self._events = events
+        self._lock = lock
+        self._page: Allocation | None = None
+        self._page_used = 0
+        self._free: deque[tuple[int, memoryview]] = deque()
+        self._by_address: weakref.WeakValueDictionary[int, Fence] = weakref.WeakValueDictionary()
+        self._due: deque[Callable[[], None]] = deque()
+        self._serial = 0
+
+    def create(self, initial_value: int) -> Fence:
+        _check(initial_value)
+        with self._lock:
+            address, slot = self._new_slot()
+            _VALUE.pack_into(slot, 0, initial_value)
+            self._serial += 1
+            fence = Fence(self, address, slot, self._serial)
+            self._by_address[address] = fence
+            # A queue holds the fences that its entries name: a free slot is named by none.
+            weakref.finalize(fence, self._free.append, (address, slot)).atexit = False
+            return fence
+
+    def find(self, address: int) -> Fence | None:
+        """The fence whose value stands at the address."""
+        return self._by_address.get(address)
+
+    def read(self, address: int) -> int:
+        """The value at an address, as the GPU reads it.  GpuFault: no memory there."""
+        value: int = _VALUE.unpack(self._memory.view(address, _SLOT_SIZE))[0]
+        return value
+
+    def write(self, address: int, value: int, queue: int) -> None:
+        """Sets the value at an address, as the GPU does (``queue``) or the host (0)."""
+        slot = self._memory.view(address, _SLOT_SIZE)
+        fence = self.find(address)
+        if fence is not None and fence.closed:
+            return
+        _VALUE.pack_into(slot, 0, value)
+        if fence is not None:
+            self._collect_due(fence, value)
+        self.on_write()
+        if self._events:
+            self._events.emit(Signalled(queue, address, value))
+
+    def signal(self, fence: Fence, value: int) -> None:
+        """:meth:`Fence.signal`."""
+        _check(value)
+        with self._lock:
+            if self.removed or fence.closed:
+                return
+            self.write(fence.address, value, 0)
+        self.after_host_signal()
+
+    def register(self, fence: Fence, value: int, callback: Callable[[], None]) -> None:
+        """:meth:`Fence.on_value`."""
+        _check(value)
+        with self._lock:
+            if fence.value < value:
+                fence._callbacks.append((value, callback))
+                return
+        callback()
+
+    def remove_all(self) -> None:
+        """The device is gone: every fence reads 2**64 - 1, and who waited may go on."""
+        self.removed = True
+        for fence in list(self._by_address.values()):
+            self._collect_due(fence, U64_MAX)
+
+    def fire(self) -> None:
+        """Runs the callbacks that are due.  To be called without the lock."""
+        while self._due:
+            try:
+                callback = self._due.popleft()
+            except IndexError:  # another thread was faster
+                return
+            callback()
+
+    def _collect_due(self, fence: Fence, value: int) -> None:
+        if fence._callbacks:
+            self._due.extend(callback for awaited, callback in fence._callbacks if awaited <= value)
+            fence._callbacks = [each for each in fence._callbacks if each[0] > value]
+
+    def _new_slot(self) -> tuple[int, memoryview]:
+        if self._free:
+            return self._free.popleft()
+        if self._page is None or self._page_used == _SLOTS:
+            self._page = self._memory.create_internal(TILE_SIZE, "fence values")
+            self._page_used = 0
+        start = self._page_used * _SLOT_SIZE
+        self._page_used += 1
+        return self._page.address + start, self._page.buffer()[start : start + _SLOT_SIZE]
+
+
+def _check(value: int) -> None:
+    if not 0 <= value <= U64_MAX:
+        raise ValueError(f"Fence value ({value}) is not an unsigned 64-bit number.")

@@ -1,0 +1,200 @@
+"""One emulated GPU: wires memory, descriptors, queues, fences, clock and events together."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from .clock import Clock
+from .descriptors import Descriptors
+from .events import EventStream
+from .faults import Deadlock, GpuFault
+from .fence import Fence, Fences
+from .lock import Lock
+from .memory import Memory
+from .processor import Processor
+from .queue import Queue, QueueKind
+from .scheduler import Policy, Scheduler
+
+__all__ = ["Gpu", "Policy", "QueueKind"]
+
+_LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait looks whether other threads are still alive
+
+
+class Gpu:
+    """A GPU with its own memory.  All public calls, of its parts too, may come from any thread.
+
+    ``poison``: what the documents call undefined is to be filled with the poison byte.  ``fault`` is
+    why the GPU was removed, None while it lives.
+    """
+
+    def __init__(
+        self, *, name: str, memory_bytes: int, policy: Policy = Policy.LAZY, poison: bool = True
+    ) -> None:
+        self.name = name
+        self.policy = Policy(policy)
+        self.poison = poison
+        self.fault: GpuFault | None = None
+        self.clock = Clock()
+        self.events = EventStream()
+        self._lock = Lock()
+        self.memory = Memory(memory_bytes, self.events, self._lock)
+        self.descriptors = Descriptors(self.memory, self._lock)
+        self._fences = Fences(self.memory, self.events, self._lock)
+        self._scheduler = Scheduler(self._fences)
+        self._processor = Processor(self.memory, self._fences, self.clock, self.events)
+        self._fences.on_write = self._scheduler.refresh
+        self._fences.after_host_signal = self._changed
+        self._queue_serial = 0
+        self._running = False
+        self._wake = threading.Condition()
+        self._changes = 0
+        self._sleeping = 0
+
+    @property
+    def queues(self) -> list[Queue]:
+        """In the order of their creation."""
+        return self._scheduler.queues
+
+    def create_queue(self, kind: QueueKind, label: str = "") -> Queue:
+        """A new, empty queue."""
+        with self._lock:
+            self._queue_serial += 1
+            queue = Queue(
+                QueueKind(kind),
+                label or f"{QueueKind(kind).name.lower()} {self._queue_serial}",
+                self._queue_serial,
+                self.memory,
+                self.events,
+                self._lock,
+                self._changed,
+            )
+            if self.fault is not None:
+                queue.remove()
+            self._scheduler.queues.append(queue)
+            return queue
+
+    def create_fence(self, initial_value: int = 0) -> Fence:
+        """A new fence.  ValueError: the value is not a u64."""
+        return self._fences.create(initial_value)
+
+    def step(self) -> bool:
+        """Runs one queue entry; False: nothing can run.
+
+        GpuFault: the entry could not be executed; the GPU is removed then.
+        """
+        try:
+            with self._lock:
+                if self._running:  # a subscriber of the events asks, in the middle of a step
+                    return False
+                self._running = True
+                try:
+                    return self._run_next()
+                finally:
+                    self._running = False
+        finally:
+            self._fences.fire()
+
+    def drain(self) -> None:
+        """Runs until nothing can run.  GpuFault as :meth:`step`."""
+        while self.step():
+            pass
+
+    def wait(self, fence: Fence, value: int, timeout: float | None = None) -> bool:
+        """Runs the GPU until the fence reaches the value; False: ``timeout`` seconds passed.
+
+        GpuFault: a command could not be executed.  Deadlock: no timeout, nothing can run, and no
+        other thread is there that could signal.
+        """
+
+        def why() -> str:
+            text = f"Waiting for {fence.describe()} to reach {value} would never end: it is {fence.value}."
+            signals = self._scheduler.signals(fence.address)
+            return "\n".join(part for part in (text, signals, self._scheduler.blocked()) if part)
+
+        return self.wait_until(lambda: fence.value >= value, why, timeout)
+
+    def wait_until(
+        self, reached: Callable[[], bool], why: Callable[[], str], timeout: float | None = None
+    ) -> bool:
+        """:meth:`wait` for any condition; ``why`` words the Deadlock."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            changes = self._changes
+            if reached():
+                return True
+            if self.step():
+                if end is not None and time.monotonic() >= end:
+                    return reached()
+            elif not self._sleep(changes, end, why):
+                return reached()
+
+    def remove(self, fault: GpuFault) -> None:
+        """Takes the device away: queues are emptied, fences read 2**64 - 1, nothing runs any more."""
+        with self._lock:
+            if self.fault is None:
+                self.fault = fault
+                for queue in self.queues:
+                    queue.remove()
+                self._fences.remove_all()
+        self._notify()
+        if not self._running:
+            self._fences.fire()
+
+    def close(self) -> None:
+        """Gives the GPU's memory back to the host; mapped views stay readable."""
+        with self._lock:
+            for queue in self.queues:
+                queue.remove()
+            self.memory.close()
+
+    def _run_next(self) -> bool:
+        queue = self._scheduler.next_queue()
+        if queue is None:
+            return False
+        try:
+            self._processor.run(queue)
+        except GpuFault as fault:
+            self.remove(fault)
+            raise
+        self._scheduler.refresh()
+        self._notify()
+        return True
+
+    def _changed(self) -> None:
+        """A queue got an entry, or the host signalled a fence."""
+        with self._lock:
+            self._scheduler.refresh()
+        self._notify()
+        if self.policy is Policy.EAGER:
+            self.drain()
+        elif not self._running:
+            self._fences.fire()
+
+    def _notify(self) -> None:
+        with self._wake:
+            self._changes += 1
+            self._wake.notify_all()
+
+    def _sleep(self, changes: int, end: float | None, why: Callable[[], str]) -> bool:
+        """Waits until another thread has changed something; False: the time is over.
+
+        Deadlock: every other thread is gone or waits here too.
+        """
+        with self._wake:
+            if self._changes != changes:
+                return True
+            left = _LOOK_AGAIN if end is None else end - time.monotonic()
+            if left <= 0:
+                return False
+            forever = end is None
+            alone = forever and self._sleeping + 1 >= threading.active_count()
+            if not alone:
+                self._sleeping += forever
+                try:
+                    self._wake.wait(min(left, _LOOK_AGAIN))
+                finally:
+                    self._sleeping -= forever
+                return True
+        raise Deadlock(why())  # worded without holding the condition: it takes the lock

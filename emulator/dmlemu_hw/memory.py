@@ -1,0 +1,634 @@
+"""The GPU's memory: heaps, allocations over them, tiles, and the address space that the GPU sees.
+
+All bytes live in one sparse memory file per GPU (``memfd``): a heap is a range of it, mapped once.
+An allocation is a range of GPU virtual addresses.  A placed one stands on its heap's mapping, so
+two that overlap are the same bytes; a reserved one has host addresses of its own, into which
+64 KiB tiles of heaps are mapped: the host's MMU does the aliasing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import weakref
+from bisect import bisect_left, bisect_right
+from collections import deque
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ._kernels import ffi, lib
+from .events import Allocated, EventStream, Freed, Mapped
+from .faults import FaultKind, GpuFault, OutOfMemory
+from .lock import Lock
+
+TILE_SIZE = 65536
+FIRST_ADDRESS = 0x1_0000_0000
+END_ADDRESS = 1 << 47  # what the host can address too
+
+POISON_BYTE: int = lib.DMLK_POISON_BYTE
+
+_MADV_REMOVE = 9  # gives pages of a shared mapping, and their place in the file, back
+_FREED_KEPT = 4096  # freed allocations remembered for messages
+
+_SEGMENT = np.dtype([("address", "<u8"), ("size", "<u8"), ("host", "<u8")])  # struct dmlk_segment
+
+
+def round_to_tile(size: int) -> int:
+    """``size`` rounded up to whole 64 KiB tiles."""
+    return -(-size // TILE_SIZE) * TILE_SIZE
+
+
+class Memory:
+    """The memory of one GPU: ``budget`` bytes, of which live heaps use ``used``."""
+
+    def __init__(self, budget: int, events: EventStream, lock: Lock) -> None:
+        self.budget = budget
+        self.used = 0
+        self._events = events
+        self._lock = lock
+        self._file = _File()
+        self._next_address = FIRST_ADDRESS
+        self._next_serial = 1
+        self._heaps: dict[int, Heap] = {}
+        self._starts: list[int] = []  # addresses of the live allocations, sorted
+        self._live: list[Allocation] = []  # in the same order
+        self._segments = _Segments()
+        self._freed: deque[tuple[int, int, str]] = deque(maxlen=_FREED_KEPT)
+        self._with_null: dict[int, _Reservation] = {}  # by allocation serial: has NULL tiles
+
+    # --- heaps ---
+
+    def create_heap(self, size: int, *, poison: bool = False, label: str = "") -> Heap:
+        """``size`` bytes of memory; the capacity is rounded up to 64 KiB.
+
+        The bytes are 0, or the poison byte when their contents are to count as undefined.
+        ValueError: no size.  OutOfMemory: above the budget, or the host refuses.
+        """
+        if size <= 0:
+            raise ValueError(f"Heap size ({size}) is not positive.")
+        with self._lock:
+            capacity = round_to_tile(size)
+            if self.used + capacity > self.budget:
+                raise self._out_of_memory(
+                    f"A heap of {capacity} bytes does not fit: {self.used} of {self.budget} are in use.",
+                    capacity,
+                )
+            storage = self._create_storage(capacity, charge=capacity)
+            if poison:
+                np.frombuffer(storage.export(0, capacity), np.uint8).fill(POISON_BYTE)
+            heap = Heap(self, storage, size, self._serial(), label)
+            self._heaps[heap.serial] = heap
+            self.used += capacity
+            if self._events:
+                self._events.emit(Allocated("heap", heap.serial, 0, size, label))
+            return heap
+
+    def create_internal(self, size: int, label: str) -> Allocation:
+        """Memory that the device itself needs; it does not count against the budget."""
+        with self._lock:
+            storage = self._create_storage(round_to_tile(size), charge=0)
+            return self.place(Heap(self, storage, size, self._serial(), label), 0, size, label)
+
+    def find_heap(self, serial: int) -> Heap | None:
+        """The open heap of that serial."""
+        return self._heaps.get(serial)
+
+    # --- allocations ---
+
+    def place(self, heap: Heap, offset: int, size: int, label: str = "") -> Allocation:
+        """New addresses for ``size`` bytes of ``heap`` from ``offset`` on.
+
+        ValueError: the heap is closed or too small.  OutOfMemory: no addresses left.
+        """
+        storage = heap._opened()
+        if size <= 0 or offset < 0 or offset + size > heap.capacity:
+            raise ValueError(
+                f"The range of {size} bytes at offset {offset} does not lie in {heap.describe()} "
+                f"of {heap.capacity} bytes."
+            )
+        with self._lock:
+            address = self._reserve_addresses(size)
+            allocation = Allocation(self, storage, address, size, heap, offset, label, self._serial())
+            _add_user(storage)
+            self._insert(allocation)
+            return allocation
+
+    def reserve(self, size: int, label: str = "") -> Allocation:
+        """New addresses without memory: all their 64 KiB tiles are NULL (read 0, drop writes).
+
+        ValueError: no size.  OutOfMemory: no addresses left here or in the host.
+        """
+        if size <= 0:
+            raise ValueError(f"Size ({size}) of the reserved range is not positive.")
+        with self._lock:
+            address = self._reserve_addresses(size)
+            try:
+                reservation = _Reservation(round_to_tile(size) // TILE_SIZE)
+            except OSError as error:
+                raise self._out_of_memory(
+                    f"The host refuses {size} bytes of address space ({error.strerror}).", size
+                ) from None
+            allocation = Allocation(self, reservation, address, size, None, 0, label, self._serial())
+            self._with_null[allocation.serial] = reservation
+            self._insert(allocation)
+            return allocation
+
+    def map_tiles(
+        self,
+        allocation: Allocation,
+        tile: int,
+        count: int,
+        heap: Heap | None,
+        heap_tile: int,
+        *,
+        reuse: bool = False,
+    ) -> None:
+        """Lets ``count`` tiles of a reserved allocation stand on tiles of ``heap`` (None: NULL).
+
+        The heap's tiles follow one another from ``heap_tile`` on; with ``reuse`` they are all that
+        one.  ValueError: tiles outside.  OutOfMemory: the host has no more mappings; what was done
+        so far stays.
+        """
+        with self._lock:
+            self.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
+            reservation = allocation._reservation()
+            storage = None if heap is None else heap._opened()
+            try:
+                for run in _runs(tile, count, storage, heap_tile, reuse):
+                    self._map_run(reservation, run)
+            except OSError as error:
+                raise self._out_of_memory(
+                    f"The host refuses to map {count} tiles ({error.strerror}).", count * TILE_SIZE
+                ) from None
+            finally:
+                if reservation.null_runs:
+                    self._with_null[allocation.serial] = reservation
+                else:
+                    self._with_null.pop(allocation.serial, None)
+            if self._events:
+                serial = 0 if heap is None else heap.serial
+                self._events.emit(Mapped(allocation.serial, tile, count, serial, heap_tile, reuse))
+
+    def check_tiles(
+        self, allocation: Allocation, tile: int, count: int, heap: Heap | None, heap_tile: int, reuse: bool
+    ) -> None:
+        """ValueError when :meth:`map_tiles` cannot take these arguments."""
+        tiles = allocation._reservation().tiles
+        if tile < 0 or count <= 0 or tile + count > tiles:
+            raise ValueError(
+                f"{count} tiles from {tile} on do not lie in the {tiles} tiles of {allocation.describe()}."
+            )
+        if heap is None:
+            return
+        heap._opened()
+        if heap_tile < 0 or heap_tile + (1 if reuse else count) > heap.capacity // TILE_SIZE:
+            raise ValueError(
+                f"{count} tiles from {heap_tile} on do not lie in the {heap.capacity // TILE_SIZE} tiles of "
+                f"{heap.describe()}."
+            )
+
+    # --- what the GPU sees ---
+
+    def find(self, address: int) -> Allocation | None:
+        """The live allocation that holds the address."""
+        with self._lock:
+            index = bisect_right(self._starts, address) - 1
+            if index < 0:
+                return None
+            allocation = self._live[index]
+            return allocation if address < allocation.address + allocation.size else None
+
+    def find_freed(self, address: int) -> str | None:
+        """Label of the freed allocation that once held the address (addresses are never used again)."""
+        with self._lock:
+            for start, size, label in self._freed:
+                if start <= address < start + size:
+                    return label
+            return None
+
+    def translate(self, address: int, size: int) -> int:
+        """Host address of ``size`` bytes; GpuFault when they do not lie in one live allocation."""
+        allocation = self.find(address)
+        if allocation is None:
+            raise GpuFault(FaultKind.BAD_ADDRESS, self._why_no_address(address), address=address)
+        left = allocation.address + allocation.size - address
+        if size > left:
+            raise GpuFault(
+                FaultKind.BAD_ADDRESS,
+                f"The {size} bytes at address {address:#x} run {size - left} bytes past the end of "
+                f"{allocation.describe()}.",
+                address=address,
+            )
+        return allocation.host + (address - allocation.address)
+
+    def view(self, address: int, size: int) -> memoryview:
+        """The bytes themselves, writable; GpuFault when they do not lie in one live allocation."""
+        with self._lock:
+            self.translate(address, size)
+            allocation = self.find(address)
+            assert allocation is not None
+            start = address - allocation.address
+            return allocation.buffer()[start : start + size]
+
+    def segments(self) -> tuple[Any, int]:
+        """The live allocations as ``dmlk_segment *`` and their number, sorted by address."""
+        return self._segments.pointer, self._segments.count
+
+    def drop_null_writes(self) -> None:
+        """Makes all NULL tiles read 0 again; to be called after commands that may have written there."""
+        for reservation in self._with_null.values():
+            for start, size in reservation.null_ranges():
+                lib.madvise(ffi.cast("void *", reservation.host + start), size, lib.MADV_DONTNEED)
+
+    @property
+    def has_null_tiles(self) -> bool:
+        return bool(self._with_null)
+
+    def describe(self, address: int) -> str:
+        """For messages: where the address lies, or once lay."""
+        allocation = self.find(address)
+        if allocation is not None:
+            return f"byte {address - allocation.address} of {allocation.describe()}"
+        freed = self.find_freed(address)
+        if freed is not None:
+            return f"'{freed}', which has been released" if freed else "an allocation that has been released"
+        return "no allocation"
+
+    def close(self) -> None:
+        """Gives everything up."""
+        with self._lock:
+            for allocation in list(self._live):
+                allocation.close()
+            for heap in list(self._heaps.values()):
+                heap.close()
+
+    # --- inside ---
+
+    def _why_no_address(self, address: int) -> str:
+        freed = self.find_freed(address)
+        if freed is None:
+            return f"Address {address:#x} lies in no allocation."
+        name = f"'{freed}'" if freed else "an allocation"
+        return f"Address {address:#x} lies in no allocation: it belonged to {name}, which has been released."
+
+    def _serial(self) -> int:
+        serial = self._next_serial
+        self._next_serial += 1
+        return serial
+
+    def _out_of_memory(self, message: str, needed: int) -> OutOfMemory:
+        return OutOfMemory(message, needed=needed, used=self.used, budget=self.budget)
+
+    def _create_storage(self, capacity: int, charge: int) -> _Storage:
+        try:
+            return _Storage(self._file, capacity, charge)
+        except OSError as error:
+            raise self._out_of_memory(
+                f"The host refuses {capacity} bytes of memory ({error.strerror}).", capacity
+            ) from None
+
+    def _reserve_addresses(self, size: int) -> int:
+        """New addresses.  One tile stays free behind each range, so that running past an end never
+        hits the neighbour."""
+        address = self._next_address
+        if size > END_ADDRESS - address:
+            raise self._out_of_memory(
+                f"The GPU has no {size} virtual addresses left ({address:#x} of {END_ADDRESS:#x} are used).",
+                size,
+            )
+        self._next_address = address + round_to_tile(size) + TILE_SIZE
+        return address
+
+    def _insert(self, allocation: Allocation) -> None:
+        self._starts.append(allocation.address)  # addresses only grow: the order is kept
+        self._live.append(allocation)
+        self._segments.append(allocation.address, allocation.size, allocation.host)
+        if self._events:
+            heap = allocation.heap.serial if allocation.heap else 0
+            self._events.emit(
+                Allocated(
+                    allocation.kind,
+                    allocation.serial,
+                    allocation.address,
+                    allocation.size,
+                    allocation.label,
+                    heap,
+                    allocation.offset,
+                )
+            )
+
+    def _remove(self, allocation: Allocation) -> None:
+        index = bisect_right(self._starts, allocation.address) - 1
+        del self._starts[index]
+        del self._live[index]
+        self._segments.remove(index)
+        self._freed.append((allocation.address, allocation.size, allocation.label))
+        self._with_null.pop(allocation.serial, None)
+        mapped, allocation._mapped = allocation._mapped, None
+        if isinstance(mapped, _Reservation):
+            for run in mapped.runs:
+                self._drop_user(run.storage)
+        elif isinstance(mapped, _Storage):
+            self._drop_user(mapped)
+        if self._events:
+            self._events.emit(
+                Freed(
+                    allocation.kind, allocation.serial, allocation.address, allocation.size, allocation.label
+                )
+            )
+
+    def _remove_heap(self, heap: Heap) -> None:
+        self._heaps.pop(heap.serial, None)
+        self._drop_user(heap._storage)
+        heap._storage = None
+        if self._events:
+            self._events.emit(Freed("heap", heap.serial, 0, heap.size, heap.label))
+
+    def _map_run(self, reservation: _Reservation, run: _Run) -> None:
+        added, removed = reservation.map(run)
+        for each in added:
+            _add_user(each.storage)
+        for each in removed:
+            self._drop_user(each.storage)
+
+    def _drop_user(self, storage: _Storage | None) -> None:
+        if storage is not None:
+            storage.users -= 1
+            if storage.users == 0:
+                self.used -= storage.charge
+
+
+class Heap:
+    """``size`` bytes of memory, ``capacity`` with the rounding; mirrors ``ID3D12Heap``.
+
+    The bytes live on while an allocation or a tile uses them.
+    """
+
+    def __init__(self, memory: Memory, storage: _Storage, size: int, serial: int, label: str) -> None:
+        self.size = size
+        self.capacity = storage.capacity
+        self.serial = serial
+        self.label = label
+        self.closed = False
+        self._memory = memory
+        self._storage: _Storage | None = storage
+
+    def close(self) -> None:
+        """Gives the heap up; calling it again does nothing."""
+        if not self.closed:
+            self.closed = True
+            self._memory._lock.run_last(partial(self._memory._remove_heap, self))
+
+    def describe(self) -> str:
+        """For messages: the label, or the serial when it has none."""
+        return f"heap '{self.label}'" if self.label else f"heap {self.serial}"
+
+    def _opened(self) -> _Storage:
+        if self.closed or self._storage is None:
+            raise ValueError(f"{self.describe().capitalize()} is closed.")
+        return self._storage
+
+
+class Allocation:
+    """GPU virtual addresses [address, address + size); their bytes stand at ``host`` in this process.
+
+    ``heap`` and ``offset`` tell where a placed allocation lies; ``heap`` is None for a reserved one.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        mapped: _Mapped,
+        address: int,
+        size: int,
+        heap: Heap | None,
+        offset: int,
+        label: str,
+        serial: int,
+    ) -> None:
+        self.address = address
+        self.size = size
+        self.host = mapped.host + offset
+        self.heap = heap
+        self.offset = offset
+        self.label = label
+        self.serial = serial
+        self.closed = False
+        self._memory = memory
+        self._mapped: _Mapped | None = mapped
+
+    @property
+    def kind(self) -> str:
+        return "placed" if self.heap is not None else "reserved"
+
+    def buffer(self) -> memoryview:
+        """The bytes themselves, writable, no copy; they stay mapped while the view lives.
+
+        ValueError: the allocation is closed.
+        """
+        return self._opened().export(self.offset, self.size)
+
+    def close(self) -> None:
+        """Gives the addresses up for good; calling it again does nothing."""
+        if not self.closed:
+            self.closed = True
+            self._memory._lock.run_last(partial(self._memory._remove, self))
+
+    def describe(self) -> str:
+        """For messages: label and size, or the serial when it has no label."""
+        name = f"'{self.label}'" if self.label else f"allocation {self.serial}"
+        return f"{name} ({self.size} bytes)"
+
+    def _opened(self) -> _Mapped:
+        if self.closed or self._mapped is None:
+            raise ValueError(f"{self.describe()} is closed.")
+        return self._mapped
+
+    def _reservation(self) -> _Reservation:
+        mapped = self._opened()
+        if not isinstance(mapped, _Reservation):
+            raise ValueError(f"{self.describe()} is not a reserved allocation: it has no tiles.")
+        return mapped
+
+
+class _Segments:
+    """The segment table that the C side reads, kept sorted by address."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._table = np.zeros(64, _SEGMENT)
+        self._point()
+
+    def append(self, address: int, size: int, host: int) -> None:
+        if self.count == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+            self._point()
+        self._table[self.count] = (address, size, host)
+        self.count += 1
+
+    def remove(self, index: int) -> None:
+        self._table[index : self.count - 1] = self._table[index + 1 : self.count]
+        self.count -= 1
+
+    def _point(self) -> None:
+        self.pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
+
+
+class _File:
+    """The sparse memory file in which all heaps of a GPU lie; ranges are never used again."""
+
+    def __init__(self) -> None:
+        self.fd = os.memfd_create("dmlemu")
+        self._size = 0
+        _at_end(self, partial(os.close, self.fd))
+
+    def map_new(self, size: int) -> tuple[int, int]:
+        """Offset and host address of ``size`` new bytes; they take no memory until they are touched.
+
+        OSError: the host refuses.
+        """
+        offset = self._size
+        if offset + size >= 2**63:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        os.ftruncate(self.fd, offset + size)
+        host = _map(0, size, self.fd, offset)
+        self._size = offset + size
+        return offset, host
+
+
+class _Mapped:
+    """Host addresses that stay mapped while this object lives; every exported buffer holds it."""
+
+    def __init__(self, host: int) -> None:
+        self.host = host
+
+    def export(self, offset: int, size: int) -> memoryview:
+        # cffi's destructor does nothing here but hold a reference to the mapping's owner.
+        pointer = ffi.gc(ffi.cast("uint8_t *", self.host + offset), self._hold)
+        return memoryview(ffi.buffer(pointer, size))
+
+    def _hold(self, _pointer: object) -> None:
+        pass
+
+
+class _Storage(_Mapped):
+    """The bytes of a heap.
+
+    ``users`` counts what keeps them alive: the heap, allocations, runs of tiles.  ``charge`` is what
+    they take from the budget.
+    """
+
+    def __init__(self, file: _File, capacity: int, charge: int) -> None:
+        self.file = file
+        self.capacity = capacity
+        self.charge = charge
+        self.users = 1
+        self.file_offset, host = file.map_new(capacity)
+        super().__init__(host)
+        _at_end(self, partial(_release, host, capacity))
+
+
+def _add_user(storage: _Storage | None) -> None:
+    if storage is not None:
+        storage.users += 1
+
+
+class _Run:
+    """Consecutive tiles of a reserved range that stand on consecutive tiles of one heap (or NULL)."""
+
+    def __init__(self, first: int, count: int, storage: _Storage | None, heap_tile: int) -> None:
+        self.first = first
+        self.count = count
+        self.storage = storage
+        self.heap_tile = heap_tile
+
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
+    def part(self, first: int, end: int) -> _Run:
+        """The tiles of the run that lie in [first, end)."""
+        first, end = max(first, self.first), min(end, self.end)
+        return _Run(first, end - first, self.storage, self.heap_tile + (first - self.first))
+
+
+def _runs(tile: int, count: int, storage: _Storage | None, heap_tile: int, reuse: bool) -> list[_Run]:
+    if reuse and storage is not None:
+        return [_Run(tile + i, 1, storage, heap_tile) for i in range(count)]
+    return [_Run(tile, count, storage, heap_tile)]
+
+
+class _Reservation(_Mapped):
+    """The host addresses of a reserved allocation and what stands on them, as runs without gaps."""
+
+    def __init__(self, tiles: int) -> None:
+        self.tiles = tiles
+        super().__init__(_map(0, tiles * TILE_SIZE, -1, 0))
+        _at_end(self, partial(lib.munmap, ffi.cast("void *", self.host), tiles * TILE_SIZE))
+        self.runs = [_Run(0, tiles, None, 0)]
+        self.null_runs = 1
+        self._null_ranges: list[tuple[int, int]] | None = None
+
+    def map(self, run: _Run) -> tuple[list[_Run], list[_Run]]:
+        """Puts the run in place of what stood there; returns the runs added and removed.
+
+        OSError: the host refuses; nothing changed.
+        """
+        host, size = self.host + run.first * TILE_SIZE, run.count * TILE_SIZE
+        if run.storage is None:
+            _map(host, size, -1, 0)
+        else:
+            offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
+            _map(host, size, run.storage.file.fd, offset)
+        start = bisect_right(self.runs, run.first, key=_first) - 1
+        end = bisect_left(self.runs, run.end, key=_first)
+        removed = self.runs[start:end]
+        added = [run]
+        if removed[0].first < run.first:
+            added.insert(0, removed[0].part(0, run.first))
+        if removed[-1].end > run.end:
+            added.append(removed[-1].part(run.end, self.tiles))
+        self.runs[start:end] = added
+        self.null_runs += _count_null(added) - _count_null(removed)
+        self._null_ranges = None
+        return added, removed
+
+    def null_ranges(self) -> list[tuple[int, int]]:
+        """Start and size in bytes of what reads 0."""
+        if self._null_ranges is None:
+            self._null_ranges = [
+                (run.first * TILE_SIZE, run.count * TILE_SIZE) for run in self.runs if run.storage is None
+            ]
+        return self._null_ranges
+
+
+def _first(run: _Run) -> int:
+    return run.first
+
+
+def _count_null(runs: list[_Run]) -> int:
+    return sum(run.storage is None for run in runs)
+
+
+def _map(host: int, size: int, fd: int, offset: int) -> int:
+    """Maps a range of the memory file, or private zeros when fd is -1.  OSError: the host refuses."""
+    flags = lib.MAP_NORESERVE | (lib.MAP_FIXED if host else 0)
+    flags |= lib.MAP_SHARED if fd >= 0 else lib.MAP_PRIVATE | lib.MAP_ANONYMOUS
+    result = lib.mmap(ffi.cast("void *", host), size, lib.PROT_READ | lib.PROT_WRITE, flags, fd, offset)
+    address = int(ffi.cast("uintptr_t", result))
+    if address == 2**64 - 1:
+        raise OSError(ffi.errno, os.strerror(ffi.errno))
+    return address
+
+
+def _release(host: int, size: int) -> None:
+    pointer = ffi.cast("void *", host)
+    lib.madvise(pointer, size, _MADV_REMOVE)
+    lib.munmap(pointer, size)
+
+
+def _at_end(owner: object, work: Any) -> None:
+    """Runs ``work`` when ``owner`` is gone, but not at exit, where arrays may still be in use."""
+    weakref.finalize(owner, work).atexit = False

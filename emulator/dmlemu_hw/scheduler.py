@@ -1,0 +1,90 @@
+"""Which queue runs next.  There are no threads: the GPU makes progress when the host lets it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from . import packets
+from .fence import Fences
+from .packets import SignalPacket, WaitPacket, decode_one
+from .queue import Queue
+
+_WAIT = packets.HEADER.pack(packets.Opcode.WAIT, len(packets.wait(0, 0)))[:4]
+
+
+class Policy(str, Enum):
+    """When the GPU runs.
+
+    ``lazy``: only while the host waits, as late as a busy GPU would.  ``eager``: at once, when
+    something is submitted or a fence is signalled.
+    """
+
+    LAZY = "lazy"
+    EAGER = "eager"
+
+
+class Scheduler:
+    """Takes the queues in turns, one entry each, in the order of their creation."""
+
+    def __init__(self, fences: Fences) -> None:
+        self.queues: list[Queue] = []
+        self._fences = fences
+        self._next = 0
+
+    def next_queue(self) -> Queue | None:
+        """The queue whose head is to run now; None: all are empty or wait."""
+        self.refresh()
+        count = len(self.queues)
+        for i in range(count):
+            queue = self.queues[(self._next + i) % count]
+            if queue.pending and (queue.released or not _waits(queue)):
+                self._next = (self._next + i + 1) % count
+                return queue
+        return None
+
+    def refresh(self) -> None:
+        """Releases each queue whose head waits for a value that its fence has now.
+
+        Called whenever a fence or a head changes, so that a value seen once counts, even if the
+        fence goes back before the queue gets its turn.
+        """
+        for queue in self.queues:
+            if queue.pending and not queue.released and _waits(queue):
+                packet = decode_one(queue.pending[0])
+                assert isinstance(packet, WaitPacket)
+                queue.released = self._fences.read(packet.fence) >= packet.value
+
+    def blocked(self) -> str:
+        """For messages: one line per queue that cannot go on, and who could release it."""
+        lines = []
+        for queue in self.queues:
+            if queue.pending and _waits(queue) and not queue.released:
+                packet = decode_one(queue.pending[0])
+                assert isinstance(packet, WaitPacket)
+                lines.append(
+                    f"  - queue '{queue.label}' waits for {self._fence_name(packet.fence)} to reach "
+                    f"{packet.value}; it is {self._fences.read(packet.fence)} "
+                    f"({len(queue.pending) - 1} entries behind)"
+                )
+        return "\n".join(lines)
+
+    def signals(self, fence: int) -> str:
+        """For messages: the queues that hold a signal of the fence, one line each."""
+        lines = []
+        for queue in self.queues:
+            for entry in queue.pending:
+                if packets.HEADER.unpack_from(entry)[0] != packets.Opcode.SIGNAL:
+                    continue
+                packet = decode_one(entry)
+                assert isinstance(packet, SignalPacket)
+                if packet.fence == fence:
+                    lines.append(f"  - queue '{queue.label}' would set it to {packet.value}, but is blocked")
+        return "\n".join(lines)
+
+    def _fence_name(self, address: int) -> str:
+        fence = self._fences.find(address)
+        return fence.describe() if fence is not None else f"the fence at {address:#x}"
+
+
+def _waits(queue: Queue) -> bool:
+    return queue.pending[0].startswith(_WAIT)
