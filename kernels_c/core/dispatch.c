@@ -1,11 +1,17 @@
+/* dispatch.c - the command processor's way from a packet to a kernel.
+ *
+ * Packet and descriptors are memory that the host may have filled with anything: each is copied
+ * once, then checked, and nothing is written before all checks have passed. */
+#include <stdlib.h>
+
 #include "kernel.h"
 
-typedef struct kernel {
+struct kernel {
     const char *name;
     int (*run)(const dmlk_call *call);
-} kernel;
+};
 
-static const kernel kernels[] = {
+static const struct kernel kernels[] = {
 #define DMLK_KERNEL(stem) {#stem, dmlk_run_##stem},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
@@ -17,8 +23,167 @@ const char *dmlk_kernel_name(uint32_t number) {
     return number < dmlk_kernel_count() ? kernels[number].name : NULL;
 }
 
+/* The memory in which virtual addresses are looked up: segments sorted by address. */
+struct memory {
+    const dmlk_segment *segments;
+    uint64_t count;
+};
+
+/* Host memory of [address, address + size), or NULL if that is not inside one segment. */
+static uint8_t *translate(const struct memory *memory, uint64_t address, uint64_t size) {
+    uint64_t first = 0, end = memory->count;
+    while (first < end) { /* the first segment that starts past the address */
+        uint64_t middle = first + (end - first) / 2;
+        if (memory->segments[middle].address <= address) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    if (first == 0) {
+        return NULL;
+    }
+    const dmlk_segment *segment = &memory->segments[first - 1];
+    uint64_t offset = address - segment->address;
+    bool inside = offset <= segment->size && size <= segment->size - offset;
+    return inside ? segment->host + offset : NULL;
+}
+
+static int set_fault(dmlk_fault *fault, int status, uint64_t address, uint64_t needed, uint64_t given) {
+    fault->status = (uint32_t)status;
+    fault->address = address;
+    fault->needed = needed;
+    fault->given = given;
+    return status;
+}
+
+/* Type, rank, sizes and strides of the packet's tensor, and whether they mean anything. */
+static int decode_layout(const dmlk_tensor *tensor, dmlk_view *view) {
+    bool access_known = tensor->access >= DMLK_READ && tensor->access <= DMLK_READ_WRITE;
+    if (!access_known || tensor->rank < 1 || tensor->rank > DMLK_MAX_RANK || dmlk_type_bits(tensor->type) == 0) {
+        return DMLK_BAD_PACKET;
+    }
+    view->type = tensor->type;
+    view->rank = tensor->rank;
+    view->byte_size = tensor->byte_size;
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        view->sizes[d] = tensor->sizes[d];
+        view->strides[d] = tensor->strides[d];
+    }
+    return dmlk_view_elements(view) < 0 ? DMLK_BAD_PACKET : DMLK_OK;
+}
+
+static int read_descriptor(const struct memory *memory, uint64_t table, const dmlk_tensor *tensor,
+                           dmlk_descriptor *descriptor, dmlk_fault *fault) {
+    uint64_t address = table + (uint64_t)tensor->slot * sizeof *descriptor;
+    const uint8_t *host = translate(memory, address, sizeof *descriptor);
+    if (host == NULL) {
+        return set_fault(fault, DMLK_BAD_ADDRESS, address, sizeof *descriptor, 0);
+    }
+    memcpy(descriptor, host, sizeof *descriptor);
+    bool usable = descriptor->kind == DMLK_DESCRIPTOR_UAV ||
+                  (descriptor->kind == DMLK_DESCRIPTOR_SRV && tensor->access == DMLK_READ);
+    if (!usable || descriptor->address == 0) {
+        return set_fault(fault, DMLK_BAD_DESCRIPTOR, address, 0, descriptor->kind);
+    }
+    return DMLK_OK;
+}
+
+/* Does the tensor lie in the descriptor's range, and that part of the range in live memory? */
+static int bind_view(const struct memory *memory, const dmlk_descriptor *descriptor, const dmlk_tensor *tensor,
+                     dmlk_view *view, dmlk_fault *fault) {
+    uint64_t bits, bytes, end;
+    bool fits = dmlk_view_extent(view, &bits);
+    bytes = fits ? bits / 8 + (bits % 8 != 0) : UINT64_MAX;
+    if (bytes > tensor->byte_size) {
+        return set_fault(fault, DMLK_OUT_OF_RANGE, descriptor->address, bytes, tensor->byte_size);
+    }
+    if (__builtin_add_overflow(tensor->offset, tensor->byte_size, &end)) {
+        end = UINT64_MAX;
+    }
+    if (end > descriptor->size) {
+        return set_fault(fault, DMLK_OUT_OF_RANGE, descriptor->address, end, descriptor->size);
+    }
+    uint64_t address = descriptor->address + tensor->offset;
+    view->base = address < tensor->offset ? NULL : translate(memory, address, tensor->byte_size);
+    /* Elements must be aligned to their size, as the hardware's loads are. */
+    int64_t alignment = dmlk_type_bytes(view->type) > 1 ? dmlk_type_bytes(view->type) : 1;
+    if (view->base == NULL || (uintptr_t)view->base % (uintptr_t)alignment != 0) {
+        return set_fault(fault, DMLK_BAD_ADDRESS, address, tensor->byte_size, 0);
+    }
+    return DMLK_OK;
+}
+
+static int decode_tensor(const struct memory *memory, uint64_t table, const dmlk_tensor *tensor, dmlk_view *view,
+                         dmlk_fault *fault) {
+    memset(view, 0, sizeof *view);
+    if (tensor->slot == DMLK_SLOT_NONE) {
+        return DMLK_OK;
+    }
+    fault->slot = tensor->slot;
+    int status = decode_layout(tensor, view);
+    if (status != DMLK_OK) {
+        return set_fault(fault, status, 0, 0, 0);
+    }
+    dmlk_descriptor descriptor;
+    status = read_descriptor(memory, table, tensor, &descriptor, fault);
+    return status == DMLK_OK ? bind_view(memory, &descriptor, tensor, view, fault) : status;
+}
+
+/* Copies the header; false if it does not describe a packet of at most `size` bytes. */
+static bool decode_header(const uint8_t *packet, uint64_t size, dmlk_dispatch_header *header) {
+    if (size < sizeof *header) {
+        return false;
+    }
+    memcpy(header, packet, sizeof *header);
+    uint64_t content =
+        sizeof *header + header->tensor_count * (uint64_t)sizeof(dmlk_tensor) + header->constants_size;
+    return header->size <= size && header->size % 8 == 0 && content <= header->size &&
+           header->kernel < dmlk_kernel_count();
+}
+
+static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
+               dmlk_view *views, dmlk_fault *fault) {
+    const uint8_t *tensors = packet + sizeof *header;
+    for (uint32_t k = 0; k < header->tensor_count; k++) {
+        dmlk_tensor tensor;
+        memcpy(&tensor, tensors + k * sizeof tensor, sizeof tensor);
+        fault->tensor = k;
+        int status = decode_tensor(memory, header->table, &tensor, &views[k], fault);
+        if (status != DMLK_OK) {
+            return status;
+        }
+    }
+    dmlk_call call = {.views = views,
+                      .view_count = header->tensor_count,
+                      .flags = header->flags,
+                      .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
+                      .constants_size = header->constants_size};
+    fault->tensor = fault->slot = DMLK_SLOT_NONE;
+    int status = kernels[header->kernel].run(&call);
+    fault->status = (uint32_t)status;
+    return status;
+}
+
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault) {
-    (void)packet; (void)packet_size; (void)segments; (void)segment_count; (void)fault;
-    return DMLK_BAD_PACKET;
+    *fault = (dmlk_fault){.tensor = DMLK_SLOT_NONE, .slot = DMLK_SLOT_NONE};
+    dmlk_dispatch_header header;
+    if (!decode_header(packet, packet_size, &header)) {
+        return set_fault(fault, DMLK_BAD_PACKET, 0, 0, packet_size);
+    }
+    struct memory memory = {segments, segment_count};
+    dmlk_view few[16]; /* more tensors than this are rare: JOIN and SPLIT of many */
+    dmlk_view *views = few;
+    if (header.tensor_count > sizeof few / sizeof few[0]) {
+        views = malloc(header.tensor_count * sizeof *views);
+        if (views == NULL) {
+            return set_fault(fault, DMLK_OUT_OF_MEMORY, 0, header.tensor_count * sizeof *views, 0);
+        }
+    }
+    int status = run(packet, &header, &memory, views, fault);
+    if (views != few) {
+        free(views);
+    }
+    return status;
 }

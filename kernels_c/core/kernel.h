@@ -1,11 +1,25 @@
-/* kernel.h - the kernel table: one dmlk_run_<stem> for each file operators/<stem>.c. */
+/* kernel.h - what a file in operators/ includes: views, rows, and the checks at its start. */
 #ifndef DMLK_KERNEL_H
 #define DMLK_KERNEL_H
 
 #include "dmlk.h"
+#include "element.h"
+#include "parallel.h"
+#include "view.h"
+#include "wide.h"
 
+/* One dmlk_run_<stem> for each file operators/<stem>.c. */
 #define DMLK_KERNEL(stem) int dmlk_run_##stem(const dmlk_call *call);
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
+
+/* Are there `views` views, and is each present whose bit in `optional_mask` is 0? */
+bool dmlk_has_views(const dmlk_call *call, uint32_t views, uint32_t optional_mask);
+
+/* Copies the constants into the kernel's struct (the packet need not be aligned). */
+bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size);
+
+/* A row that copies the bits of operand 0 to operand 1; both have elements as wide as those of `type`. */
+dmlk_row *dmlk_copy_row(uint32_t type);
 
 #endif

@@ -1,6 +1,24 @@
+/* element_wise_bit_count: out = number of bits set in the element of in, whatever its type. */
 #include "kernel.h"
 
+#define DMLK_ONLY_UNSIGNED
+#define DMLK_BODY "element_wise_bit_count.inc"
+#include "each_type.inc"
+
 int dmlk_run_element_wise_bit_count(const dmlk_call *call) {
-    (void)call;
-    return DMLK_NOT_IMPLEMENTED;
+    static dmlk_row *const rows[][2] = {
+        [DMLK_UINT8] = {to_uint8_uint8, to_uint32_uint8},
+        [DMLK_UINT16] = {to_uint8_uint16, to_uint32_uint16},
+        [DMLK_UINT32] = {to_uint8_uint32, to_uint32_uint32},
+        [DMLK_UINT64] = {to_uint8_uint64, to_uint32_uint64},
+    };
+    if (!dmlk_has_views(call, 2, 0)) {
+        return DMLK_BAD_PACKET;
+    }
+    const dmlk_view *in = &call->views[0], *out = &call->views[1];
+    uint32_t bits = dmlk_bits_type(in->type);
+    if (bits == DMLK_UNKNOWN || (out->type != DMLK_UINT8 && out->type != DMLK_UINT32)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, rows[bits][out->type == DMLK_UINT32], NULL);
 }

@@ -1,6 +1,177 @@
+/* element_wise_unary: out = function(in), or function(in * scale + bias).
+ *
+ * A row is handled in pieces, widened to double or 64-bit integers; clipping is exact in them, and
+ * activations are computed in double and rounded once. */
+#include "element_wise_unary.h"
+
+#include <math.h>
+
 #include "kernel.h"
 
+typedef union scalar {
+    double f;
+    int64_t i;
+    uint64_t u;
+} scalar;
+
+struct job {
+    dmlk_element_wise_unary k;
+    uint32_t in, out; /* types */
+    scalar low, high; /* CLIP, CLIP1 */
+};
+
+/* Of a number and a NaN the number wins. */
+static inline double max2(double a, double b) { return a > b || b != b ? a : b; }
+static inline double min2(double a, double b) { return a < b || b != b ? a : b; }
+
+/* log(1 + exp(x)) without overflow. */
+static inline double softplus(double x) { return log1p(exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
+
+static void activate(const dmlk_element_wise_unary *k, double *v, int64_t n) {
+    const double alpha = k->alpha, beta = k->beta, gamma = k->gamma;
+#define EACH(value)                       \
+    for (int64_t i = 0; i < n; i++) {     \
+        const double x = v[i];            \
+        v[i] = (value);                   \
+    }                                     \
+    break
+    switch (k->function) {
+    case DMLK_UNARY_ELU: EACH(x >= 0 ? x : alpha * expm1(x));
+    case DMLK_UNARY_CELU: EACH(max2(0, x) + min2(0, alpha * expm1(x / alpha)));
+    case DMLK_UNARY_HARD_SIGMOID: EACH(max2(0, min2(alpha * x + beta, 1)));
+    case DMLK_UNARY_LEAKY_RELU: EACH(x >= 0 ? x : alpha * x);
+    case DMLK_UNARY_LINEAR: EACH(alpha * x + beta);
+    case DMLK_UNARY_PARAMETRIC_SOFTPLUS: EACH(alpha * softplus(beta * x));
+    case DMLK_UNARY_RELU: EACH(x > 0 ? x : 0);
+    case DMLK_UNARY_SCALED_ELU: EACH(x > 0 ? gamma * x : gamma * (alpha * expm1(x)));
+    case DMLK_UNARY_SCALED_TANH: EACH(alpha * tanh(beta * x));
+    case DMLK_UNARY_SIGMOID: EACH(1 / (1 + exp(-x)));
+    case DMLK_UNARY_SOFTPLUS: EACH(softplus(alpha * x) / alpha);
+    case DMLK_UNARY_SOFTSIGN: EACH(x / (1 + fabs(x)));
+    case DMLK_UNARY_TANH: EACH(tanh(x));
+    case DMLK_UNARY_THRESHOLDED_RELU: EACH(x > alpha ? x : 0);
+    case DMLK_UNARY_SHRINK: EACH(x > alpha ? x - beta : x < -alpha ? x + beta : 0);
+    case DMLK_UNARY_GELU: EACH(x * 0.5 * erfc(-x * 0.70710678118654752440)); /* 1 + erf(y) = erfc(-y) */
+    default: break; /* IDENTITY */
+    }
+#undef EACH
+}
+
+static bool is_clip(uint32_t function) { return function == DMLK_UNARY_CLIP || function == DMLK_UNARY_CLIP1; }
+
+static void clip(const struct job *job, enum dmlk_kind kind, dmlk_wide *v, int64_t n) {
+    const scalar low = job->low, high = job->high;
+    const bool clip1 = job->k.function == DMLK_UNARY_CLIP1;
+    switch (kind) {
+    case DMLK_KIND_FLOAT:
+        for (int64_t i = 0; i < n; i++) {
+            const double x = v->f[i];
+            v->f[i] = clip1 ? max2(low.f, min2(high.f, x)) : min2(high.f, max2(low.f, x));
+        }
+        break;
+    case DMLK_KIND_SIGNED:
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t x = v->i[i];
+            v->i[i] = x < low.i ? low.i : x > high.i ? high.i : x;
+        }
+        break;
+    case DMLK_KIND_UNSIGNED:
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t x = v->u[i];
+            v->u[i] = x < low.u ? low.u : x > high.u ? high.u : x;
+        }
+        break;
+    }
+}
+
+/* in * scale + bias: FLOAT64 in FLOAT64, all else in FLOAT32 with two roundings.  The result is a double. */
+static void scale(const struct job *job, enum dmlk_kind kind, dmlk_wide *v, int64_t n) {
+    const float scale = job->k.scale, bias = job->k.bias;
+    for (int64_t i = 0; i < n; i++) {
+        if (job->in == DMLK_FLOAT64) {
+            v->f[i] = v->f[i] * (double)scale + (double)bias;
+            continue;
+        }
+        float x = kind == DMLK_KIND_FLOAT ? (float)v->f[i] : kind == DMLK_KIND_SIGNED ? (float)v->i[i] : (float)v->u[i];
+        v->f[i] = (double)(x * scale + bias);
+    }
+}
+
+/* From one kind to another, by the rules of a cast. */
+static void convert(enum dmlk_kind from, enum dmlk_kind to, dmlk_wide *v, int64_t n) {
+    static const uint32_t widest[] = {
+        [DMLK_KIND_FLOAT] = DMLK_FLOAT64, [DMLK_KIND_SIGNED] = DMLK_INT64, [DMLK_KIND_UNSIGNED] = DMLK_UINT64};
+    if (from != to) {
+        dmlk_wide result;
+        dmlk_store_wide(widest[to], (uint8_t *)&result, 1, n, from, v);
+        memcpy(v, &result, (size_t)n * sizeof v->u[0]);
+    }
+}
+
+static void unary_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct job *job = context;
+    const int64_t in_step = strides[0] * dmlk_type_bytes(job->in);
+    const int64_t out_step = strides[1] * dmlk_type_bytes(job->out);
+    for (int64_t i = 0; i < count; i += DMLK_CHUNK) {
+        int64_t n = dmlk_min(count - i, DMLK_CHUNK);
+        enum dmlk_kind kind = dmlk_type_kind(job->in);
+        dmlk_wide v;
+        dmlk_load_wide(job->in, at[0] + i * in_step, strides[0], n, &v);
+        if (job->k.has_scale_bias) {
+            scale(job, kind, &v, n);
+            kind = DMLK_KIND_FLOAT;
+        }
+        const enum dmlk_kind wanted = is_clip(job->k.function) ? dmlk_type_kind(job->in) : DMLK_KIND_FLOAT;
+        convert(kind, wanted, &v, n);
+        if (is_clip(job->k.function)) {
+            clip(job, wanted, &v, n);
+        } else {
+            activate(&job->k, v.f, n);
+        }
+        dmlk_store_wide(job->out, at[1] + i * out_step, strides[1], n, wanted, &v);
+    }
+}
+
+static scalar read_scalar(uint32_t type, const uint64_t *bits) {
+    dmlk_wide v;
+    dmlk_load_wide(type, (const uint8_t *)bits, 1, 1, &v);
+    return (scalar){.u = v.u[0]};
+}
+
+/* Of integer bounds that exclude each other the one applied last wins. */
+static void order_bounds(struct job *job, enum dmlk_kind kind) {
+    bool crossed = kind == DMLK_KIND_SIGNED     ? job->low.i > job->high.i
+                   : kind == DMLK_KIND_UNSIGNED ? job->low.u > job->high.u
+                                                : false;
+    if (crossed && job->k.function == DMLK_UNARY_CLIP) {
+        job->low = job->high;
+    } else if (crossed) {
+        job->high = job->low;
+    }
+}
+
 int dmlk_run_element_wise_unary(const dmlk_call *call) {
-    (void)call;
-    return DMLK_NOT_IMPLEMENTED;
+    struct job job;
+    if (!dmlk_has_views(call, 2, 0) || !dmlk_get_constants(call, &job.k, sizeof job.k)) {
+        return DMLK_BAD_PACKET;
+    }
+    const dmlk_view *in = &call->views[0], *out = &call->views[1];
+    job.in = in->type;
+    job.out = out->type;
+    bool types_fit = in->type == out->type || (in->type == DMLK_FLOAT32 && out->type == DMLK_FLOAT16);
+    if (!types_fit || dmlk_type_bytes(in->type) == 0 || job.k.function > DMLK_UNARY_CLIP1) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    const enum dmlk_kind kind = dmlk_type_kind(in->type);
+    const bool identity = job.k.function == DMLK_UNARY_IDENTITY;
+    if (is_clip(job.k.function)) {
+        job.low = read_scalar(in->type, &job.k.min_bits);
+        job.high = read_scalar(in->type, &job.k.max_bits);
+        order_bounds(&job, kind);
+    } else if (!identity && kind != DMLK_KIND_FLOAT && dmlk_type_bytes(in->type) == 8) {
+        return DMLK_NOT_IMPLEMENTED; /* 64-bit integers are not exact in double */
+    }
+    bool copies = identity && !job.k.has_scale_bias && in->type == out->type;
+    dmlk_row *row = copies ? dmlk_copy_row(in->type) : unary_row;
+    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, row, &job);
 }

@@ -1,0 +1,29 @@
+#include "kernel.h"
+
+bool dmlk_has_views(const dmlk_call *call, uint32_t views, uint32_t optional_mask) {
+    bool present = call->view_count == views;
+    for (uint32_t k = 0; present && k < views; k++) {
+        present = call->views[k].base != NULL || (optional_mask >> k & 1);
+    }
+    return present;
+}
+
+bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size) {
+    if (call->constants_size != size) {
+        return false;
+    }
+    memcpy(constants, call->constants, size);
+    return true;
+}
+
+#define DMLK_ONLY_UNSIGNED
+#define DMLK_BODY "copy_row.inc"
+#include "each_type.inc"
+
+static dmlk_row *const copy_rows[] = {
+#define DMLK_ONLY_UNSIGNED
+#define DMLK_BODY "row_table.inc"
+#include "each_type.inc"
+};
+
+dmlk_row *dmlk_copy_row(uint32_t type) { return copy_rows[dmlk_bits_type(type)]; }

@@ -1,0 +1,73 @@
+/* view.h - strided views, and the iterator over several of them at once. */
+#ifndef DMLK_VIEW_H
+#define DMLK_VIEW_H
+
+#include "dmlk.h"
+#include "element.h"
+
+#define DMLK_MAX_OPERANDS 4
+
+/* --- one view --- */
+
+/* Product of the sizes, or -1 if a size is not positive or the product exceeds 63 bits. */
+int64_t dmlk_view_elements(const dmlk_view *view);
+
+/* Bits from the base to the end of the last element; false if that exceeds 64 bits. */
+bool dmlk_view_extent(const dmlk_view *view, uint64_t *bits);
+
+bool dmlk_same_sizes(const dmlk_view *a, const dmlk_view *b);
+
+/* The view along the axes in the mask, at coordinate 0 of the others.  No axis: one element. */
+dmlk_view dmlk_view_select(const dmlk_view *view, uint32_t axes_mask);
+
+/* --- several views of the same sizes, element by element --- */
+
+enum dmlk_order {
+    DMLK_ANY_ORDER,    /* the order that suits memory, of the last operand (the output) first of all */
+    DMLK_LOGICAL_ORDER /* last axis fastest */
+};
+
+/* The loops over the operands, after axes of size 1 are dropped and axes that follow each other
+ * in memory, in every operand, are merged.  sizes[rank - 1] is the innermost loop: a row. */
+typedef struct dmlk_iter {
+    uint32_t operands;
+    uint32_t rank;  /* >= 1 */
+    int64_t count;  /* elements */
+    int64_t sizes[DMLK_MAX_RANK];
+    int64_t strides[DMLK_MAX_RANK][DMLK_MAX_OPERANDS]; /* in elements */
+    int64_t bytes[DMLK_MAX_OPERANDS];                  /* of one element */
+    uint8_t *base[DMLK_MAX_OPERANDS];
+} dmlk_iter;
+
+/* A place in the iteration: `at` points to the element of each operand. */
+typedef struct dmlk_cursor {
+    int64_t index[DMLK_MAX_RANK];
+    uint8_t *at[DMLK_MAX_OPERANDS];
+} dmlk_cursor;
+
+/* DMLK_BAD_PACKET: sizes differ; DMLK_NOT_IMPLEMENTED: elements smaller than a byte. */
+int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *const *views, uint32_t operands);
+
+/* Puts the cursor on element `position` (0 .. count - 1) of the iteration. */
+void dmlk_iter_seek(const dmlk_iter *iter, int64_t position, dmlk_cursor *cursor);
+
+/* Elements from the cursor to the end of its row. */
+static inline int64_t dmlk_iter_row_left(const dmlk_iter *iter, const dmlk_cursor *cursor) {
+    return iter->sizes[iter->rank - 1] - cursor->index[iter->rank - 1];
+}
+
+/* Strides of the operands along a row. */
+static inline const int64_t *dmlk_iter_row_strides(const dmlk_iter *iter) { return iter->strides[iter->rank - 1]; }
+
+/* Moves the cursor `count` elements on, at most to the end of its row (and then to the next row). */
+void dmlk_iter_advance(const dmlk_iter *iter, dmlk_cursor *cursor, int64_t count);
+
+/* --- rows of element-wise kernels --- */
+
+/* Handles `count` elements: operand k stands at at[k] and goes on by strides[k] elements. */
+typedef void dmlk_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context);
+
+/* Calls `row` until every element of the views was handled, on several threads if that pays. */
+int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
+
+#endif
