@@ -1,7 +1,7 @@
 """The activations: each a function of one element, with up to two FLOAT parameters.
 
 All of them can be the fused activation of another operator; then they have no tensors of their own.
-FLOAT16 is computed in FLOAT32 and rounded once.
+Results are rounded once.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class ActivationLinearOperatorDesc(
     support=_SUPPORT,
     in_place=True,
 ):
-    """``output = Alpha * x + Beta``, with two roundings."""
+    """``output = Alpha * x + Beta``."""
 
     FUNCTION: ClassVar[str] = "LINEAR"
 
@@ -397,8 +397,8 @@ class ActivationShrinkOperatorDesc(
 ):
     """``output = x - Bias if x > Threshold, x + Bias if x < -Threshold, else 0``; a NaN becomes 0.
 
-    Bias is usually 0 and Threshold 0.5.  Integers are compared and shifted in FLOAT32 and converted back
-    as CAST does.
+    Bias is usually 0 and Threshold 0.5.  Integers are compared and shifted as floats, and
+    converted back as CAST does.
     """
 
     FUNCTION: ClassVar[str] = "SHRINK"

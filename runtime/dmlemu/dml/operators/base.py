@@ -22,6 +22,7 @@ import numpy as np
 
 from ...errors import Error, HResult, Report
 from ..enums import FeatureLevel, OperatorType, TensorDataType
+from ..structs import ScalarUnion, ScaleBias
 from ..tensor_desc import BufferTensorDesc
 
 if TYPE_CHECKING:
@@ -486,8 +487,12 @@ class Check:
         elif kind is FieldKind.ENUM and item.enum is not None and not isinstance(value, item.enum):
             self._refuse(path, value, " or ".join(item.enum.__members__))
         elif kind is FieldKind.SCALE_BIAS:
-            for part in ("scale", "bias"):
-                self._value(f"{path}.{camel(part)}", item, FieldKind.FLOAT, getattr(value, part, None))
+            if not isinstance(value, ScaleBias):
+                self._refuse(path, value, "a ScaleBias")
+            self._value(f"{path}.Scale", item, FieldKind.FLOAT, value.scale)
+            self._value(f"{path}.Bias", item, FieldKind.FLOAT, value.bias)
+        elif kind is FieldKind.SCALAR_UNION and not isinstance(value, ScalarUnion):
+            self._refuse(path, value, "a ScalarUnion")
         elif kind is FieldKind.OPERATOR_DESC and not isinstance(value, OperatorDesc):
             self._refuse(path, value, "an operator desc")
 

@@ -1,0 +1,150 @@
+"""Hypothesis strategies: tensors of any legal layout, and values that hurt.
+
+Values come from a NumPy generator whose seed hypothesis draws: fast, and repeatable from the printed
+example.  Sizes, strides, paddings and offsets are drawn one by one, so that failures shrink to small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from dmlemu.dml import BufferTensorDesc, TensorDataType, calc_buffer_tensor_size
+
+Array = np.ndarray[Any, Any]
+T = TensorDataType
+
+FLOATS = (T.FLOAT64, T.FLOAT32, T.FLOAT16)
+SIGNED = (T.INT64, T.INT32, T.INT16, T.INT8)
+UNSIGNED = (T.UINT64, T.UINT32, T.UINT16, T.UINT8)
+ALL_TYPES = FLOATS + SIGNED + UNSIGNED
+
+
+def dtype_of(data_type: TensorDataType) -> np.dtype[Any]:
+    return BufferTensorDesc(data_type, [1]).dtype
+
+
+def shapes(min_rank: int = 1, max_rank: int = 8, max_elements: int = 400) -> st.SearchStrategy[list[int]]:
+    """Sizes with few enough elements for a quick test; many ranks, some dimensions of size 1."""
+    size = st.one_of(st.integers(1, 4), st.sampled_from([1, 5, 7, 16, 17, 33, 130]))
+    lists = st.lists(size, min_size=min_rank, max_size=max_rank)
+    return lists.map(lambda sizes: _limited(sizes, max_elements))
+
+
+def _limited(sizes: list[int], most: int) -> list[int]:
+    """Shortens dimensions from the front until no more than ``most`` elements are left."""
+    sizes = list(sizes)
+    for i in range(len(sizes)):
+        if prod(sizes) > most:
+            sizes[i] = max(1, min(sizes[i], most // max(1, prod(sizes) // sizes[i])))
+    return sizes
+
+
+@st.composite
+def layouts(draw: DrawFn, sizes: Sequence[int], *, output: bool) -> list[int] | None:
+    """Strides for ``sizes``: packed, permuted, with gaps; for inputs also broadcast and overlapping."""
+    kinds = ["none", "packed", "permuted", "padded"] + ([] if output else ["broadcast", "overlapping"])
+    kind = draw(st.sampled_from(kinds))
+    if kind == "none":
+        return None
+    if kind == "overlapping":
+        return [draw(st.integers(0, 5)) for _ in sizes]
+    order = list(range(len(sizes)))
+    if kind != "packed":
+        order = draw(st.permutations(order))
+    strides, step = [0] * len(sizes), 1
+    for d in reversed(order):
+        gap = draw(st.integers(0, 3)) if kind == "padded" else 0
+        strides[d] = step + gap
+        step = strides[d] * (sizes[d] - 1) + step if kind == "padded" else step * sizes[d]
+        if kind == "padded":
+            step += draw(st.integers(0, 2))
+    if kind == "broadcast":
+        strides = [0 if draw(st.booleans()) else stride for stride in strides]
+    return strides
+
+
+@st.composite
+def tensors(
+    draw: DrawFn, data_type: TensorDataType, sizes: Sequence[int], *, output: bool = False
+) -> BufferTensorDesc:
+    """A tensor desc of the given type and sizes with any legal layout and total size."""
+    strides = draw(layouts(sizes, output=output))
+    least = calc_buffer_tensor_size(data_type, sizes, strides)
+    extra = draw(st.sampled_from([0, 0, 4, 64]))
+    return BufferTensorDesc(data_type, sizes, strides, least + extra)
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What the elements are: ``bits`` any bit pattern, ``extreme`` limits and special values with small
+    ones between, ``small`` integers from -8 to 8 (0 to 8), ``sparse`` mostly zeros of either sign."""
+
+    kind: str
+    seed: int
+
+    def memory(self, data_type: TensorDataType, count: int) -> Array:
+        """``count`` elements."""
+        generator, dtype = np.random.default_rng(self.seed), dtype_of(data_type)
+        if self.kind == "bits":
+            return np.frombuffer(generator.bytes(count * dtype.itemsize), dtype).copy()
+        small = generator.integers(0 if dtype.kind == "u" else -8, 9, count).astype(dtype)
+        if self.kind == "small":
+            return small
+        if self.kind == "sparse":
+            zero = np.array([0.0, -0.0] if dtype.kind == "f" else [0, 0]).astype(dtype)
+            return np.where(generator.random(count) < 0.7, generator.choice(zero, count), small)
+        pool = np.frombuffer(_extreme_bits(dtype).tobytes(), dtype)
+        fractions = small / dtype.type(4) if dtype.kind == "f" else small
+        picked = pool[generator.integers(0, len(pool), count)]
+        return np.where(generator.random(count) < 0.4, picked, fractions)
+
+
+def values(*kinds: str) -> st.SearchStrategy[Values]:
+    return st.builds(Values, st.sampled_from(kinds or ("extreme", "bits", "small")), seeds)
+
+
+def _extreme_bits(dtype: np.dtype[Any]) -> Array:
+    """Special values as unsigned bits, so that NaN payloads stay as they are."""
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    if dtype.kind != "f":
+        info = np.iinfo(dtype)
+        numbers = [info.min, info.min + 1, info.max, info.max - 1, 0, 1, info.max // 2 + 1]
+        return np.array(numbers, dtype).view(unsigned)
+    info_f = np.finfo(dtype)
+    numbers_f = [0.0, np.inf, info_f.max, info_f.tiny, info_f.smallest_subnormal, 1.0, info_f.eps, 65504, 1e5]
+    with np.errstate(over="ignore"):
+        positive = np.array(numbers_f).astype(dtype).view(unsigned)
+    sign = unsigned.type(1) << unsigned.type(dtype.itemsize * 8 - 1)
+    infinity = np.array(np.inf, dtype).view(unsigned)
+    quiet = infinity | (unsigned.type(1) << unsigned.type(info_f.nmant - 1))
+    nans = np.array([quiet, quiet | unsigned.type(5), infinity | unsigned.type(1)], unsigned)
+    both = np.concatenate([positive, nans])
+    return np.concatenate([both, both | sign])
+
+
+def logical(memory: Array, desc: BufferTensorDesc) -> Array:
+    """The tensor's elements, by logical index, in a copy of its own."""
+    strides = [stride * memory.itemsize for stride in desc.effective_strides]
+    view = np.lib.stride_tricks.as_strided(memory, tuple(desc.sizes), strides)
+    return view.copy()
+
+
+def elements(desc: BufferTensorDesc) -> int:
+    """How many elements fit the tensor's bytes."""
+    return desc.size_in_bytes // desc.dtype.itemsize
+
+
+def filled(desc: BufferTensorDesc, what: Values) -> tuple[Array, Array]:
+    """Memory of the tensor, gaps included, and its logical elements."""
+    memory = what.memory(desc.data_type, elements(desc))
+    return memory, logical(memory, desc)

@@ -1,0 +1,167 @@
+"""What every declaration forbids by itself: levels, ranks, types, missing tensors, values of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from examples import EXAMPLES, NEWEST, accepted, example, refused, tensor
+
+from dmlemu import dml
+from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
+from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators.base import OperatorDesc, camel, level_name, operator_fields, registry
+
+O = OperatorType  # noqa: E741
+each_example = pytest.mark.parametrize("desc", EXAMPLES.values(), ids=lambda desc: desc.TYPE.name)
+
+
+def test_every_operator_has_an_example() -> None:
+    assert set(EXAMPLES) == set(registry())
+
+
+@each_example
+def test_examples_are_legal_from_their_level_on(desc: OperatorDesc) -> None:
+    for level in levels(desc):
+        accepted(desc, level)
+
+
+@each_example
+def test_an_operator_newer_than_the_device_is_refused(desc: OperatorDesc) -> None:
+    for level in FeatureLevel:
+        if level < desc.INTRODUCED:
+            expected = f"feature level {level_name(desc.INTRODUCED)} or higher"
+            report = refused(
+                desc, "OP_FEATURE_LEVEL", "Type", f"feature level {level_name(level)}", expected, level=level
+            )
+
+            assert f"DML_OPERATOR_{desc.TYPE.name}" in report.message
+
+
+@each_example
+def test_data_types_outside_the_table_are_refused(desc: OperatorDesc) -> None:
+    for level in levels(desc):
+        for name, given in tensors(desc):
+            allowed = desc.allowed(level)[name].data_types
+            for data_type in set(T) - allowed - {T.UNKNOWN}:
+                changed = replace(desc, **{name: BufferTensorDesc(data_type, given.sizes)})  # type: ignore
+                expected = ", ".join(kind.name for kind in sorted(allowed))
+                field = f"{camel(name)}.DataType"
+                report = refused(changed, "TENSOR_DTYPE", field, data_type.name, expected, level=level)
+
+                assert f"at feature level {level_name(level)}" in report.message
+
+
+@each_example
+def test_ranks_outside_the_table_are_refused(desc: OperatorDesc) -> None:
+    for level in levels(desc):
+        for name, given in tensors(desc):
+            allowed = desc.allowed(level)[name]
+            ranks = f"{allowed.min_rank} to {allowed.max_rank}"
+            if allowed.min_rank == allowed.max_rank:
+                ranks = str(allowed.min_rank)
+            for rank in {allowed.min_rank - 1, allowed.max_rank + 1}:
+                changed = replace(desc, **{name: BufferTensorDesc(given.data_type, [1] * rank)})  # type: ignore
+                refused(changed, "TENSOR_RANK", f"{camel(name)}.DimensionCount", rank, ranks, level=level)
+
+
+@each_example
+def test_required_tensors_are_required(desc: OperatorDesc) -> None:
+    for item in operator_fields(type(desc)):
+        if item.is_tensor and not item.optional:
+            changed = replace(desc, **{item.name: None})  # type: ignore[type-var]
+
+            refused(changed, "OP_OPTIONAL", item.c_name, "none", "a tensor desc")
+
+
+def test_the_hint_names_the_level_that_allows_it() -> None:
+    old = FeatureLevel.LEVEL_2_0
+    desc = example(O.ELEMENT_WISE_IDENTITY, input_tensor=tensor(T.INT8, 1, 1, 1, 1))
+
+    allowed = "FLOAT32, FLOAT16"
+    report = refused(desc, "TENSOR_DTYPE", "InputTensor.DataType", "INT8", allowed, level=old)
+    assert report.hint == "feature level 2_1 allows it"
+
+    desc = example(O.ELEMENT_WISE_IDENTITY, input_tensor=tensor(T.FLOAT32, 1))
+    report = refused(desc, "TENSOR_RANK", "InputTensor.DimensionCount", 1, "4 to 5", level=old)
+    assert report.hint == "feature level 3_0 allows it"
+
+
+@pytest.mark.parametrize(
+    ("operator", "changes", "field", "given", "expected"),
+    [
+        (O.REDUCE, {"axes": [-1]}, "Axes[0]", "-1", "an integer from 0 to 4294967295"),
+        (O.REDUCE, {"axes": [2, 2**32]}, "Axes[1]", "4294967296", "an integer from 0 to 4294967295"),
+        (O.REDUCE, {"axes": [2.0]}, "Axes[0]", "2.0", "an integer from 0 to 4294967295"),
+        (O.REDUCE, {"axes": 2}, "Axes", "2", "a sequence of numbers"),
+        (O.REDUCE, {"axes": None}, "Axes", "None", "a sequence of numbers"),
+        (O.ARGMAX, {"axis_direction": 2}, "AxisDirection", "2", "INCREASING or DECREASING"),
+        (O.ACTIVATION_ELU, {"alpha": "1"}, "Alpha", "'1'", "a number that FLOAT can hold"),
+        (O.ACTIVATION_ELU, {"alpha": 1e39}, "Alpha", "1e+39", "a number that FLOAT can hold"),
+        (O.GEMM, {"beta": None}, "Beta", "None", "a number that FLOAT can hold"),
+        (
+            O.ELEMENT_WISE_IDENTITY,
+            {"scale_bias": dml.ScaleBias(1.0, 1e300)},
+            "ScaleBias.Bias",
+            "1e+300",
+            "a number that FLOAT can hold",
+        ),
+        (
+            O.ELEMENT_WISE_IDENTITY,
+            {"scale_bias": 2},
+            "ScaleBias",
+            "2",
+            "a ScaleBias",
+        ),
+        (O.ELEMENT_WISE_ADD1, {"fused_activation": "RELU"}, "FusedActivation", "'RELU'", "an operator desc"),
+        (O.ELEMENT_WISE_ADD1, {"a_tensor": "A"}, "ATensor", "'A'", "a BufferTensorDesc"),
+        (O.ELEMENT_WISE_CLIP1, {"min": 0.0}, "Min", "0.0", "a ScalarUnion"),
+        (
+            O.CONVOLUTION_INTEGER,
+            {"group_count": -2},
+            "GroupCount",
+            "-2",
+            "an integer from 0 to 4294967295",
+        ),
+    ],
+)
+def test_values_that_the_field_cannot_hold_are_refused(
+    operator: OperatorType, changes: dict[str, Any], field: str, given: str, expected: str
+) -> None:
+    refused(example(operator, **changes), "OP_FIELD_RANGE", field, given, expected)
+
+
+def test_an_unknown_enum_value_names_the_members() -> None:
+    desc = example(O.REDUCE, function=99)
+
+    report = refused(desc, "OP_FIELD_RANGE", "Function", "99", " or ".join(dml.ReduceFunction.__members__))
+    assert report.message.startswith("Function (99) is not ARGMAX or ARGMIN or")
+
+
+def test_arrays_of_one_count_have_one_length() -> None:
+    desc = example(O.CONVOLUTION_INTEGER, dilations=[1, 1, 1])
+
+    report = refused(desc, "OP_FIELD_RANGE", "Dilations", 3, 2)
+    assert "DimensionCount counts both" in report.message
+
+
+def test_lists_become_tuples_and_numbers_become_members() -> None:
+    axes = [2]
+    desc = example(O.REDUCE, function=8, axes=axes)
+    axes.append(7)
+
+    assert desc.axes == (2,)
+    assert desc.function is dml.ReduceFunction.MIN
+    assert desc == example(O.REDUCE, function=dml.ReduceFunction.MIN, axes=(2,))
+
+
+def levels(desc: OperatorDesc) -> list[FeatureLevel]:
+    return [level for level in FeatureLevel if desc.INTRODUCED <= level <= NEWEST]
+
+
+def tensors(desc: OperatorDesc) -> Iterator[tuple[str, BufferTensorDesc]]:
+    for item in operator_fields(type(desc)):
+        if item.is_tensor:
+            yield item.name, getattr(desc, item.name)
