@@ -42,6 +42,12 @@ _FORMATS = {
 }
 
 
+def element_size(format: int) -> int | None:
+    """Bytes of one element; None: the format cannot be cleared."""
+    pattern = clear_pattern(format, (0, 0, 0, 0), False)
+    return None if pattern is None else len(pattern)
+
+
 @cache
 def clear_pattern(
     format: int, values: tuple[int, int, int, int], is_float: bool

@@ -212,7 +212,8 @@ class Memory:
         """Host address of ``size`` bytes; GpuFault when they do not lie in one live allocation."""
         allocation = self.find(address)
         if allocation is None:
-            raise GpuFault(FaultKind.BAD_ADDRESS, self._why_no_address(address), address=address)
+            message = f"Address {address:#x} lies in {self.whereabouts(address)}."
+            raise GpuFault(FaultKind.BAD_ADDRESS, message, address=address)
         left = allocation.address + allocation.size - address
         if size > left:
             raise GpuFault(
@@ -246,14 +247,20 @@ class Memory:
     def has_null_tiles(self) -> bool:
         return bool(self._with_null)
 
-    def describe(self, address: int) -> str:
+    def whereabouts(self, address: int) -> str:
         """For messages: where the address lies, or once lay."""
         allocation = self.find(address)
         if allocation is not None:
-            return f"byte {address - allocation.address} of {allocation.describe()}"
+            return f"{allocation.describe()} at byte {address - allocation.address}"
         freed = self.find_freed(address)
         if freed is not None:
-            return f"'{freed}', which has been released" if freed else "an allocation that has been released"
+            return f"the released allocation '{freed}'" if freed else "an allocation that has been released"
+        index = bisect_right(self._starts, address) - 1
+        if index >= 0:
+            before = self._live[index]
+            past = address - before.address - before.size
+            if past < TILE_SIZE:
+                return f"no allocation, {past} bytes past the end of {before.describe()}"
         return "no allocation"
 
     def close(self) -> None:
@@ -265,13 +272,6 @@ class Memory:
                 heap.close()
 
     # --- inside ---
-
-    def _why_no_address(self, address: int) -> str:
-        freed = self.find_freed(address)
-        if freed is None:
-            return f"Address {address:#x} lies in no allocation."
-        name = f"'{freed}'" if freed else "an allocation"
-        return f"Address {address:#x} lies in no allocation: it belonged to {name}, which has been released."
 
     def _serial(self) -> int:
         serial = self._next_serial

@@ -43,6 +43,7 @@ class Queue:
         self.submitted = 0
         self.completed = 0
         self.removed = False
+        self.closed = False
         # Of the entry at the head: a WAIT's value was reached once; how far an EXECUTE has come.
         self.released = False
         self.position = 0
@@ -95,6 +96,11 @@ class Queue:
     def done(self, ticket: int) -> bool:
         """Whether the entry of that ticket, and so all before it, has been executed."""
         return ticket <= self.completed
+
+    def close(self) -> None:
+        """Gives the queue up; what it holds is still executed."""
+        self.closed = True
+        self._on_entry()
 
     @property
     def pending(self) -> Sequence[bytes]:

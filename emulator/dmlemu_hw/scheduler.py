@@ -29,25 +29,26 @@ class Scheduler:
     def __init__(self, fences: Fences) -> None:
         self.queues: list[Queue] = []
         self._fences = fences
-        self._next = 0
+        self._last = 0  # serial of the queue that had its turn
 
     def next_queue(self) -> Queue | None:
         """The queue whose head is to run now; None: all are empty or wait."""
         self.refresh()
-        count = len(self.queues)
-        for i in range(count):
-            queue = self.queues[(self._next + i) % count]
-            if queue.pending and (queue.released or not _waits(queue)):
-                self._next = (self._next + i + 1) % count
-                return queue
-        return None
+        ready = [queue for queue in self.queues if queue.pending and (queue.released or not _waits(queue))]
+        if not ready:
+            return None
+        queue = next((queue for queue in ready if queue.serial > self._last), ready[0])
+        self._last = queue.serial
+        return queue
 
     def refresh(self) -> None:
         """Releases each queue whose head waits for a value that its fence has now.
 
         Called whenever a fence or a head changes, so that a value seen once counts, even if the
-        fence goes back before the queue gets its turn.
+        fence goes back before the queue gets its turn.  Closed queues are forgotten when empty.
         """
+        if any(queue.closed and not queue.pending for queue in self.queues):
+            self.queues = [queue for queue in self.queues if queue.pending or not queue.closed]
         for queue in self.queues:
             if queue.pending and not queue.released and _waits(queue):
                 packet = decode_one(queue.pending[0])

@@ -1,0 +1,119 @@
+"""Which bytes a command is going to touch, for those who listen to the events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from . import packets
+from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
+from .events import Footprint
+from .faults import FaultKind, GpuFault
+from .formats import element_size
+from .memory import Memory
+from .packets import (
+    ClearUavPacket,
+    CopyBufferPacket,
+    DispatchPacket,
+    Packet,
+    ResolveQueryPacket,
+    Tensor,
+    TimestampPacket,
+    WriteImmediatePacket,
+)
+
+Access = tuple[int, bool, Footprint]  # operand number, whether it is written, which elements
+
+
+def accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
+    """What the command reads and writes, with its descriptors as they are now."""
+    if isinstance(packet, DispatchPacket):
+        yield from _of_dispatch(packet, memory)
+    elif isinstance(packet, CopyBufferPacket):
+        yield from _of_copy(packet.destination, packet.source, packet.byte_count)
+    elif isinstance(packet, ResolveQueryPacket):
+        yield from _of_copy(packet.destination, packet.source, 8 * packet.count)
+    elif isinstance(packet, TimestampPacket):
+        yield 0, True, _bytes_at(packet.address, 8)
+    elif isinstance(packet, WriteImmediatePacket):
+        for operand, (address, _, _) in enumerate(packet.writes):
+            yield operand, True, _bytes_at(address, 4)
+    elif isinstance(packet, ClearUavPacket):
+        yield from _of_clear(packet, memory)
+
+
+def view_to_clear(packet: ClearUavPacket, memory: Memory) -> Descriptor:
+    """The descriptor of a clear.  GpuFault: not the UAV of a raw or typed buffer."""
+    descriptor = read_descriptor(packet.table, memory)
+    if descriptor.kind == DescriptorKind.UAV and not descriptor.stride:
+        return descriptor
+    found = "UAV of a structured buffer" if descriptor.stride else descriptor.kind.name
+    raise GpuFault(
+        FaultKind.BAD_DESCRIPTOR,
+        f"The descriptor at {packet.table:#x} cannot be cleared: it is {found}, "
+        "not the UAV of a raw or typed buffer.",
+        address=packet.table,
+    )
+
+
+def read_descriptor(address: int, memory: Memory) -> Descriptor:
+    """The descriptor at a GPU handle.  GpuFault: no memory there, or bytes that are none."""
+    data = memory.view(address, DESCRIPTOR_SIZE)
+    try:
+        return Descriptor.decode(data)
+    except ValueError:
+        raise GpuFault(
+            FaultKind.BAD_DESCRIPTOR, f"The bytes at {address:#x} are no descriptor.", address=address
+        ) from None
+
+
+@cache
+def type_bits(data_type: int) -> int:
+    """Bits of one element of an ``enum dmlk_type``; ValueError: no such type."""
+    name = packets.type_name(data_type)
+    return int(name.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+
+
+def _of_dispatch(packet: DispatchPacket, memory: Memory) -> Iterator[Access]:
+    for operand, tensor in enumerate(packet.tensors):
+        try:
+            footprint = _of_tensor(packet.table, tensor, memory)
+        except (GpuFault, ValueError):
+            continue  # executing it will tell what is wrong
+        if footprint is None:
+            continue
+        if tensor.access & packets.READ:
+            yield operand, False, footprint
+        if tensor.access & packets.WRITE:
+            yield operand, True, footprint
+
+
+def _of_tensor(table: int, tensor: Tensor, memory: Memory) -> Footprint | None:
+    if tensor.absent:
+        return None
+    view = read_descriptor(table + tensor.slot * DESCRIPTOR_SIZE, memory)
+    if view.address == 0 or view.kind == DescriptorKind.UNWRITTEN:
+        return None
+    return Footprint(view.address + tensor.offset, type_bits(tensor.data_type), tensor.sizes, tensor.strides)
+
+
+def _of_clear(packet: ClearUavPacket, memory: Memory) -> Iterator[Access]:
+    view = view_to_clear(packet, memory)
+    width = element_size(view.format)
+    if view.address == 0 or width is None:
+        return
+    count = view.size // width
+    for first, end in packet.ranges or ((0, count),):
+        size = (min(end, count) - first) * width
+        if size > 0:
+            yield 0, True, _bytes_at(view.address + first * width, size)
+
+
+def _of_copy(destination: int, source: int, size: int) -> Iterator[Access]:
+    if size:
+        yield 0, False, _bytes_at(source, size)
+        yield 1, True, _bytes_at(destination, size)
+
+
+def _bytes_at(address: int, size: int) -> Footprint:
+    return Footprint(address, 8, (size,), (1,))
