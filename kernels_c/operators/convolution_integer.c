@@ -1,6 +1,287 @@
+/* convolution_integer: 8-bit cross-correlation with INT32 sums that wrap.
+ *
+ * For each output position the inputs that its window covers (a patch) are collected in a row of
+ * int16, zero point subtracted, 0 where the window hangs over the edge; filters are laid out in the
+ * same order.  An output element is then the dot product of a patch and a filter, and that loop
+ * knows neither strides nor padding.  Patches are made for a block of positions at a time and serve
+ * all filters of their group. */
+#include "convolution_integer.h"
+
+#include <stdlib.h>
+
 #include "kernel.h"
 
+/* Axes of a tensor once a missing spatial axis was put in with size 1. */
+enum axis { N, CHANNEL, Y, X };
+
+#define PATCHES 2 /* multiplied with ... */
+#define FILTERS 4 /* ... at a time */
+#define MAX_BLOCK 64
+
+struct job {
+    dmlk_view input, filter, output; /* rank 4 */
+    int64_t strides[4], dilations[4], start[4]; /* by enum axis */
+    int64_t groups, filters_per_group;
+    int64_t taps;      /* elements of a patch: channels * window */
+    int64_t row;       /* of int16s that hold a patch: taps, rounded up, filled up with 0 */
+    int64_t positions; /* N * Y * X of the output */
+    int64_t block;     /* positions worked on at once; even */
+    int64_t blocks;    /* per group */
+    int64_t group_rows; /* filters_per_group rounded up to FILTERS */
+    int16_t *filters;  /* [groups][group_rows][row] */
+    int16_t *patches;  /* [parts][block][row] */
+    int input_zero;
+};
+
+/* One element as a number less its zero point.  Flipping the sign bit and subtracting it again
+ * extends the sign of an INT8. */
+static inline int16_t read(uint8_t bits, int sign_bit, int zero) { return (int16_t)((bits ^ sign_bit) - sign_bit - zero); }
+
+static inline int sign_bit(uint32_t type) { return type == DMLK_INT8 ? 0x80 : 0; }
+
+/* A zero point; its view has one element or one per channel.  Absent: 0. */
+static int read_zero(const dmlk_view *view, int64_t channel) {
+    if (view->base == NULL) {
+        return 0;
+    }
+    int64_t i = view->sizes[0] == 1 ? 0 : channel * view->strides[0];
+    return read(view->base[i], sign_bit(view->type), 0);
+}
+
+static void pack_filter(const struct job *job, int64_t channel, int zero, int16_t *to) {
+    const dmlk_view *f = &job->filter;
+    const int sign = sign_bit(f->type);
+    const uint8_t *base = f->base + channel * f->strides[N];
+    for (int64_t c = 0; c < f->sizes[CHANNEL]; c++) {
+        for (int64_t y = 0; y < f->sizes[Y]; y++) {
+            for (int64_t x = 0; x < f->sizes[X]; x++) {
+                *to++ = read(base[c * f->strides[CHANNEL] + y * f->strides[Y] + x * f->strides[X]], sign, zero);
+            }
+        }
+    }
+}
+
+static void pack_filters(const struct job *job, const dmlk_view *zero_point) {
+    for (int64_t channel = 0; channel < job->filter.sizes[N]; channel++) {
+        int64_t group = channel / job->filters_per_group, rank = channel % job->filters_per_group;
+        int16_t *to = job->filters + (group * job->group_rows + rank) * job->row;
+        pack_filter(job, channel, read_zero(zero_point, channel), to);
+    }
+}
+
+/* `count` output positions that follow each other along X. */
+struct run {
+    int64_t n, y, x, count;
+};
+
+/* One tap of the patches of a run.  `from`: input element of the tap at x = 0 of the input row. */
+static void fill_tap(const struct job *job, const struct run *run, const uint8_t *from, int64_t tap_x, int16_t *to) {
+    const int sign = sign_bit(job->input.type), zero = job->input_zero;
+    const int64_t step = job->strides[X], stride = job->input.strides[X], size = job->input.sizes[X];
+    int64_t x = run->x * step - job->start[X] + tap_x * job->dilations[X]; /* of the input */
+    for (int64_t i = 0; i < run->count; i++, x += step) {
+        if (x >= 0 && x < size) {
+            to[i * job->row] = read(from[x * stride], sign, zero);
+        }
+    }
+}
+
+/* The patches of a run, one per row of `to`, which is all 0 before. */
+static void fill_patches(const struct job *job, int64_t group, const struct run *run, int16_t *to) {
+    const dmlk_view *in = &job->input, *f = &job->filter;
+    const int64_t channels = f->sizes[CHANNEL];
+    for (int64_t c = 0; c < channels; c++) {
+        const uint8_t *plane = in->base + run->n * in->strides[N] + (group * channels + c) * in->strides[CHANNEL];
+        for (int64_t tap_y = 0; tap_y < f->sizes[Y]; tap_y++) {
+            const int64_t y = run->y * job->strides[Y] - job->start[Y] + tap_y * job->dilations[Y];
+            if (y < 0 || y >= in->sizes[Y]) {
+                to += f->sizes[X];
+                continue;
+            }
+            for (int64_t tap_x = 0; tap_x < f->sizes[X]; tap_x++) {
+                fill_tap(job, run, plane + y * in->strides[Y], tap_x, to++);
+            }
+        }
+    }
+}
+
+/* sums[p][f] = dot product of patch p and filter f.  Unsigned, because it may wrap. */
+DMLK_CLONES static void multiply(const int16_t *restrict patches, const int16_t *restrict filters, int64_t row,
+                                 uint32_t (*restrict sums)[FILTERS]) {
+    const int16_t *p0 = patches, *p1 = patches + row;
+    const int16_t *f0 = filters, *f1 = filters + row, *f2 = filters + 2 * row, *f3 = filters + 3 * row;
+    uint32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;
+    for (int64_t i = 0; i < row; i++) {
+        s00 += (uint32_t)(p0[i] * f0[i]);
+        s01 += (uint32_t)(p0[i] * f1[i]);
+        s02 += (uint32_t)(p0[i] * f2[i]);
+        s03 += (uint32_t)(p0[i] * f3[i]);
+        s10 += (uint32_t)(p1[i] * f0[i]);
+        s11 += (uint32_t)(p1[i] * f1[i]);
+        s12 += (uint32_t)(p1[i] * f2[i]);
+        s13 += (uint32_t)(p1[i] * f3[i]);
+    }
+    memcpy(sums[0], (uint32_t[]){s00, s01, s02, s03}, sizeof sums[0]);
+    memcpy(sums[1], (uint32_t[]){s10, s11, s12, s13}, sizeof sums[1]);
+}
+
+/* All filters of a group with `count` patches; patch p belongs to the output element at[p] of channel 0. */
+static void multiply_block(const struct job *job, int64_t group, const int16_t *patches, int64_t count,
+                           const int64_t *at) {
+    const int16_t *filters = job->filters + group * job->group_rows * job->row;
+    const int64_t stride = job->output.strides[CHANNEL], first_channel = group * job->filters_per_group;
+    uint32_t *out = (uint32_t *)job->output.base;
+    for (int64_t f = 0; f < job->filters_per_group; f += FILTERS) {
+        const int64_t channels = dmlk_min(FILTERS, job->filters_per_group - f);
+        for (int64_t p = 0; p < count; p += PATCHES) {
+            uint32_t sums[PATCHES][FILTERS];
+            multiply(patches + p * job->row, filters + f * job->row, job->row, sums);
+            for (int64_t i = 0; i < dmlk_min(PATCHES, count - p); i++) {
+                for (int64_t c = 0; c < channels; c++) {
+                    out[at[p + i] + (first_channel + f + c) * stride] = sums[i][c];
+                }
+            }
+        }
+    }
+}
+
+/* Positions first .. first + count - 1 (numbered over N, Y and X) of one group's output. */
+static void run_block(const struct job *job, int64_t group, int64_t first, int64_t count, int16_t *patches) {
+    const dmlk_view *out = &job->output;
+    int64_t at[MAX_BLOCK];
+    memset(patches, 0, (size_t)(job->block * job->row) * sizeof *patches);
+    for (int64_t done = 0; done < count;) {
+        const int64_t position = first + done, line = position / out->sizes[X];
+        struct run run = {.n = line / out->sizes[Y], .y = line % out->sizes[Y], .x = position % out->sizes[X]};
+        run.count = dmlk_min(count - done, out->sizes[X] - run.x);
+        fill_patches(job, group, &run, patches + done * job->row);
+        for (int64_t i = 0; i < run.count; i++) {
+            at[done++] = run.n * out->strides[N] + run.y * out->strides[Y] + (run.x + i) * out->strides[X];
+        }
+    }
+    multiply_block(job, group, patches, count, at);
+}
+
+static void convolution_part(int64_t begin, int64_t end, int part, void *context) {
+    const struct job *job = context;
+    int16_t *patches = job->patches + part * job->block * job->row;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = item % job->blocks * job->block;
+        run_block(job, item / job->blocks, first, dmlk_min(job->block, job->positions - first), patches);
+    }
+}
+
+/* The view with rank 4: without a Y axis it gets one of size 1. */
+static dmlk_view with_y_axis(const dmlk_view *view) {
+    dmlk_view result = *view;
+    if (view->rank == 3) {
+        result.rank = 4;
+        result.sizes[X] = view->sizes[Y];
+        result.strides[X] = view->strides[Y];
+        result.sizes[Y] = 1;
+        result.strides[Y] = 0;
+    }
+    return result;
+}
+
+/* Does the output have as many positions along the axis as the window has places? */
+static bool axis_fits(const struct job *job, enum axis axis, uint64_t end_padding) {
+    if (job->strides[axis] < 1 || job->dilations[axis] < 1) {
+        return false;
+    }
+    /* None of these overflows: each factor is below 2^32. */
+    uint64_t window = (uint64_t)(job->filter.sizes[axis] - 1) * (uint64_t)job->dilations[axis] + 1;
+    uint64_t padded = (uint64_t)job->input.sizes[axis] + (uint64_t)job->start[axis] + end_padding;
+    return window <= padded &&
+           (padded - window) / (uint64_t)job->strides[axis] + 1 == (uint64_t)job->output.sizes[axis];
+}
+
+static bool zero_point_fits(const dmlk_view *zero_point, int64_t most) {
+    return zero_point->base == NULL ||
+           (zero_point->rank == 1 && (zero_point->sizes[0] == 1 || zero_point->sizes[0] == most));
+}
+
+/* Takes over views and constants; false if they do not fit each other. */
+static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dmlk_view *views) {
+    const dmlk_view *in = &job->input, *f = &job->filter, *out = &job->output;
+    const uint32_t rank = k->spatial + 2;
+    if (k->spatial < 1 || k->spatial > 2 || k->groups < 1 || views[0].rank != rank || views[2].rank != rank ||
+        views[4].rank != rank) {
+        return false;
+    }
+    job->input = with_y_axis(&views[0]);
+    job->filter = with_y_axis(&views[2]);
+    job->output = with_y_axis(&views[4]);
+    job->groups = k->groups;
+    uint32_t end_padding[4] = {0};
+    job->strides[Y] = job->dilations[Y] = 1;
+    for (uint32_t d = 0; d < k->spatial; d++) {
+        const uint32_t axis = d + 4 - k->spatial;
+        job->strides[axis] = k->strides[d];
+        job->dilations[axis] = k->dilations[d];
+        job->start[axis] = k->start_padding[d];
+        end_padding[axis] = k->end_padding[d];
+    }
+    job->filters_per_group = f->sizes[N] / job->groups;
+    return f->sizes[N] % job->groups == 0 && in->sizes[CHANNEL] == f->sizes[CHANNEL] * job->groups &&
+           out->sizes[N] == in->sizes[N] && out->sizes[CHANNEL] == f->sizes[N] &&
+           axis_fits(job, Y, end_padding[Y]) && axis_fits(job, X, end_padding[X]) &&
+           zero_point_fits(&views[1], 1) && zero_point_fits(&views[3], f->sizes[N]);
+}
+
+static bool types_fit(const dmlk_view *views) {
+    for (int k = 0; k < 4; k += 2) { /* input and filter, each followed by its zero point */
+        const uint32_t type = views[k].type;
+        if ((type != DMLK_INT8 && type != DMLK_UINT8) || (views[k + 1].base != NULL && views[k + 1].type != type)) {
+            return false;
+        }
+    }
+    return views[4].type == DMLK_INT32;
+}
+
+/* Sizes of the working memory, and the memory. */
+static int allocate(struct job *job, int *parts) {
+    const dmlk_view *f = &job->filter, *out = &job->output;
+    size_t filter_bytes, patch_bytes;
+    if (dmlk_view_elements(f) > INT64_C(1) << 40) {
+        return DMLK_OUT_OF_MEMORY; /* the products below cannot overflow */
+    }
+    job->taps = f->sizes[CHANNEL] * f->sizes[Y] * f->sizes[X];
+    job->row = (job->taps + 15) / 16 * 16;
+    job->group_rows = (job->filters_per_group + FILTERS - 1) / FILTERS * FILTERS;
+    job->positions = out->sizes[N] * out->sizes[Y] * out->sizes[X];
+    const int64_t fit_in_cache = 32768 / job->row / PATCHES * PATCHES;
+    job->block = fit_in_cache < 8 ? 8 : dmlk_min(fit_in_cache, MAX_BLOCK);
+    job->blocks = (job->positions + job->block - 1) / job->block;
+    const int64_t multiplications = job->block * job->taps * job->filters_per_group;
+    *parts = dmlk_parts(job->blocks * job->groups, 1000000 / multiplications);
+    filter_bytes = (size_t)(job->groups * job->group_rows * job->row) * sizeof *job->filters;
+    patch_bytes = (size_t)(*parts * job->block * job->row) * sizeof *job->patches;
+    job->filters = calloc(filter_bytes, 1);
+    job->patches = malloc(patch_bytes);
+    return job->filters != NULL && job->patches != NULL ? DMLK_OK : DMLK_OUT_OF_MEMORY;
+}
+
 int dmlk_run_convolution_integer(const dmlk_call *call) {
-    (void)call;
-    return DMLK_NOT_IMPLEMENTED;
+    dmlk_convolution_integer k;
+    struct job job = {0};
+    if (!dmlk_has_views(call, 5, 1 << 1 | 1 << 3) || !dmlk_get_constants(call, &k, sizeof k)) {
+        return DMLK_BAD_PACKET;
+    }
+    if (!types_fit(call->views)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    if (!set_up(&job, &k, call->views)) {
+        return DMLK_BAD_PACKET;
+    }
+    int parts;
+    int status = allocate(&job, &parts);
+    if (status == DMLK_OK) {
+        job.input_zero = read_zero(&call->views[1], 0);
+        pack_filters(&job, &call->views[3]);
+        dmlk_parallel(job.blocks * job.groups, parts, convolution_part, &job);
+    }
+    free(job.filters);
+    free(job.patches);
+    return status;
 }
