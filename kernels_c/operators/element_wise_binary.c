@@ -15,8 +15,9 @@ static void row_float16_float32(uint8_t *const *at, const int64_t *strides, int6
     (void)context;
     const uint16_t *a = (const uint16_t *)at[0], *b = (const uint16_t *)at[1];
     float *out = (float *)at[2];
+    const int64_t a_stride = strides[0], b_stride = strides[1], out_stride = strides[2];
     for (int64_t i = 0; i < count; i++) {
-        out[i * strides[2]] = dmlk_half_to_float(a[i * strides[0]]) + dmlk_half_to_float(b[i * strides[1]]);
+        out[i * out_stride] = dmlk_half_to_float(a[i * a_stride]) + dmlk_half_to_float(b[i * b_stride]);
     }
 }
 
