@@ -1,0 +1,109 @@
+"""Adapters: each is a simulated GPU of its own."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.gpu import Policy
+
+from .enums import FeatureLevel
+from .structs import HardwareId, Luid, MemoryBudget
+
+if TYPE_CHECKING:
+    from .device import Device
+
+DEFAULT_NAME = "dmlemu Virtual GPU"
+DEFAULT_MEMORY = 8 << 30  # bytes; they cost nothing until touched
+
+_DRIVER_VERSION = (0, 1, 0, 0)
+_VENDOR_ID, _DEVICE_ID = 0xD311, 0x0001  # assigned to nobody
+
+_lock = threading.Lock()
+_next_luid = 1
+
+
+def _new_luid() -> Luid:
+    global _next_luid
+    with _lock:
+        low_part = _next_luid
+        _next_luid += 1
+    return Luid(low_part)
+
+
+class Adapter:
+    """A simulated GPU; mirrors ``IDXCoreAdapter``.
+
+    ``dedicated_memory`` is its memory in bytes, after which creation fails with E_OUTOFMEMORY.
+    ``policy`` says when it executes: ``LAZY`` when the host waits, ``EAGER`` at submission.  The
+    attributes are the DXCore properties of the same names.
+    """
+
+    is_hardware = True
+    is_integrated = False
+    is_detachable = False
+    dedicated_system_memory = 0
+    driver_version = (
+        _DRIVER_VERSION[0] << 48 | _DRIVER_VERSION[1] << 32 | _DRIVER_VERSION[2] << 16 | _DRIVER_VERSION[3]
+    )
+
+    def __init__(
+        self,
+        name: str = DEFAULT_NAME,
+        dedicated_memory: int = DEFAULT_MEMORY,
+        policy: Policy = Policy.LAZY,
+    ) -> None:
+        self.driver_description = name
+        self.dedicated_adapter_memory = dedicated_memory
+        self.shared_system_memory = dedicated_memory
+        self.policy = Policy(policy)
+        self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
+        self.instance_luid = _new_luid()
+        self._lock = threading.RLock()
+        self._device: weakref.ref[Device] | None = None
+
+    def __repr__(self) -> str:
+        return f"<adapter '{self.driver_description}' {self.instance_luid.low_part}>"
+
+    def is_valid(self) -> bool:
+        """``IDXCoreAdapter::IsValid``: a simulated GPU is never unplugged."""
+        return True
+
+    def is_feature_level_supported(self, level: FeatureLevel) -> bool:
+        """Can a device of that level be created?"""
+        from .features import MAX_FEATURE_LEVEL
+
+        return level <= MAX_FEATURE_LEVEL
+
+    def query_memory_budget(self) -> MemoryBudget:
+        """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: the budget and its use, in bytes."""
+        device = self._living_device()
+        used = 0 if device is None else device._gpu.memory.used
+        return MemoryBudget(self.dedicated_adapter_memory, used)
+
+    def _living_device(self) -> Device | None:
+        return None if self._device is None else self._device()
+
+    def _forget(self, device: Device) -> None:
+        with self._lock:
+            if self._living_device() is device:
+                self._device = None
+
+
+_default: Adapter | None = None
+
+
+def create_adapter_list() -> list[Adapter]:
+    """The adapters of this machine: one simulated GPU, the same object every time.
+
+    Mirrors ``IDXCoreAdapterFactory::CreateAdapterList``.
+    """
+    global _default
+    with _lock:
+        existing = _default
+    if existing is None:
+        adapter = Adapter()
+        with _lock:
+            existing = _default = _default or adapter
+    return [existing]

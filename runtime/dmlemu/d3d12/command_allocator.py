@@ -1,0 +1,70 @@
+"""Command allocators: the memory of recorded commands, as far as its rules go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.queue import Queue as HardwareQueue
+
+from ..errors import HResult, Severity
+from .enums import CommandListType, MessageId
+from .object import DeviceChild
+from .reports import failure
+
+if TYPE_CHECKING:
+    from .command_list import CommandList
+    from .device import Device
+
+
+class CommandAllocator(DeviceChild):
+    """Owns the memory of the lists recorded with it; mirrors ``ID3D12CommandAllocator``.
+
+    One list at a time may record with it, and it may be reset when the GPU has executed them all.
+    """
+
+    kind = "command allocator"
+
+    def __init__(self, device: Device, type: CommandListType) -> None:
+        super().__init__(device)
+        self._type = type
+        self._recording: CommandList | None = None
+        self._generation = 0  # counts resets: recordings of an older one are gone
+        self._pending: list[tuple[HardwareQueue, int]] = []
+
+    def reset(self) -> None:
+        """Forgets all that was recorded with it.
+
+        Mirrors ``ID3D12CommandAllocator::Reset`` (nf-d3d12-id3d12commandallocator-reset).  E_FAIL
+        while a list records with it (CL7).  While the GPU still executes one of its lists the real
+        thing corrupts it; here that raises at strictness ``debug`` and ``strict``.
+        """
+        self._device._check_alive("Reset")
+        if self._recording is not None:
+            raise failure(
+                "ALLOC_SHARED",
+                f"{self} is reset while {self._recording} records with it.",
+                operation="ID3D12CommandAllocator::Reset",
+                rule="CL7: ID3D12CommandAllocator::Reset",
+                hresult=HResult.E_FAIL,
+                message_id=MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
+                object=self,
+                hint="Close the command list first.",
+            )
+        if self._is_pending() and not self._device._is_runtime:
+            raise failure(
+                "ALLOC_RESET_IN_FLIGHT",
+                f"{self} is reset while the GPU has not finished a list that was recorded with it.",
+                operation="ID3D12CommandAllocator::Reset",
+                rule="CL7: ID3D12CommandAllocator::Reset",
+                hresult=HResult.E_FAIL,
+                message_id=MessageId.COMMAND_ALLOCATOR_SYNC,
+                object=self,
+                severity=Severity.CORRUPTION,
+                hint="Signal a fence after ExecuteCommandLists and wait for it before Reset.",
+            )
+        self._generation += 1
+        self._pending.clear()
+
+    def _is_pending(self) -> bool:
+        self._pending = [each for each in self._pending if not each[0].done(each[1])]
+        return bool(self._pending)

@@ -1,0 +1,388 @@
+"""Command queues: hand closed lists to the GPU, signal and wait, map tiles."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dmlemu_hw.queue import Queue as HardwareQueue
+
+from ..errors import Error, HResult, Severity
+from .command_list import CommandList, Recording, conflict_error
+from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
+from .fence import Fence, check_value
+from .object import DeviceChild
+from .reports import failure, not_implemented, spell
+from .resource import Heap, Resource
+from .states import Clash, Journey
+from .structs import ClockCalibration, CommandQueueDesc, TiledResourceCoordinate, TileRegionSize
+from .tiles import TileMapping, check_mappings
+
+if TYPE_CHECKING:
+    from .device import Device
+
+_QUEUE_TYPES = (CommandListType.DIRECT, CommandListType.COMPUTE, CommandListType.COPY)
+
+
+class CommandQueue(DeviceChild):
+    """A row of work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``."""
+
+    kind = "command queue"
+
+    def __init__(self, device: Device, desc: CommandQueueDesc, queue: HardwareQueue) -> None:
+        super().__init__(device)
+        self._desc = replace(desc, node_mask=1)
+        self._queue = queue
+        self._lock = threading.RLock()
+        self._pending: deque[tuple[int, list[Recording]]] = deque()
+        queue.label = f"{self.kind} #{self.serial}"
+
+    def get_desc(self) -> CommandQueueDesc:
+        """``ID3D12CommandQueue::GetDesc``; the node mask reads 1."""
+        return self._desc
+
+    def execute_command_lists(self, command_lists: Sequence[CommandList]) -> None:
+        """Queues closed lists, in order.
+
+        Mirrors ``ID3D12CommandQueue::ExecuteCommandLists``
+        (nf-d3d12-id3d12commandqueue-executecommandlists).  When a list is wrong (Q2, Q3) or its
+        resource states do not follow from those before (ST8), nothing is queued: at strictness
+        ``debug`` and ``strict`` that raises, at ``runtime`` it removes the device
+        (DXGI_ERROR_INVALID_CALL).
+        """
+        if self._device._removed is not None:
+            return
+        with self._lock:
+            try:
+                recordings = self._check_lists(list(command_lists))
+                journey = self._check_states(recordings)
+                _run_last_checks(recordings)
+            except Error as error:
+                self._device._reject(error)
+                return
+            if not recordings:
+                return
+            journey.finish()
+            self._submit(list(command_lists), recordings)
+        self._device._let_run()
+
+    def signal(self, fence: Fence, value: int) -> None:
+        """Queues setting the fence, once all work before is done (FN2).
+
+        Mirrors ``ID3D12CommandQueue::Signal`` (nf-d3d12-id3d12commandqueue-signal).
+        """
+        self._fence_work(fence, value, "Signal")
+        self._device._run_gpu(lambda: self._queue.signal(fence._fence, value), 0)
+        self._device._let_run()
+
+    def wait(self, fence: Fence, value: int) -> None:
+        """Queues holding all later work until the fence has reached ``value`` (FN3).
+
+        Mirrors ``ID3D12CommandQueue::Wait`` (nf-d3d12-id3d12commandqueue-wait).
+        """
+        self._fence_work(fence, value, "Wait")
+        if value == 0:
+            self._remark_zero_wait(fence)
+        self._device._run_gpu(lambda: self._queue.wait(fence._fence, value), 0)
+        self._device._let_run()
+
+    def update_tile_mappings(
+        self,
+        resource: Resource,
+        resource_region_start_coordinates: Sequence[TiledResourceCoordinate] | None = None,
+        resource_region_sizes: Sequence[TileRegionSize] | None = None,
+        heap: Heap | None = None,
+        range_flags: Sequence[int] | None = None,
+        heap_range_start_offsets: Sequence[int] | None = None,
+        range_tile_counts: Sequence[int] | None = None,
+        flags: TileMappingFlags = TileMappingFlags.NONE,
+    ) -> None:
+        """Queues mapping 64 KiB tiles of a reserved buffer to tiles of a heap (RS4 to RS7).
+
+        Mirrors ``ID3D12CommandQueue::UpdateTileMappings``
+        (nf-d3d12-id3d12commandqueue-updatetilemappings).  Counts follow from the lengths of the
+        sequences; None has the meaning of NULL there: no starts and no sizes is the whole resource,
+        no sizes is one tile each; no flags is NONE for all, no counts is all tiles for one range and
+        one each for several.
+        """
+        if self._device._removed is not None:
+            return
+        mapping = TileMapping(
+            resource,
+            resource_region_start_coordinates,
+            resource_region_sizes,
+            heap,
+            range_flags,
+            heap_range_start_offsets,
+            range_tile_counts,
+            flags,
+        )
+        try:
+            regions = check_mappings(self._device, mapping)
+        except Error as error:
+            self._device._reject(error)
+            return
+        if regions:
+            self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+            self._device._let_run()
+
+    def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
+        """``ID3D12CommandQueue::CopyTileMappings`` is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("CopyTileMappings", "ID3D12CommandQueue::CopyTileMappings")
+
+    def set_marker(self, metadata: int, data: bytes | str) -> None:
+        """A remark for tools, of which none listens (Q5); mirrors ``ID3D12CommandQueue::SetMarker``."""
+
+    def begin_event(self, metadata: int, data: bytes | str) -> None:
+        """Opens a region for tools (Q5); mirrors ``ID3D12CommandQueue::BeginEvent``."""
+
+    def end_event(self) -> None:
+        """Ends the innermost region (Q5); mirrors ``ID3D12CommandQueue::EndEvent``."""
+
+    def get_timestamp_frequency(self) -> int:
+        """Ticks per second of the GPU's clock; mirrors ``ID3D12CommandQueue::GetTimestampFrequency``."""
+        return self._device._gpu.clock.frequency
+
+    def get_clock_calibration(self) -> ClockCalibration:
+        """Both clocks at one moment; mirrors ``ID3D12CommandQueue::GetClockCalibration``.
+
+        The CPU's is ``time.monotonic_ns``; the GPU's is virtual and moves only by executed work.
+        """
+        return ClockCalibration(self._device._gpu.clock.now, time.monotonic_ns())
+
+    def set_name(self, name: str) -> None:
+        super().set_name(name)
+        self._queue.label = name
+
+    # --- inside ---
+
+    def _check_lists(self, lists: list[CommandList]) -> list[Recording]:
+        """Q2, Q3: every list may be executed on this queue now."""
+        if not lists:
+            self._remark_empty()
+        recordings: list[Recording] = []
+        for i, each in enumerate(lists):
+            recording = self._check_list(each, f"ppCommandLists[{i}]")
+            if recording in recordings:
+                raise self._list_error(
+                    "Q3",
+                    "LIST_EXECUTED_TWICE",
+                    f"{each} stands twice in one ExecuteCommandLists call.",
+                    f"ppCommandLists[{i}]",
+                    each,
+                    "a list that is not pending",
+                    MessageId.COMMAND_LIST_SYNC,
+                )
+            recordings.append(recording)
+        return recordings
+
+    def _check_list(self, each: CommandList | None, path: str) -> Recording:
+        error = self._list_error
+        if each is None:
+            raise error("Q2", "LIST_TYPE", "No command list is given.", path, None, "a command list", None)
+        self._device._check_child(each, "ExecuteCommandLists", path)
+        if each._type == CommandListType.BUNDLE:
+            message, wrong = f"{each} is a bundle.", MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED
+            raise error("Q2", "LIST_TYPE", message, path, each._type, self._desc.type, wrong)
+        if each._type != self._desc.type:
+            message = (
+                f"{each} of type {spell(each._type)} is executed on {self} of type {spell(self._desc.type)}."
+            )
+            wrong = MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH
+            raise error("Q2", "LIST_TYPE", message, path, each._type, self._desc.type, wrong)
+        if each._is_open:
+            message, wrong = (
+                f"{each} is executed while it is open.",
+                MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
+            )
+            raise error("Q2", "LIST_OPEN", message, path, "an open list", "a closed list", wrong)
+        if each._failed:
+            message, wrong = (
+                f"{each} is executed, and its Close failed.",
+                MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
+            )
+            raise error(
+                "Q2", "LIST_CLOSED", message, path, "a failed list", "a list whose Close succeeded", wrong
+            )
+        recording = each._recording
+        if recording is None:
+            message, wrong = f"{each} has never been recorded.", MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST
+            raise error("Q2", "QUEUE_EMPTY_SUBMIT", message, path, "an empty list", "a recorded list", wrong)
+        if recording.generation != recording.allocator._generation:
+            message = f"{each} is executed, and its {recording.allocator} has been reset since Close."
+            wrong = MessageId.COMMAND_ALLOCATOR_RESET
+            raise error(
+                "Q2",
+                "LIST_CLOSED",
+                message,
+                path,
+                "a list whose commands are gone",
+                "a list recorded since",
+                wrong,
+            )
+        if each._is_pending():
+            message = f"{each} is executed again while the GPU has not finished it."
+            wrong = MessageId.COMMAND_LIST_SYNC
+            raise error("Q3", "LIST_EXECUTED_TWICE", message, path, each, "a list that is not pending", wrong)
+        return recording
+
+    def _check_states(self, recordings: list[Recording]) -> Journey:
+        """ST8 across lists, and residency."""
+        journey = Journey()
+        lenient = self._device._is_runtime
+        for recording in recordings:
+            for resource in recording.resources:
+                if resource._pageable._residency <= 0 and not lenient:
+                    raise self._evicted_error(resource, recording)
+            for resource, track in recording.tracks.items():
+                conflict = journey.enter(resource, track)
+                if conflict is not None and not (lenient and conflict.clash is Clash.USE):
+                    title = f"{recording.owner}, which is executed"
+                    raise conflict_error(conflict, resource, "ExecuteCommandLists", "ppCommandLists", title)
+        return journey
+
+    def _submit(self, lists: list[CommandList], recordings: list[Recording]) -> None:
+        self._forget_done()
+        work = [(recording.serial, recording.packets) for recording in recordings]
+        first = self._queue.submitted + 1
+        self._pending.append((first + len(work) - 1, recordings))
+        for i, each in enumerate(lists):
+            each._submitted = recordings[i].submitted = (self._queue, first + i)
+            recordings[i].allocator._pending.append((self._queue, first + i))
+        self._device._run_gpu(lambda: self._queue.submit(work), 0)
+
+    def _forget_done(self) -> None:
+        while self._pending and self._queue.done(self._pending[0][0]):
+            self._pending.popleft()
+
+    def _fence_work(self, fence: Fence | None, value: int, operation: str) -> None:
+        self._device._check_alive(operation)
+        name = f"ID3D12CommandQueue::{operation}"
+        if fence is None:
+            raise failure(
+                "FENCE_VALUE",
+                "No fence is given.",
+                operation=name,
+                rule=f"FN2: {name}",
+                field="pFence",
+                given=None,
+                expected="a fence",
+                object=self,
+            )
+        self._device._check_child(fence, name, "pFence")
+        fence._check_open(operation)
+        check_value(value, name, "Value", self._device)
+
+    def _list_error(
+        self,
+        rule: str,
+        check: str,
+        message: str,
+        field: str,
+        given: Any,
+        expected: Any,
+        message_id: MessageId | None,
+    ) -> Error:
+        return failure(
+            check,
+            message,
+            operation="ExecuteCommandLists",
+            rule=f"{rule}: ID3D12CommandQueue::ExecuteCommandLists",
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+            message_id=message_id,
+            field=field,
+            given=given,
+            expected=expected,
+            object=self,
+        )
+
+    def _evicted_error(self, resource: Resource, recording: Recording) -> Error:
+        return failure(
+            "RES_NOT_RESIDENT",
+            f"{recording.owner} uses {resource}, and {resource._pageable} is not resident.",
+            operation="ExecuteCommandLists",
+            rule="RD2: ID3D12Device::Evict",
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+            message_id=MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
+            object=resource,
+            hint="Call MakeResident before the list is executed.",
+        )
+
+    def _remark_empty(self) -> None:
+        error = self._list_error(
+            "Q2",
+            "QUEUE_EMPTY_SUBMIT",
+            "ExecuteCommandLists is called with no lists.",
+            "NumCommandLists",
+            0,
+            "at least 1",
+            MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+        )
+        self._device._info(error, Severity.INFO)
+
+    def _remark_zero_wait(self, fence: Fence) -> None:
+        error = failure(
+            "FENCE_ZERO_WAIT",
+            f"{self} waits for {fence} to reach 0, which it always has.",
+            operation="ID3D12CommandQueue::Wait",
+            rule="FN3: ID3D12CommandQueue::Wait",
+            message_id=MessageId.FENCE_ZERO_WAIT,
+            field="Value",
+            given=0,
+            expected="at least 1",
+            object=fence,
+        )
+        self._device._info(error, Severity.WARNING)
+
+
+def _run_last_checks(recordings: list[Recording]) -> None:
+    """What was recorded may still object; then nothing has happened."""
+    undo: list[Callable[[], None]] = []
+    try:
+        for recording in recordings:
+            for check in recording.on_submit:
+                take_back = check()
+                if take_back is not None:
+                    undo.append(take_back)
+    except Error:
+        for take_back in reversed(undo):
+            take_back()
+        raise
+
+
+def check_desc(desc: CommandQueueDesc) -> None:
+    """Q1."""
+
+    def bad(message: str, field: str, given: Any, expected: str, message_id: MessageId) -> Error:
+        return failure(
+            "LIST_TYPE",
+            message,
+            operation="CreateCommandQueue",
+            rule="Q1: D3D12_COMMAND_QUEUE_DESC",
+            message_id=message_id,
+            field=f"pDesc.{field}",
+            given=given,
+            expected=expected,
+        )
+
+    if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
+        message = f"A queue of type ({spell(desc.type)}) cannot exist."
+        raise bad(message, "Type", desc.type, "DIRECT, COMPUTE or COPY", MessageId.CREATE_QUEUE_INVALID_TYPE)
+    if desc.type not in _QUEUE_TYPES:
+        raise not_implemented("CreateCommandQueue", f"A queue of type {spell(desc.type)}")
+    known = CommandQueueFlags.DISABLE_GPU_TIMEOUT | CommandQueueFlags.ALLOW_DYNAMIC_PRIORITY
+    if int(desc.flags) & ~int(known):
+        message = f"Command queue flags ({spell(desc.flags)}) have bits that are not known."
+        wrong = MessageId.CREATE_QUEUE_INVALID_FLAGS
+        raise bad(message, "Flags", desc.flags, "members of D3D12_COMMAND_QUEUE_FLAGS", wrong)
+    if desc.priority not in list(CommandQueuePriority):
+        message = f"Command queue priority ({desc.priority}) is not known."
+        wrong = MessageId.CREATE_QUEUE_INVALID_PRIORITY
+        raise bad(message, "Priority", desc.priority, "a member of D3D12_COMMAND_QUEUE_PRIORITY", wrong)
+    if desc.node_mask not in (0, 1):
+        message = f"Node mask ({desc.node_mask}) names nodes that the device does not have."
+        raise bad(message, "NodeMask", desc.node_mask, "0 or 1", MessageId.CREATE_QUEUE_INVALID_TYPE)

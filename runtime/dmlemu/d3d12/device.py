@@ -1,0 +1,913 @@
+"""The device: creates everything, and knows how the GPU fares."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
+from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault, OutOfMemory
+from dmlemu_hw.gpu import Gpu, QueueKind
+
+from ..errors import Error, HResult, Report, Severity, Strictness
+from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
+from .adapter import Adapter, create_adapter_list
+from .command_allocator import CommandAllocator
+from .command_list import CommandList, Recording, check_allocator
+from .command_queue import CommandQueue
+from .descriptor_heap import DescriptorHeap
+from .enums import (
+    CommandListFlags,
+    CommandListType,
+    DescriptorHeapFlags,
+    DescriptorHeapType,
+    Feature,
+    FeatureLevel,
+    FenceFlags,
+    HeapFlags,
+    HeapType,
+    MessageId,
+    MultipleFenceWaitFlags,
+    ResourceStates,
+)
+from .faults import fault_error
+from .fence import Event, Fence
+from .object import DeviceChild, Object
+from .query_heap import QueryHeap
+from .reports import InfoQueue, failure, not_implemented, spell
+from .resource import Heap, Resource
+from .structs import (
+    ClearValue,
+    CommandQueueDesc,
+    ConstantBufferViewDesc,
+    CopyableFootprints,
+    DescriptorHeapDesc,
+    HeapDesc,
+    HeapProperties,
+    Luid,
+    QueryHeapDesc,
+    ResourceAllocationInfo,
+    ResourceDesc,
+    ShaderResourceViewDesc,
+    UnorderedAccessViewDesc,
+)
+
+_Result = TypeVar("_Result")
+
+_LIST_TYPES = (
+    CommandListType.DIRECT,
+    CommandListType.BUNDLE,
+    CommandListType.COMPUTE,
+    CommandListType.COPY,
+)
+
+
+def create_device(
+    adapter: Adapter | None = None,
+    minimum_feature_level: FeatureLevel = FeatureLevel.LEVEL_11_0,
+    *,
+    strictness: Strictness | None = None,
+) -> Device:
+    """The device of an adapter (None: the default one); the same object while it lives (DEV5).
+
+    Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` says how mistakes are
+    answered: None takes that of the living device, or ``strict``.  E_INVALIDARG: the level is none
+    that Direct3D 12 has (DEV3), or the living device has another strictness (DEV7).
+    DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).
+    """
+    _check_feature_level(minimum_feature_level)
+    adapter = create_adapter_list()[0] if adapter is None else adapter
+    with adapter._lock:
+        device = adapter._living_device()
+        if device is None:
+            device = Device(adapter, strictness or Strictness.STRICT)
+            adapter._device = weakref.ref(device)
+        else:
+            device._check_strictness(strictness)
+            device._references += 1
+            device._released = False
+        return device
+
+
+def _check_feature_level(level: FeatureLevel) -> None:
+    known = level in list(FeatureLevel) and not FeatureLevel.LEVEL_9_1 <= level <= FeatureLevel.LEVEL_10_1
+    if known and level <= features.MAX_FEATURE_LEVEL:
+        return
+    highest = features.MAX_FEATURE_LEVEL.name
+    raise failure(
+        "FEATURE_LEVEL",
+        f"Feature level ({spell(level)}) is "
+        + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
+        operation="D3D12CreateDevice",
+        rule=f"{'DEV4' if known else 'DEV3'}: D3D12CreateDevice",
+        hresult=HResult.DXGI_ERROR_UNSUPPORTED if known else HResult.E_INVALIDARG,
+        field="MinimumFeatureLevel",
+        given=level,
+        expected=f"at most {highest}" if known else f"LEVEL_11_0 to {highest}, LEVEL_1_0_CORE",
+    )
+
+
+class Device(Object):
+    """Creates resources, queues, lists and views; mirrors ``ID3D12Device``.
+
+    Methods with an HRESULT raise :class:`dmlemu.Error` when it is a failure.  Void methods with bad
+    arguments raise at strictness ``debug`` and ``strict`` and change nothing; at ``runtime`` they
+    remove the device (DXGI_ERROR_INVALID_CALL), as Windows does.  After removal, creation methods,
+    Map, Signal, Close and Reset raise DXGI_ERROR_DEVICE_REMOVED, void methods do nothing, and fences
+    read 2**64 - 1.
+
+    ``info_queue`` holds warnings.  Devices are made by :func:`create_device`.
+    """
+
+    kind = "device"
+
+    def __init__(self, adapter: Adapter, strictness: Strictness) -> None:
+        super().__init__()
+        self._adapter = adapter
+        self._strictness = Strictness(strictness)
+        self._is_runtime = self._strictness is Strictness.RUNTIME
+        self._gpu = Gpu(
+            name=adapter.driver_description,
+            memory_bytes=adapter.dedicated_adapter_memory,
+            policy=adapter.policy,
+            poison=self._strictness is Strictness.STRICT,
+        )
+        self.info_queue = InfoQueue(enabled=not self._is_runtime)
+        self._references = 1
+        self._removed: HResult | None = None
+        self._removal_report: Report | None = None
+        self._children: weakref.WeakValueDictionary[int, DeviceChild] = weakref.WeakValueDictionary()
+        self._child_numbers = itertools.count(1)
+        self._serials: dict[str, int] = {}
+        self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
+        self._descriptor_heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = (
+            weakref.WeakValueDictionary()
+        )
+        self._recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
+        self._recording_numbers = itertools.count(1)
+        self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
+
+    # --- queues, lists, fences ---
+
+    def create_command_queue(self, desc: CommandQueueDesc | None = None) -> CommandQueue:
+        """A queue (None: of type DIRECT); E_INVALIDARG by Q1.
+
+        Mirrors ``ID3D12Device::CreateCommandQueue`` (nf-d3d12-id3d12device-createcommandqueue).
+        """
+        self._check_alive("CreateCommandQueue")
+        desc = CommandQueueDesc() if desc is None else desc
+        command_queue.check_desc(desc)
+        return CommandQueue(self, desc, self._gpu.create_queue(QueueKind(int(desc.type))))
+
+    def create_command_allocator(self, type: CommandListType) -> CommandAllocator:
+        """An allocator for lists of one type (CL1).
+
+        Mirrors ``ID3D12Device::CreateCommandAllocator`` (nf-d3d12-id3d12device-createcommandallocator).
+        """
+        self._check_alive("CreateCommandAllocator")
+        self._check_list_type(type, "CreateCommandAllocator", "CL1")
+        return CommandAllocator(self, CommandListType(type))
+
+    def create_command_list(
+        self,
+        node_mask: int,
+        type: CommandListType,
+        command_allocator: CommandAllocator,
+        initial_state: None = None,
+    ) -> CommandList:
+        """A list that is open and records with the allocator (CL2).
+
+        Mirrors ``ID3D12Device::CreateCommandList`` (nf-d3d12-id3d12device-createcommandlist).
+        ``initial_state`` (a pipeline state) must be None.
+        """
+        operation = "CreateCommandList"
+        self._check_alive(operation)
+        rules.check_node_mask(node_mask, operation, "nodeMask")
+        self._check_list_type(type, operation, "CL2")
+        if initial_state is not None:
+            raise not_implemented(operation, "A pipeline state")
+        check_allocator(self, command_allocator, type, operation)
+        command_list = CommandList(self, CommandListType(type))
+        command_list._start(command_allocator, operation)
+        return command_list
+
+    def create_command_list1(
+        self, node_mask: int, type: CommandListType, flags: CommandListFlags = CommandListFlags.NONE
+    ) -> CommandList:
+        """A closed list without an allocator (CL3).
+
+        Mirrors ``ID3D12Device4::CreateCommandList1`` (nf-d3d12-id3d12device4-createcommandlist1).
+        """
+        operation = "CreateCommandList1"
+        self._check_alive(operation)
+        rules.check_node_mask(node_mask, operation, "nodeMask")
+        self._check_list_type(type, operation, "CL3")
+        if flags != CommandListFlags.NONE:
+            raise failure(
+                "LIST_TYPE",
+                f"Command list flags ({spell(flags)}) are not known.",
+                operation=operation,
+                rule="CL3: ID3D12Device4::CreateCommandList1",
+                field="flags",
+                given=flags,
+                expected=CommandListFlags.NONE,
+            )
+        return CommandList(self, CommandListType(type))
+
+    def create_fence(self, initial_value: int = 0, flags: FenceFlags = FenceFlags.NONE) -> Fence:
+        """A fence (FN1).  Mirrors ``ID3D12Device::CreateFence`` (nf-d3d12-id3d12device-createfence)."""
+        self._check_alive("CreateFence")
+        fence.check_flags(flags)
+        fence.check_value(initial_value, "ID3D12Device::CreateFence", "InitialValue", self)
+        return Fence(self, self._gpu.create_fence(initial_value), flags)
+
+    def set_event_on_multiple_fence_completion(
+        self,
+        fences: Sequence[Fence],
+        fence_values: Sequence[int],
+        flags: MultipleFenceWaitFlags = MultipleFenceWaitFlags.ALL,
+        event: Event | int | None = None,
+    ) -> None:
+        """As ``Fence.set_event_on_completion``, for all or any of several fences (FN7).
+
+        Mirrors ``ID3D12Device1::SetEventOnMultipleFenceCompletion``.
+        """
+        fence.check_multiple(fences, fence_values, flags)
+        pairs = list(zip(fences, fence_values, strict=True))
+        for each, value in pairs:
+            self._check_child(each, "SetEventOnMultipleFenceCompletion", "ppFences")
+            fence.check_value(value, "SetEventOnMultipleFenceCompletion", "pFenceValues", self)
+        all_of_them = flags == MultipleFenceWaitFlags.ALL
+        if event is not None:
+            self._watch(pairs, all_of_them=all_of_them, fire=fence.notifier(event))
+            return
+        check = all if all_of_them else any
+
+        def reached() -> bool:
+            return check(each._fence.value >= value for each, value in pairs)
+
+        def why() -> str:
+            texts = ", ".join(f"{each} to reach {value} (it is {each._fence.value})" for each, value in pairs)
+            return f"Waiting for {'all' if all_of_them else 'any'} of {texts} would never end."
+
+        self._run_gpu(lambda: self._gpu.wait_until(reached, why), True)
+
+    # --- memory ---
+
+    def create_heap(self, desc: HeapDesc) -> Heap:
+        """Memory for placed and reserved resources; E_INVALIDARG by HP1 to HP9, E_OUTOFMEMORY.
+
+        Mirrors ``ID3D12Device::CreateHeap`` (nf-d3d12-id3d12device-createheap).
+        """
+        self._check_alive("CreateHeap")
+        rules.check_heap_desc(desc)
+        with self._allocating("CreateHeap", "HP1", MessageId.CREATEHEAP_OUTOFMEMORY_RETURN):
+            heap = self._gpu.memory.create_heap(desc.size_in_bytes, poison=self._poisons(desc.flags))
+        alignment = desc.alignment or rules.TILE
+        properties = rules.full_properties(desc.properties)
+        desc = replace(desc, alignment=alignment, properties=properties, flags=HeapFlags(desc.flags))
+        return Heap(self, desc, heap)
+
+    def create_committed_resource(
+        self,
+        heap_properties: HeapProperties,
+        heap_flags: HeapFlags,
+        desc: ResourceDesc,
+        initial_resource_state: ResourceStates,
+        optimized_clear_value: ClearValue | None = None,
+    ) -> Resource:
+        """A buffer with a heap of its own; E_INVALIDARG by HP3 to HP9 and RB1 to RB7, E_OUTOFMEMORY.
+
+        Mirrors ``ID3D12Device::CreateCommittedResource``
+        (nf-d3d12-id3d12device-createcommittedresource).  The memory is zero unless ``heap_flags``
+        hold CREATE_NOT_ZEROED: then it is poison at strictness ``strict``.
+        """
+        operation = "CreateCommittedResource"
+        self._check_alive(operation)
+        rules.check_committed_heap(heap_properties, heap_flags)
+        kind = HeapType(heap_properties.type)
+        desc = self._check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
+        memory = self._gpu.memory
+        with self._allocating(operation, "RB10", MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN):
+            heap = memory.create_heap(desc.width, poison=self._poisons(heap_flags))
+            try:
+                allocation = memory.place(heap, 0, desc.width)
+            except OutOfMemory:
+                heap.close()
+                raise
+        resource = Resource(
+            self,
+            desc,
+            allocation,
+            created_as="committed",
+            properties=rules.full_properties(heap_properties),
+            heap_flags=HeapFlags(heap_flags),
+            implicit_heap=heap,
+        )
+        return self._finish(resource, initial_resource_state, operation)
+
+    def create_placed_resource(
+        self,
+        heap: Heap,
+        heap_offset: int,
+        desc: ResourceDesc,
+        initial_state: ResourceStates,
+        optimized_clear_value: ClearValue | None = None,
+    ) -> Resource:
+        """A buffer at an offset of a heap, with an address of its own; E_INVALIDARG by PL1-PL3, RB1-RB7.
+
+        Mirrors ``ID3D12Device::CreatePlacedResource`` (nf-d3d12-id3d12device-createplacedresource).
+        Buffers may overlap (PL4): they are the same bytes.
+        """
+        operation = "CreatePlacedResource"
+        self._check_alive(operation)
+        if heap is None:
+            raise failure(
+                "RES_DESC",
+                "No heap is given.",
+                operation=operation,
+                rule="PL3: ID3D12Device::CreatePlacedResource",
+                field="pHeap",
+                given=None,
+                expected="a heap",
+            )
+        self._check_child(heap, operation, "pHeap")
+        properties = heap._desc.properties
+        kind = HeapType(properties.type)
+        desc = self._check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
+        rules.check_placement(desc, heap._desc, str(heap), heap_offset)
+        with self._allocating(operation, "RB10", MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN):
+            allocation = self._gpu.memory.place(heap._heap, heap_offset, desc.width)
+        resource = Resource(
+            self,
+            desc,
+            allocation,
+            created_as="placed",
+            properties=properties,
+            heap_flags=heap._desc.flags,
+            heap=heap,
+        )
+        return self._finish(resource, initial_state, operation)
+
+    def create_reserved_resource(
+        self,
+        desc: ResourceDesc,
+        initial_state: ResourceStates,
+        optimized_clear_value: ClearValue | None = None,
+    ) -> Resource:
+        """A buffer of addresses only, all tiles NULL (RS2): ``CommandQueue.update_tile_mappings`` maps them.
+
+        Mirrors ``ID3D12Device::CreateReservedResource``
+        (nf-d3d12-id3d12device-createreservedresource).  NULL tiles read 0 and drop writes.
+        """
+        operation = "CreateReservedResource"
+        self._check_alive(operation)
+        desc = self._check_buffer(desc, initial_state, optimized_clear_value, None, operation)
+        with self._allocating(operation, "RB10", MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN):
+            allocation = self._gpu.memory.reserve(desc.width)
+        resource = Resource(self, desc, allocation, created_as="reserved", properties=None)
+        return self._finish(resource, initial_state, operation)
+
+    def get_resource_allocation_info(
+        self, visible_mask: int, resource_descs: Sequence[ResourceDesc]
+    ) -> ResourceAllocationInfo:
+        """Size and alignment of buffers laid one behind the other; size 2**64 - 1 for an invalid desc.
+
+        Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
+        """
+        return footprints.resource_allocation_info(resource_descs)
+
+    def get_copyable_footprints(
+        self,
+        resource_desc: ResourceDesc,
+        first_subresource: int = 0,
+        num_subresources: int = 1,
+        base_offset: int = 0,
+    ) -> CopyableFootprints:
+        """How a buffer lies in an upload buffer; all ones when the arguments are wrong.
+
+        Mirrors ``ID3D12Device::GetCopyableFootprints``.
+        """
+        result, error = footprints.copyable_footprints(
+            resource_desc, first_subresource, num_subresources, base_offset
+        )
+        if error is not None:
+            self._info(error, Severity.ERROR)
+        return result
+
+    def get_custom_heap_properties(self, node_mask: int, heap_type: HeapType) -> HeapProperties:
+        """What a heap type stands for, as properties of type CUSTOM (HP8).
+
+        Mirrors ``ID3D12Device::GetCustomHeapProperties``; a type that is none raises.
+        """
+        if heap_type == HeapType.CUSTOM or heap_type not in list(HeapType):
+            known = heap_type == HeapType.CUSTOM
+            raise failure(
+                "RES_DESC",
+                f"Heap type ({spell(heap_type)}) stands for no fixed properties.",
+                operation="GetCustomHeapProperties",
+                rule="HP8: ID3D12Device::GetCustomHeapProperties",
+                message_id=MessageId.GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE
+                if known
+                else MessageId.GETCUSTOMHEAPPROPERTIES_UNRECOGNIZEDHEAPTYPE,
+                field="heapType",
+                given=heap_type,
+                expected="DEFAULT, UPLOAD, READBACK or GPU_UPLOAD",
+            )
+        rules.check_node_mask(node_mask, "GetCustomHeapProperties", "nodeMask")
+        return rules.custom_properties(HeapType(heap_type))
+
+    def make_resident(self, objects: Sequence[DeviceChild]) -> None:
+        """Counts each object's residency up (RD1); mirrors ``ID3D12Device::MakeResident``."""
+        self._check_alive("MakeResident")
+        for each in self._check_pageables(objects, "MakeResident", MessageId.MAKERESIDENT_NULLOBJECTARRAY):
+            each._residency += 1
+
+    def evict(self, objects: Sequence[DeviceChild]) -> None:
+        """Counts each object's residency down; at 0 lists that use it must not run (RD2).
+
+        Mirrors ``ID3D12Device::Evict``.  Contents and addresses stay.
+        """
+        self._check_alive("Evict")
+        chosen = self._check_pageables(objects, "Evict", MessageId.EVICT_NULLOBJECTARRAY)
+        for each in chosen:
+            if each._residency <= 0:
+                raise failure(
+                    "RES_NOT_RESIDENT",
+                    f"{each} is evicted more often than it was made resident.",
+                    operation="Evict",
+                    rule="RD1: ID3D12Device::Evict",
+                    message_id=MessageId.EVICT_UNDERFLOW,
+                    object=each,
+                )
+        for each in chosen:
+            each._residency -= 1
+
+    # --- descriptors ---
+
+    def create_descriptor_heap(self, descriptor_heap_desc: DescriptorHeapDesc) -> DescriptorHeap:
+        """An array of descriptors; E_INVALIDARG by DH1 and DH2.
+
+        Mirrors ``ID3D12Device::CreateDescriptorHeap`` (nf-d3d12-id3d12device-createdescriptorheap).
+        """
+        desc = descriptor_heap_desc
+        self._check_alive("CreateDescriptorHeap")
+        descriptor_heap.check_desc(desc)
+        visible = bool(desc.flags & DescriptorHeapFlags.SHADER_VISIBLE)
+        with self._allocating("CreateDescriptorHeap", "DH2", MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC):
+            heap = self._gpu.descriptors.create_heap(desc.num_descriptors, visible)
+        result = DescriptorHeap(self, desc, heap)
+        self._descriptor_heaps[heap.cpu_start] = result
+        return result
+
+    def get_descriptor_handle_increment_size(self, descriptor_heap_type: DescriptorHeapType) -> int:
+        """Bytes from one descriptor handle to the next (DH4): 32 for every type.
+
+        Mirrors ``ID3D12Device::GetDescriptorHandleIncrementSize``.
+        """
+        return DESCRIPTOR_SIZE
+
+    def create_unordered_access_view(
+        self,
+        resource: Resource | None,
+        counter_resource: Resource | None,
+        desc: UnorderedAccessViewDesc | None,
+        dest_descriptor: int,
+    ) -> None:
+        """Writes a raw, structured or typed UAV of a buffer; without a resource a null descriptor.
+
+        Mirrors ``ID3D12Device::CreateUnorderedAccessView``
+        (nf-d3d12-id3d12device-createunorderedaccessview).
+        """
+        self._write_view(
+            lambda: views.unordered_access_view(self, resource, counter_resource, desc),
+            dest_descriptor,
+            "CreateUnorderedAccessView",
+        )
+
+    def create_shader_resource_view(
+        self, resource: Resource | None, desc: ShaderResourceViewDesc | None, dest_descriptor: int
+    ) -> None:
+        """Writes a raw, structured or typed SRV of a buffer; without a resource a null descriptor.
+
+        Mirrors ``ID3D12Device::CreateShaderResourceView``
+        (nf-d3d12-id3d12device-createshaderresourceview).
+        """
+        self._write_view(
+            lambda: views.shader_resource_view(self, resource, desc),
+            dest_descriptor,
+            "CreateShaderResourceView",
+        )
+
+    def create_constant_buffer_view(self, desc: ConstantBufferViewDesc | None, dest_descriptor: int) -> None:
+        """Writes a CBV of an address range; None or size 0 is a null descriptor.
+
+        Mirrors ``ID3D12Device::CreateConstantBufferView``
+        (nf-d3d12-id3d12device-createconstantbufferview).
+        """
+        self._write_view(
+            lambda: views.constant_buffer_view(self, desc), dest_descriptor, "CreateConstantBufferView"
+        )
+
+    def copy_descriptors(
+        self,
+        dest_descriptor_range_starts: Sequence[int],
+        dest_descriptor_range_sizes: Sequence[int] | None,
+        src_descriptor_range_starts: Sequence[int],
+        src_descriptor_range_sizes: Sequence[int] | None,
+        descriptor_heaps_type: DescriptorHeapType,
+    ) -> None:
+        """Copies rows of descriptors; sizes None means one each (DH5, DH6).
+
+        Mirrors ``ID3D12Device::CopyDescriptors``.
+        """
+        if self._removed is not None:
+            return
+        try:
+            descriptor_heap.copy_descriptors(
+                self,
+                dest_descriptor_range_starts,
+                dest_descriptor_range_sizes,
+                src_descriptor_range_starts,
+                src_descriptor_range_sizes,
+                descriptor_heaps_type,
+                "CopyDescriptors",
+            )
+        except Error as error:
+            self._reject(error)
+
+    def copy_descriptors_simple(
+        self,
+        num_descriptors: int,
+        dest_descriptor_range_start: int,
+        src_descriptor_range_start: int,
+        descriptor_heaps_type: DescriptorHeapType,
+    ) -> None:
+        """Copies one row of descriptors (DH5, DH6).
+
+        Mirrors ``ID3D12Device::CopyDescriptorsSimple``.
+        """
+        if self._removed is not None:
+            return
+        try:
+            descriptor_heap.copy_descriptors(
+                self,
+                [dest_descriptor_range_start],
+                [num_descriptors],
+                [src_descriptor_range_start],
+                [num_descriptors],
+                descriptor_heaps_type,
+                "CopyDescriptorsSimple",
+            )
+        except Error as error:
+            self._reject(error)
+
+    def create_query_heap(self, desc: QueryHeapDesc) -> QueryHeap:
+        """An array of timestamps; E_INVALIDARG by QY1.
+
+        Mirrors ``ID3D12Device::CreateQueryHeap`` (nf-d3d12-id3d12device-createqueryheap).
+        """
+        self._check_alive("CreateQueryHeap")
+        query_heap.check_desc(desc)
+        size = query_heap.QUERY_SIZE * desc.count
+        with self._allocating("CreateQueryHeap", "QY1", MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS):
+            heap = self._gpu.memory.create_heap(size)
+            try:
+                allocation = self._gpu.memory.place(heap, 0, size)
+            finally:
+                heap.close()  # the allocation keeps the bytes
+        return QueryHeap(self, desc, allocation)
+
+    # --- what the device is ---
+
+    def check_feature_support(self, feature: Feature, feature_support_data: Any = None) -> Any:
+        """What the device can do: the struct of the feature, filled in.
+
+        ``feature_support_data`` is needed where the struct has inputs.  Mirrors
+        ``ID3D12Device::CheckFeatureSupport`` (nf-d3d12-id3d12device-checkfeaturesupport).
+        E_INVALIDARG: another struct than the feature's (DEV8), inputs out of range (DEV9), an
+        unknown feature (DEV11).
+        """
+        return features.answer(feature, feature_support_data)
+
+    def get_node_count(self) -> int:
+        """``ID3D12Device::GetNodeCount``: 1."""
+        return 1
+
+    def get_adapter_luid(self) -> Luid:
+        """``ID3D12Device::GetAdapterLuid``."""
+        return self._adapter.instance_luid
+
+    def get_device_removed_reason(self) -> HResult:
+        """S_OK while the device lives, else why it was removed.
+
+        Mirrors ``ID3D12Device::GetDeviceRemovedReason``.
+        """
+        return HResult.S_OK if self._removed is None else self._removed
+
+    def remove_device(self) -> None:
+        """Takes the device away, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
+        error = failure(
+            "DEVICE_REMOVED",
+            f"{self} was removed by RemoveDevice.",
+            operation="RemoveDevice",
+            rule="RM1: ID3D12Device5::RemoveDevice",
+            hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
+        )
+        self._remove(HResult.DXGI_ERROR_DEVICE_REMOVED, error.report)
+
+    def report_live_device_objects(self) -> list[DeviceChild]:
+        """The objects not released yet, in the order of their creation.
+
+        Mirrors ``ID3D12DebugDevice::ReportLiveDeviceObjects``, which prints them.
+        """
+        return [child for _, child in sorted(self._children.items())]
+
+    def create_compute_pipeline_state(self, *arguments: Any) -> None:
+        """``ID3D12Device::CreateComputePipelineState`` is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("CreateComputePipelineState", "ID3D12Device::CreateComputePipelineState")
+
+    def create_root_signature(self, *arguments: Any) -> None:
+        """``ID3D12Device::CreateRootSignature`` is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("CreateRootSignature", "ID3D12Device::CreateRootSignature")
+
+    def create_command_signature(self, *arguments: Any) -> None:
+        """``ID3D12Device::CreateCommandSignature`` is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("CreateCommandSignature", "ID3D12Device::CreateCommandSignature")
+
+    def create_shared_handle(self, *arguments: Any) -> None:
+        """``ID3D12Device::CreateSharedHandle`` is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("CreateSharedHandle", "ID3D12Device::CreateSharedHandle")
+
+    def open_shared_handle(self, *arguments: Any) -> None:
+        """``ID3D12Device::OpenSharedHandle`` is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("OpenSharedHandle", "ID3D12Device::OpenSharedHandle")
+
+    def release(self) -> None:
+        """Gives up one reference; :func:`create_device` on a living device takes one more (DEV5).
+
+        The device ends when all are given up and the last object it created is gone.
+        """
+        with self._adapter._lock:
+            if self._references == 0:
+                return
+            self._references -= 1
+            if self._references == 0:
+                super().release()
+                self._end_if_unused()
+
+    # --- for the rest of the package ---
+
+    def _register(self, child: DeviceChild) -> None:
+        serial = self._serials.get(child.kind, 0) + 1
+        self._serials[child.kind] = serial
+        child.serial = serial
+        child._number = next(self._child_numbers)
+        self._children[child._number] = child
+
+    def _forget(self, child: DeviceChild) -> None:
+        self._children.pop(child._number, None)
+        if self._references == 0:
+            self._end_if_unused()
+
+    def _end_if_unused(self) -> None:
+        if not self._children:
+            self._adapter._forget(self)
+            self._gpu.close()
+
+    def _next_recording(self) -> int:
+        return next(self._recording_numbers)
+
+    def _resource_at(self, address: int) -> Resource | None:
+        """The live buffer that holds a GPU virtual address."""
+        allocation = self._gpu.memory.find(address)
+        return None if allocation is None else self._resources.get(allocation.address)
+
+    def _name_address(self, address: int) -> str:
+        resource = self._resource_at(address)
+        return self._gpu.memory.whereabouts(address) if resource is None else str(resource)
+
+    def _check_strictness(self, strictness: Strictness | None) -> None:
+        if strictness is not None and Strictness(strictness) is not self._strictness:
+            raise failure(
+                "DEVICE_STRICTNESS",
+                f"The adapter's device lives, and its strictness is {self._strictness.value}.",
+                operation="D3D12CreateDevice",
+                rule="DEV7: ID3D12Debug::EnableDebugLayer",
+                field="strictness",
+                given=Strictness(strictness).value,
+                expected=self._strictness.value,
+                object=self,
+                hint="Create a d3d12.Adapter of its own for a device of another strictness.",
+            )
+
+    def _check_alive(self, operation: str) -> None:
+        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2)."""
+        if self._removed is None:
+            return
+        report = self._removal_report
+        why = "" if report is None else report.message
+        raise failure(
+            "DEVICE_REMOVED",
+            f"{operation} is called on a removed device.",
+            operation=operation,
+            rule="RM2: ID3D12Device::GetDeviceRemovedReason",
+            hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
+            message_id=MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
+            object=self,
+            context=(f"Removed with {self._removed.name}: {why}",),
+        )
+
+    def _check_child(self, child: Object, operation: str, field: str) -> None:
+        """An argument must be a live object of this device."""
+        if isinstance(child, DeviceChild) and child._device is self and not child._released:
+            return
+        if not isinstance(child, DeviceChild):
+            given, what = type(child).__name__, "is no object of a device"
+        elif child._device is not self:
+            given, what = str(child), "belongs to another device"
+        else:
+            given, what = str(child), "has been released"
+        released = what == "has been released"
+        raise failure(
+            "OBJECT_DELETED_IN_USE" if released else "BIND_FOREIGN_DEVICE",
+            f"{field} ({given}) {what}.",
+            operation=operation,
+            rule=f"{'CL9' if released else 'OB3'}: {operation}",
+            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else None,
+            field=field,
+            given=given,
+            expected="a live object of the device",
+        )
+
+    def _check_list_type(self, type: CommandListType, operation: str, rule: str) -> None:
+        if type in _LIST_TYPES:
+            return
+        if type in list(CommandListType) and type != CommandListType.NONE:
+            raise not_implemented(operation, f"A command list of type {spell(type)}")
+        raise failure(
+            "LIST_TYPE",
+            f"Command list type ({spell(type)}) is not known.",
+            operation=operation,
+            rule=f"{rule}: ID3D12Device::{operation}",
+            message_id=MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
+            field="type",
+            given=type,
+            expected="DIRECT, BUNDLE, COMPUTE or COPY",
+        )
+
+    def _check_buffer(
+        self,
+        desc: ResourceDesc,
+        state: ResourceStates,
+        clear_value: object | None,
+        kind: HeapType | None,
+        operation: str,
+    ) -> ResourceDesc:
+        desc = rules.check_resource_desc(desc, operation)
+        rules.check_clear_value(clear_value, operation)
+        if kind is not None:
+            rules.check_heap_type_of_buffer(desc, kind, operation)
+        rules.check_initial_state(state, desc, kind, operation)
+        return desc
+
+    def _check_pageables(
+        self, objects: Sequence[DeviceChild] | None, operation: str, message_id: MessageId
+    ) -> list[DeviceChild]:
+        if objects is None:
+            raise failure(
+                "RES_NOT_RESIDENT",
+                "No objects are given.",
+                operation=operation,
+                rule=f"RD1: ID3D12Device::{operation}",
+                message_id=message_id,
+                field="ppObjects",
+                given=None,
+                expected="a sequence of heaps, resources, descriptor heaps or query heaps",
+            )
+        for i, each in enumerate(objects):
+            self._check_child(each, operation, f"ppObjects[{i}]")
+        return [each for each in objects if isinstance(each, Heap | Resource | DescriptorHeap | QueryHeap)]
+
+    def _poisons(self, flags: HeapFlags) -> bool:
+        return self._gpu.poison and bool(flags & HeapFlags.CREATE_NOT_ZEROED)
+
+    def _finish(self, resource: Resource, state: ResourceStates, operation: str) -> Resource:
+        """Last steps of every created buffer: addresses know it, and its initial state is remarked (RB8)."""
+        self._resources[resource._address] = resource
+        if state != ResourceStates.COMMON and resource._fixed_states is None and self.info_queue.enabled:
+            error = failure(
+                "RES_STATE_IGNORED",
+                f"Initial state ({spell(ResourceStates(state))}) is ignored: buffers start COMMON.",
+                operation=operation,
+                rule=f"RB8: ID3D12Device::{operation}",
+                message_id=MessageId.CREATERESOURCE_STATE_IGNORED,
+                field="InitialResourceState",
+                given=ResourceStates(state),
+                expected=ResourceStates.COMMON,
+                object=resource,
+            )
+            self._info(error, Severity.INFO)
+        return resource
+
+    def _write_view(self, make: Callable[[], Descriptor], dest_descriptor: int, operation: str) -> None:
+        if self._removed is not None:
+            return
+        try:
+            heap, _ = descriptor_heap.find_slot(self, dest_descriptor, operation, "DestDescriptor")
+            if heap._desc.type != DescriptorHeapType.CBV_SRV_UAV:
+                raise failure(
+                    "DESC_HEAP_KIND",
+                    f"A view of a buffer is written into {heap} of type {spell(heap._desc.type)}.",
+                    operation=operation,
+                    rule=f"DH4: ID3D12Device::{operation}",
+                    message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
+                    field="DestDescriptor",
+                    given=heap._desc.type,
+                    expected=DescriptorHeapType.CBV_SRV_UAV,
+                    object=heap,
+                )
+            self._gpu.descriptors.write(dest_descriptor, make())
+        except Error as error:
+            self._reject(error)
+
+    @contextmanager
+    def _allocating(self, operation: str, rule: str, message_id: MessageId) -> Iterator[None]:
+        try:
+            yield
+        except OutOfMemory as error:
+            raise failure(
+                "OUT_OF_MEMORY",
+                str(error),
+                operation=operation,
+                rule=f"{rule}: ID3D12Device::{operation}",
+                hresult=HResult.E_OUTOFMEMORY,
+                message_id=message_id,
+                given=f"{error.needed} bytes",
+                expected=f"at most {max(0, error.budget - error.used)} bytes: the rest is in use",
+            ) from None
+
+    # --- the GPU at work ---
+
+    def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
+        """Does something that may let the GPU execute; its faults become errors (RM3)."""
+        try:
+            return work()
+        except GpuFault as fault:
+            error = fault_error(self, fault)
+            if fault.kind is not FaultKind.REMOVED:
+                self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
+            if self._is_runtime:
+                return otherwise
+            raise error from None
+        except Deadlock as deadlock:
+            raise failure(
+                "FENCE_NEVER",
+                deadlock.text,
+                operation="ID3D12Fence::SetEventOnCompletion",
+                rule="FN3: ID3D12CommandQueue::Wait",
+                hresult=HResult.E_FAIL,
+                hint="Nothing that is queued, and no other thread, can signal the fence.",
+            ) from None
+
+    def _let_run(self) -> None:
+        """While an event outside is to be set, nobody may ever wait through us: the GPU runs by itself."""
+        if self._watchers:
+            self._run_gpu(self._gpu.drain, None)
+
+    def _watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], None]) -> None:
+        """Fires once all, or any, of the fences have reached their values."""
+        left = len(pairs) if all_of_them else 1
+        self._watchers += 1
+
+        def reached() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                self._watchers -= 1
+                fire()
+
+        for each, value in pairs:
+            each._fence.on_value(value, reached)
+        self._let_run()
+
+    def _reject(self, error: Error) -> None:
+        """A void method got bad arguments: raises, or at strictness runtime removes the device."""
+        if error.hresult is HResult.E_NOTIMPL or not self._is_runtime:
+            raise error
+        self._remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
+
+    def _remove(self, reason: HResult, report: Report) -> None:
+        if self._removed is None:
+            self._removed = reason
+            self._removal_report = report
+            self._gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
+
+    def _info(self, error: Error, severity: Severity | None = None) -> None:
+        """Stores what is worth saying and no error."""
+        report = error.report if severity is None else replace(error.report, severity=severity)
+        self.info_queue.add(report)

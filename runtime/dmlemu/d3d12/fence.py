@@ -1,0 +1,177 @@
+"""Fences: the numbers by which host and queues wait for one another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dmlemu_hw.fence import Fence as HardwareFence
+
+from ..errors import Error, HResult
+from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
+from .object import DeviceChild
+from .reports import failure, spell
+from .structs import UINT64_MAX
+
+if TYPE_CHECKING:
+    from .device import Device
+
+
+class Event(Protocol):
+    """What can be set when a fence is reached: a ``threading.Event``, or anything with ``set()``."""
+
+    def set(self) -> Any: ...
+
+
+def check_flags(flags: FenceFlags) -> None:
+    """FN1."""
+    known = int(FenceFlags.SHARED | FenceFlags.SHARED_CROSS_ADAPTER | FenceFlags.NON_MONITORED)
+    if int(flags) & ~known:
+        raise failure(
+            "FENCE_FLAGS",
+            f"Fence flags ({spell(flags)}) have bits that are not known.",
+            operation="CreateFence",
+            rule="FN1: ID3D12Device::CreateFence",
+            message_id=MessageId.CREATE_FENCE_INVALID_FLAGS,
+            field="Flags",
+            given=flags,
+            expected="members of D3D12_FENCE_FLAGS",
+        )
+
+
+def check_value(value: int, operation: str, field: str, device: Device) -> None:
+    """A fence value is an unsigned 64-bit number."""
+    if not 0 <= value <= UINT64_MAX:
+        raise failure(
+            "FENCE_VALUE",
+            f"Fence value ({value}) is not an unsigned 64-bit number.",
+            operation=operation,
+            rule=f"FN1: {operation}",
+            field=field,
+            given=value,
+            expected="0 to 2**64 - 1",
+        )
+
+
+def notifier(event: Event | int) -> Callable[[], None]:
+    """How to fire an event: an int is an eventfd, to which 1 is written (FN8)."""
+    if isinstance(event, int):
+        descriptor = event
+
+        def fire() -> None:
+            os.write(descriptor, (1).to_bytes(8, "little"))
+
+        return fire
+    return event.set
+
+
+class Fence(DeviceChild):
+    """A 64-bit number that the host and queues set and wait for; mirrors ``ID3D12Fence``."""
+
+    kind = "fence"
+
+    def __init__(self, device: Device, fence: HardwareFence, flags: FenceFlags) -> None:
+        super().__init__(device)
+        self._fence = fence
+        self._flags = flags
+        fence.label = f"{self.kind} #{self.serial}"
+
+    def get_completed_value(self) -> int:
+        """The value now; 2**64 - 1 once the device is removed.
+
+        Mirrors ``ID3D12Fence::GetCompletedValue`` (nf-d3d12-id3d12fence-getcompletedvalue).  Each
+        call lets the GPU take one step afterwards, so that polling ends.
+        """
+        value = self._fence.value
+        self._device._run_gpu(self._device._gpu.step, False)
+        return value
+
+    def get_creation_flags(self) -> FenceFlags:
+        """``ID3D12Fence1::GetCreationFlags``."""
+        return self._flags
+
+    def signal(self, value: int) -> None:
+        """Sets the value from the host, at once; it may be lower than before (FN2).
+
+        Mirrors ``ID3D12Fence::Signal`` (nf-d3d12-id3d12fence-signal).
+        """
+        self._device._check_alive("Signal")
+        self._check_open("Signal")
+        check_value(value, "ID3D12Fence::Signal", "Value", self._device)
+        self._device._run_gpu(lambda: self._fence.signal(value), None)
+        self._device._let_run()
+
+    def set_event_on_completion(self, value: int, event: Event | int | None = None) -> None:
+        """Sets ``event`` once the fence reaches ``value``; None blocks until then (FN4).
+
+        ``event``: an object with ``set()``, such as a ``threading.Event``, or the number of an
+        eventfd.  Mirrors ``ID3D12Fence::SetEventOnCompletion``
+        (nf-d3d12-id3d12fence-seteventoncompletion).  Blocking raises FENCE_NEVER when nothing can
+        bring the value about.
+        """
+        self._check_open("SetEventOnCompletion")
+        check_value(value, "ID3D12Fence::SetEventOnCompletion", "Value", self._device)
+        if event is None:
+            self.wait(value)
+            return
+        self._device._watch([(self, value)], all_of_them=True, fire=notifier(event))
+
+    def wait(self, value: int, timeout: float | None = None) -> bool:
+        """Runs the GPU until the fence reaches ``value``; False when ``timeout`` seconds pass before.
+
+        Not in Direct3D 12: there it takes an event and a wait for it.  Raises FENCE_NEVER when,
+        without a timeout, nothing can bring the value about.
+        """
+        self._check_open("Wait")
+        check_value(value, "Wait", "Value", self._device)
+        return self._device._run_gpu(lambda: self._device._gpu.wait(self._fence, value, timeout), True)
+
+    def set_name(self, name: str) -> None:
+        super().set_name(name)
+        self._fence.label = name
+
+    def release(self) -> None:
+        """Gives the fence up; whatever waits for it goes on (FN6)."""
+        if not self._released:
+            super().release()
+            self._device._run_gpu(self._fence.close, None)
+
+    def _check_open(self, operation: str) -> None:
+        if self._released:
+            raise failure(
+                "OBJECT_DELETED_IN_USE",
+                f"{operation} is called on {self}, which has been released.",
+                operation=operation,
+                rule=f"FN6: {operation}",
+                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+                object=self,
+            )
+
+
+def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: MultipleFenceWaitFlags) -> None:
+    """FN7."""
+    operation = "SetEventOnMultipleFenceCompletion"
+
+    def bad(message: str, field: str, given: object, expected: str, message_id: MessageId | None) -> Error:
+        return failure(
+            "FENCE_FLAGS",
+            message,
+            operation=operation,
+            rule=f"FN7: ID3D12Device1::{operation}",
+            hresult=HResult.E_INVALIDARG,
+            message_id=message_id,
+            field=field,
+            given=given,
+            expected=expected,
+        )
+
+    if flags not in (MultipleFenceWaitFlags.ALL, MultipleFenceWaitFlags.ANY):
+        message = f"Multiple fence wait flags ({spell(flags)}) have bits that are not known."
+        wrong = MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS
+        raise bad(message, "Flags", flags, "ALL or ANY", wrong)
+    if len(fences) != len(values):
+        message = f"There are {len(fences)} fences and {len(values)} values."
+        raise bad(message, "pFenceValues", len(values), f"{len(fences)} values", None)
+    if not fences:
+        raise bad("No fence is given.", "NumFences", 0, "at least 1", None)

@@ -1,0 +1,90 @@
+"""How much memory buffers take, and how they lie in a buffer that is copied from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import Error, HResult
+from .enums import Format, MessageId
+from .reports import failure
+from .rules import TILE, check_resource_desc, round_up
+from .structs import (
+    TEXTURE_DATA_PITCH_ALIGNMENT,
+    UINT64_MAX,
+    CopyableFootprints,
+    PlacedSubresourceFootprint,
+    ResourceAllocationInfo,
+    ResourceDesc,
+    SubresourceFootprint,
+)
+
+_UINT32_MAX = 2**32 - 1
+
+
+def resource_allocation_info(descs: Sequence[ResourceDesc]) -> ResourceAllocationInfo:
+    """Each desc behind the other, aligned up; an invalid one makes the size 2**64 - 1 (AI1)."""
+    size, alignment = 0, 1
+    for desc in descs:
+        try:
+            desc = check_resource_desc(desc, "GetResourceAllocationInfo")
+        except Error as error:
+            if error.hresult is HResult.E_NOTIMPL:
+                raise
+            return ResourceAllocationInfo(UINT64_MAX, TILE)
+        size = round_up(size, desc.alignment) + round_up(desc.width, TILE)
+        alignment = max(alignment, desc.alignment)
+    return ResourceAllocationInfo(round_up(size, alignment), alignment)
+
+
+def copyable_footprints(
+    desc: ResourceDesc, first_subresource: int, num_subresources: int, base_offset: int
+) -> tuple[CopyableFootprints, Error | None]:
+    """The one footprint of a buffer; everything is filled with ones when the arguments are wrong (CF1)."""
+    try:
+        desc = check_resource_desc(desc, "GetCopyableFootprints")
+        _check_footprint_range(desc, first_subresource, num_subresources)
+    except Error as error:
+        if error.hresult is HResult.E_NOTIMPL:
+            raise
+        count = max(0, num_subresources)
+        ones = SubresourceFootprint(Format.UNKNOWN, _UINT32_MAX, _UINT32_MAX, _UINT32_MAX, _UINT32_MAX)
+        return (
+            CopyableFootprints(
+                (PlacedSubresourceFootprint(UINT64_MAX, ones),) * count,
+                (_UINT32_MAX,) * count,
+                (UINT64_MAX,) * count,
+                UINT64_MAX,
+            ),
+            error,
+        )
+    if num_subresources == 0:
+        return CopyableFootprints((), (), (), 0), None
+    row_pitch = round_up(desc.width, TEXTURE_DATA_PITCH_ALIGNMENT)
+    footprint = SubresourceFootprint(Format.UNKNOWN, desc.width, 1, 1, row_pitch)
+    layout = PlacedSubresourceFootprint(base_offset, footprint)
+    return CopyableFootprints((layout,), (1,), (desc.width,), desc.width), None
+
+
+def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:
+    if first != 0 or count not in (0, 1):
+        raise failure(
+            "RES_DESC",
+            f"Subresources [{first}, {first + count}) do not exist: a buffer has one.",
+            operation="GetCopyableFootprints",
+            rule="CF1: ID3D12Device::GetCopyableFootprints",
+            message_id=MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,
+            field="FirstSubresource",
+            given=f"[{first}, {first + count})",
+            expected="[0, 1)",
+        )
+    if round_up(desc.width, TEXTURE_DATA_PITCH_ALIGNMENT) > _UINT32_MAX:
+        raise failure(
+            "RES_DESC",
+            f"Buffer width ({desc.width}) does not fit a footprint.",
+            operation="GetCopyableFootprints",
+            rule="CF1: ID3D12Device::GetCopyableFootprints",
+            message_id=MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,
+            field="pResourceDesc.Width",
+            given=desc.width,
+            expected=f"at most {_UINT32_MAX // 256 * 256}",
+        )

@@ -1,0 +1,154 @@
+"""What every Direct3D object has: a name, private data, the line that made it, and an end."""
+
+from __future__ import annotations
+
+import struct
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+from uuid import UUID
+
+from ..errors import HResult, caller
+from .reports import failure
+
+if TYPE_CHECKING:
+    from .device import Device
+
+_Self = TypeVar("_Self", bound="Object")
+
+WKPDID_D3D_DEBUG_OBJECT_NAME = UUID("429b8c22-9188-4b0c-8742-acb0bf85c200")
+WKPDID_D3D_DEBUG_OBJECT_NAME_W = UUID("4cca5fd8-921f-42c8-8566-70caf2a9b741")
+
+
+class Object:
+    """Base of all Direct3D objects; mirrors ``ID3D12Object``.
+
+    An object is its own context manager: leaving the block releases it.  Without a block it is
+    released when the last reference to it goes.  ``serial`` counts the device's objects of one kind,
+    ``created_at`` is the ``file:line`` that created it.
+    """
+
+    kind = "object"
+
+    def __init__(self) -> None:
+        self.serial = 0
+        self.created_at = caller()
+        self._private_data: dict[UUID, object] = {}
+        self._released = False
+
+    # --- names and private data ---
+
+    def set_name(self, name: str) -> None:
+        """Names the object in messages.
+
+        The name is also private data under ``WKPDID_D3DDebugObjectNameW``, in UTF-32 with its
+        terminator, as on Linux.  Mirrors ``ID3D12Object::SetName``
+        (nf-d3d12-id3d12object-setname).
+        """
+        self._private_data[WKPDID_D3D_DEBUG_OBJECT_NAME_W] = name.encode("utf-32-le") + bytes(4)
+
+    @property
+    def name(self) -> str:
+        """The name given by :meth:`set_name` or as private data; empty without one."""
+        wide = self._private_data.get(WKPDID_D3D_DEBUG_OBJECT_NAME_W)
+        if isinstance(wide, bytes):
+            return wide.decode("utf-32-le", "replace").rstrip("\0")
+        narrow = self._private_data.get(WKPDID_D3D_DEBUG_OBJECT_NAME)
+        if isinstance(narrow, bytes):
+            return narrow.decode("utf-8", "replace").rstrip("\0")
+        return ""
+
+    def get_private_data(self, guid: UUID) -> bytes:
+        """The bytes stored under ``guid``.
+
+        Mirrors ``ID3D12Object::GetPrivateData`` (nf-d3d12-id3d12object-getprivatedata).  Raises
+        DXGI_ERROR_NOT_FOUND when nothing is stored; an object stored by
+        :meth:`set_private_data_interface` reads as its address.
+        """
+        if guid not in self._private_data:
+            raise failure(
+                "PRIVATE_DATA",
+                f"No private data is stored under ({guid}).",
+                operation="GetPrivateData",
+                rule="OB1: ID3D12Object::GetPrivateData",
+                hresult=HResult.DXGI_ERROR_NOT_FOUND,
+                field="guid",
+                given=guid,
+                expected="a GUID given to SetPrivateData",
+                object=self,
+            )
+        value = self._private_data[guid]
+        return value if isinstance(value, bytes) else struct.pack("<Q", id(value))
+
+    def set_private_data(self, guid: UUID, data: bytes | None) -> HResult:
+        """Stores a copy of ``data`` under ``guid``; None removes what is there.
+
+        Returns S_OK, or S_FALSE when there was nothing to remove.  Mirrors
+        ``ID3D12Object::SetPrivateData`` (nf-d3d12-id3d12object-setprivatedata).
+        """
+        if data is None:
+            found = self._private_data.pop(guid, None) is not None
+            return HResult.S_OK if found else HResult.S_FALSE
+        self._private_data[guid] = bytes(data)
+        return HResult.S_OK
+
+    def set_private_data_interface(self, guid: UUID, data: object | None) -> HResult:
+        """Stores a reference to an object, which lives as long as it is stored; None removes it.
+
+        Mirrors ``ID3D12Object::SetPrivateDataInterface``.
+        """
+        if data is None:
+            return self.set_private_data(guid, None)
+        self._private_data[guid] = data
+        return HResult.S_OK
+
+    # --- messages ---
+
+    def __str__(self) -> str:
+        if self.name:
+            return f"{self.kind} '{self.name}'"
+        place = f" (created at {self.created_at})" if self.created_at else ""
+        return f"{self.kind} #{self.serial}{place}"
+
+    def __repr__(self) -> str:
+        return f"<{self}{' (released)' if self._released else ''}>"
+
+    # --- lifetime ---
+
+    def release(self) -> None:
+        """Gives up the object (``IUnknown::Release`` of the last reference); doing it again is harmless."""
+        self._released = True
+
+    def close(self) -> None:
+        """The same as :meth:`release`."""
+        self.release()
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class DeviceChild(Object):
+    """An object of one device, which it keeps alive; mirrors ``ID3D12DeviceChild``."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device = device
+        self._number = 0  # order of creation among all of the device's objects
+        self._residency = 1
+        device._register(self)
+
+    def get_device(self) -> Device:
+        """``ID3D12DeviceChild::GetDevice`` (nf-d3d12-id3d12devicechild-getdevice)."""
+        return self._device
+
+    def release(self) -> None:
+        if not self._released:
+            super().release()
+            self._device._forget(self)

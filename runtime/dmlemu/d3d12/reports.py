@@ -1,0 +1,151 @@
+"""Making errors, and the queue that keeps the messages which are no errors."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, IntFlag
+from typing import Any
+
+from ..errors import Error, HResult, Report, Severity
+from .enums import MessageId
+
+
+def spell(value: Any) -> str:
+    """A value for a message: enum members by name, flags joined by ``|``, numbers as they are."""
+    if isinstance(value, IntFlag):
+        return _spell_flags(value)
+    if isinstance(value, Enum):
+        return value.name
+    if value is None:
+        return "None"
+    return str(value)
+
+
+def _spell_flags(value: IntFlag) -> str:
+    members = type(value).__members__
+    bits = int(value)
+    for name, member in members.items():
+        if int(member) == bits:
+            return name
+    names = []
+    for name, member in members.items():
+        bit = int(member)
+        if bit and bit & (bit - 1) == 0 and bits & bit:
+            names.append(name)
+            bits &= ~bit
+    if bits:
+        names.append(f"0x{bits:X}")
+    return " | ".join(names)
+
+
+def spell_handle(value: int) -> str:
+    """A descriptor handle or a GPU virtual address."""
+    return f"0x{value:X}"
+
+
+def failure(
+    check: str,
+    message: str,
+    *,
+    operation: str,
+    rule: str,
+    hresult: HResult = HResult.E_INVALIDARG,
+    message_id: MessageId | None = None,
+    field: str = "",
+    given: Any = "",
+    expected: Any = "",
+    object: Any = "",
+    hint: str = "",
+    severity: Severity = Severity.ERROR,
+    context: tuple[str, ...] = (),
+) -> Error:
+    """One error; ``check`` is its stable name, ``rule`` the rule's id and the page that states it."""
+    report = Report(
+        id=check,
+        message=message,
+        severity=severity,
+        operation=operation,
+        field=field,
+        given=spell(given),
+        expected=spell(expected),
+        object=str(object),
+        hint=hint,
+        rule=rule,
+        context=context,
+        d3d12_id=0 if message_id is None else int(message_id),
+    )
+    return Error(hresult, report)
+
+
+def not_implemented(operation: str, what: str) -> Error:
+    """What the emulator does not do raises, by name."""
+    return failure(
+        "OP_NOT_EMULATED",
+        f"{what} is not emulated.",
+        operation=operation,
+        rule="",
+        hresult=HResult.E_NOTIMPL,
+    )
+
+
+class InfoQueue:
+    """Warnings and remarks of one device, oldest first; errors are exceptions instead.
+
+    Mirrors ``ID3D12InfoQueue1``.  Equal messages are kept once, with a count.  Nothing is stored at
+    strictness ``runtime``, where no debug layer is present.
+    """
+
+    MESSAGE_COUNT_LIMIT = 1024
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._messages: deque[Report] = deque(maxlen=self.MESSAGE_COUNT_LIMIT)
+        self._callbacks: dict[int, Callable[[Report], None]] = {}
+        self._next_cookie = 1
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def get_message(self, message_index: int) -> Report:
+        """``ID3D12InfoQueue::GetMessage``."""
+        return self._messages[message_index]
+
+    def get_num_stored_messages(self) -> int:
+        """``ID3D12InfoQueue::GetNumStoredMessages``."""
+        return len(self._messages)
+
+    def clear_stored_messages(self) -> None:
+        """``ID3D12InfoQueue::ClearStoredMessages``."""
+        self._messages.clear()
+
+    def register_message_callback(self, callback: Callable[[Report], None]) -> int:
+        """Calls ``callback`` with every message from now on; returns a cookie.
+
+        Mirrors ``ID3D12InfoQueue1::RegisterMessageCallback``.
+        """
+        cookie = self._next_cookie
+        self._next_cookie += 1
+        self._callbacks[cookie] = callback
+        return cookie
+
+    def unregister_message_callback(self, cookie: int) -> None:
+        """``ID3D12InfoQueue1::UnregisterMessageCallback``; an unknown cookie raises E_INVALIDARG."""
+        if self._callbacks.pop(cookie, None) is None:
+            raise failure(
+                "INFO_QUEUE",
+                f"No callback is registered under cookie ({cookie}).",
+                operation="UnregisterMessageCallback",
+                rule="ID3D12InfoQueue1::UnregisterMessageCallback",
+                field="CallbackCookie",
+                given=cookie,
+                expected="a cookie that RegisterMessageCallback returned",
+            )
+
+    def add(self, report: Report) -> None:
+        """Stores one message unless the same one was the last."""
+        if not self.enabled or (self._messages and self._messages[-1] == report):
+            return
+        self._messages.append(report)
+        for callback in list(self._callbacks.values()):
+            callback(report)

@@ -1,0 +1,353 @@
+"""Heaps, buffers, and mapped memory."""
+
+from __future__ import annotations
+
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dmlemu_hw.memory import Allocation
+from dmlemu_hw.memory import Heap as HardwareHeap
+
+from ..errors import Error, Severity
+from .enums import HeapFlags, HeapType, MessageId
+from .object import DeviceChild
+from .reports import failure, not_implemented, spell
+from .rules import allowed_states, is_cpu_visible
+from .structs import HeapDesc, HeapProperties, Range, ResourceDesc
+
+if TYPE_CHECKING:
+    from .device import Device
+
+
+def _close_at_end(owner: DeviceChild, *things: Any) -> weakref.finalize[Any, Any]:
+    """Closes hardware objects when their owner is released or collected, whichever comes first."""
+
+    def close() -> None:
+        for thing in things:
+            thing.close()
+
+    finalizer = weakref.finalize(owner, close)
+    finalizer.atexit = False
+    return finalizer
+
+
+class Heap(DeviceChild):
+    """Memory in which placed and reserved resources lie; mirrors ``ID3D12Heap``."""
+
+    kind = "heap"
+
+    def __init__(self, device: Device, desc: HeapDesc, heap: HardwareHeap) -> None:
+        super().__init__(device)
+        self._desc = desc
+        self._heap = heap
+        self._residency = 0 if desc.flags & HeapFlags.CREATE_NOT_RESIDENT else 1
+        self._end = _close_at_end(self, heap)
+        heap.label = self._label()
+
+    def get_desc(self) -> HeapDesc:
+        """``ID3D12Heap::GetDesc``: the size as asked for, alignment 65536 for 0, node masks 1."""
+        return self._desc
+
+    def set_name(self, name: str) -> None:
+        super().set_name(name)
+        self._heap.label = self._label()
+
+    def release(self) -> None:
+        """Gives the heap up; its bytes live on while placed buffers or mapped tiles stand on them."""
+        super().release()
+        self._end()
+
+    def _label(self) -> str:
+        return self.name or f"{self.kind} #{self.serial}"
+
+
+class MappedMemory:
+    """The bytes of a mapped buffer.
+
+    ``memory`` is a writable memoryview, :meth:`view` and ``np.asarray`` give arrays without a copy,
+    indexing reads and writes bytes.  All of them raise once the buffer is unmapped; arrays taken
+    before stay usable, but what is written to them then is no longer promised to be seen.  As a
+    context manager it unmaps the buffer.
+    """
+
+    def __init__(self, resource: Resource, memory: memoryview) -> None:
+        self._resource = resource
+        self._memory: memoryview | None = memory
+
+    @property
+    def memory(self) -> memoryview:
+        """All bytes of the buffer, writable."""
+        if self._memory is None:
+            raise failure(
+                "UNMAP_NOT_MAPPED",
+                f"The memory of {self._resource} is used after Unmap.",
+                operation="Map",
+                rule="MP4: ID3D12Resource::Unmap",
+                object=self._resource,
+            )
+        return self._memory
+
+    def view(self, dtype: npt.DTypeLike = np.uint8, offset: int = 0, count: int = -1) -> npt.NDArray[Any]:
+        """An array over the buffer's bytes from ``offset`` on, without a copy.
+
+        ``count`` elements; -1 for all that fit.
+        """
+        memory = self.memory
+        if count < 0:
+            count = max(0, len(memory) - offset) // np.dtype(dtype).itemsize
+        return np.frombuffer(memory, dtype, count, offset)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        array = self.view()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __len__(self) -> int:
+        return len(self.memory)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.memory[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.memory[index] = value
+
+    def __enter__(self) -> MappedMemory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._memory is not None:
+            self._resource.unmap()
+
+    def _invalidate(self) -> None:
+        self._memory = None
+
+
+class Resource(DeviceChild):
+    """A buffer; mirrors ``ID3D12Resource``.  ``created_as``: committed, placed or reserved."""
+
+    kind = "buffer"
+
+    def __init__(
+        self,
+        device: Device,
+        desc: ResourceDesc,
+        allocation: Allocation,
+        *,
+        created_as: str,
+        properties: HeapProperties | None,
+        heap_flags: HeapFlags = HeapFlags.NONE,
+        heap: Heap | None = None,
+        implicit_heap: HardwareHeap | None = None,
+    ) -> None:
+        super().__init__(device)
+        self.created_as = created_as
+        self._desc = desc
+        self._width = desc.width
+        self._allocation = allocation
+        self._address = allocation.address
+        self._properties = properties
+        self._heap_flags = heap_flags
+        self._heap = heap  # a placed buffer keeps its heap alive (PL5)
+        self._fixed_states = None if properties is None else allowed_states(properties.type)
+        self._flags = int(desc.flags)
+        self._mapped: MappedMemory | None = None
+        self._map_count = 0
+        self._split: tuple[int, int] | None = None  # open split barrier of submitted work
+        self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
+        implicit = () if implicit_heap is None else (implicit_heap,)
+        self._end = _close_at_end(self, allocation, *implicit)
+        allocation.label = self._label()
+        if implicit_heap is not None:
+            implicit_heap.label = allocation.label
+
+    def get_desc(self) -> ResourceDesc:
+        """``ID3D12Resource::GetDesc``: as created; alignment reads 65536."""
+        return self._desc
+
+    def get_gpu_virtual_address(self) -> int:
+        """``ID3D12Resource::GetGPUVirtualAddress``: a multiple of 65536 that never changes."""
+        return self._address
+
+    def get_heap_properties(self) -> tuple[HeapProperties, HeapFlags]:
+        """``ID3D12Resource::GetHeapProperties``; E_INVALIDARG for a reserved resource (RB11, RS3)."""
+        if self._properties is None:
+            raise failure(
+                "RES_DESC",
+                "A reserved resource has no heap whose properties could be told.",
+                operation="GetHeapProperties",
+                rule="RS3: ID3D12Resource::GetHeapProperties",
+                message_id=MessageId.GETHEAPPROPERTIES_INVALIDRESOURCE,
+                field="this",
+                given="a reserved resource",
+                expected="a committed or placed resource",
+                object=self,
+            )
+        return self._properties, self._heap_flags
+
+    def map(self, subresource: int = 0, read_range: Range | None = None) -> MappedMemory:
+        """Lets the host read and write the buffer; maps are counted.
+
+        Mirrors ``ID3D12Resource::Map`` (nf-d3d12-id3d12resource-map).  The memory always starts at
+        byte 0.  ``read_range``: what the host may read, None for everything, an empty one for
+        nothing.  E_INVALIDARG: the heap is not CPU-visible (MP1), the subresource is not 0 (MP2), or
+        the range runs past the buffer (MP5).
+        """
+        self._device._check_alive("Map")
+        self._check_open("Map")
+        self._check_mappable("Map", MessageId.MAP_INVALIDHEAP)
+        self._check_subresource(subresource, "Map", MessageId.MAP_INVALIDSUBRESOURCE)
+        self._check_range(read_range, "Map", "pReadRange", MessageId.MAP_INVALIDRANGE)
+        if self._mapped is None:
+            self._mapped = MappedMemory(self, self._allocation.buffer()[: self._width])
+        self._map_count += 1
+        return self._mapped
+
+    def unmap(self, subresource: int = 0, written_range: Range | None = None) -> None:
+        """Ends one :meth:`map`; ``written_range`` as there: None means everything was written.
+
+        Mirrors ``ID3D12Resource::Unmap`` (nf-d3d12-id3d12resource-unmap); works after device
+        removal.  A void method: wrong calls raise at strictness ``debug`` and ``strict`` and do
+        nothing at ``runtime``.
+        """
+        try:
+            self._check_mappable("Unmap", MessageId.UNMAP_INVALIDHEAP)
+            self._check_subresource(subresource, "Unmap", MessageId.UNMAP_INVALIDSUBRESOURCE)
+            self._check_range(written_range, "Unmap", "pWrittenRange", MessageId.UNMAP_INVALIDRANGE)
+            if self._map_count == 0:
+                raise failure(
+                    "UNMAP_NOT_MAPPED",
+                    f"Unmap is called on {self}, which is not mapped.",
+                    operation="Unmap",
+                    rule="MP4: ID3D12Resource::Unmap",
+                    message_id=MessageId.RESOURCE_UNMAP_NOTMAPPED,
+                    object=self,
+                )
+        except Error:
+            if self._device._is_runtime:
+                return
+            raise
+        self._warn_written_readback(written_range)
+        self._map_count -= 1
+        if self._map_count == 0 and self._mapped is not None:
+            self._mapped._invalidate()
+            self._mapped = None
+
+    def write_to_subresource(self, *arguments: Any) -> None:
+        """``ID3D12Resource::WriteToSubresource`` is for textures: E_NOTIMPL."""
+        raise not_implemented("WriteToSubresource", "WriteToSubresource")
+
+    def read_from_subresource(self, *arguments: Any) -> None:
+        """``ID3D12Resource::ReadFromSubresource`` is for textures: E_NOTIMPL."""
+        raise not_implemented("ReadFromSubresource", "ReadFromSubresource")
+
+    def set_name(self, name: str) -> None:
+        super().set_name(name)
+        self._allocation.label = self._label()
+
+    def release(self) -> None:
+        """Gives the buffer up: its addresses fault from now on, also for work already submitted."""
+        super().release()
+        if self._mapped is not None:
+            self._mapped._invalidate()
+            self._mapped = None
+            self._map_count = 0
+        self._end()
+
+    # --- for the rest of the package ---
+
+    @property
+    def _pageable(self) -> DeviceChild:
+        """What residency is counted of: a placed buffer's heap, else the buffer itself (PL5)."""
+        return self if self._heap is None else self._heap
+
+    @property
+    def _heap_type(self) -> HeapType | None:
+        return None if self._properties is None else self._properties.type
+
+    def _label(self) -> str:
+        return self.name or f"{self.kind} #{self.serial}"
+
+    def _check_open(self, operation: str) -> None:
+        if self._released:
+            raise failure(
+                "OBJECT_DELETED_IN_USE",
+                f"{operation} is called on {self}, which has been released.",
+                operation=operation,
+                rule=f"ID3D12Resource::{operation}",
+                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+                object=self,
+            )
+
+    def _check_mappable(self, operation: str, message_id: MessageId) -> None:
+        if self._properties is not None and is_cpu_visible(self._properties):
+            return
+        reserved = self._properties is None
+        where = "a reserved resource" if reserved else f"in a heap of type {spell(self._heap_type)}"
+        raise failure(
+            "MAP_HEAP",
+            f"{operation} is called on {self}, which is {where}: the CPU cannot see it.",
+            operation=operation,
+            rule=f"{'RS3' if reserved else 'MP1'}: ID3D12Resource::{operation}",
+            message_id=message_id,
+            field="this",
+            given=where,
+            expected="a heap of type UPLOAD, READBACK or GPU_UPLOAD, or a CUSTOM one that the CPU can see",
+            object=self,
+        )
+
+    def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
+        if subresource != 0:
+            raise failure(
+                "MAP_RANGE",
+                f"Subresource ({subresource}) does not exist: a buffer has one.",
+                operation=operation,
+                rule=f"MP2: ID3D12Resource::{operation}",
+                message_id=message_id,
+                field="Subresource",
+                given=subresource,
+                expected="0",
+                object=self,
+            )
+
+    def _check_range(self, range: Range | None, operation: str, field: str, message_id: MessageId) -> None:
+        if range is None or range.end <= range.begin or self._device._is_runtime:
+            return
+        if range.begin < 0 or range.end > self._width:
+            raise failure(
+                "MAP_RANGE",
+                f"Range ([{range.begin}, {range.end})) runs past the buffer of {self._width} bytes.",
+                operation=operation,
+                rule=f"MP5: ID3D12Resource::{operation}",
+                message_id=message_id,
+                field=field,
+                given=f"[{range.begin}, {range.end})",
+                expected=f"within [0, {self._width})",
+                object=self,
+            )
+
+    def _warn_written_readback(self, range: Range | None) -> None:
+        if range is None or range.end <= range.begin or self._heap_type != HeapType.READBACK:
+            return
+        error = failure(
+            "UNMAP_RANGE",
+            f"The CPU is said to have written [{range.begin}, {range.end}) of {self}, a readback buffer.",
+            operation="Unmap",
+            rule="MP5: ID3D12Resource::Unmap",
+            message_id=MessageId.UNMAP_RANGE_NOT_EMPTY,
+            field="pWrittenRange",
+            given=f"[{range.begin}, {range.end})",
+            expected="an empty range",
+            object=self,
+            severity=Severity.WARNING,
+        )
+        self._device._info(error)

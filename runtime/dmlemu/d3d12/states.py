@@ -1,0 +1,239 @@
+"""Resource states of buffers: which are legal, and what a command list demands and leaves behind.
+
+Every buffer is COMMON when an ExecuteCommandLists call starts, because it decays when the call
+before ends.  So a list needs no knowledge of the world: per resource it keeps what it demands on
+entry (the union of uses before its first transition, and that transition's before-state) and the
+state in which it leaves the resource.  ExecuteCommandLists then joins these summaries, list by
+list, in time proportional to the resources and not to the commands.
+
+States are plain ints here (bits of ``D3D12_RESOURCE_STATES``): flags objects are slow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from .enums import CommandListType, ResourceBarrierFlags, ResourceStates
+
+if TYPE_CHECKING:
+    from .resource import Resource
+
+COMMON = 0
+UNORDERED_ACCESS = int(ResourceStates.UNORDERED_ACCESS)
+COPY_DEST = int(ResourceStates.COPY_DEST)
+COPY_SOURCE = int(ResourceStates.COPY_SOURCE)
+GENERIC_READ = int(ResourceStates.GENERIC_READ)
+BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
+END_ONLY = int(ResourceBarrierFlags.END_ONLY)
+
+WRITE_STATES = int(
+    ResourceStates.RENDER_TARGET
+    | ResourceStates.UNORDERED_ACCESS
+    | ResourceStates.DEPTH_WRITE
+    | ResourceStates.STREAM_OUT
+    | ResourceStates.COPY_DEST
+    | ResourceStates.RESOLVE_DEST
+    | ResourceStates.VIDEO_DECODE_WRITE
+    | ResourceStates.VIDEO_PROCESS_WRITE
+    | ResourceStates.VIDEO_ENCODE_WRITE
+)
+DEPTH_STATES = int(ResourceStates.DEPTH_READ | ResourceStates.DEPTH_WRITE)
+KNOWN_STATES = WRITE_STATES | int(
+    ResourceStates.GENERIC_READ
+    | ResourceStates.DEPTH_READ
+    | ResourceStates.RESOLVE_SOURCE
+    | ResourceStates.RAYTRACING_ACCELERATION_STRUCTURE
+    | ResourceStates.SHADING_RATE_SOURCE
+    | ResourceStates.VIDEO_DECODE_READ
+    | ResourceStates.VIDEO_PROCESS_READ
+    | ResourceStates.VIDEO_ENCODE_READ
+)
+
+# What the lists of each type can express (ST17, ST18); direct lists can express everything.
+LIST_STATES = {
+    CommandListType.DIRECT: KNOWN_STATES,
+    CommandListType.BUNDLE: KNOWN_STATES,
+    CommandListType.COMPUTE: int(
+        ResourceStates.VERTEX_AND_CONSTANT_BUFFER
+        | ResourceStates.UNORDERED_ACCESS
+        | ResourceStates.NON_PIXEL_SHADER_RESOURCE
+        | ResourceStates.INDIRECT_ARGUMENT
+        | ResourceStates.COPY_DEST
+        | ResourceStates.COPY_SOURCE
+    ),
+    CommandListType.COPY: COPY_DEST | COPY_SOURCE,
+}
+
+
+def is_write(state: int) -> bool:
+    return state & WRITE_STATES != 0
+
+
+def is_combination(state: int) -> bool:
+    """One write state alone, or any set of read states (RB7)."""
+    writes = state & WRITE_STATES
+    return writes == 0 or (state == writes and writes & (writes - 1) == 0)
+
+
+def joins(state: int, use: int) -> bool:
+    """May a resource promoted to ``state`` be promoted further to ``use``? (ST2, ST3)"""
+    return state == use or not (is_write(state) or is_write(use))
+
+
+def leaves(promoted: int, before: int) -> bool:
+    """Does a transition from ``before`` fit a resource that was promoted to ``promoted``?
+
+    A written one must be named exactly; one that was only read may have been promoted to any
+    wider set of read states.
+    """
+    if is_write(promoted):
+        return before == promoted
+    return before & promoted == promoted and not is_write(before)
+
+
+class Clash(Enum):
+    """What does not fit: a use, the state before a transition, or the halves of a split barrier."""
+
+    USE = "use"
+    BEFORE = "before"
+    SPLIT = "split"  # touched between begin and end
+    END = "end"  # an end without its begin
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A use or a transition that does not fit: ``state`` is what the resource is in."""
+
+    clash: Clash
+    state: int
+    promoted: bool
+    wanted: int
+
+
+@dataclass
+class Track:
+    """What one list does to one resource.
+
+    ``uses``: union of the states used before the first transition.  ``before``: that transition's
+    before-state, None while there is none.  ``state``: the state since then; while ``promoted`` it
+    grew out of COMMON by use.  ``split``: the (before, after) of a begin-only barrier that has not
+    ended.  ``ends``: the (before, after) of an end-only barrier whose begin another list holds.
+    """
+
+    uses: int = 0
+    before: int | None = None
+    state: int = COMMON
+    promoted: bool = False
+    split: tuple[int, int] | None = None
+    ends: tuple[int, int] | None = None
+
+    def copy(self) -> Track:
+        return Track(self.uses, self.before, self.state, self.promoted, self.split, self.ends)
+
+    def conflict_of_use(self, use: int) -> Conflict | None:
+        """None when a command may use the resource in state ``use`` now."""
+        if self.split is not None:
+            return Conflict(Clash.SPLIT, self.split[0], False, use)
+        if self.before is None:
+            if self.uses == 0 or joins(self.uses, use):
+                return None
+            return Conflict(Clash.USE, self.uses, True, use)
+        if self.state == COMMON or (self.promoted and joins(self.state, use)):
+            return None
+        if not self.promoted and use & ~self.state == 0:
+            return None
+        return Conflict(Clash.USE, self.state, self.promoted, use)
+
+    def use(self, use: int) -> None:
+        """Records a use that :meth:`conflict_of_use` accepted."""
+        if self.before is None:
+            self.uses |= use
+        elif self.promoted or self.state == COMMON:
+            self.state |= use
+            self.promoted = True
+
+    def conflict_of_transition(self, before: int, after: int, flags: int) -> Conflict | None:
+        """None when a transition may name ``before`` as the state before it."""
+        if flags & END_ONLY:
+            untouched = self.before is None and self.uses == 0
+            if self.split == (before, after) or (self.split is None and untouched):
+                return None
+            return Conflict(Clash.END, self.state, self.promoted, before)
+        if self.split is not None:
+            return Conflict(Clash.SPLIT, self.split[0], False, before)
+        if self.before is None:
+            if self.uses == 0 or leaves(self.uses, before):
+                return None
+            return Conflict(Clash.BEFORE, self.uses, True, before)
+        if self.promoted:
+            return None if leaves(self.state, before) else Conflict(Clash.BEFORE, self.state, True, before)
+        if self.state in (COMMON, before):
+            return None  # really COMMON: any state that it could be promoted to may be named (ST5)
+        return Conflict(Clash.BEFORE, self.state, False, before)
+
+    def transition(self, before: int, after: int, flags: int) -> None:
+        """Records a transition that :meth:`conflict_of_transition` accepted."""
+        if flags & END_ONLY:
+            if self.split is None:
+                self.ends = (before, after)
+            self.split = None
+        elif flags & BEGIN_ONLY:
+            self.split = (before, after)
+        if self.before is None:
+            self.before = before
+        self.state = before if flags & BEGIN_ONLY else after
+        self.promoted = False
+
+
+class Journey:
+    """The states of all resources through the lists of one ExecuteCommandLists call."""
+
+    def __init__(self) -> None:
+        self._states: dict[Resource, tuple[int, bool]] = {}
+        self._splits: dict[Resource, tuple[int, int] | None] = {}
+
+    def enter(self, resource: Resource, track: Track) -> Conflict | None:
+        """Joins one list's track of one resource; None when it fits what the lists before it left."""
+        split = self._splits.get(resource, resource._split)
+        if track.ends is not None:
+            if split != track.ends:
+                return Conflict(Clash.END, COMMON, False, track.ends[0])
+            split = None
+        elif split is not None and (track.uses or track.before is not None):
+            return Conflict(Clash.SPLIT, split[0], False, track.uses or track.before or COMMON)
+        state, promoted = self._states.get(resource, (COMMON, False))
+        if track.ends is None:
+            conflict = _conflict_on_entry(state, promoted, track)
+            if conflict is not None:
+                return conflict
+        if track.split is not None or split != resource._split:
+            self._splits[resource] = track.split or split
+        if track.before is not None:
+            self._states[resource] = (track.state, track.promoted)
+        elif state == COMMON or promoted:
+            self._states[resource] = (state | track.uses, True)
+        return None
+
+    def finish(self) -> None:
+        """The call was accepted: split barriers may stay open beyond it; all states decay (ST4)."""
+        for resource, split in self._splits.items():
+            resource._split = split
+
+
+def _conflict_on_entry(state: int, promoted: bool, track: Track) -> Conflict | None:
+    uses, before = track.uses, track.before
+    if state == COMMON:
+        return None
+    if promoted:
+        if uses and not joins(state, uses):
+            return Conflict(Clash.USE, state, True, uses)
+        if before is not None and not leaves(state | uses, before):
+            return Conflict(Clash.BEFORE, state | uses, True, before)
+        return None
+    if uses & ~state:
+        return Conflict(Clash.USE, state, False, uses)
+    if before is not None and before != state:
+        return Conflict(Clash.BEFORE, state, False, before)
+    return None

@@ -1,0 +1,361 @@
+"""The structs of ``d3d12.h``: frozen dataclasses with the fields of the C struct in its order.
+
+Defaults are what a buffer needs, so that most fields can be left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .enums import (
+    BufferSrvFlags,
+    BufferUavFlags,
+    CommandListType,
+    CommandQueueFlags,
+    CpuPageProperty,
+    DescriptorHeapFlags,
+    DescriptorHeapType,
+    Format,
+    HeapFlags,
+    HeapType,
+    MemoryPool,
+    QueryHeapType,
+    ResourceBarrierFlags,
+    ResourceBarrierType,
+    ResourceDimension,
+    ResourceFlags,
+    ResourceStates,
+    SrvDimension,
+    TextureLayout,
+    UavDimension,
+)
+
+if TYPE_CHECKING:
+    from .resource import Resource
+
+DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT = 65536
+DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT = 4194304
+TILED_RESOURCE_TILE_SIZE_IN_BYTES = 65536
+CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT = 256
+TEXTURE_DATA_PITCH_ALIGNMENT = 256
+TEXTURE_DATA_PLACEMENT_ALIGNMENT = 512
+RAW_UAV_SRV_BYTE_ALIGNMENT = 16
+RESOURCE_BARRIER_ALL_SUBRESOURCES = 0xFFFFFFFF
+DEFAULT_SHADER_4_COMPONENT_MAPPING = 5768
+UINT64_MAX = 0xFFFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True)
+class Luid:
+    """``LUID``: names an adapter for as long as the process lives."""
+
+    low_part: int
+    high_part: int = 0
+
+
+@dataclass(frozen=True)
+class HeapProperties:
+    """``D3D12_HEAP_PROPERTIES``."""
+
+    type: HeapType = HeapType.DEFAULT
+    cpu_page_property: CpuPageProperty = CpuPageProperty.UNKNOWN
+    memory_pool_preference: MemoryPool = MemoryPool.UNKNOWN
+    creation_node_mask: int = 0
+    visible_node_mask: int = 0
+
+
+@dataclass(frozen=True)
+class HeapDesc:
+    """``D3D12_HEAP_DESC``; sizes in bytes, alignment 0 means 65536."""
+
+    size_in_bytes: int
+    properties: HeapProperties = HeapProperties()
+    alignment: int = 0
+    flags: HeapFlags = HeapFlags.NONE
+
+
+@dataclass(frozen=True)
+class SampleDesc:
+    """``DXGI_SAMPLE_DESC``."""
+
+    count: int = 1
+    quality: int = 0
+
+
+@dataclass(frozen=True)
+class ResourceDesc:
+    """``D3D12_RESOURCE_DESC``.  Only buffers are emulated: see :meth:`buffer`."""
+
+    dimension: ResourceDimension
+    alignment: int = 0
+    width: int = 0
+    height: int = 1
+    depth_or_array_size: int = 1
+    mip_levels: int = 1
+    format: Format = Format.UNKNOWN
+    sample_desc: SampleDesc = SampleDesc()
+    layout: TextureLayout = TextureLayout.UNKNOWN
+    flags: ResourceFlags = ResourceFlags.NONE
+
+    @classmethod
+    def buffer(
+        cls, width: int, flags: ResourceFlags = ResourceFlags.NONE, alignment: int = 0
+    ) -> ResourceDesc:
+        """A buffer of ``width`` bytes, as ``CD3DX12_RESOURCE_DESC::Buffer`` describes it."""
+        return cls(ResourceDimension.BUFFER, alignment, width, layout=TextureLayout.ROW_MAJOR, flags=flags)
+
+
+@dataclass(frozen=True)
+class ClearValue:
+    """``D3D12_CLEAR_VALUE``: no buffer may have one (it must be left out)."""
+
+    format: Format
+    color: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Range:
+    """``D3D12_RANGE``: bytes ``[begin, end)``; empty when ``end <= begin``."""
+
+    begin: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class ResourceAllocationInfo:
+    """``D3D12_RESOURCE_ALLOCATION_INFO``; ``size_in_bytes`` is 2**64 - 1 for an invalid desc."""
+
+    size_in_bytes: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class SubresourceFootprint:
+    """``D3D12_SUBRESOURCE_FOOTPRINT``."""
+
+    format: Format
+    width: int
+    height: int
+    depth: int
+    row_pitch: int
+
+
+@dataclass(frozen=True)
+class PlacedSubresourceFootprint:
+    """``D3D12_PLACED_SUBRESOURCE_FOOTPRINT``."""
+
+    offset: int
+    footprint: SubresourceFootprint
+
+
+@dataclass(frozen=True)
+class CopyableFootprints:
+    """The outputs of ``ID3D12Device::GetCopyableFootprints``."""
+
+    layouts: tuple[PlacedSubresourceFootprint, ...]
+    num_rows: tuple[int, ...]
+    row_size_in_bytes: tuple[int, ...]
+    total_bytes: int
+
+
+@dataclass(frozen=True)
+class CommandQueueDesc:
+    """``D3D12_COMMAND_QUEUE_DESC``."""
+
+    type: CommandListType = CommandListType.DIRECT
+    priority: int = 0
+    flags: CommandQueueFlags = CommandQueueFlags.NONE
+    node_mask: int = 0
+
+
+@dataclass(frozen=True)
+class DescriptorHeapDesc:
+    """``D3D12_DESCRIPTOR_HEAP_DESC``."""
+
+    type: DescriptorHeapType = DescriptorHeapType.CBV_SRV_UAV
+    num_descriptors: int = 1
+    flags: DescriptorHeapFlags = DescriptorHeapFlags.NONE
+    node_mask: int = 0
+
+
+@dataclass(frozen=True)
+class ConstantBufferViewDesc:
+    """``D3D12_CONSTANT_BUFFER_VIEW_DESC``: a GPU virtual address and a size, both multiples of 256."""
+
+    buffer_location: int
+    size_in_bytes: int
+
+
+@dataclass(frozen=True)
+class BufferUav:
+    """``D3D12_BUFFER_UAV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
+
+    first_element: int = 0
+    num_elements: int = 0
+    structure_byte_stride: int = 0
+    counter_offset_in_bytes: int = 0
+    flags: BufferUavFlags = BufferUavFlags.NONE
+
+
+@dataclass(frozen=True)
+class UnorderedAccessViewDesc:
+    """``D3D12_UNORDERED_ACCESS_VIEW_DESC`` with its buffer member."""
+
+    format: Format = Format.UNKNOWN
+    view_dimension: UavDimension = UavDimension.BUFFER
+    buffer: BufferUav = BufferUav()
+
+
+@dataclass(frozen=True)
+class BufferSrv:
+    """``D3D12_BUFFER_SRV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
+
+    first_element: int = 0
+    num_elements: int = 0
+    structure_byte_stride: int = 0
+    flags: BufferSrvFlags = BufferSrvFlags.NONE
+
+
+@dataclass(frozen=True)
+class ShaderResourceViewDesc:
+    """``D3D12_SHADER_RESOURCE_VIEW_DESC`` with its buffer member."""
+
+    format: Format = Format.UNKNOWN
+    view_dimension: SrvDimension = SrvDimension.BUFFER
+    shader_4_component_mapping: int = DEFAULT_SHADER_4_COMPONENT_MAPPING
+    buffer: BufferSrv = BufferSrv()
+
+
+@dataclass(frozen=True)
+class QueryHeapDesc:
+    """``D3D12_QUERY_HEAP_DESC``."""
+
+    type: QueryHeapType = QueryHeapType.TIMESTAMP
+    count: int = 1
+    node_mask: int = 0
+
+
+@dataclass(frozen=True)
+class TiledResourceCoordinate:
+    """``D3D12_TILED_RESOURCE_COORDINATE``: a tile of 64 KiB; a buffer's tiles are one row, counted by x."""
+
+    x: int = 0
+    y: int = 0
+    z: int = 0
+    subresource: int = 0
+
+
+@dataclass(frozen=True)
+class TileRegionSize:
+    """``D3D12_TILE_REGION_SIZE``; with ``use_box`` width * height * depth equals ``num_tiles``."""
+
+    num_tiles: int
+    use_box: bool = False
+    width: int = 0
+    height: int = 0
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class WriteBufferImmediateParameter:
+    """``D3D12_WRITEBUFFERIMMEDIATE_PARAMETER``: a GPU virtual address (multiple of 4) and a 32-bit value."""
+
+    dest: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Rect:
+    """``D3D12_RECT``; of a buffer's clear only ``left`` and ``right`` count, in elements."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+@dataclass(frozen=True)
+class ClockCalibration:
+    """The outputs of ``ID3D12CommandQueue::GetClockCalibration``: both clocks read at the same moment."""
+
+    gpu_timestamp: int
+    cpu_timestamp: int
+
+
+@dataclass(frozen=True)
+class ResourceTransitionBarrier:
+    """``D3D12_RESOURCE_TRANSITION_BARRIER``."""
+
+    resource: Resource | None
+    subresource: int
+    state_before: ResourceStates
+    state_after: ResourceStates
+
+
+@dataclass(frozen=True)
+class ResourceAliasingBarrier:
+    """``D3D12_RESOURCE_ALIASING_BARRIER``; None means any resource."""
+
+    resource_before: Resource | None
+    resource_after: Resource | None
+
+
+@dataclass(frozen=True)
+class ResourceUavBarrier:
+    """``D3D12_RESOURCE_UAV_BARRIER``; None means all UAV accesses of all resources."""
+
+    resource: Resource | None
+
+
+@dataclass(frozen=True)
+class ResourceBarrier:
+    """``D3D12_RESOURCE_BARRIER``: make one with :meth:`transition`, :meth:`aliasing` or :meth:`uav`."""
+
+    type: ResourceBarrierType
+    flags: ResourceBarrierFlags
+    barrier: ResourceTransitionBarrier | ResourceAliasingBarrier | ResourceUavBarrier
+
+    @classmethod
+    def transition(
+        cls,
+        resource: Resource | None,
+        state_before: ResourceStates,
+        state_after: ResourceStates,
+        subresource: int = RESOURCE_BARRIER_ALL_SUBRESOURCES,
+        flags: ResourceBarrierFlags = ResourceBarrierFlags.NONE,
+    ) -> ResourceBarrier:
+        """As ``CD3DX12_RESOURCE_BARRIER::Transition``."""
+        barrier = ResourceTransitionBarrier(resource, subresource, state_before, state_after)
+        return cls(ResourceBarrierType.TRANSITION, flags, barrier)
+
+    @classmethod
+    def aliasing(cls, resource_before: Resource | None, resource_after: Resource | None) -> ResourceBarrier:
+        """As ``CD3DX12_RESOURCE_BARRIER::Aliasing``."""
+        barrier = ResourceAliasingBarrier(resource_before, resource_after)
+        return cls(ResourceBarrierType.ALIASING, ResourceBarrierFlags.NONE, barrier)
+
+    @classmethod
+    def uav(cls, resource: Resource | None) -> ResourceBarrier:
+        """As ``CD3DX12_RESOURCE_BARRIER::UAV``."""
+        return cls(ResourceBarrierType.UAV, ResourceBarrierFlags.NONE, ResourceUavBarrier(resource))
+
+
+@dataclass(frozen=True)
+class MemoryBudget:
+    """The output of DXCore's ``AdapterMemoryBudget`` state, in bytes."""
+
+    budget: int
+    current_usage: int
+    available_for_reservation: int = 0
+    current_reservation: int = 0
+
+
+@dataclass(frozen=True)
+class HardwareId:
+    """``DXCoreHardwareID``."""
+
+    vendor_id: int
+    device_id: int
+    sub_sys_id: int
+    revision: int

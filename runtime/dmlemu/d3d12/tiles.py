@@ -1,0 +1,201 @@
+"""UpdateTileMappings: regions of a reserved buffer meet ranges of a heap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dmlemu_hw.memory import Heap as HardwareHeap
+
+from ..errors import Error, HResult
+from .enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
+from .reports import failure, spell
+from .rules import TILE, round_up
+from .structs import TiledResourceCoordinate, TileRegionSize
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .resource import Heap, Resource
+
+Region = tuple[int, int, "HardwareHeap | None", int, bool]  # tile, count, heap, heap tile, reuse
+_Range = tuple[int, int, int]  # flags, heap tile, count
+
+_NONE = int(TileRangeFlags.NONE)
+_NULL = int(TileRangeFlags.NULL)
+_SKIP = int(TileRangeFlags.SKIP)
+_REUSE = int(TileRangeFlags.REUSE_SINGLE_TILE)
+
+
+@dataclass(frozen=True)
+class TileMapping:
+    """The arguments of ``UpdateTileMappings``."""
+
+    resource: Resource
+    starts: Sequence[TiledResourceCoordinate] | None
+    sizes: Sequence[TileRegionSize] | None
+    heap: Heap | None
+    range_flags: Sequence[int] | None
+    heap_starts: Sequence[int] | None
+    counts: Sequence[int] | None
+    flags: TileMappingFlags
+
+
+def _bad(rule: str, message: str, field: str, given: Any, expected: Any, object: Any = "") -> Error:
+    return failure(
+        "TILE_MAPPING",
+        message,
+        operation="UpdateTileMappings",
+        rule=f"{rule}: ID3D12CommandQueue::UpdateTileMappings",
+        hresult=HResult.E_INVALIDARG,
+        message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
+        field=field,
+        given=given,
+        expected=expected,
+        object=object,
+    )
+
+
+def check_mappings(device: Device, mapping: TileMapping) -> list[Region]:
+    """RS4, RS5, RS7: the mappings to be made, in order; raises for arguments that do not fit."""
+    resource = mapping.resource
+    if resource is None:
+        raise _bad("RS4", "No resource is given.", "pResource", None, "a reserved resource")
+    device._check_child(resource, "UpdateTileMappings", "pResource")
+    resource._check_open("UpdateTileMappings")
+    if resource.created_as != "reserved":
+        message = f"{resource} is a {resource.created_as} resource: it has no tiles."
+        raise _bad("RS4", message, "pResource", resource.created_as, "reserved", resource)
+    if mapping.flags not in (TileMappingFlags.NONE, TileMappingFlags.NO_HAZARD):
+        raise _bad(
+            "RS5",
+            f"Flags ({spell(mapping.flags)}) are not known.",
+            "Flags",
+            mapping.flags,
+            "NONE or NO_HAZARD",
+        )
+    regions = _regions(mapping)
+    total = sum(count for _, count in regions)
+    ranges = _ranges(mapping, total)
+    given = sum(count for _, _, count in ranges)
+    if given != total:
+        message = f"The heap ranges hold {given} tiles and the resource regions {total}."
+        raise _bad("RS5", message, "pRangeTileCounts", given, total, resource)
+    _check_heap(device, mapping, ranges)
+    heap = None if mapping.heap is None else mapping.heap._heap
+    return list(_join(regions, ranges, heap))
+
+
+def _regions(mapping: TileMapping) -> list[tuple[int, int]]:
+    """The regions as (first tile, tiles)."""
+    tiles = round_up(mapping.resource._width, TILE) // TILE
+    starts, sizes = mapping.starts, mapping.sizes
+    if starts is None:
+        if sizes is None:
+            return [(0, tiles)]
+        if len(sizes) != 1:
+            message = f"There are {len(sizes)} region sizes and no region starts."
+            raise _bad("RS5", message, "pResourceRegionStartCoordinates", None, f"{len(sizes)} coordinates")
+        starts = [TiledResourceCoordinate()]
+    if sizes is None:
+        sizes = [TileRegionSize(1)] * len(starts)
+    if len(starts) != len(sizes):
+        message = f"There are {len(starts)} region starts and {len(sizes)} region sizes."
+        raise _bad("RS5", message, "pResourceRegionSizes", len(sizes), len(starts))
+    if not starts:
+        raise _bad("RS5", "There are no regions.", "NumResourceRegions", 0, "at least 1")
+    return [_region(i, start, size, tiles) for i, (start, size) in enumerate(zip(starts, sizes, strict=True))]
+
+
+def _region(index: int, start: TiledResourceCoordinate, size: TileRegionSize, tiles: int) -> tuple[int, int]:
+    field = f"pResourceRegionStartCoordinates[{index}]"
+    if start.subresource != 0 or start.y != 0 or start.z != 0:
+        given = f"X {start.x}, Y {start.y}, Z {start.z}, Subresource {start.subresource}"
+        message = "A coordinate leaves the one row of tiles that a buffer has."
+        raise _bad("RS4", message, field, given, "Y, Z and Subresource 0")
+    count = size.num_tiles
+    if size.use_box and size.width * size.height * size.depth != count:
+        given = f"{size.width} x {size.height} x {size.depth}"
+        message = f"The box of a region does not hold its NumTiles ({count})."
+        raise _bad("RS4", message, f"pResourceRegionSizes[{index}]", given, count)
+    if size.use_box and (size.height != 1 or size.depth != 1):
+        message = "The box of a region leaves the one row of tiles that a buffer has."
+        raise _bad("RS4", message, f"pResourceRegionSizes[{index}]", f"{size.height} x {size.depth}", "1 x 1")
+    if start.x < 0 or count < 1 or start.x + count > tiles:
+        message = f"Tiles [{start.x}, {start.x + count}) do not lie in the resource of {tiles} tiles."
+        raise _bad("RS4", message, field, f"[{start.x}, {start.x + count})", f"within [0, {tiles})")
+    return start.x, count
+
+
+def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
+    """The heap ranges, with the defaults of what is None."""
+    given = [each for each in (mapping.range_flags, mapping.heap_starts, mapping.counts) if each is not None]
+    number = len(given[0]) if given else 1
+    if any(len(each) != number for each in given):
+        message = "The arrays of heap ranges differ in length."
+        raise _bad(
+            "RS5", message, "NumRanges", " and ".join(str(len(each)) for each in given), "equal lengths"
+        )
+    flags = [_NONE] * number if mapping.range_flags is None else [int(each) for each in mapping.range_flags]
+    for i, flag in enumerate(flags):
+        if flag not in (_NONE, _NULL, _SKIP, _REUSE):
+            message = f"Range flags ({spell(TileRangeFlags(flag))}) are not one of those allowed."
+            raise _bad(
+                "RS5",
+                message,
+                f"pRangeFlags[{i}]",
+                TileRangeFlags(flag),
+                "NONE, NULL, SKIP or REUSE_SINGLE_TILE",
+            )
+    if mapping.heap_starts is None:
+        if number > 1 and any(flag in (_NONE, _REUSE) for flag in flags):
+            raise _bad(
+                "RS5", "No heap offsets are given.", "pHeapRangeStartOffsets", None, "an offset per range"
+            )
+        starts = [0] * number
+    else:
+        starts = [int(each) for each in mapping.heap_starts]
+    if mapping.counts is None:
+        counts = [total] if number == 1 else [1] * number
+    else:
+        counts = [int(each) for each in mapping.counts]
+    return list(zip(flags, starts, counts, strict=True))
+
+
+def _check_heap(device: Device, mapping: TileMapping, ranges: list[_Range]) -> None:
+    used = [(i, each) for i, each in enumerate(ranges) if each[0] in (_NONE, _REUSE)]
+    heap = mapping.heap
+    if heap is None:
+        if used:
+            message = "No heap is given, and a range maps tiles of one."
+            raise _bad("RS5", message, "pHeap", None, "a heap, or only ranges with flag NULL or SKIP")
+        return
+    device._check_child(heap, "UpdateTileMappings", "pHeap")
+    if heap._desc.flags & HeapFlags.DENY_BUFFERS:
+        raise _bad(
+            "RS7", f"{heap} denies buffers.", "pHeap", heap._desc.flags, "a heap without DENY_BUFFERS", heap
+        )
+    tiles = round_up(heap._desc.size_in_bytes, TILE) // TILE
+    for i, (flag, start, count) in used:
+        needed = 1 if flag == _REUSE else count
+        if start < 0 or count < 1 or start + needed > tiles:
+            message = f"Tiles [{start}, {start + needed}) do not lie in {heap} of {tiles} tiles."
+            field = f"pHeapRangeStartOffsets[{i}]"
+            raise _bad("RS5", message, field, f"[{start}, {start + needed})", f"within [0, {tiles})", heap)
+
+
+def _join(
+    regions: list[tuple[int, int]], ranges: list[_Range], heap: HardwareHeap | None
+) -> Iterator[Region]:
+    """Walks both rows side by side and cuts them where either one is cut."""
+    rest = list(reversed(ranges))
+    for tile, count in regions:
+        while count:
+            flag, heap_tile, left = rest.pop()
+            taken = min(count, left)
+            if taken and flag != _SKIP:
+                source = None if flag == _NULL else heap
+                yield tile, taken, source, heap_tile if source is not None else 0, flag == _REUSE
+            tile, count = tile + taken, count - taken
+            if left > taken:
+                rest.append((flag, heap_tile if flag == _REUSE else heap_tile + taken, left - taken))

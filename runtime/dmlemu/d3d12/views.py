@@ -1,0 +1,369 @@
+"""Views of buffers: checks a view's description and encodes it as the 32 bytes of a descriptor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
+
+from ..errors import Error
+from .enums import (
+    BufferSrvFlags,
+    BufferUavFlags,
+    Format,
+    MessageId,
+    ResourceFlags,
+    SrvDimension,
+    UavDimension,
+)
+from .formats import TYPED
+from .reports import failure, not_implemented, spell, spell_handle
+from .structs import (
+    CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
+    RAW_UAV_SRV_BYTE_ALIGNMENT,
+    BufferSrv,
+    BufferUav,
+    ConstantBufferViewDesc,
+    ShaderResourceViewDesc,
+    UnorderedAccessViewDesc,
+)
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .resource import Resource
+
+MAX_CONSTANT_BUFFER = 65536
+MAX_STRUCTURE_STRIDE = 2048
+
+_UAV = "CreateUnorderedAccessView"
+_SRV = "CreateShaderResourceView"
+_CBV = "CreateConstantBufferView"
+
+
+class _Faults:
+    """The message numbers of one kind of view."""
+
+    def __init__(self, operation: str, desc: str) -> None:
+        self.operation = operation
+        self.desc = desc
+        uav = operation == _UAV
+        self.invalid_desc = (
+            MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDDESC
+            if uav
+            else MessageId.CREATESHADERRESOURCEVIEW_INVALIDDESC
+        )
+        self.format = (
+            MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDFORMAT
+            if uav
+            else MessageId.CREATESHADERRESOURCEVIEW_INVALIDFORMAT
+        )
+        self.dimensions = (
+            MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDDIMENSIONS
+            if uav
+            else MessageId.CREATESHADERRESOURCEVIEW_INVALIDDIMENSIONS
+        )
+        self.flags = (
+            MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDFLAGS
+            if uav
+            else MessageId.CREATESHADERRESOURCEVIEW_INVALIDDESC
+        )
+
+    def make(
+        self, rule: str, message: str, message_id: MessageId, field: str, given: object, expected: object
+    ) -> Error:
+        return failure(
+            "RES_VIEW",
+            message,
+            operation=self.operation,
+            rule=f"{rule}: {self.desc}",
+            message_id=message_id,
+            field=field,
+            given=given,
+            expected=expected,
+        )
+
+
+_UAV_FAULTS = _Faults(_UAV, "D3D12_UNORDERED_ACCESS_VIEW_DESC")
+_SRV_FAULTS = _Faults(_SRV, "D3D12_SHADER_RESOURCE_VIEW_DESC")
+
+
+def unordered_access_view(
+    device: Device,
+    resource: Resource | None,
+    counter: Resource | None,
+    desc: UnorderedAccessViewDesc | None,
+) -> Descriptor:
+    """The descriptor of ``CreateUnorderedAccessView``."""
+    faults = _UAV_FAULTS
+    desc_given = _check_view_pair(device, resource, desc, faults)
+    assert isinstance(desc_given, UnorderedAccessViewDesc)
+    if desc_given.view_dimension != UavDimension.BUFFER:
+        raise _bad_dimension(desc_given.view_dimension, UavDimension.UNKNOWN, UavDimension, faults)
+    view = desc_given.buffer
+    raw = _check_flags(int(view.flags), int(BufferUavFlags.RAW), faults)
+    element = _element_size(desc_given.format, view, raw, faults)
+    flags = DESCRIPTOR_RAW if raw else 0
+    if resource is None:
+        return Descriptor(DescriptorKind.UAV, flags, view.structure_byte_stride, int(desc_given.format))
+    if not resource._flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
+        raise faults.make(
+            "VW5",
+            f"{resource} lacks flag ALLOW_UNORDERED_ACCESS, and an unordered access view of it is created.",
+            MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDRESOURCE,
+            "pResource",
+            resource.get_desc().flags,
+            ResourceFlags.ALLOW_UNORDERED_ACCESS,
+        )
+    start, size = _extent(resource, view, element, raw, faults)
+    counter_address = _counter_address(device, counter, view, raw)
+    return Descriptor(
+        DescriptorKind.UAV,
+        flags,
+        view.structure_byte_stride,
+        int(desc_given.format),
+        resource._address + start,
+        size,
+        counter_address,
+    )
+
+
+def shader_resource_view(
+    device: Device, resource: Resource | None, desc: ShaderResourceViewDesc | None
+) -> Descriptor:
+    """The descriptor of ``CreateShaderResourceView``."""
+    faults = _SRV_FAULTS
+    desc_given = _check_view_pair(device, resource, desc, faults)
+    assert isinstance(desc_given, ShaderResourceViewDesc)
+    if desc_given.view_dimension != SrvDimension.BUFFER:
+        raise _bad_dimension(desc_given.view_dimension, SrvDimension.UNKNOWN, SrvDimension, faults)
+    view = desc_given.buffer
+    raw = _check_flags(int(view.flags), int(BufferSrvFlags.RAW), faults)
+    element = _element_size(desc_given.format, view, raw, faults)
+    flags = DESCRIPTOR_RAW if raw else 0
+    if resource is None:
+        return Descriptor(DescriptorKind.SRV, flags, view.structure_byte_stride, int(desc_given.format))
+    start, size = _extent(resource, view, element, raw, faults)
+    address = resource._address + start
+    return Descriptor(
+        DescriptorKind.SRV, flags, view.structure_byte_stride, int(desc_given.format), address, size
+    )
+
+
+def constant_buffer_view(device: Device, desc: ConstantBufferViewDesc | None) -> Descriptor:
+    """The descriptor of ``CreateConstantBufferView``; None or size 0 is a null view."""
+
+    def bad(
+        rule: str, message: str, field: str, given: object, expected: str, message_id: MessageId
+    ) -> Error:
+        return failure(
+            "RES_VIEW",
+            message,
+            operation=_CBV,
+            rule=f"{rule}: D3D12_CONSTANT_BUFFER_VIEW_DESC",
+            message_id=message_id,
+            field=f"pDesc.{field}",
+            given=given,
+            expected=expected,
+        )
+
+    if desc is None or desc.size_in_bytes == 0:
+        return Descriptor(DescriptorKind.CBV)
+    invalid = MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC
+    address, size = desc.buffer_location, desc.size_in_bytes
+    if address % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
+        message = f"Address ({spell_handle(address)}) of the constant buffer is not a multiple of 256."
+        raise bad("VW1", message, "BufferLocation", spell_handle(address), "a multiple of 256", invalid)
+    if size % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
+        message = f"Size ({size}) of the constant buffer is not a multiple of 256."
+        raise bad("VW1", message, "SizeInBytes", size, "a multiple of 256", invalid)
+    if not 0 < size <= MAX_CONSTANT_BUFFER:
+        message = f"Size ({size}) of the constant buffer is above what a shader can see."
+        raise bad("VW1", message, "SizeInBytes", size, f"at most {MAX_CONSTANT_BUFFER}", invalid)
+    resource = device._resource_at(address)
+    if resource is None or address + size > resource._address + resource._width:
+        where = "no buffer" if resource is None else f"{resource}, which ends before"
+        raise bad(
+            "VW1",
+            f"The {size} bytes at address ({spell_handle(address)}) lie in {where}.",
+            "BufferLocation",
+            spell_handle(address),
+            "a range inside one buffer",
+            MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_RESOURCE,
+        )
+    return Descriptor(DescriptorKind.CBV, address=address, size=size)
+
+
+def _check_view_pair(
+    device: Device,
+    resource: Resource | None,
+    desc: UnorderedAccessViewDesc | ShaderResourceViewDesc | None,
+    faults: _Faults,
+) -> UnorderedAccessViewDesc | ShaderResourceViewDesc:
+    if resource is not None:
+        device._check_child(resource, faults.operation, "pResource")
+        resource._check_open(faults.operation)
+    if desc is not None:
+        return desc
+    if resource is None:
+        message = (
+            "Neither a resource nor a description is given: nothing says what kind of null view is meant."
+        )
+    else:
+        message = f"No description is given, and {resource} has no format to take a default view from."
+    raise faults.make(
+        "VW7", message, faults.invalid_desc, "pDesc", None, "a description: a buffer has no default view"
+    )
+
+
+def _bad_dimension(given: int, unknown: int, members: type, faults: _Faults) -> Error:
+    if given != unknown and given in list(members):  # type: ignore[call-overload]
+        return not_implemented(faults.operation, f"A view of dimension {spell(given)}")
+    return faults.make(
+        "VW7",
+        f"View dimension ({spell(given)}) is not the one of a buffer.",
+        faults.invalid_desc,
+        "pDesc.ViewDimension",
+        given,
+        "BUFFER",
+    )
+
+
+def _check_flags(flags: int, raw: int, faults: _Faults) -> bool:
+    if flags & ~raw:
+        raise faults.make(
+            "VW2",
+            f"Buffer view flags ({flags}) have bits that are not known.",
+            faults.flags,
+            "pDesc.Buffer.Flags",
+            flags,
+            "NONE or RAW",
+        )
+    return flags == raw
+
+
+def _element_size(format: Format, view: BufferUav | BufferSrv, raw: bool, faults: _Faults) -> int:
+    """Bytes per element of a raw (VW2), structured (VW3) or typed (VW4) view."""
+    stride = view.structure_byte_stride
+    if raw:
+        if format != Format.R32_TYPELESS:
+            raise faults.make(
+                "VW2",
+                f"A raw view has Format ({spell(format)}).",
+                faults.format,
+                "pDesc.Format",
+                format,
+                Format.R32_TYPELESS,
+            )
+        if stride != 0:
+            raise faults.make(
+                "VW2",
+                f"A raw view has StructureByteStride ({stride}).",
+                faults.invalid_desc,
+                "pDesc.Buffer.StructureByteStride",
+                stride,
+                0,
+            )
+        return 4
+    if format == Format.UNKNOWN:
+        if not 0 < stride <= MAX_STRUCTURE_STRIDE or stride % 4:
+            raise faults.make(
+                "VW3",
+                f"A structured view has StructureByteStride ({stride}).",
+                faults.invalid_desc,
+                "pDesc.Buffer.StructureByteStride",
+                stride,
+                f"a multiple of 4 from 4 to {MAX_STRUCTURE_STRIDE}",
+            )
+        return stride
+    info = TYPED.get(int(format))
+    if info is None:
+        raise faults.make(
+            "VW4",
+            f"A typed buffer view has Format ({spell(format)}).",
+            faults.format,
+            "pDesc.Format",
+            format,
+            "a format with components and a type, such as R32_UINT",
+        )
+    if stride != 0:
+        raise faults.make(
+            "VW4",
+            f"A typed view has StructureByteStride ({stride}).",
+            faults.invalid_desc,
+            "pDesc.Buffer.StructureByteStride",
+            stride,
+            0,
+        )
+    return info.size
+
+
+def _extent(
+    resource: Resource, view: BufferUav | BufferSrv, element: int, raw: bool, faults: _Faults
+) -> tuple[int, int]:
+    """First byte and size of the view; it must lie in the buffer (VW6)."""
+    start, size = view.first_element * element, view.num_elements * element
+    if raw and start % RAW_UAV_SRV_BYTE_ALIGNMENT:
+        raise faults.make(
+            "VW2",
+            f"A raw view starts at byte {start} of {resource}, which is not a multiple of 16.",
+            faults.dimensions,
+            "pDesc.Buffer.FirstElement",
+            view.first_element,
+            "a multiple of 4",
+        )
+    if view.num_elements < 1:
+        raise faults.make(
+            "VW6",
+            f"A view of {resource} has NumElements ({view.num_elements}).",
+            faults.dimensions,
+            "pDesc.Buffer.NumElements",
+            view.num_elements,
+            "at least 1",
+        )
+    if view.first_element < 0 or start + size > resource._width:
+        left = max(0, resource._width // element - max(0, view.first_element))
+        raise faults.make(
+            "VW6",
+            f"Elements [{view.first_element}, {view.first_element + view.num_elements}) of {element} bytes run past "
+            f"{resource} of {resource._width} bytes.",
+            faults.dimensions,
+            "pDesc.Buffer.NumElements",
+            view.num_elements,
+            f"at most {left}",
+        )
+    return start, size
+
+
+def _counter_address(device: Device, counter: Resource | None, view: BufferUav, raw: bool) -> int:
+    """VW8: the counter of a structured unordered access view."""
+
+    def bad(message: str, field: str, given: object, expected: str) -> Error:
+        return _UAV_FAULTS.make(
+            "VW8",
+            message,
+            MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
+            field,
+            given,
+            expected,
+        )
+
+    offset = view.counter_offset_in_bytes
+    if counter is None:
+        if offset:
+            message = f"CounterOffsetInBytes ({offset}) is given without a counter resource."
+            raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, "0")
+        return 0
+    device._check_child(counter, _UAV, "pCounterResource")
+    counter._check_open(_UAV)
+    if raw or view.structure_byte_stride == 0:
+        message = f"{counter} is to count a view that is not structured."
+        raise bad(
+            message, "pDesc.Buffer.StructureByteStride", view.structure_byte_stride, "at least 4, no RAW"
+        )
+    if offset % 4 or offset < 0:
+        message = f"CounterOffsetInBytes ({offset}) is not a multiple of 4."
+        raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, "a multiple of 4")
+    if offset + 4 > counter._width:
+        message = f"CounterOffsetInBytes ({offset}) lies outside {counter} of {counter._width} bytes."
+        raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, f"at most {counter._width - 4}")
+    return counter._address + offset
