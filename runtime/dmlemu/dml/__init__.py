@@ -1,14 +1,31 @@
 """DirectML: tensors, operators, binding tables and the recorder of dispatches.
 
-Operator descs (``dml.GemmOperatorDesc``) are imported when first asked for.
+Names are those of ``DirectML.h``: methods in snake_case with the parameters of the C++ methods,
+structs as frozen dataclasses without the prefix, enum members unchanged.  Methods that return an
+HRESULT raise :class:`dmlemu.Error` when it is a failure.  Operator descs (``dml.GemmOperatorDesc``)
+are imported when first asked for.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..d3d12.object import Object
 from . import enums as _enums
+from .binding_table import BindingTable
+from .command_recorder import CommandRecorder
+from .device import (
+    Device,
+    FeatureDataFeatureLevels,
+    FeatureDataTensorDataTypeSupport,
+    FeatureQueryFeatureLevels,
+    FeatureQueryTensorDataTypeSupport,
+    create_device,
+)
+from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import *  # noqa: F403
+from .object import DeviceChild
+from .operators.base import OperatorDesc
 from .structs import (
     BindingDesc,
     BindingProperties,
@@ -38,14 +55,29 @@ __all__ = [
     "TENSOR_DIMENSION_COUNT_MAX1",
     "BindingDesc",
     "BindingProperties",
+    "BindingTable",
     "BindingTableDesc",
     "BufferArrayBinding",
     "BufferBinding",
     "BufferTensorDesc",
+    "CommandRecorder",
+    "CompiledOperator",
+    "Device",
+    "DeviceChild",
+    "Dispatchable",
+    "FeatureDataFeatureLevels",
+    "FeatureDataTensorDataTypeSupport",
+    "FeatureQueryFeatureLevels",
+    "FeatureQueryTensorDataTypeSupport",
+    "Object",
+    "Operator",
+    "OperatorDesc",
+    "OperatorInitializer",
     "ScalarUnion",
     "ScaleBias",
     "Size2D",
     "calc_buffer_tensor_size",
+    "create_device",
 ]
 
 

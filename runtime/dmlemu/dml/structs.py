@@ -14,7 +14,7 @@ from .tensor_desc import BufferTensorDesc
 
 if TYPE_CHECKING:
     from ..d3d12 import Resource
-    from .device import Dispatchable
+    from .dispatchable import Dispatchable
 
 __all__ = [
     "BindingDesc",
@@ -118,6 +118,23 @@ class BindingDesc:
 
     type: BindingType = BindingType.NONE
     desc: BufferBinding | BufferArrayBinding | None = None
+
+    @classmethod
+    def none(cls) -> BindingDesc:
+        """Nothing is bound."""
+        return cls()
+
+    @classmethod
+    def buffer(
+        cls, buffer: Resource | None, offset: int = 0, size_in_bytes: int | None = None
+    ) -> BindingDesc:
+        """A byte range of a buffer: see :class:`BufferBinding`."""
+        return cls(BindingType.BUFFER, BufferBinding(buffer, offset, size_in_bytes))
+
+    @classmethod
+    def buffer_array(cls, bindings: Sequence[BufferBinding | None]) -> BindingDesc:
+        """The inputs of one operator, for its initializer."""
+        return cls(BindingType.BUFFER_ARRAY, BufferArrayBinding(bindings))
 
 
 Binding: TypeAlias = "BindingDesc | BufferBinding | BufferArrayBinding | None"

@@ -1,0 +1,339 @@
+"""The rules of bindings: what a buffer must be to be bound to a slot (BT5 to BT12, TN7, DD4)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from ..d3d12 import HeapType, Resource, ResourceFlags
+from ..errors import Error
+from .dispatchable import Dispatchable, OperatorInitializer, Role, Slot
+from .enums import BindingType, FeatureLevel
+from .object import failure
+from .structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
+from .tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
+
+if TYPE_CHECKING:
+    from .device import Device
+
+__all__ = ["METHODS", "Bound", "SlotCheck", "binding_failure", "counted", "group"]
+
+METHODS = {
+    Role.INPUT: "BindInputs",
+    Role.OUTPUT: "BindOutputs",
+    Role.TEMPORARY: "BindTemporaryResource",
+    Role.PERSISTENT: "BindPersistentResource",
+}
+
+_RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
+
+
+class Bound(NamedTuple):
+    """A buffer bound to a slot; ``size`` is SizeInBytes, ``address`` the GPU's and ``host`` the host's
+    address of its first byte (placed resources that are aliased have one host address)."""
+
+    slot: Slot
+    resource: Resource
+    offset: int
+    size: int
+    address: int
+    host: int
+
+    @property
+    def read_only(self) -> bool:
+        """The buffer cannot be a UAV: an initializer's input in an upload heap."""
+        return not self.resource._flags & ResourceFlags.ALLOW_UNORDERED_ACCESS
+
+    def __str__(self) -> str:
+        return f"{self.slot.path} (bytes [{self.offset}, {self.offset + self.slot.size}) of {self.resource})"
+
+
+def binding_failure(
+    dispatchable: Dispatchable,
+    role: Role,
+    id: str,
+    message: str,
+    *,
+    field: str,
+    given: object,
+    expected: object,
+    rule: str,
+    hint: str = "",
+    d3d12_id: int = 0,
+) -> Error:
+    """The error of a bind method."""
+    method = METHODS[role]
+    return failure(
+        id,
+        message,
+        operation=method,
+        rule=f"{rule}, IDMLBindingTable::{method}",
+        field=field,
+        given=given,
+        expected=expected,
+        object=dispatchable,
+        hint=hint,
+        d3d12_id=d3d12_id,
+    )
+
+
+def counted(
+    dispatchable: Dispatchable, role: Role, bindings: Sequence[Binding] | None, count: int
+) -> list[BindingDesc]:
+    """The bindings as descs, if there are as many as the dispatchable has slots."""
+    given: object = () if bindings is None else bindings
+    if not isinstance(given, (list, tuple)):
+        raise binding_failure(
+            dispatchable,
+            role,
+            "BIND_TYPE",
+            f"Bindings ({type(given).__name__}) is not a list of bindings.",
+            field="Bindings",
+            given=type(given).__name__,
+            expected=f"a list of {count}",
+            rule="BT5",
+        )
+    if len(given) != count:
+        which = "one per operator" if dispatchable.grouped else "optional tensors included"
+        raise binding_failure(
+            dispatchable,
+            role,
+            "BIND_COUNT",
+            f"BindingCount ({len(given)}) differs from the {count} {role.value}s of {dispatchable}, {which}.",
+            field="BindingCount",
+            given=len(given),
+            expected=count,
+            rule="BT5" if given else "BT16",
+        )
+    return [as_desc(dispatchable, role, f"Bindings[{i}]", binding) for i, binding in enumerate(given)]
+
+
+def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) -> BindingDesc:
+    """The desc that ``binding`` is or stands for."""
+    if isinstance(binding, BindingDesc):
+        fits = {
+            BindingType.NONE: type(None),
+            BindingType.BUFFER: BufferBinding,
+            BindingType.BUFFER_ARRAY: BufferArrayBinding,
+        }
+        if isinstance(binding.desc, fits.get(binding.type, ())):
+            return binding
+        given = f"{binding.type!r} with {type(binding.desc).__name__}"
+    elif isinstance(binding, BufferBinding):
+        return BindingDesc(BindingType.BUFFER, binding)
+    elif isinstance(binding, BufferArrayBinding):
+        return BindingDesc(BindingType.BUFFER_ARRAY, binding)
+    elif binding is None:
+        return BindingDesc()
+    else:
+        given = type(binding).__name__
+    raise binding_failure(
+        dispatchable,
+        role,
+        "BIND_TYPE",
+        f"{path} ({given}) is not a binding.",
+        field=path,
+        given=given,
+        expected="a BindingDesc, BufferBinding, BufferArrayBinding or None",
+        rule="BT6",
+    )
+
+
+def group(
+    dispatchable: Dispatchable, index: int, slots: Sequence[Slot], desc: BindingDesc
+) -> list[tuple[Slot, BindingDesc]]:
+    """The bindings of one operator's inputs, from the BUFFER_ARRAY that its initializer gets."""
+    path, role = f"Bindings[{index}]", Role.INPUT
+    array: Sequence[object] = ()
+    if isinstance(desc.desc, BufferArrayBinding):
+        array = desc.desc.bindings
+    elif desc.desc is not None:
+        raise binding_failure(
+            dispatchable,
+            role,
+            "BIND_TYPE",
+            f"{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one "
+            "DML_BINDING_TYPE_BUFFER_ARRAY per operator.",
+            field=f"{path}.Type",
+            given="BUFFER",
+            expected="BUFFER_ARRAY or NONE",
+            rule="BT6",
+        )
+    if len(array) not in (0, len(slots)):
+        raise binding_failure(
+            dispatchable,
+            role,
+            "BIND_COUNT",
+            f"{path} has {len(array)} buffers, but the operator has {len(slots)} inputs, "
+            "absent ones included.",
+            field=f"{path}.BindingCount",
+            given=len(array),
+            expected=len(slots),
+            rule="BT5",
+        )
+    found = []
+    for slot, entry in zip(slots, array or [None] * len(slots), strict=True):
+        if isinstance(entry, BufferBinding) and entry.buffer is None:
+            entry = None
+        found.append((slot, as_desc(dispatchable, role, slot.path, entry)))
+    return found
+
+
+class SlotCheck:
+    """The rules of one binding."""
+
+    def __init__(self, device: Device, dispatchable: Dispatchable, slot: Slot) -> None:
+        self.device, self.dispatchable, self.slot = device, dispatchable, slot
+        self.rule = _RULES[slot.role]
+
+    def find(self, desc: BindingDesc) -> Bound | None:
+        """The buffer that ``desc`` binds; None for NONE where nothing may be bound."""
+        slot, kind = self.slot, desc.type.name
+        if slot.absent and desc.type is not BindingType.NONE:
+            owned = "OWNED_BY_DML" in slot.absent
+            what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
+            self.fail(
+                "BIND_OWNED_BY_DML" if owned else "BIND_TYPE",
+                what,
+                kind,
+                "NONE",
+                rule="BT7" if owned else self._type_rule(),
+                hint="bind DML_BINDING_TYPE_NONE",
+            )
+        if slot.absent:
+            return None
+        if not isinstance(desc.desc, BufferBinding):
+            what = f"is bound as DML_BINDING_TYPE_{kind}, but it needs a buffer of {slot.size} bytes"
+            self.fail(self._missing(), what, kind, "BUFFER", rule=self._type_rule())
+        resource = self._resource(desc.desc.buffer)
+        offset, size = self._range(desc.desc, resource)
+        allocation = resource._allocation
+        return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
+
+    def _missing(self) -> str:
+        if self._is_owned():
+            return "BIND_OWNED_BY_DML"
+        if self.slot.role is Role.TEMPORARY:
+            return "BIND_TEMP_MISSING"
+        return "BIND_PERSISTENT_MISSING" if self.slot.role is Role.PERSISTENT else "BIND_TYPE"
+
+    def _type_rule(self) -> str:
+        if self._is_owned():
+            return "BT7"
+        return "BT6" if self.slot.role in (Role.INPUT, Role.OUTPUT) else self.rule
+
+    def _is_owned(self) -> bool:
+        """An input at initialisation: only what DirectML is to own is bound there."""
+        return self.slot.role is Role.INPUT and isinstance(self.dispatchable, OperatorInitializer)
+
+    def _resource(self, resource: object) -> Resource:
+        """Device, life, heap type and UAV flag."""
+        if not isinstance(resource, Resource):
+            given = "NULL" if resource is None else type(resource).__name__
+            self.fail("BIND_TYPE", f"is bound to Buffer ({given})", given, "a resource", member="Buffer")
+        if resource._released:
+            what = f"is bound to {resource}, which was released"
+            self.fail(
+                "OBJECT_DELETED_IN_USE",
+                what,
+                "a released resource",
+                "a live one",
+                member="Buffer",
+                rule="BT13",
+            )
+        parent = self.device.get_parent_device()
+        if resource.get_device() is not parent:
+            what = f"is bound to {resource} of another Direct3D 12 device"
+            self.fail("BIND_FOREIGN_DEVICE", what, resource.get_device(), parent, member="Buffer", rule="DD4")
+        # A reserved buffer has no heap of its own; its tiles come from heaps of type DEFAULT.
+        heap, allowed = resource._heap_type or HeapType.DEFAULT, self._heap_types()
+        if heap not in allowed:
+            what = f"is bound to {resource} in a heap of type {heap.name}"
+            expected = " or ".join(kind.name for kind in allowed)
+            self.fail("BIND_HEAP_TYPE", what, heap.name, expected, member="Buffer", rule="BT9")
+        # What an initializer reads from an upload heap cannot be, and need not be, a UAV.
+        flags = resource.get_desc().flags
+        if heap is HeapType.DEFAULT and not flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
+            what = f"is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS"
+            self.fail("BIND_NOT_UAV", what, flags, "ALLOW_UNORDERED_ACCESS", member="Buffer")
+        return resource
+
+    def _heap_types(self) -> list[HeapType]:
+        if not self._is_owned():
+            return [HeapType.DEFAULT]
+        if self.device.feature_level < FeatureLevel.LEVEL_2_0:
+            return [HeapType.DEFAULT, HeapType.UPLOAD]
+        return [HeapType.DEFAULT, HeapType.UPLOAD, HeapType.CUSTOM]
+
+    def _range(self, binding: BufferBinding, resource: Resource) -> tuple[int, int]:
+        """Offset and size in bytes."""
+        slot, width = self.slot, resource.get_desc().width
+        offset = self._number("Offset", binding.offset)
+        if offset % slot.alignment:
+            what = f"is bound at Offset ({offset}) of {resource}, which is no multiple of {slot.alignment}"
+            tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
+            rule = "TN7" if tensor and slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT else self.rule
+            self.fail(
+                "BIND_OFFSET_ALIGN",
+                what,
+                offset,
+                f"a multiple of {slot.alignment}",
+                member="Offset",
+                rule=rule,
+            )
+        size = width - offset
+        if binding.size_in_bytes is not None:
+            size = self._number("SizeInBytes", binding.size_in_bytes)
+        if size < slot.size:
+            what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} it needs"
+            self.fail("BIND_SIZE_SMALL", what, size, f">= {slot.size}", member="SizeInBytes")
+        if offset + size > width:
+            what = f"is bound to bytes [{offset}, {offset + size}) of {resource}, which has {width}"
+            self.fail("BIND_RANGE", what, offset + size, f"<= {width}", member="SizeInBytes")
+        return offset, size
+
+    def _number(self, member: str, value: object) -> int:
+        try:
+            number = -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            number = -1
+        if not 0 <= number < 2**64:
+            what = f"is bound with {member} ({value!r}), which is no UINT64"
+            self.fail("BIND_RANGE", what, repr(value), "0 to 2**64 - 1", member=member)
+        return number
+
+    def fail(
+        self,
+        id: str,
+        what: str,
+        given: object,
+        expected: object,
+        *,
+        member: str = "",
+        rule: str = "",
+        hint: str = "",
+    ) -> NoReturn:
+        slot = self.slot
+        raise binding_failure(
+            self.dispatchable,
+            slot.role,
+            id,
+            f"{slot.path}{self._position()} of {self.dispatchable} {what}.",
+            field=f"{slot.path}.{member}" if member else slot.path,
+            given=given,
+            expected=expected,
+            rule=rule or self.rule,
+            hint=hint,
+        )
+
+    def _position(self) -> str:
+        """`` (binding 2)``: where the user finds it in his list."""
+        if self.slot.role not in (Role.INPUT, Role.OUTPUT):
+            return ""
+        if self.slot.role is Role.OUTPUT:
+            return f" (binding {self.dispatchable.outputs.index(self.slot)})"
+        for i, slots in enumerate(self.dispatchable.inputs):
+            if self.slot in slots:
+                return f" (binding {i})"
+        return ""

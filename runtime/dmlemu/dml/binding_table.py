@@ -1,0 +1,261 @@
+"""Binding tables: buffers become descriptors in a range of a descriptor heap (rules BT1 to BT16).
+
+A bind checks everything first and then writes raw UAV descriptors at the CPU handle at once; nothing
+refers to the table afterwards, so it may be reset or dropped once a dispatch is recorded (BT4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.descriptors import (
+    DESCRIPTOR_RAW,
+    DESCRIPTOR_SIZE,
+    Descriptor,
+    DescriptorHeap,
+    DescriptorKind,
+)
+
+from ..d3d12 import Format, Resource, ResourceStates
+from ..errors import Error, Strictness
+from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
+from .dispatchable import Dispatchable, Role, Slot
+from .object import DeviceChild, failure
+from .structs import Binding, BindingDesc, BindingTableDesc
+
+if TYPE_CHECKING:
+    from .device import Device
+
+__all__ = ["BindingTable"]
+
+_UAV = int(ResourceStates.UNORDERED_ACCESS)
+_READ = int(ResourceStates.NON_PIXEL_SHADER_RESOURCE)
+_NULL = Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS)
+
+
+class BindingTable(DeviceChild):
+    """Mirrors ``IDMLBindingTable``.  Not thread-safe.
+
+    The bind methods return void: see :class:`dmlemu.dml.Device` for what their mistakes do.  Wherever
+    a binding is expected, None, a :class:`BufferBinding` or a :class:`BufferArrayBinding` may stand
+    for a :class:`BindingDesc` of type NONE, BUFFER or BUFFER_ARRAY.
+    """
+
+    kind = "binding table"
+
+    def __init__(self, device: Device, desc: BindingTableDesc | None) -> None:
+        super().__init__(device)
+        self._desc: BindingTableDesc | None = None
+        self._bound: dict[Slot, Bound] = {}
+        self._heap: DescriptorHeap | None = None  # the hardware's, of the GPU handle
+        self._visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
+        self._complete = False  # the recorder found nothing wrong since the last bind
+        self._used: tuple[tuple[Resource, int], ...] | None = None
+        self._set(desc, "CreateBindingTable")
+
+    @property
+    def dispatchable(self) -> Dispatchable | None:
+        """What the table binds for."""
+        return None if self._desc is None else self._desc.dispatchable
+
+    def reset(self, desc: BindingTableDesc | None = None) -> None:
+        """Forgets all bindings and serves another dispatchable or range; None leaves the table empty.
+
+        Mirrors ``IDMLBindingTable::Reset``.  Raises E_INVALIDARG as ``create_binding_table`` does, and
+        then changes nothing.
+        """
+        self._device._check_alive("Reset")
+        self._set(desc, "Reset")
+
+    def _set(self, desc: BindingTableDesc | None, operation: str) -> None:
+        if desc is not None:
+            check_range(self._device, desc, operation)
+        self._heap, self._visible_start = None, 0
+        if desc is not None and desc.dispatchable.descriptor_count:
+            descriptors = self._device._gpu.descriptors
+            found = descriptors.locate_gpu(desc.gpu_descriptor_handle)
+            written = descriptors.locate(desc.cpu_descriptor_handle)
+            assert found is not None and written is not None  # check_range
+            self._heap = found[0]
+            if written[0].gpu_start:
+                self._visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
+        self._desc = desc
+        self._bound = {}
+        self._complete, self._used = False, None
+
+    def bind_inputs(self, bindings: Sequence[Binding] | None = None) -> None:
+        """Binds the inputs, one binding per input tensor in the struct's order, optional ones included.
+
+        Absent tensors and those flagged OWNED_BY_DML get NONE.  An initializer takes one BUFFER_ARRAY
+        per operator, with that operator's number of inputs, or NONE for an operator that owns none.
+        Mirrors ``IDMLBindingTable::BindInputs``.
+        """
+
+        def find(target: Dispatchable) -> list[tuple[Slot, BindingDesc]]:
+            if target.grouped and not bindings and not any(map(_wanted, target.inputs)):
+                return []  # nothing is owned: may be skipped
+            descs = counted(target, Role.INPUT, bindings, len(target.inputs))
+            if not target.grouped:
+                return [(slots[0], desc) for slots, desc in zip(target.inputs, descs, strict=True)]
+            groups = zip(target.inputs, descs, strict=True)
+            return [pair for i, (slots, desc) in enumerate(groups) for pair in group(target, i, slots, desc)]
+
+        self._bind(Role.INPUT, find)
+
+    def bind_outputs(self, bindings: Sequence[Binding] | None = None) -> None:
+        """Binds the outputs, one binding per output tensor; for an initializer one per operator: its
+        persistent resource, or NONE for an operator that needs none.
+
+        Mirrors ``IDMLBindingTable::BindOutputs``.
+        """
+
+        def find(target: Dispatchable) -> list[tuple[Slot, BindingDesc]]:
+            if target.grouped and not bindings and not _wanted(target.outputs):
+                return []
+            descs = counted(target, Role.OUTPUT, bindings, len(target.outputs))
+            return list(zip(target.outputs, descs, strict=True))
+
+        self._bind(Role.OUTPUT, find)
+
+    def bind_temporary_resource(self, binding: Binding = None) -> None:
+        """Binds the temporary resource; NONE if and only if the dispatchable needs none.
+
+        Offsets are multiples of 256.  Mirrors ``IDMLBindingTable::BindTemporaryResource``.
+        """
+        role = Role.TEMPORARY
+        self._bind(role, lambda target: [(target.temporary, as_desc(target, role, "Binding", binding))])
+
+    def bind_persistent_resource(self, binding: Binding = None) -> None:
+        """Binds the persistent resource that an initializer filled; NONE if and only if there is none.
+
+        Offsets are multiples of 256.  Mirrors ``IDMLBindingTable::BindPersistentResource``.
+        """
+        role = Role.PERSISTENT
+        self._bind(role, lambda target: [(target.persistent, as_desc(target, role, "Binding", binding))])
+
+    def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
+        """Checks all bindings that ``find`` gives, then writes them."""
+        device = self._device
+        if device._is_removed():
+            return
+        try:
+            target, start = self._opened(METHODS[role])
+            bound = [(slot, SlotCheck(device, target, slot).find(desc)) for slot, desc in find(target)]
+            if device._strictness is not Strictness.RUNTIME:
+                self._check_in_flight(target, role, [slot for slot, _ in bound])
+        except Error as error:
+            device._reject(error)
+            return
+        for slot, buffer in bound:
+            self._bound.pop(slot, None)
+            if buffer is not None:
+                self._bound[slot] = buffer
+            if slot.descriptor is not None:
+                device._gpu.descriptors.write(start + slot.descriptor * DESCRIPTOR_SIZE, _descriptor(buffer))
+        self._complete, self._used = False, None
+
+    def _uses(self) -> tuple[tuple[Resource, int], ...]:
+        """The bound resources and the states that a dispatch needs them in."""
+        if self._used is None:
+            uses = {bound.resource: _READ if bound.read_only else _UAV for bound in self._bound.values()}
+            self._used = tuple(uses.items())
+        return self._used
+
+    def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
+        """BT14: no recorded dispatch still needs the descriptors that are about to be written."""
+        for slot in slots:
+            if slot.descriptor is None or not self._visible_start:
+                continue
+            use = self._device._in_flight.find(self._visible_start + slot.descriptor * DESCRIPTOR_SIZE)
+            if use is None:
+                continue
+            own = use.table() is self
+            message = (
+                f"{slot.path} of {target} is bound while the GPU has not finished a dispatch of {use.label} "
+                f"{'that this table was recorded with' if own else 'whose table has the same descriptors'}."
+            )
+            raise binding_failure(
+                target,
+                role,
+                "BIND_LATE" if own else "DESC_RANGE_SHARED",
+                message,
+                field=slot.path,
+                given="a descriptor in use",
+                expected="a descriptor that no recorded dispatch needs",
+                rule="BT14",
+                hint="wait for the GPU first, or bind to another range of descriptors",
+                d3d12_id=1001,
+            )
+
+    def _opened(self, method: str) -> tuple[Dispatchable, int]:
+        if self._desc is None:
+            raise failure(
+                "BIND_TABLE_EMPTY",
+                f"{method} is called on a binding table without a desc.",
+                operation=method,
+                rule=f"BT1, IDMLBindingTable::{method}",
+                object=self,
+                given="an empty table",
+                expected="a table that was reset with a desc",
+            )
+        check_range(self._device, self._desc, method)  # an initializer may have been reset, a heap released
+        return self._desc.dispatchable, self._desc.cpu_descriptor_handle
+
+
+def _wanted(slots: Sequence[Slot]) -> bool:
+    """Something must be bound to one of the slots."""
+    return not all(slot.absent for slot in slots)
+
+
+def _descriptor(buffer: Bound | None) -> Descriptor:
+    """A raw UAV of the bound range; a null descriptor for NONE."""
+    if buffer is None:
+        return _NULL
+    return Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS, buffer.address, buffer.size)
+
+
+def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
+    """BT1 to BT3: the dispatchable is ours and the range is large enough, ours and visible."""
+
+    def fail(
+        id: str, field: str, message: str, given: object, expected: object, rule: str, d3d12_id: int = 0
+    ) -> Error:
+        return failure(
+            id,
+            f"{field} ({given}) {message}.",
+            operation=operation,
+            rule=f"{rule}, DML_BINDING_TABLE_DESC",
+            field=field,
+            given=given,
+            expected=expected,
+            d3d12_id=d3d12_id,
+        )
+
+    if not isinstance(desc, BindingTableDesc) or not isinstance(desc.dispatchable, Dispatchable):
+        given = type(getattr(desc, "dispatchable", desc)).__name__
+        expected = "a compiled operator or an operator initializer"
+        raise fail("OP_FIELD_RANGE", "Dispatchable", f"is not {expected}", given, expected, "BT1")
+    device._check_own(desc.dispatchable, "Dispatchable", operation)
+    needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
+    if size < needed:
+        message = f"is less than the {needed} descriptors of {desc.dispatchable}"
+        raise fail("DESC_COUNT", "SizeInDescriptors", message, size, f">= {needed}", "BT2")
+    if not needed:
+        return  # the handles are not looked at
+    hardware = device._gpu.descriptors
+    for field, handle, place in (
+        ("CPUDescriptorHandle", desc.cpu_descriptor_handle, hardware.locate(desc.cpu_descriptor_handle)),
+        ("GPUDescriptorHandle", desc.gpu_descriptor_handle, hardware.locate_gpu(desc.gpu_descriptor_handle)),
+    ):
+        shown = f"0x{handle:X}"
+        if place is None:
+            cpu = field[0] == "C"
+            kind = "a CBV_SRV_UAV descriptor heap" if cpu else "a shader-visible CBV_SRV_UAV descriptor heap"
+            id = "DESC_HEAP_KIND" if cpu else "DESC_HEAP_NOT_VISIBLE"
+            raise fail(id, field, f"lies in no {kind[2:]}", shown, kind, "BT2", 646 if cpu else 1315)
+        heap, index = place
+        if index + size > heap.count:
+            left = heap.count - index
+            message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
+            raise fail("DESC_COUNT", field, message, shown, f"room for {size} descriptors", "BT2")

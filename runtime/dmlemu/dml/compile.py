@@ -1,0 +1,278 @@
+"""From an operator to kernel calls: what :meth:`OperatorDesc.lower` writes, and its form in packets.
+
+The table of a compiled operator has one descriptor per tensor field, in the order of the struct (arrays
+element by element, inputs before outputs, absent optional tensors included), then the temporary and
+the persistent resource, each if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw import kernels, packets
+
+from .enums import TensorDataType
+from .tensor_desc import PERSISTENT_BUFFER_ALIGNMENT, BufferTensorDesc, calc_buffer_tensor_size
+
+if TYPE_CHECKING:
+    from .operators.base import OperatorDesc
+
+__all__ = [
+    "Call",
+    "KernelCall",
+    "Operand",
+    "Program",
+    "Temporary",
+    "TensorField",
+    "copy_calls",
+    "tensor_fields",
+]
+
+# Slots that get their number when the whole program is known.
+_TEMPORARY, _PERSISTENT = -1, -2
+_ABSENT = 0xFFFFFFFF  # DMLK_SLOT_NONE
+
+
+class Access(IntEnum):
+    """How a kernel uses a tensor; the numbers of ``enum dmlk_access``."""
+
+    READ = 1
+    WRITE = 2
+    READ_WRITE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class TensorField:
+    """One tensor of an operator desc as bindings count them: absent optional tensors have no ``desc``."""
+
+    path: str  # "InputTensors[1]"
+    name: str  # "input_tensors"
+    index: int | None  # in an array field
+    desc: BufferTensorDesc | None
+    output: bool
+
+
+def tensor_fields(desc: OperatorDesc) -> tuple[TensorField, ...]:
+    """The tensors of an operator desc, inputs before outputs; each has a binding of its own."""
+    fields = list(_tensor_fields(desc))
+    return tuple([f for f in fields if not f.output] + [f for f in fields if f.output])
+
+
+def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
+    from .operators.base import FieldKind, operator_fields
+
+    for item in operator_fields(type(desc)):
+        if not item.is_tensor:
+            continue
+        output = item.kind is FieldKind.OUTPUT_TENSOR
+        value = getattr(desc, item.name)
+        if not item.array:
+            yield TensorField(item.c_name, item.name, None, value, output)
+            continue
+        for i, tensor in enumerate(value or ()):
+            yield TensorField(f"{item.c_name}[{i}]", item.name, i, tensor, output)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor of a kernel call: where it lives, its layout in elements and how it is used.
+
+    ``offset`` and ``byte_size`` are bytes inside the range that the slot's descriptor gives.
+    """
+
+    slot: int
+    access: Access
+    data_type: TensorDataType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    byte_size: int
+    offset: int = 0
+
+    def record(self, temporary_slot: int, persistent_slot: int) -> bytes:
+        """The ``dmlk_tensor`` of a dispatch packet."""
+        slot = {_TEMPORARY: temporary_slot, _PERSISTENT: persistent_slot}.get(self.slot, self.slot)
+        return packets.tensor(
+            slot, self.access, self.data_type, self.sizes, self.strides, self.byte_size, self.offset
+        )
+
+
+_NOTHING = Operand(_ABSENT, Access.READ, TensorDataType.UNKNOWN, (), (), 0)
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A packed tensor in the temporary resource, for what one kernel call hands to the next."""
+
+    data_type: TensorDataType
+    sizes: tuple[int, ...]
+    offset: int
+
+    def read(self) -> Operand:
+        return self._operand(Access.READ)
+
+    def write(self) -> Operand:
+        return self._operand(Access.WRITE)
+
+    def read_write(self) -> Operand:
+        return self._operand(Access.READ_WRITE)
+
+    def _operand(self, access: Access) -> Operand:
+        packed = BufferTensorDesc(self.data_type, self.sizes)
+        strides, size = packed.effective_strides, packed.size_in_bytes
+        return Operand(_TEMPORARY, access, self.data_type, self.sizes, strides, size, self.offset)
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """One kernel by name, its operands in the kernel's order and its constants as bytes."""
+
+    kernel: str
+    operands: tuple[Operand, ...]
+    constants: bytes = b""
+
+
+class Call(NamedTuple):
+    """A kernel call as a dispatch packet carries it."""
+
+    kernel: int
+    tensors: tuple[bytes, ...]
+    constants: bytes
+
+
+class Program:
+    """The kernel calls of one operator; handed to its ``lower``.
+
+    Inputs flagged OWNED_BY_DML live in the persistent resource once the initializer has copied them
+    there, byte for byte and with the layout the desc gives; reads of them are redirected.
+    """
+
+    def __init__(self, desc: OperatorDesc) -> None:
+        self.fields = tensor_fields(desc)
+        self.calls: list[KernelCall] = []
+        self.temporary_size = 0
+        self.persistent_size = 0
+        self.owned: dict[int, int] = {}  # slot -> offset in the persistent resource
+        self._slots = {(field.name, field.index): slot for slot, field in enumerate(self.fields)}
+        for slot, field in enumerate(self.fields):
+            if field.desc is not None and field.desc.owned_by_dml:
+                self.owned[slot] = self.persistent_size
+                end = self.persistent_size + owned_bytes(field.desc)
+                self.persistent_size = _align(end, PERSISTENT_BUFFER_ALIGNMENT)
+
+    def read(
+        self,
+        name: str,
+        index: int | None = None,
+        *,
+        sizes: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> Operand:
+        """A tensor field by its Python name (``index`` in an array field), as an operand to read.
+
+        ``sizes`` and ``strides``, given together, show its bytes in another layout.  An absent
+        optional tensor gives an absent operand.
+        """
+        return self._operand(Access.READ, name, index, sizes, strides)
+
+    def write(
+        self,
+        name: str,
+        index: int | None = None,
+        *,
+        sizes: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> Operand:
+        """As :meth:`read`, as an operand to write."""
+        return self._operand(Access.WRITE, name, index, sizes, strides)
+
+    def read_write(
+        self,
+        name: str,
+        index: int | None = None,
+        *,
+        sizes: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> Operand:
+        """As :meth:`read`, as an operand to read and write."""
+        return self._operand(Access.READ_WRITE, name, index, sizes, strides)
+
+    def _operand(
+        self,
+        access: Access,
+        name: str,
+        index: int | None,
+        sizes: Sequence[int] | None,
+        strides: Sequence[int] | None,
+    ) -> Operand:
+        if (sizes is None) != (strides is None):
+            raise ValueError("sizes and strides are given together or not at all")
+        slot = self._slots.get((name, index))
+        desc = None if slot is None else self.fields[slot].desc
+        if slot is None or desc is None:
+            return _NOTHING
+        layout = (
+            (tuple(desc.sizes), desc.effective_strides)
+            if sizes is None or strides is None
+            else (tuple(sizes), tuple(strides))
+        )
+        if slot in self.owned:
+            size = owned_bytes(desc)
+            return Operand(_PERSISTENT, access, desc.data_type, *layout, size, self.owned[slot])
+        return Operand(slot, access, desc.data_type, *layout, desc.size_in_bytes)
+
+    def temporary(self, data_type: TensorDataType, sizes: Sequence[int]) -> Temporary:
+        """A new packed tensor in the temporary resource; its contents start undefined."""
+        made = Temporary(data_type, tuple(sizes), self.temporary_size)
+        size = calc_buffer_tensor_size(data_type, made.sizes)
+        self.temporary_size = _align(self.temporary_size + size, PERSISTENT_BUFFER_ALIGNMENT)
+        return made
+
+    def call(self, kernel: str, *operands: Operand, constants: bytes = b"") -> None:
+        """Runs ``kernel`` after the calls before it; ``operands`` in the order the kernel declares."""
+        self.calls.append(KernelCall(kernel, operands, constants))
+
+    @property
+    def temporary_slot(self) -> int:
+        return len(self.fields)
+
+    @property
+    def persistent_slot(self) -> int:
+        return len(self.fields) + bool(self.temporary_size)
+
+    def pack(self) -> tuple[Call, ...]:
+        """The calls with everything that does not depend on bindings already in bytes."""
+        return tuple(pack(call, self.temporary_slot, self.persistent_slot) for call in self.calls)
+
+
+def pack(call: KernelCall, temporary_slot: int = 0, persistent_slot: int = 0) -> Call:
+    records = tuple(operand.record(temporary_slot, persistent_slot) for operand in call.operands)
+    return Call(kernels.number(call.kernel), records, call.constants)
+
+
+def owned_bytes(desc: BufferTensorDesc) -> int:
+    """Bytes that the persistent resource keeps of an owned input: up to its last element."""
+    return calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
+
+
+_CHUNK = 2**30  # dwords; sizes in packets have 32 bits
+
+
+def copy_calls(source_slot: int, slot: int, offset: int, size: int) -> Iterator[KernelCall]:
+    """Copies ``size`` bytes (a multiple of 4) from the start of one slot to ``offset`` in another."""
+    for start in range(0, size // 4, _CHUNK):
+        count = min(_CHUNK, size // 4 - start)
+        layout = (TensorDataType.UINT32, (count,), (1,), 4 * count)
+        yield KernelCall(
+            "copy",
+            (
+                Operand(source_slot, Access.READ, *layout, 4 * start),
+                Operand(slot, Access.WRITE, *layout, offset + 4 * start),
+            ),
+        )
+
+
+def _align(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment

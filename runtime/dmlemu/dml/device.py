@@ -1,0 +1,419 @@
+"""The DirectML device: makes operators, compiles them, and makes what dispatches them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, TypeVar
+
+from ..d3d12 import Device as D3D12Device
+from ..d3d12.object import Object
+from ..errors import Error, HResult, Strictness
+from .binding_table import BindingTable
+from .command_recorder import CommandRecorder
+from .compile import Program, tensor_fields
+from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, TensorDataType
+from .in_flight import InFlight
+from .object import DeviceChild, failure, not_implemented
+from .operators.base import Check, OperatorDesc, check_operator, registry
+from .structs import BindingTableDesc
+from .tensor_desc import BufferTensorDesc
+
+__all__ = [
+    "Device",
+    "FeatureDataFeatureLevels",
+    "FeatureDataTensorDataTypeSupport",
+    "FeatureQueryFeatureLevels",
+    "FeatureQueryTensorDataTypeSupport",
+    "create_device",
+]
+
+HIGHEST_FEATURE_LEVEL = max(FeatureLevel)
+_EXECUTION_FLAGS = sum(ExecutionFlags)
+_T = TypeVar("_T")
+_E = TypeVar("_E", bound=IntEnum)
+
+
+@dataclass(frozen=True)
+class FeatureQueryTensorDataTypeSupport:
+    """Mirrors ``DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT``."""
+
+    data_type: TensorDataType
+
+
+@dataclass(frozen=True)
+class FeatureDataTensorDataTypeSupport:
+    """Mirrors ``DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT``."""
+
+    is_supported: bool
+
+
+@dataclass(frozen=True)
+class FeatureQueryFeatureLevels:
+    """Mirrors ``DML_FEATURE_QUERY_FEATURE_LEVELS``."""
+
+    requested_feature_levels: Sequence[FeatureLevel]
+
+
+@dataclass(frozen=True)
+class FeatureDataFeatureLevels:
+    """Mirrors ``DML_FEATURE_DATA_FEATURE_LEVELS``."""
+
+    max_supported_feature_level: FeatureLevel
+
+
+def create_device(
+    d3d12_device: D3D12Device,
+    flags: CreateDeviceFlags = CreateDeviceFlags.NONE,
+    minimum_feature_level: FeatureLevel = FeatureLevel.LEVEL_1_0,
+    *,
+    feature_level: FeatureLevel = HIGHEST_FEATURE_LEVEL,
+) -> Device:
+    """A new DirectML device over a Direct3D 12 device; mirrors ``DMLCreateDevice1``.
+
+    ``feature_level`` is the level of the emulated DirectML (the real one has the level of its
+    version): operators, data types and ranks that came later are refused.  ``minimum_feature_level``
+    is what the program asks for.
+
+    Raises :class:`dmlemu.Error`: DXGI_ERROR_UNSUPPORTED when the minimum is above ``feature_level``,
+    DXGI_ERROR_SDK_COMPONENT_MISSING for the DEBUG flag below level 5_2 without the Direct3D debug
+    layer (strictness ``runtime``), E_INVALIDARG for anything else that is wrong.
+    """
+    operation = "DMLCreateDevice1"
+    if not isinstance(d3d12_device, D3D12Device):
+        raise failure(
+            "OP_FIELD_RANGE",
+            f"D3D12Device ({type(d3d12_device).__name__}) is not a Direct3D 12 device.",
+            operation=operation,
+            rule="DD1, DMLCreateDevice1",
+            field="D3D12Device",
+            given=type(d3d12_device).__name__,
+            expected="a d3d12.Device",
+        )
+    _check_flags(flags, int(CreateDeviceFlags.DEBUG), operation)
+    level = _member(FeatureLevel, feature_level, "feature_level", operation)
+    # Levels of the future are no mistake of the caller, just unsupported.
+    if int(minimum_feature_level) > level:
+        raise failure(
+            "OP_FEATURE_LEVEL",
+            f"MinimumFeatureLevel ({_level(minimum_feature_level)}) is above the device's ({level.name}).",
+            operation=operation,
+            rule="DD1, DMLCreateDevice1",
+            hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+            field="MinimumFeatureLevel",
+            given=_level(minimum_feature_level),
+            expected=f"{level.name} or lower",
+        )
+    no_layer = d3d12_device._strictness is Strictness.RUNTIME
+    if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
+        raise failure(
+            "OP_FIELD_RANGE",
+            "Flags (DEBUG) needs the Direct3D 12 debug layer before DirectML 1.10.",
+            operation=operation,
+            rule="DD2, DML_CREATE_DEVICE_FLAGS",
+            hresult=HResult.DXGI_ERROR_SDK_COMPONENT_MISSING,
+            field="Flags",
+            given="DEBUG",
+            expected="NONE, or a d3d12 device of strictness debug or strict",
+        )
+    if d3d12_device.get_device_removed_reason() != HResult.S_OK:
+        raise _removed(operation, "the Direct3D 12 device was removed")
+    return Device(d3d12_device, CreateDeviceFlags(flags), level)
+
+
+class Device(Object):
+    """Mirrors ``IDMLDevice1``: not a singleton, thread-safe, keeps its Direct3D 12 device alive.
+
+    A mistake in a method that returns void raises :class:`dmlemu.Error` at the strictness ``debug``
+    and ``strict`` of the Direct3D device and leaves everything usable.  At ``runtime`` it puts this
+    device into the removed state, as on Windows: from then on methods raise DXGI_ERROR_DEVICE_REMOVED,
+    void methods do nothing, and :meth:`get_device_removed_reason` says why.
+    """
+
+    kind = "DirectML device"
+
+    def __init__(self, d3d12_device: D3D12Device, flags: CreateDeviceFlags, level: FeatureLevel) -> None:
+        super().__init__()
+        self._d3d12_device = d3d12_device
+        self._flags = flags
+        self._level = level
+        self._strictness = d3d12_device._strictness
+        self._gpu = d3d12_device._gpu
+        self._reason = HResult.S_OK
+        self._counts: Counter[str] = Counter()
+        self._in_flight = InFlight()
+        self._evaluator: Any = None  # what dmlemu.evaluate keeps between calls
+        self.removed_by: Error | None = None
+        """The mistake that removed this device (strictness ``runtime``)."""
+
+    # --- what it can do ---
+
+    @property
+    def feature_level(self) -> FeatureLevel:
+        """The emulated feature level."""
+        return self._level
+
+    def check_feature_support(
+        self, feature: Feature, query: FeatureQueryTensorDataTypeSupport | FeatureQueryFeatureLevels
+    ) -> FeatureDataTensorDataTypeSupport | FeatureDataFeatureLevels:
+        """Answers a query struct with the data struct of the same feature.
+
+        Mirrors ``IDMLDevice::CheckFeatureSupport``.  Raises DXGI_ERROR_UNSUPPORTED for an unknown
+        feature and when no requested level is supported, E_INVALIDARG for the wrong struct.
+        """
+        operation = "CheckFeatureSupport"
+        self._check_alive(operation)
+        if feature not in list(Feature):
+            raise self._unsupported(
+                operation, "Feature", feature, "TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS"
+            )
+        if feature == Feature.TENSOR_DATA_TYPE_SUPPORT:
+            asked = self._query(query, FeatureQueryTensorDataTypeSupport, operation)
+            data_type = _member(TensorDataType, asked.data_type, "DataType", operation)
+            return FeatureDataTensorDataTypeSupport(self._supports(data_type))
+        levels = self._query(query, FeatureQueryFeatureLevels, operation).requested_feature_levels
+        if not len(levels):
+            raise _wrong("RequestedFeatureLevelCount", 0, "1 or more", "DD5", operation)
+        known = [level for level in FeatureLevel if level in list(levels) and level <= self._level]
+        if not known:
+            expected = f"a level up to {self._level.name}"
+            raise self._unsupported(operation, "RequestedFeatureLevels", list(levels), expected)
+        return FeatureDataFeatureLevels(max(known))
+
+    def _query(self, query: object, kind: type[_T], operation: str) -> _T:
+        if not isinstance(query, kind):
+            raise _wrong("FeatureQueryData", type(query).__name__, f"a {kind.__name__}", "DD5", operation)
+        return query
+
+    def _unsupported(self, operation: str, field: str, given: object, expected: str) -> Error:
+        return failure(
+            "OP_FEATURE_LEVEL",
+            f"{field} ({given}) is not supported.",
+            operation=operation,
+            rule="DD5, IDMLDevice::CheckFeatureSupport",
+            hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+            field=field,
+            given=given,
+            expected=expected,
+        )
+
+    def _supports(self, data_type: TensorDataType) -> bool:
+        """Some operator of this level takes tensors of the type."""
+        return any(
+            data_type in allowed.data_types
+            for operator in registry().values()
+            for level, table in operator.SUPPORT.items()
+            if level <= self._level
+            for allowed in table.values()
+        )
+
+    # --- operators ---
+
+    def create_operator(self, desc: OperatorDesc) -> Operator:
+        """Checks an operator desc and keeps a copy; mirrors ``IDMLDevice::CreateOperator``.
+
+        Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a tensor, shape, type or
+        level that the operator does not allow; E_NOTIMPL, by name, for what is not emulated.
+        """
+        self._check_alive("CreateOperator")
+        if not isinstance(desc, OperatorDesc):
+            raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
+        operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
+        check_desc(desc, self._level, operation)
+        program = Program(desc)
+        try:
+            desc.lower(program)
+            program.pack()
+        except NotImplementedError as reason:
+            what = f"DML_OPERATOR_{desc.TYPE.name}"
+            raise not_implemented(operation, what, hint=str(reason)) from None
+        return Operator(self, desc, program)
+
+    def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
+        """Makes an operator dispatchable; mirrors ``IDMLDevice::CompileOperator``.
+
+        ALLOW_HALF_PRECISION_COMPUTATION and DISABLE_META_COMMANDS change nothing here: results are
+        the same with and without.  Raises E_INVALIDARG for unknown flags and for operators of another
+        device.
+        """
+        operation = "CompileOperator"
+        self._check_alive(operation)
+        if not isinstance(op, Operator):
+            raise _wrong("Operator", type(op).__name__, "an operator", "2.6", operation)
+        self._check_own(op, "Operator", operation)
+        _check_flags(flags, _EXECUTION_FLAGS, operation)
+        return CompiledOperator(self, op, ExecutionFlags(flags))
+
+    def compile_graph(self, desc: object, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
+        """Graphs are not emulated yet: raises E_NOTIMPL.  Mirrors ``IDMLDevice1::CompileGraph``."""
+        self._check_alive("CompileGraph")
+        raise not_implemented("CompileGraph", "IDMLDevice1::CompileGraph")
+
+    def create_operator_initializer(
+        self, compiled_operators: Sequence[CompiledOperator] = ()
+    ) -> OperatorInitializer:
+        """An initializer of any number of compiled operators.
+
+        Mirrors ``IDMLDevice::CreateOperatorInitializer``.  Raises E_INVALIDARG for anything but
+        compiled operators of this device.
+        """
+        self._check_alive("CreateOperatorInitializer")
+        return OperatorInitializer(self, compiled_operators)
+
+    # --- dispatching ---
+
+    def create_binding_table(self, desc: BindingTableDesc | None = None) -> BindingTable:
+        """A table over a range of descriptors; without a desc it is empty until its ``reset``.
+
+        Mirrors ``IDMLDevice::CreateBindingTable``.  Raises E_INVALIDARG when the range is too small,
+        lies in no descriptor heap, or its GPU handle is not shader-visible.
+        """
+        self._check_alive("CreateBindingTable")
+        return BindingTable(self, desc)
+
+    def create_command_recorder(self) -> CommandRecorder:
+        """Mirrors ``IDMLDevice::CreateCommandRecorder``."""
+        self._check_alive("CreateCommandRecorder")
+        return CommandRecorder(self)
+
+    # --- residency ---
+
+    def make_resident(self, pageables: Sequence[Dispatchable]) -> None:
+        """Counts one more user of each object's memory; mirrors ``IDMLDevice::MakeResident``.
+
+        Raises E_INVALIDARG for anything but compiled operators and initializers of this device.
+        """
+        self._page(pageables, +1, "MakeResident")
+
+    def evict(self, pageables: Sequence[Dispatchable]) -> None:
+        """Counts one user less; an object is resident while its count is positive (it starts with 1).
+
+        Mirrors ``IDMLDevice::Evict``.  Raises E_INVALIDARG as :meth:`make_resident`, and for an object
+        that is not resident.
+        """
+        self._page(pageables, -1, "Evict")
+
+    def _page(self, pageables: Sequence[Dispatchable], step: int, operation: str) -> None:
+        self._check_alive(operation)
+        for i, item in enumerate(pageables):
+            field = f"Objects[{i}]"
+            if not isinstance(item, Dispatchable):
+                expected = "a compiled operator or an operator initializer"
+                raise _wrong(field, type(item).__name__, expected, "DD7", operation)
+            self._check_own(item, field, operation)
+            if item._residency + step * list(pageables).count(item) < 0:
+                raise _wrong(field, f"{item}, evicted before", "a resident object", "DD7", operation)
+        for item in pageables:
+            item._residency += step
+
+    # --- removal ---
+
+    def get_device_removed_reason(self) -> HResult:
+        """S_OK, or why the device was removed; mirrors ``IDMLDevice::GetDeviceRemovedReason``.
+
+        The removal of the Direct3D 12 device removes this one; not the other way round.
+        """
+        if self._reason != HResult.S_OK:
+            return self._reason
+        return self._d3d12_device.get_device_removed_reason()
+
+    def get_parent_device(self) -> D3D12Device:
+        """The Direct3D 12 device; mirrors ``IDMLDevice::GetParentDevice``."""
+        return self._d3d12_device
+
+    def _is_removed(self) -> bool:
+        return self.get_device_removed_reason() != HResult.S_OK
+
+    def _check_alive(self, operation: str) -> None:
+        """Raises DXGI_ERROR_DEVICE_REMOVED once the device is removed."""
+        if self._is_removed():
+            raise _removed(operation, self.get_device_removed_reason().name)
+
+    def _reject(self, error: Error) -> None:
+        """A void method failed: raises, or at strictness ``runtime`` removes the device."""
+        if self._strictness is not Strictness.RUNTIME:
+            raise error
+        self._reason = error.hresult
+        self.removed_by = error
+        if self._flags & CreateDeviceFlags.DEBUG:
+            print(f"[DIRECTML ERROR]: {error.report.message}", file=sys.stderr)
+
+    # --- for this package ---
+
+    def _count(self, kind: str) -> int:
+        self._counts[kind] += 1
+        return self._counts[kind]
+
+    def _check_own(self, child: DeviceChild, field: str, operation: str) -> None:
+        """``child`` was made by this device."""
+        if child._device is not self:
+            raise failure(
+                "BIND_FOREIGN_DEVICE",
+                f"{field} belongs to another DirectML device.",
+                operation=operation,
+                rule="DD4, IDMLDevice",
+                field=field,
+                given=f"{child} of {child._device}",
+                expected=f"an object of {self}",
+                object=child,
+            )
+
+
+def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
+    """All rules of an operator desc: the level, its tensors' layouts, then the operator's own."""
+    check = Check(desc, level, operation)
+    check.feature_level()
+    for field in tensor_fields(desc):
+        if isinstance(field.desc, BufferTensorDesc):
+            field.desc.check(field.path, operation, level, output=field.output)
+    check_operator(desc, level, operation)
+
+
+def _wrong(field: str, given: object, expected: str, rule: str, operation: str) -> Error:
+    return failure(
+        "OP_FIELD_RANGE",
+        f"{field} ({given}) is not {expected}.",
+        operation=operation,
+        rule=rule,
+        field=field,
+        given=given,
+        expected=expected,
+    )
+
+
+def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
+    try:
+        return enum(value)  # type: ignore[arg-type]
+    except ValueError:
+        raise _wrong(field, value, f"a {enum.__name__}", "2.1", operation) from None
+
+
+def _check_flags(flags: object, known: int, operation: str) -> None:
+    if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
+        raise failure(
+            "EXEC_FLAG_BAD",
+            f"Flags ({flags!r}) has unknown bits.",
+            operation=operation,
+            rule="2.6, DML_EXECUTION_FLAGS" if known != 1 else "DD1, DML_CREATE_DEVICE_FLAGS",
+            field="Flags",
+            given=repr(flags),
+            expected=f"bits of 0x{known:X}",
+        )
+
+
+def _level(value: int) -> str:
+    return value.name if isinstance(value, FeatureLevel) else f"0x{value:X}"
+
+
+def _removed(operation: str, reason: str) -> Error:
+    return failure(
+        "DEVICE_REMOVED",
+        f"The DirectML device is removed ({reason}).",
+        operation=operation,
+        rule="2.11, IDMLDevice::GetDeviceRemovedReason",
+        hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
+    )

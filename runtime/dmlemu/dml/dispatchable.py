@@ -1,0 +1,259 @@
+"""What a binding table binds for and a recorder records: compiled operators and their initializers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .compile import Call, Program, TensorField, copy_calls, owned_bytes, pack
+from .enums import ExecutionFlags
+from .object import DeviceChild, failure
+from .structs import BindingProperties
+from .tensor_desc import (
+    MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    PERSISTENT_BUFFER_ALIGNMENT,
+    TEMPORARY_BUFFER_ALIGNMENT,
+    BufferTensorDesc,
+)
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .operators.base import OperatorDesc
+
+__all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot"]
+
+
+class Role(Enum):
+    """What a binding is to its dispatchable; the value is for messages."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    TEMPORARY = "temporary resource"
+    PERSISTENT = "persistent resource"
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """One binding that a dispatchable wants, or must not get.
+
+    ``size`` and ``alignment`` are bytes; ``descriptor`` is the place in the table's range, None when
+    the slot has none.  ``absent`` says why nothing may be bound here; empty when a buffer must be.
+    ``desc`` is the layout of an input or output tensor.
+    """
+
+    path: str
+    role: Role
+    descriptor: int | None
+    size: int = 0
+    alignment: int = MINIMUM_BUFFER_TENSOR_ALIGNMENT
+    desc: BufferTensorDesc | None = None
+    absent: str = ""
+
+
+class Operator(DeviceChild):
+    """A checked copy of an operator desc; mirrors ``IDMLOperator``."""
+
+    kind = "operator"
+
+    def __init__(self, device: Device, desc: OperatorDesc, program: Program) -> None:
+        super().__init__(device)
+        self.desc = desc
+        self._program = program
+
+    @property
+    def type_name(self) -> str:
+        """``DML_OPERATOR_GEMM``."""
+        return f"DML_OPERATOR_{self.desc.TYPE.name}"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.type_name})"
+
+
+class Dispatchable(DeviceChild):
+    """Work that one dispatch does; mirrors ``IDMLDispatchable``."""
+
+    inputs: tuple[tuple[Slot, ...], ...] = ()
+    """Bindings of ``bind_inputs``: one slot each, or a group that a BUFFER_ARRAY binds."""
+    outputs: tuple[Slot, ...] = ()
+    temporary = Slot("TemporaryResource", Role.TEMPORARY, None, absent="is not needed")
+    persistent = Slot("PersistentResource", Role.PERSISTENT, None, absent="is not needed")
+    calls: tuple[Call, ...] = ()
+    in_place = False
+    volatile = False
+    descriptor_count = 0
+    grouped = False
+    """Inputs are bound as one BUFFER_ARRAY per operator (initializers)."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._residency = 1
+
+    def set_name(self, name: str) -> None:
+        super().set_name(name)
+        self.__dict__.pop("_label", None)
+
+    @cached_property
+    def _label(self) -> str:
+        """What its commands are called in messages."""
+        return str(self)
+
+    def get_binding_properties(self) -> BindingProperties:
+        """Descriptors and bytes that a dispatch needs; zeros once the device is removed.
+
+        Mirrors ``IDMLDispatchable::GetBindingProperties``.
+        """
+        if self._device._is_removed():
+            return BindingProperties()
+        return BindingProperties(self.descriptor_count, self.temporary.size, self.persistent.size)
+
+
+class CompiledOperator(Dispatchable):
+    """An operator ready to be dispatched; mirrors ``IDMLCompiledOperator``.
+
+    Its table has a descriptor for each tensor of the operator in the struct's order, inputs first,
+    absent and owned ones included, then one each for the temporary and persistent resource it needs.
+    """
+
+    kind = "compiled operator"
+
+    def __init__(self, device: Device, operator: Operator, flags: ExecutionFlags) -> None:
+        super().__init__(device)
+        program = operator._program
+        self.operator = operator
+        self.flags = flags
+        self.volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
+        self.in_place = operator.desc.IN_PLACE
+        slots = [
+            _tensor_slot(field, slot, slot in program.owned) for slot, field in enumerate(program.fields)
+        ]
+        self.inputs = tuple((slot,) for slot in slots if slot.role is Role.INPUT)
+        self.outputs = tuple(slot for slot in slots if slot.role is Role.OUTPUT)
+        self.temporary = _resource_slot(
+            "TemporaryResource",
+            Role.TEMPORARY,
+            program.temporary_slot,
+            program.temporary_size,
+            TEMPORARY_BUFFER_ALIGNMENT,
+        )
+        self.persistent = _resource_slot(
+            "PersistentResource",
+            Role.PERSISTENT,
+            program.persistent_slot,
+            program.persistent_size,
+            PERSISTENT_BUFFER_ALIGNMENT,
+        )
+        self.calls = program.pack()
+        self.descriptor_count = program.persistent_slot + bool(program.persistent_size)
+        self._owned = program.owned
+        self._fields = program.fields
+        self._initialized_at: int | None = None
+        """GPU address of the persistent resource that was initialised (0 without one); None: not yet."""
+
+    @property
+    def type_name(self) -> str:
+        return self.operator.type_name
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.type_name})"
+
+
+class OperatorInitializer(Dispatchable):
+    """Initialises compiled operators, all in one dispatch; mirrors ``IDMLOperatorInitializer``.
+
+    Copies the inputs flagged OWNED_BY_DML into the operators' persistent resources.
+    """
+
+    kind = "operator initializer"
+    type_name = "operator initializer"
+    grouped = True
+
+    def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
+        super().__init__(device)
+        self.operators: tuple[CompiledOperator, ...] = ()
+        self.reset(operators)
+
+    def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
+        """Makes this the initializer of other operators; not while the GPU uses it.
+
+        Mirrors ``IDMLOperatorInitializer::Reset``.  Raises E_INVALIDARG for anything but compiled
+        operators of this device, DXGI_ERROR_DEVICE_REMOVED after removal.
+        """
+        self._device._check_alive("Reset")
+        for i, operator in enumerate(operators):
+            _check_operator(self._device, operator, i)
+        self.operators = tuple(operators)
+        groups: list[tuple[Slot, ...]] = []
+        descriptors = 0
+        for i, operator in enumerate(self.operators):
+            group = []
+            for slot, field in enumerate(operator._fields):
+                if not field.output:
+                    owned = slot in operator._owned
+                    group.append(_initializer_input(i, field, descriptors if owned else None))
+                    descriptors += owned
+            groups.append(tuple(group))
+        outputs = []
+        for i, operator in enumerate(self.operators):
+            size = operator.persistent.size
+            where = descriptors if size else None
+            path = f"PersistentResource[{i}]"
+            outputs.append(_resource_slot(path, Role.OUTPUT, where, size, PERSISTENT_BUFFER_ALIGNMENT))
+            descriptors += bool(size)
+        self.inputs, self.outputs, self.descriptor_count = tuple(groups), tuple(outputs), descriptors
+        self.calls = tuple(self._copies())
+
+    def _copies(self) -> list[Call]:
+        calls: list[Call] = []
+        for i, operator in enumerate(self.operators):
+            inputs = [field for field in operator._fields if not field.output]
+            for slot, offset in operator._owned.items():
+                desc, source, target = inputs[slot].desc, self.inputs[i][slot], self.outputs[i]
+                assert desc is not None and source.descriptor is not None and target.descriptor is not None
+                copies = copy_calls(source.descriptor, target.descriptor, offset, owned_bytes(desc))
+                calls += [pack(call) for call in copies]
+        return calls
+
+
+def _check_operator(device: Device, operator: object, index: int) -> None:
+    """CompiledOperators[index] is a compiled operator of this device."""
+    field, operation = f"CompiledOperators[{index}]", "CreateOperatorInitializer"
+    if not isinstance(operator, CompiledOperator):
+        raise failure(
+            "OP_FIELD_RANGE",
+            f"{field} ({type(operator).__name__}) is not a compiled operator.",
+            operation=operation,
+            rule="2.8, IDMLDevice::CreateOperatorInitializer",
+            field=field,
+            given=type(operator).__name__,
+            expected="a compiled operator",
+        )
+    device._check_own(operator, field, operation)
+
+
+def _tensor_slot(field: TensorField, number: int, owned: bool) -> Slot:
+    """The slot of a compiled operator's tensor; ``number`` is its descriptor."""
+    role = Role.OUTPUT if field.output else Role.INPUT
+    if field.desc is None:
+        return Slot(field.path, role, number, absent="is absent in the operator's desc")
+    if owned:
+        return Slot(field.path, role, number, absent="is OWNED_BY_DML and was given to the initializer")
+    alignment = max(MINIMUM_BUFFER_TENSOR_ALIGNMENT, field.desc.guaranteed_base_offset_alignment)
+    return Slot(field.path, role, number, field.desc.size_in_bytes, alignment, field.desc)
+
+
+def _initializer_input(operator: int, field: TensorField, descriptor: int | None) -> Slot:
+    """The slot of an operator's input at initialisation: only what DirectML owns is bound."""
+    path = f"CompiledOperators[{operator}].{field.path}"
+    if descriptor is None or field.desc is None:
+        return Slot(path, Role.INPUT, None, absent="is not OWNED_BY_DML")
+    alignment = max(MINIMUM_BUFFER_TENSOR_ALIGNMENT, field.desc.guaranteed_base_offset_alignment)
+    return Slot(path, Role.INPUT, descriptor, field.desc.size_in_bytes, alignment, field.desc)
+
+
+def _resource_slot(path: str, role: Role, descriptor: int | None, size: int, alignment: int) -> Slot:
+    if not size:
+        return Slot(path, role, None, absent="is not needed (its size is 0)")
+    return Slot(path, role, descriptor, size, alignment)

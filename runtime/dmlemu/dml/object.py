@@ -1,0 +1,72 @@
+"""What every DirectML object has, and how DirectML's errors are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..d3d12.object import Object
+from ..d3d12.reports import spell
+from ..errors import Error, HResult, Report
+
+if TYPE_CHECKING:
+    from .device import Device
+
+__all__ = ["DeviceChild", "failure", "not_implemented"]
+
+
+class DeviceChild(Object):
+    """An object of one DirectML device, which it keeps alive; mirrors ``IDMLDeviceChild``."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device = device
+        self.serial = device._count(self.kind)
+
+    def get_device(self) -> Device:
+        """The DirectML device; mirrors ``IDMLDeviceChild::GetDevice``."""
+        return self._device
+
+
+def failure(
+    id: str,
+    message: str,
+    *,
+    operation: str,
+    rule: str,
+    hresult: HResult = HResult.E_INVALIDARG,
+    field: str = "",
+    given: Any = "",
+    expected: Any = "",
+    object: Any = "",
+    hint: str = "",
+    context: tuple[str, ...] = (),
+    d3d12_id: int = 0,
+) -> Error:
+    """One error of DirectML: ``id`` is the check's stable name, ``rule`` the rule's id and its page."""
+    report = Report(
+        id=id,
+        api="DML",
+        message=message,
+        operation=operation,
+        field=field,
+        given=spell(given),
+        expected=spell(expected),
+        object=str(object),
+        hint=hint,
+        context=context,
+        rule=rule,
+        d3d12_id=d3d12_id,
+    )
+    return Error(hresult, report)
+
+
+def not_implemented(operation: str, what: str, hint: str = "") -> Error:
+    """What the emulator does not do, by name."""
+    return failure(
+        "OP_NOT_EMULATED",
+        f"{what} is not emulated.",
+        operation=operation,
+        rule="",
+        hresult=HResult.E_NOTIMPL,
+        hint=hint,
+    )

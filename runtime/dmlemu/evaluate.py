@@ -1,0 +1,355 @@
+"""One operator on arrays, in one call: for people, for tests and for a first look."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlemu_hw.memory import POISON_BYTE
+
+from . import d3d12, dml
+from .dml.compile import TensorField
+from .dml.dispatchable import CompiledOperator, OperatorInitializer
+from .dml.operators.base import OperatorDesc
+from .dml.tensor_desc import PERSISTENT_BUFFER_ALIGNMENT
+
+__all__ = ["evaluate", "pack_tensor", "unpack_tensor"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Results = dict[str, Any]
+
+
+def evaluate(
+    desc: OperatorDesc,
+    *,
+    device: dml.Device | None = None,
+    feature_level: dml.FeatureLevel | None = None,
+    execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
+    offset: int = 0,
+    **arrays: Array | Sequence[Array | None] | None,
+) -> Results:
+    """Runs one operator on arrays: create, compile, initialise, upload, bind, dispatch, read back.
+
+    ``arrays`` are the inputs by the desc's field names: arrays of the tensor's ``Sizes`` and type, a
+    list of them for an array field.  Each is laid out in memory as its tensor desc says (strides,
+    total size), ``offset`` bytes into its range; bytes between elements are poison.  Returns the
+    outputs by field name, in their logical shapes.
+
+    It runs on a private device of the highest feature level (or of ``feature_level``), which is kept
+    for the next call, or on ``device``.
+
+    Raises :class:`dmlemu.Error` as the DirectML calls do; TypeError and ValueError for arrays that
+    are missing, too many, or do not fit their tensors; NotImplementedError for 4-bit tensors, which
+    NumPy has no type for.
+    """
+    if device is not None and feature_level is not None:
+        raise TypeError("device and feature_level are given; a device has its level already")
+    session = _session(device, feature_level or max(dml.FeatureLevel))
+    with session.lock:
+        try:
+            return session.run(desc, execution_flags, offset, arrays)
+        except BaseException:
+            session.discard()
+            raise
+
+
+def pack_tensor(tensor: dml.BufferTensorDesc, array: Array, name: str = "array") -> Array:
+    """``array`` as the bytes of a tensor: TotalTensorSizeInBytes of uint8, poison between elements.
+
+    Raises ValueError for another shape or type, and where elements that share a place differ.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{name} is not a NumPy array ({type(array).__name__})")
+    if array.dtype != tensor.dtype:
+        raise ValueError(f"{name} has dtype {array.dtype}; expected {tensor.dtype}")
+    if array.shape != tuple(tensor.sizes):
+        raise ValueError(f"{name} has shape {array.shape}; expected {tuple(tensor.sizes)}")
+    memory = np.full(tensor.size_in_bytes, POISON_BYTE, np.uint8)
+    view = _view(tensor, memory)
+    view[...] = array
+    if tensor.strides is not None and not _same_bits(view, array):
+        raise ValueError(
+            f"{name} has different values for elements that share a place (strides {tensor.strides})"
+        )
+    return memory
+
+
+def unpack_tensor(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
+    """The elements of a tensor, in a new array of its sizes, from its bytes."""
+    elements: Array = _view(tensor, memory).copy()
+    return elements
+
+
+def _view(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
+    dtype = tensor.dtype
+    strides = [stride * dtype.itemsize for stride in tensor.effective_strides]
+    view: Array = np.ndarray(tuple(tensor.sizes), dtype, memory.data, 0, strides)
+    return view
+
+
+def _same_bits(a: Array, b: Array) -> bool:
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    return bool(np.array_equal(np.ascontiguousarray(a).view(bits), np.ascontiguousarray(b).view(bits)))
+
+
+# --- devices that are kept between calls ---
+
+_private: dict[dml.FeatureLevel, _Session] = {}
+_private_lock = threading.Lock()
+
+
+def _session(device: dml.Device | None, level: dml.FeatureLevel) -> _Session:
+    if device is not None:
+        if device._evaluator is None:
+            device._evaluator = _Session(device)
+        session: _Session = device._evaluator
+        return session
+    with _private_lock:
+        found = _private.get(level)
+        if found is None or found.device.get_device_removed_reason() != 0:
+            parent = d3d12.create_device(d3d12.Adapter(name="dmlemu.evaluate"))
+            found = _private[level] = _Session(dml.create_device(parent, feature_level=level))
+        return found
+
+
+class _Buffers:
+    """Three buffers of one size: for uploading, for the GPU, for reading back."""
+
+    def __init__(self, device: d3d12.Device, size: int) -> None:
+        self.size = size
+        self.upload = _buffer(device, d3d12.HeapType.UPLOAD, size, d3d12.ResourceStates.GENERIC_READ)
+        self.gpu = _buffer(device, d3d12.HeapType.DEFAULT, size, d3d12.ResourceStates.COMMON)
+        self.readback = _buffer(device, d3d12.HeapType.READBACK, size, d3d12.ResourceStates.COPY_DEST)
+
+    def close(self) -> None:
+        for buffer in (self.upload, self.gpu, self.readback):
+            buffer.release()
+
+
+def _buffer(
+    device: d3d12.Device, kind: d3d12.HeapType, size: int, state: d3d12.ResourceStates
+) -> d3d12.Resource:
+    gpu = kind is d3d12.HeapType.DEFAULT
+    flags = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS if gpu else d3d12.ResourceFlags.NONE
+    desc = d3d12.ResourceDesc.buffer(size, flags)
+    buffer = device.create_committed_resource(d3d12.HeapProperties(kind), d3d12.HeapFlags.NONE, desc, state)
+    buffer.set_name(f"evaluate {kind.name.lower()}")
+    return buffer
+
+
+class _Session:
+    """What every call needs: a queue, a list, a fence, descriptors and buffers that only grow."""
+
+    def __init__(self, device: dml.Device) -> None:
+        self.device = device
+        self.lock = threading.RLock()
+        self._parts: _Parts | None = None
+
+    def discard(self) -> None:
+        """After a mistake nothing half-recorded is kept."""
+        if self._parts is not None:
+            self._parts.close()
+            self._parts = None
+
+    def run(
+        self, desc: OperatorDesc, flags: dml.ExecutionFlags, offset: int, arrays: Mapping[str, Any]
+    ) -> Results:
+        operator = self.device.create_operator(desc)
+        compiled = self.device.compile_operator(operator, flags)
+        plan = _Plan(compiled, arrays, offset)
+        parts = self._parts
+        if parts is None:
+            parts = self._parts = _Parts(self.device.get_parent_device())
+        parts.reserve(plan.size, compiled.descriptor_count + len(plan.fields))
+        self._execute(parts, compiled, plan)
+        return plan.results(parts.buffers.readback)
+
+    def _execute(self, parts: _Parts, compiled: CompiledOperator, plan: _Plan) -> None:
+        device, commands, buffers = self.device, parts.commands, parts.buffers
+        plan.upload(buffers.upload)
+        parts.allocator.reset()
+        commands.reset(parts.allocator)
+        commands.set_descriptor_heaps([parts.descriptors])
+        commands.copy_buffer_region(buffers.gpu, 0, buffers.upload, 0, plan.size)
+        states = d3d12.ResourceStates
+        transition = d3d12.ResourceBarrier.transition
+        commands.resource_barrier([transition(buffers.gpu, states.COPY_DEST, states.UNORDERED_ACCESS)])
+        recorder = device.create_command_recorder()
+        initializer = device.create_operator_initializer([compiled])
+        table = device.create_binding_table(parts.table(initializer, compiled.descriptor_count))
+        plan.bind_initializer(table, initializer, buffers.gpu)
+        recorder.record_dispatch(commands, initializer, table)
+        commands.resource_barrier([d3d12.ResourceBarrier.uav(None)])
+        table.reset(parts.table(compiled, 0))
+        plan.bind(table, buffers.gpu)
+        recorder.record_dispatch(commands, compiled, table)
+        commands.resource_barrier([transition(buffers.gpu, states.UNORDERED_ACCESS, states.COPY_SOURCE)])
+        start, end = plan.outputs
+        commands.copy_buffer_region(buffers.readback, start, buffers.gpu, start, end - start)
+        commands.close()
+        parts.execute()
+
+
+class _Parts:
+    """The Direct3D objects of a session."""
+
+    def __init__(self, device: d3d12.Device) -> None:
+        self.device = device
+        kind = d3d12.CommandListType.COMPUTE
+        self.queue = device.create_command_queue(d3d12.CommandQueueDesc(kind))
+        self.allocator = device.create_command_allocator(kind)
+        self.commands = device.create_command_list(0, kind, self.allocator)
+        self.commands.close()
+        self.fence = device.create_fence(0)
+        self.done = 0
+        self.step = device.get_descriptor_handle_increment_size(d3d12.DescriptorHeapType.CBV_SRV_UAV)
+        self.descriptors = self._descriptors(64)
+        self.buffers = _Buffers(device, 1 << 16)
+
+    def _descriptors(self, count: int) -> d3d12.DescriptorHeap:
+        visible = d3d12.DescriptorHeapFlags.SHADER_VISIBLE
+        kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
+        self.descriptor_count = count
+        return self.device.create_descriptor_heap(d3d12.DescriptorHeapDesc(kind, count, visible))
+
+    def reserve(self, size: int, descriptors: int) -> None:
+        if size > self.buffers.size:
+            self.buffers.close()
+            self.buffers = _Buffers(self.device, 1 << (size - 1).bit_length())
+        if descriptors > self.descriptor_count:
+            self.descriptors.release()
+            self.descriptors = self._descriptors(2 * descriptors)
+
+    def table(self, dispatchable: dml.Dispatchable, first: int) -> dml.BindingTableDesc:
+        """A range of descriptors for ``dispatchable``, from descriptor ``first`` on."""
+        heap, skip = self.descriptors, first * self.step
+        cpu = heap.get_cpu_descriptor_handle_for_heap_start() + skip
+        gpu = heap.get_gpu_descriptor_handle_for_heap_start() + skip
+        return dml.BindingTableDesc(dispatchable, cpu, gpu, dispatchable.descriptor_count)
+
+    def execute(self) -> None:
+        self.queue.execute_command_lists([self.commands])
+        self.done += 1
+        self.queue.signal(self.fence, self.done)
+        self.fence.wait(self.done)
+
+    def close(self) -> None:
+        self.buffers.close()
+        for part in (self.descriptors, self.commands, self.allocator, self.fence, self.queue):
+            part.release()
+
+
+class _Plan:
+    """Where each tensor of one call lies in the buffers: inputs, outputs, temporary, persistent."""
+
+    def __init__(self, compiled: CompiledOperator, arrays: Mapping[str, Any], offset: int) -> None:
+        self.compiled = compiled
+        self.fields = compiled._fields
+        self.size = 0
+        self.places: dict[TensorField, int] = {}
+        values = _values(self.fields, arrays)
+        self.packed = {
+            self._place(field, offset): pack_tensor(field.desc, values[field], field.path)
+            for field in self.fields
+            if field.desc is not None and not field.output
+        }
+        start = self.size
+        for field in self.fields:
+            if field.desc is not None and field.output:
+                place = self._place(field, offset)
+                self.packed[place] = np.full(field.desc.size_in_bytes, POISON_BYTE, np.uint8)
+        self.outputs = start, self.size
+        properties = compiled.get_binding_properties()
+        self.temporary = self._reserve(properties.temporary_resource_size)
+        self.persistent = self._reserve(properties.persistent_resource_size)
+
+    def _place(self, field: TensorField, offset: int) -> int:
+        assert field.desc is not None
+        alignment = max(PERSISTENT_BUFFER_ALIGNMENT, field.desc.guaranteed_base_offset_alignment)
+        self.size = -(-self.size // alignment) * alignment
+        place = self.places[field] = self._reserve(offset + field.desc.size_in_bytes) + offset
+        return place
+
+    def _reserve(self, size: int) -> int:
+        place = self.size
+        self.size += -(-size // PERSISTENT_BUFFER_ALIGNMENT) * PERSISTENT_BUFFER_ALIGNMENT
+        return place
+
+    def upload(self, buffer: d3d12.Resource) -> None:
+        with buffer.map(0, d3d12.Range(0, 0)) as memory:
+            host = np.asarray(memory)
+            for place, data in self.packed.items():
+                host[place : place + data.size] = data
+
+    def bind_initializer(
+        self, table: dml.BindingTable, initializer: OperatorInitializer, buffer: d3d12.Resource
+    ) -> None:
+        owned = self.compiled.persistent.size
+        if owned:
+            inputs = [
+                self._binding(field, buffer) if field.desc is not None and field.desc.owned_by_dml else None
+                for field in self.fields
+                if not field.output
+            ]
+            table.bind_inputs([dml.BufferArrayBinding(inputs)])
+            table.bind_outputs([dml.BufferBinding(buffer, self.persistent, owned)])
+
+    def bind(self, table: dml.BindingTable, buffer: d3d12.Resource) -> None:
+        for output, bind in ((False, table.bind_inputs), (True, table.bind_outputs)):
+            bind([self._execution(field, buffer) for field in self.fields if field.output is output])
+        properties = self.compiled.get_binding_properties()
+        if properties.temporary_resource_size:
+            size = properties.temporary_resource_size
+            table.bind_temporary_resource(dml.BufferBinding(buffer, self.temporary, size))
+        if properties.persistent_resource_size:
+            size = properties.persistent_resource_size
+            table.bind_persistent_resource(dml.BufferBinding(buffer, self.persistent, size))
+
+    def _execution(self, field: TensorField, buffer: d3d12.Resource) -> dml.BufferBinding | None:
+        if field.desc is None or field.desc.owned_by_dml:
+            return None
+        return self._binding(field, buffer)
+
+    def _binding(self, field: TensorField, buffer: d3d12.Resource) -> dml.BufferBinding:
+        assert field.desc is not None
+        return dml.BufferBinding(buffer, self.places[field], field.desc.size_in_bytes)
+
+    def results(self, buffer: d3d12.Resource) -> Results:
+        found: Results = {}
+        with buffer.map(0, d3d12.Range(*self.outputs)) as memory:
+            host = np.asarray(memory)
+            for field, place in self.places.items():
+                if field.output and field.desc is not None:
+                    value = unpack_tensor(field.desc, host[place : place + field.desc.size_in_bytes])
+                    if field.index is None:
+                        found[field.name] = value
+                    else:
+                        found.setdefault(field.name, []).append(value)
+        return found
+
+
+def _values(fields: Sequence[TensorField], arrays: Mapping[str, Any]) -> dict[TensorField, Any]:
+    """The array of each input field; TypeError when one is missing or none is wanted."""
+    inputs = [field for field in fields if not field.output]
+    known = {field.name for field in inputs}
+    for name in arrays:
+        if name not in known:
+            raise TypeError(
+                f"evaluate() got {name!r}, which is no input of this operator ({', '.join(known)})"
+            )
+    values: dict[TensorField, Any] = {}
+    for field in inputs:
+        value = arrays.get(field.name)
+        if field.index is not None:
+            count = sum(other.name == field.name for other in inputs)
+            if not isinstance(value, (list, tuple)) or len(value) != count:
+                raise TypeError(f"{field.name} needs a list of {count} arrays")
+            value = value[field.index]
+        if (value is None) != (field.desc is None):
+            what = "is missing" if value is None else "is given, but its tensor is absent from the desc"
+            raise TypeError(f"{field.name} {what}")
+        values[field] = value
+    return values
