@@ -87,7 +87,8 @@ seeds = st.integers(0, 2**32 - 1)
 @dataclass(frozen=True)
 class Values:
     """What the elements are: ``bits`` any bit pattern, ``extreme`` limits and special values with small
-    ones between, ``small`` integers from -8 to 8 (0 to 8), ``sparse`` mostly zeros of either sign."""
+    ones between, ``small`` integers from -8 to 8 (0 to 8), ``sparse`` mostly zeros of either sign,
+    ``moderate`` floats whose products and sums stay far from overflow, now and then infinity or NaN."""
 
     kind: str
     seed: int
@@ -103,6 +104,10 @@ class Values:
         if self.kind == "sparse":
             zero = np.array([0.0, -0.0] if dtype.kind == "f" else [0, 0]).astype(dtype)
             return np.where(generator.random(count) < 0.7, generator.choice(zero, count), small)
+        if self.kind == "moderate":
+            pool = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0]).astype(dtype)
+            rare = generator.random(count) < 0.02
+            return np.where(rare, generator.choice(pool, count), generator.normal(0, 4, count).astype(dtype))
         pool = np.frombuffer(_extreme_bits(dtype).tobytes(), dtype)
         fractions = small / dtype.type(4) if dtype.kind == "f" else small
         picked = pool[generator.integers(0, len(pool), count)]

@@ -42,6 +42,13 @@ def convert(values: Any, data_type: TensorDataType) -> Array:
         return inside
 
 
+def float64(values: Any) -> Array:
+    """``values`` in FLOAT64 with quiet NaNs: NumPy's fmin and fmax let a signalling one win."""
+    with np.errstate(invalid="ignore"):
+        exact: Array = np.asarray(values).astype(np.float64)
+    return np.where(np.isnan(exact), np.nan, exact)
+
+
 def raw_bits(value: float, data_type: TensorDataType) -> int:
     """The bits of ``value``, converted to ``data_type``, as an unsigned number."""
     return int.from_bytes(convert(np.float32(value), data_type).tobytes(), "little")

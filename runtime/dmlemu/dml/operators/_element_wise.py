@@ -12,7 +12,7 @@ from dmlemu_hw import kernels
 from ..enums import TensorDataType
 from ..structs import ScaleBias
 from . import base
-from ._conversion import FLOATS, Array, convert
+from ._conversion import FLOATS, Array, convert, float64
 
 if TYPE_CHECKING:
     from ..compile import Program
@@ -55,9 +55,8 @@ class UnaryOperatorDesc(base.OperatorDesc):
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         assert self.output_tensor is not None
         x, data_type = np.asarray(inputs["input_tensor"]), self.output_tensor.data_type
-        if data_type in FLOATS:
-            x = x.astype(np.float64)
         with np.errstate(all="ignore"):
+            x = float64(x) if data_type in FLOATS else x
             return {"output_tensor": convert(self.function(x, data_type), data_type)}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 from . import base
-from ._conversion import Array, convert
+from ._conversion import Array, convert, float64
 from ._element_wise import UnaryOperatorDesc
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def check_fused(
             f"FusedActivation.Type (DML_OPERATOR_{name}) cannot be fused into DML_OPERATOR_{host} "
             f"at feature level {level}.",
             given=f"DML_OPERATOR_{name}",
-            expected="an activation without state of its own"
+            expected="a fusable activation"
             if since is None
             else f"feature level {base.level_name(since)} or higher",
             rule="TN10",
@@ -101,5 +101,5 @@ def fused_reference(values: Array, activation: UnaryOperatorDesc | None, output:
     """``values`` through the activation, in the output's type."""
     if activation is not None:
         with np.errstate(all="ignore"):
-            values = activation.function(values.astype(np.float64), output.data_type)
+            values = activation.function(float64(values), output.data_type)
     return convert(values, output.data_type).reshape(output.sizes)

@@ -12,7 +12,7 @@ from dmlemu_hw import kernels
 from ..enums import AxisDirection, FeatureLevel, ReduceFunction
 from ..tensor_desc import BufferTensorDesc
 from . import base
-from ._conversion import Array, convert
+from ._conversion import Array, convert, float64
 
 if TYPE_CHECKING:
     from ..compile import Program
@@ -90,14 +90,12 @@ def index_of_extreme(
 ) -> Array:
     """ARGMAX and ARGMIN: where the extreme stands among the elements reduced together.
 
-    Ties: INCREASING takes the first, DECREASING the last.  NaN never beats a number; where all are NaN
-    they are a tie.
+    Ties: INCREASING takes the first, DECREASING the last.  A NaN never beats a number; where all are NaN
+    the index is 0.
     """
-    rows = reduced(x, axes)
+    rows = reduced(float64(x) if x.dtype.kind == "f" else x, axes)
     extreme = np.fmax.reduce(rows, -1, keepdims=True) if largest else np.fmin.reduce(rows, -1, keepdims=True)
-    hit = (rows == extreme) | ((rows != rows) & (extreme != extreme))
-    if direction == AxisDirection.INCREASING:
-        index = np.argmax(hit, -1)
-    else:
-        index = rows.shape[-1] - 1 - np.argmax(hit[..., ::-1], -1)
+    hit = rows == extreme
+    first, last = np.argmax(hit, -1), rows.shape[-1] - 1 - np.argmax(hit[..., ::-1], -1)
+    index = np.where(hit.any(-1) & (direction == AxisDirection.DECREASING), last, first)
     return convert(index, output.data_type).reshape(output.sizes)

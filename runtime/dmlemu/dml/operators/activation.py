@@ -6,9 +6,10 @@ Results are rounded once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import erf, sqrt
-from typing import TYPE_CHECKING, ClassVar
+from math import erfc, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -125,6 +126,9 @@ class ActivationIdentityOperatorDesc(
 
     def function(self, x: Array, data_type: TensorDataType) -> Array:
         return x
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        return {"output_tensor": np.asarray(inputs["input_tensor"]).copy()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,5 +436,6 @@ class ActivationGeluOperatorDesc(
     output_tensor: BufferTensorDesc | None = base.output_tensor(fusable=True)
 
     def function(self, x: Array, data_type: TensorDataType) -> Array:
-        y: Array = 0.5 * x * (1 + np.vectorize(erf, otypes=[np.float64])(x / sqrt(2)))
+        # 1 + erf(y) is erfc(-y), which stays exact where erf is next to -1.
+        y: Array = 0.5 * x * np.vectorize(erfc, otypes=[np.float64])(-x / sqrt(2))
         return y

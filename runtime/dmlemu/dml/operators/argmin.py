@@ -29,7 +29,8 @@ class ArgminOperatorDesc(
 
     The index counts in row-major order over the reduced axes only, whatever the order of Axes; the rank
     stays and reduced dimensions have size 1.  Of equal values INCREASING takes the first and DECREASING
-    the last; a NaN never beats a number.  Axes may be empty, then every index is 0.
+    the last; a NaN never beats a number, and where all are NaN the index is 0.  Axes may be empty, then
+    every index is 0.
     """
 
     input_tensor: BufferTensorDesc = base.input_tensor()

@@ -236,7 +236,7 @@ class OperatorDesc:
             if item.kind in _ARRAYS or item.array:
                 if isinstance(value, (list, np.ndarray)):
                     object.__setattr__(self, item.name, tuple(value))
-            elif item.enum is not None and value in item.enum.__members__.values():
+            elif item.enum is not None and isinstance(value, (int, np.integer)) and value in list(item.enum):
                 object.__setattr__(self, item.name, item.enum(value))
 
     def allowed(self, level: FeatureLevel) -> Mapping[str, Allowed]:
@@ -516,6 +516,8 @@ class Check:
                 if not item.optional:
                     self._missing(item)
             elif item.array:
+                if not isinstance(value, tuple):
+                    self._refuse(item.c_name, value, "a list of tensor descs")
                 for i, tensor in enumerate(value):
                     self._in_table(f"{item.c_name}[{i}]", item.name, tensor, table)
             else:

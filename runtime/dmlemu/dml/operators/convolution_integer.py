@@ -110,16 +110,12 @@ class ConvolutionIntegerOperatorDesc(
             given=len(self.strides),
             expected=spatial,
         )
+        for name in ("strides", "dilations"):
+            for i, step in enumerate(getattr(self, name)):
+                field = f"{base.camel(name)}[{i}]"
+                message = f"{field} ({step}) is less than 1."
+                check.require(step >= 1, "OP_FIELD_RANGE", field, message, given=step, expected="1 or more")
         for i in range(spatial):
-            for name in ("strides", "dilations"):
-                check.require(
-                    getattr(self, name)[i] >= 1,
-                    "OP_FIELD_RANGE",
-                    f"{base.camel(name)}[{i}]",
-                    f"{base.camel(name)}[{i}] (0) is less than 1.",
-                    given=0,
-                    expected="1 or more",
-                )
             padded = self.input_tensor.sizes[2 + i] + self.start_padding[i] + self.end_padding[i]
             window = (self.filter_tensor.sizes[2 + i] - 1) * self.dilations[i] + 1
             check.require(

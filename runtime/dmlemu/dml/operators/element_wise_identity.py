@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 from ..structs import ScaleBias
@@ -57,3 +60,8 @@ class ElementWiseIdentityOperatorDesc(
 
     def function(self, x: Array, data_type: TensorDataType) -> Array:
         return scaled(x, self.scale_bias, data_type)
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        if self.scale_bias is None:
+            return {"output_tensor": np.asarray(inputs["input_tensor"]).copy()}
+        return super().reference(inputs)

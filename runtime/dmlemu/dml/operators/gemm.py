@@ -13,7 +13,7 @@ from dmlemu_hw import kernels
 from ..enums import FeatureLevel, MatrixTransform, OperatorType
 from ..tensor_desc import BufferTensorDesc
 from . import base
-from ._conversion import Array
+from ._conversion import Array, float64
 from ._element_wise import UnaryOperatorDesc
 from ._fusion import call_fused, check_fused, fused_reference
 
@@ -77,11 +77,11 @@ class GemmOperatorDesc(
         call_fused(program, self.output_tensor, self.fused_activation, "gemm", *operands, constants=constants)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        a, b = (np.asarray(inputs[name], np.float64) for name in ("a_tensor", "b_tensor"))
+        a, b = (float64(inputs[name]) for name in ("a_tensor", "b_tensor"))
         a = a.swapaxes(-1, -2) if self.trans_a else a
         b = b.swapaxes(-1, -2) if self.trans_b else b
         with np.errstate(all="ignore"):
             y = np.float32(self.alpha) * (a @ b)
             if self.c_tensor is not None and self.beta != 0:
-                y = y + np.float32(self.beta) * np.asarray(inputs["c_tensor"], np.float64)
+                y = y + np.float32(self.beta) * float64(inputs["c_tensor"])
         return {"output_tensor": fused_reference(y, self.fused_activation, self.output_tensor)}

@@ -11,7 +11,7 @@ import numpy as np
 from ..enums import AxisDirection, FeatureLevel, OperatorType, ReduceFunction
 from ..tensor_desc import BufferTensorDesc
 from . import base
-from ._conversion import Array, convert
+from ._conversion import Array, convert, float64
 from ._reduction import ARGUMENT_SUPPORT, call_reduce, check_axes, index_of_extreme, reduced
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ _REFERENCE: Mapping[ReduceFunction, Callable[[Array], Array]] = {
     _F.LOG_SUM_EXP: lambda rows: np.logaddexp.reduce(rows, -1),
     _F.MAX: lambda rows: np.fmax.reduce(rows, -1),
     _F.MIN: lambda rows: np.fmin.reduce(rows, -1),
-    _F.MULTIPLY: lambda rows: rows.prod(-1, dtype=rows.dtype),
+    _F.MULTIPLY: lambda rows: np.multiply.accumulate(rows, -1)[..., -1],  # in order: it may overflow
     _F.SUM: lambda rows: rows.sum(-1, dtype=rows.dtype),
     _F.SUM_SQUARE: lambda rows: np.square(rows).sum(-1, dtype=rows.dtype),
 }
@@ -145,7 +145,7 @@ class ReduceOperatorDesc(
             index = index_of_extreme(x, self.axes, output, largest, AxisDirection.INCREASING)
             return {"output_tensor": index}
         if x.dtype.kind == "f":
-            x = x.astype(np.float64)
+            x = float64(x)
         with np.errstate(all="ignore"):
             y = _REFERENCE[self.function](reduced(x, self.axes))
         return {"output_tensor": convert(y, output.data_type).reshape(output.sizes)}

@@ -1,0 +1,110 @@
+"""Running an operator on the emulated device, beside its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import hypothesis
+import numpy as np
+from hypothesis import HealthCheck
+from hypothesis import strategies as st
+from strategies import Array
+
+import dmlemu
+from dmlemu.dml import OperatorType
+from dmlemu.dml.operators.base import OperatorDesc
+
+O = OperatorType  # noqa: E741
+
+# How far a float may be from the reference, in units of the last place of the output's type.  The reference
+# computes in FLOAT64 and rounds once; so do the kernels, but for other implementations of exp and the like.
+# What is not listed is exact; integers always are.
+ULPS = {
+    O.ACTIVATION_CELU: 1,
+    O.ACTIVATION_ELU: 1,
+    O.ACTIVATION_GELU: 1,
+    O.ACTIVATION_PARAMETRIC_SOFTPLUS: 1,
+    O.ACTIVATION_SCALED_ELU: 1,
+    O.ACTIVATION_SCALED_TANH: 1,
+    O.ACTIVATION_SIGMOID: 1,
+    O.ACTIVATION_SOFTPLUS: 1,
+    O.ACTIVATION_TANH: 1,
+    O.ELEMENT_WISE_ADD1: 1,
+    O.GEMM: 2,
+    O.REDUCE: 1,
+}
+
+# Sums in another order than the reference's: this part of the sum of the absolute values (``scale``).
+SUM_ERROR = {O.REDUCE: 2.0**-42, O.GEMM: 2.0**-20}
+
+offsets = st.sampled_from([0, 0, 16, 48, 272])
+
+
+def given(strategy: st.SearchStrategy[Any], examples: int = 60) -> Callable[[Any], Any]:
+    """Runs a test on examples of ``strategy``: the same ones every time."""
+    settings = hypothesis.settings(
+        derandomize=True,
+        deadline=None,
+        max_examples=examples,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+    def decorate(test: Any) -> Any:
+        return settings(hypothesis.given(data=strategy)(test))
+
+    return decorate
+
+
+def compare(
+    desc: OperatorDesc,
+    inputs: Mapping[str, Array],
+    *,
+    bits: bool = False,
+    scale: Array | None = None,
+    offset: int = 0,
+) -> dict[str, Array]:
+    """Runs ``desc`` on ``inputs`` and compares with the reference; returns what the device computed.
+
+    ``bits``: NaN payloads and the sign of zero must agree too.  ``scale``: for sums, per element of the
+    output the sum of the absolute values of what is added.
+    """
+    found: dict[str, Array] = dmlemu.evaluate(desc, offset=offset, **inputs)
+    expected = desc.reference(inputs)
+
+    assert found.keys() == expected.keys()
+    for name, want in expected.items():
+        got = found[name]
+        assert got.dtype == want.dtype and got.shape == want.shape, name
+        if name == "output_coordinates_tensor":  # rows at and past the count are undefined
+            rows = int(expected["output_count_tensor"].ravel()[0])
+            got, want = (each.reshape(-1, each.shape[-1])[:rows] for each in (got, want))
+        if bits:
+            unsigned = np.dtype(f"u{want.itemsize}")
+            np.testing.assert_array_equal(got.view(unsigned), want.view(unsigned), name)
+        elif want.dtype.kind == "f":
+            assert_close(got, want, ULPS.get(desc.TYPE, 0), SUM_ERROR.get(desc.TYPE, 0.0), scale)
+        else:
+            np.testing.assert_array_equal(got, want, name)
+    return found
+
+
+def assert_close(got: Array, want: Array, ulps: int, sum_error: float, scale: Array | None) -> None:
+    """Equal (a NaN to any NaN, 0 to -0), or no further away than allowed."""
+    with np.errstate(all="ignore"):
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        # A result next to the largest number may be infinity.
+        limit = np.finfo(want.dtype).max
+        got64, want64 = (np.clip(each.astype(np.float64), -limit, limit) for each in (got, want))
+        allowed = ulps * np.abs(np.spacing(np.clip(want, -limit, limit)).astype(np.float64))
+        if scale is not None:
+            allowed = allowed + sum_error * scale
+        near = np.abs(got64 - want64) <= allowed
+    wrong = ~(same | near)
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise AssertionError(
+            f"{int(wrong.sum())} of {wrong.size} elements differ, first at {list(at)}: "
+            f"got {got[at]!r}, expected {want[at]!r}, allowed {allowed[at]:.3g}"
+        )

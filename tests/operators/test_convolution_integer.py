@@ -1,0 +1,331 @@
+"""CONVOLUTION_INTEGER."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import accepted, example, refused, tensor
+from harness import compare, given, offsets
+from hypothesis import strategies as st
+from strategies import Array, dtype_of, filled, tensors, values
+
+from dmlemu import dml
+from dmlemu.dml import FeatureLevel, OperatorType
+from dmlemu.dml import TensorDataType as T
+
+O = OperatorType.CONVOLUTION_INTEGER  # noqa: E741
+BYTES = [T.INT8, T.UINT8]
+LEVEL_2_1, LEVEL_3_1, LEVEL_4_0 = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_3_1, FeatureLevel.LEVEL_4_0
+
+
+def convolve(x: Any, w: Any, kinds: tuple[T, T] = (T.UINT8, T.INT8), **more: Any) -> Array:
+    """Any zero points are given as arrays; the output's sizes follow from the formula."""
+    inputs = {
+        "input_tensor": np.array(x, dtype_of(kinds[0])),
+        "filter_tensor": np.array(w, dtype_of(kinds[1])),
+    }
+    for name, kind in (("input_zero_point_tensor", kinds[0]), ("filter_zero_point_tensor", kinds[1])):
+        if name in more:
+            inputs[name] = np.array(more.pop(name), dtype_of(kind))
+    spatial = inputs["input_tensor"].ndim - 2
+    given: dict[str, Any] = {
+        "strides": [1] * spatial,
+        "dilations": [1] * spatial,
+        "start_padding": [0] * spatial,
+        "end_padding": [0] * spatial,
+        "group_count": 1,
+        **more,
+    }
+    sizes = [inputs["input_tensor"].shape[0], inputs["filter_tensor"].shape[0]]
+    for i in range(spatial):
+        padded = inputs["input_tensor"].shape[2 + i] + given["start_padding"][i] + given["end_padding"][i]
+        window = (inputs["filter_tensor"].shape[2 + i] - 1) * given["dilations"][i] + 1
+        sizes.append((padded - window) // given["strides"][i] + 1)
+    descs = {
+        name: tensor(kinds[0] if name.startswith("input") else kinds[1], *array.shape)
+        for name, array in inputs.items()
+    }
+    op = dml.ConvolutionIntegerOperatorDesc(**descs, output_tensor=tensor(T.INT32, *sizes), **given)
+    return compare(op, inputs)["output_tensor"]
+
+
+X = np.arange(1, 10).reshape(1, 1, 3, 3)
+W = np.array([[1, 2], [3, 4]]).reshape(1, 1, 2, 2)
+
+
+def test_cross_correlation_by_hand() -> None:
+    """The filter is not flipped: 1*1 + 2*2 + 4*3 + 5*4 = 37."""
+    assert convolve(X, W).ravel().tolist() == [37, 47, 67, 77]
+
+
+@pytest.mark.parametrize("kinds", [(a, b) for a in BYTES for b in BYTES], ids=str)
+def test_every_mix_of_types_at_its_limits(kinds: tuple[T, T]) -> None:
+    limits = {T.INT8: (-128, 127), T.UINT8: (0, 255)}
+    for a in limits[kinds[0]]:
+        for b in limits[kinds[1]]:
+            found = convolve(np.full((1, 3, 2, 2), a), np.full((1, 3, 2, 2), b), kinds)
+
+            assert found.ravel().tolist() == [12 * a * b]
+
+
+def test_zero_points_are_subtracted_in_more_bits() -> None:
+    found = convolve(
+        np.full((1, 1, 1, 1), 255),
+        np.full((2, 1, 1, 1), -128),
+        input_zero_point_tensor=[[[[0]]]],
+        filter_zero_point_tensor=[[[[127]], [[-128]]]],
+    )
+
+    assert found.ravel().tolist() == [255 * -255, 0]
+
+
+def test_a_padded_position_adds_nothing() -> None:
+    """It counts as the input's zero point, not as 0."""
+    found = convolve(
+        np.full((1, 1, 1, 1), 7),
+        np.full((1, 1, 1, 3), 2),
+        start_padding=[0, 1],
+        end_padding=[0, 1],
+        input_zero_point_tensor=[[[[5]]]],
+    )
+
+    assert found.ravel().tolist() == [(7 - 5) * 2]
+
+
+def test_strides_dilations_and_uneven_padding() -> None:
+    found = convolve(X, W, strides=[2, 1], dilations=[1, 2], start_padding=[1, 0], end_padding=[0, 2])
+
+    rows = [[3 * 1 + 4 * 3, 3 * 2, 3 * 3], [1 * 4 + 2 * 6 + 3 * 7 + 4 * 9, 5 + 3 * 8, 6 + 3 * 9]]
+    assert found.reshape(2, 3).tolist() == rows
+
+
+def test_depthwise() -> None:
+    x, w = np.arange(8).reshape(1, 4, 1, 2), np.array([1, 10, 100, -1]).reshape(4, 1, 1, 1)
+
+    assert convolve(x, w, group_count=4).ravel().tolist() == [0, 1, 20, 30, 400, 500, -6, -7]
+
+
+def test_groups_see_their_own_channels() -> None:
+    x = np.array([1, 2, 3, 4]).reshape(1, 4, 1, 1)
+
+    assert convolve(x, np.ones((6, 2, 1, 1)), group_count=2).ravel().tolist() == [3, 3, 3, 7, 7, 7]
+
+
+def test_three_dimensions_have_one_spatial_dimension() -> None:
+    x, w = np.array([1, 2, 3, 4]).reshape(1, 1, 4), np.array([1, 10]).reshape(1, 1, 2)
+
+    assert convolve(x, w, strides=[2], input_zero_point_tensor=[1]).ravel().tolist() == [10, 32]
+
+
+@pytest.mark.parametrize("sizes", [(2,), (1, 2), (2, 1), (1, 2, 1), (2, 1, 1), (1, 2, 1, 1)], ids=str)
+def test_filter_zero_points_of_every_rank(sizes: tuple[int, ...]) -> None:
+    """[1], channels, [1], [1]: every dimension but that of the channels may be left out (4_0)."""
+    found = convolve(
+        np.full((1, 1, 1, 1), 3), np.full((2, 1, 1, 1), 5), filter_zero_point_tensor=np.reshape([1, 4], sizes)
+    )
+
+    assert found.ravel().tolist() == [12, 3]
+
+
+def test_sums_wrap_as_int32() -> None:
+    """33027 products of 255 * 255 pass 2**31."""
+    found = convolve(np.full((1, 33027, 1, 1), 255), np.full((1, 33027, 1, 1), 255), (T.UINT8, T.UINT8))
+
+    assert found.ravel().tolist() == [33027 * 255 * 255 - 2**32]
+
+
+def test_huge_paddings_do_not_overflow() -> None:
+    """StartPadding + EndPadding + the input do not fit 32 bits; the window jumps over nearly all of it."""
+    most = 2**32 - 1
+
+    found = convolve(
+        np.full((1, 1, 1, 1), 9),
+        np.full((1, 1, 1, 1), 2),
+        start_padding=[0, most],
+        end_padding=[0, most],
+        strides=[1, most],
+    )
+
+    assert found.ravel().tolist() == [0, 18, 0]
+
+
+def test_a_huge_dilation_does_not_overflow() -> None:
+    found = convolve(
+        np.full((1, 1, 1, 1), 9),
+        np.full((1, 1, 1, 3), 2),
+        dilations=[1, 2**31],
+        start_padding=[0, 2**31],
+        end_padding=[0, 2**31],
+    )
+
+    assert found.ravel().tolist() == [18]
+
+
+@given(st.data(), examples=100)
+def test_any_layout(data: st.DataObject) -> None:
+    spatial = data.draw(st.sampled_from([1, 2]))
+    x_type, w_type = data.draw(st.sampled_from(BYTES)), data.draw(st.sampled_from(BYTES))
+    small = st.integers(1, 3)
+    groups, in_group, out_group = data.draw(st.sampled_from([1, 1, 2, 3])), data.draw(small), data.draw(small)
+
+    def each(strategy: st.SearchStrategy[int]) -> list[int]:
+        return [data.draw(strategy) for _ in range(spatial)]
+
+    kernel, strides, dilations = each(small), each(small), each(small)
+    start, end = each(st.integers(0, 3)), each(st.integers(0, 3))
+    windows = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    image = [
+        max(1, w - s - e) + extra
+        for w, s, e, extra in zip(windows, start, end, each(st.integers(0, 5)), strict=True)
+    ]
+    result = [
+        (n + s + e - w) // step + 1
+        for n, s, e, w, step in zip(image, start, end, windows, strides, strict=True)
+    ]
+    batch, channels = data.draw(small), groups * out_group
+    sizes = {
+        "input_tensor": (x_type, [batch, groups * in_group, *image]),
+        "filter_tensor": (w_type, [channels, in_group, *kernel]),
+    }
+    rank = spatial + 2
+    if data.draw(st.booleans()):
+        sizes["input_zero_point_tensor"] = (x_type, [1] * rank)
+    if data.draw(st.booleans()):
+        per_channel = data.draw(st.sampled_from([1, channels]))
+        sizes["filter_zero_point_tensor"] = (w_type, [1, per_channel] + [1] * spatial)
+    descs = {name: data.draw(tensors(kind, shape)) for name, (kind, shape) in sizes.items()}
+    op = dml.ConvolutionIntegerOperatorDesc(
+        **descs,
+        output_tensor=data.draw(tensors(T.INT32, [batch, channels, *result], output=True)),
+        strides=strides,
+        dilations=dilations,
+        start_padding=start,
+        end_padding=end,
+        group_count=groups,
+    )
+
+    what = data.draw(values("bits", "extreme"))
+    compare(op, {name: filled(desc, what)[1] for name, desc in descs.items()}, offset=data.draw(offsets))
+
+
+# --- rules ---
+
+
+@pytest.mark.parametrize(
+    ("name", "c_name"), [("filter_tensor", "FilterTensor"), ("output_tensor", "OutputTensor")]
+)
+def test_ranks_are_equal(name: str, c_name: str) -> None:
+    op = example(O, **{name: tensor(T.INT32 if name == "output_tensor" else T.INT8, 6, 2, 3)})
+
+    refused(op, "TENSOR_RANK", f"{c_name}.DimensionCount", 3, 4)
+
+
+def test_dimension_count_is_the_number_of_spatial_dimensions() -> None:
+    arrays = {name: [1, 1, 1] for name in ("strides", "dilations", "start_padding", "end_padding")}
+    op = example(O, **arrays)
+
+    refused(op, "OP_FIELD_RANGE", "DimensionCount", 3, 2)
+
+
+def test_three_dimensions_need_4_0() -> None:
+    op = dml.ConvolutionIntegerOperatorDesc(
+        input_tensor=tensor(T.UINT8, 1, 1, 4),
+        filter_tensor=tensor(T.UINT8, 1, 1, 2),
+        output_tensor=tensor(T.INT32, 1, 1, 3),
+        strides=[1],
+        dilations=[1],
+        start_padding=[0],
+        end_padding=[0],
+        group_count=1,
+    )
+
+    accepted(op, LEVEL_4_0)
+    refused(op, "TENSOR_RANK", "InputTensor.DimensionCount", 3, 4, level=LEVEL_3_1)
+
+
+def test_group_count_is_positive() -> None:
+    refused(example(O, group_count=0), "OP_FIELD_RANGE", "GroupCount", 0, "1 or more")
+
+
+def test_input_channels_are_filter_channels_times_groups() -> None:
+    op = example(O, input_tensor=tensor(T.UINT8, 1, 2, 8, 9))
+
+    report = refused(op, "OP_SHAPE", "InputTensor.Sizes[1]", 2, 4)
+    assert "FilterTensor.Sizes[1] (2) times GroupCount (2)" in report.message
+
+
+def test_filters_divide_into_groups() -> None:
+    op = example(O, filter_tensor=tensor(T.INT8, 5, 2, 3, 2))
+
+    refused(op, "OP_SHAPE", "FilterTensor.Sizes[0]", 5, "a multiple of 2")
+
+
+@pytest.mark.parametrize(("dimension", "expected"), [(0, 1), (1, 6), (2, 4), (3, 10)])
+def test_every_size_of_the_output(dimension: int, expected: int) -> None:
+    sizes = [1, 6, 4, 10]
+    sizes[dimension] += 1
+    op = example(O, output_tensor=tensor(T.INT32, *sizes))
+
+    refused(op, "OP_SHAPE", f"OutputTensor.Sizes[{dimension}]", expected + 1, expected)
+
+
+@pytest.mark.parametrize(("name", "c_name"), [("strides", "Strides"), ("dilations", "Dilations")])
+def test_strides_and_dilations_are_positive(name: str, c_name: str) -> None:
+    refused(example(O, **{name: [1, 0]}), "OP_FIELD_RANGE", f"{c_name}[1]", 0, "1 or more")
+
+
+def test_the_window_fits_the_padded_input() -> None:
+    op = example(O, dilations=[1, 2**32 - 1])
+
+    report = refused(op, "OP_SHAPE", "FilterTensor.Sizes[3]", 2**32, "at most 12")
+    assert "Dilations[1] (4294967295)" in report.message
+
+
+def test_huge_paddings_ask_for_a_huge_output() -> None:
+    op = example(O, start_padding=[1, 2**32 - 1], end_padding=[0, 2**32 - 1])
+
+    refused(op, "OP_SHAPE", "OutputTensor.Sizes[3]", 10, 2 * (2**32 - 1) + 9 - 3 + 1)
+
+
+def test_zero_points_have_the_type_of_what_they_belong_to() -> None:
+    op = example(O, input_zero_point_tensor=tensor(T.INT8, 1, 1, 1, 1))
+    refused(op, "TENSOR_DTYPE", "InputZeroPointTensor.DataType", "INT8", "UINT8")
+
+    op = example(O, filter_zero_point_tensor=tensor(T.UINT8, 1, 1, 1, 1))
+    refused(op, "TENSOR_DTYPE", "FilterZeroPointTensor.DataType", "UINT8", "INT8")
+
+
+def test_zero_points_share_a_rank() -> None:
+    op = example(O, input_zero_point_tensor=tensor(T.UINT8, 1))
+
+    refused(op, "TENSOR_RANK", "FilterZeroPointTensor.DimensionCount", 4, 1)
+    accepted(example(O, input_zero_point_tensor=tensor(T.UINT8, 1), filter_zero_point_tensor=None))
+
+
+def test_the_input_has_one_zero_point() -> None:
+    op = example(O, input_zero_point_tensor=tensor(T.UINT8, 1, 4, 1, 1))
+
+    refused(op, "OP_SHAPE", "InputZeroPointTensor.Sizes[1]", 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dimension", "given", "expected"),
+    [
+        ((1, 4, 1, 1), 1, 4, 6),
+        ((6, 1, 1, 1), 0, 6, 1),
+        ((1, 6, 1, 2), 3, 2, 1),
+        ((1, 1, 1, 6), 1, 1, 6),
+    ],
+)
+def test_filter_zero_points_are_one_or_one_per_channel(
+    sizes: tuple[int, ...], dimension: int, given: int, expected: int
+) -> None:
+    op = example(O, filter_zero_point_tensor=tensor(T.INT8, *sizes))
+
+    refused(op, "OP_SHAPE", f"FilterZeroPointTensor.Sizes[{dimension}]", given, expected)
+
+
+def test_zero_points_are_optional() -> None:
+    accepted(example(O, input_zero_point_tensor=None, filter_zero_point_tensor=None), LEVEL_2_1)

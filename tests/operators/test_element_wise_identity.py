@@ -1,0 +1,103 @@
+"""ELEMENT_WISE_IDENTITY."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from examples import example, refused, tensor
+from harness import compare, given, offsets
+from hypothesis import strategies as st
+from strategies import ALL_TYPES, Array, dtype_of, filled, shapes, tensors, values
+
+from dmlemu import dml
+from dmlemu.dml import OperatorType
+from dmlemu.dml import TensorDataType as T
+
+O = OperatorType.ELEMENT_WISE_IDENTITY  # noqa: E741
+
+
+def identity(data_type: T, numbers: list[float], scale_bias: dml.ScaleBias | None) -> Array:
+    op = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=tensor(data_type, len(numbers)),
+        output_tensor=tensor(data_type, len(numbers)),
+        scale_bias=scale_bias,
+    )
+    return compare(op, {"input_tensor": np.array(numbers, dtype_of(data_type))})["output_tensor"]
+
+
+def test_scale_and_bias() -> None:
+    assert identity(T.FLOAT32, [1, 2, 3], dml.ScaleBias(2, 10)).tolist() == [12, 14, 16]
+
+
+def test_a_zeroed_scale_bias_is_no_default() -> None:
+    assert identity(T.FLOAT32, [1, -2, 3], dml.ScaleBias(0, 0)).tolist() == [0, 0, 0]
+
+
+def test_scaled_integers_come_back_as_cast_does() -> None:
+    assert identity(T.INT8, [3, -3, 100, -100], dml.ScaleBias(1.5, 0)).tolist() == [4, -4, 127, -128]
+    assert identity(T.UINT8, [3, 0, 255], dml.ScaleBias(1, -1)).tolist() == [2, 0, 254]
+    # FLOAT32 holds 24 bits: the last one is lost on the way.
+    assert identity(T.INT32, [2**24 + 1], dml.ScaleBias(1, 0)).tolist() == [2**24]
+
+
+def test_scaling_rounds_twice_in_float32() -> None:
+    x, scale, bias = np.float32(1 + 2**-23), 1 + 2**-23, -1.0
+    once = float(x) * scale + bias
+
+    assert identity(T.FLOAT32, [x], dml.ScaleBias(scale, bias)).tolist() == [2**-22]
+    assert once != 2**-22
+
+
+@given(st.data())
+def test_any_layout(data: st.DataObject) -> None:
+    data_type, sizes = data.draw(st.sampled_from(ALL_TYPES)), data.draw(shapes())
+    source = data.draw(tensors(data_type, sizes))
+    numbers = st.sampled_from([0.0, 1.0, -1.0, 0.3, 2.0, 1e30, -0.0])
+    scaled = data.draw(st.none() | st.builds(dml.ScaleBias, numbers, numbers))
+    op = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=source,
+        output_tensor=data.draw(tensors(data_type, sizes, output=True)),
+        scale_bias=scaled,
+    )
+
+    what = data.draw(values("extreme", "bits"))
+    compare(op, {"input_tensor": filled(source, what)[1]}, bits=scaled is None, offset=data.draw(offsets))
+
+
+@pytest.mark.parametrize("data_type", [T.FLOAT16, T.FLOAT32, T.FLOAT64], ids=lambda kind: kind.name)
+def test_nan_payloads_and_denormals_are_copied(data_type: T) -> None:
+    unsigned = np.dtype(f"u{dtype_of(data_type).itemsize}")
+    signalling = np.array(np.inf, dtype_of(data_type)).view(unsigned) | unsigned.type(1)
+    bits = np.array([signalling, 1], unsigned)
+    op = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=tensor(data_type, 2), output_tensor=tensor(data_type, 2)
+    )
+
+    found = compare(op, {"input_tensor": bits.view(dtype_of(data_type))}, bits=True)
+
+    assert found["output_tensor"].view(unsigned).tolist() == bits.tolist()
+
+
+def test_types_are_equal() -> None:
+    op = example(O, output_tensor=tensor(T.FLOAT16, 1, 2, 3, 4))
+
+    refused(op, "TENSOR_DTYPE", "OutputTensor.DataType", "FLOAT16", "FLOAT32")
+
+
+def test_ranks_are_equal() -> None:
+    op = example(O, output_tensor=tensor(T.FLOAT32, 2, 3, 4))
+
+    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 3, 4)
+
+
+def test_sizes_are_equal() -> None:
+    op = example(O, output_tensor=tensor(T.FLOAT32, 1, 2, 3, 5))
+
+    refused(op, "OP_SHAPE", "OutputTensor.Sizes[3]", 5, 4)
+
+
+def test_broadcasting_needs_strides() -> None:
+    op = example(O, input_tensor=tensor(T.FLOAT32, 1, 2, 1, 4))
+
+    report = refused(op, "OP_NO_BROADCAST", "OutputTensor.Sizes[2]", 3, 1)
+    assert "stride 0" in report.hint

@@ -1,0 +1,272 @@
+"""REDUCE, ARGMAX and ARGMIN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import accepted, example, refused, tensor
+from harness import compare, given, offsets
+from hypothesis import strategies as st
+from strategies import SIGNED, UNSIGNED, Array, dtype_of, filled, shapes, tensors, values
+
+from dmlemu import dml
+from dmlemu.dml import AxisDirection, FeatureLevel, OperatorType, ReduceFunction
+from dmlemu.dml import TensorDataType as T
+
+NAN, INF = float("nan"), float("inf")
+F = ReduceFunction
+NEWEST = max(FeatureLevel)
+INDEX_TYPES = [T.UINT32, T.INT32, T.UINT64, T.INT64]
+each_function = pytest.mark.parametrize("function", F, ids=lambda function: function.name)
+each_reduction = pytest.mark.parametrize(
+    "operator", [OperatorType.REDUCE, OperatorType.ARGMAX, OperatorType.ARGMIN], ids=lambda kind: kind.name
+)
+
+
+def reduce(function: F, numbers: Any, axes: list[int], data_type: T = T.FLOAT32) -> Array:
+    x = np.array(numbers, dtype_of(data_type))
+    sizes = [1 if d in axes else size for d, size in enumerate(x.shape)]
+    index = function in (F.ARGMAX, F.ARGMIN)
+    op = dml.ReduceOperatorDesc(
+        function=function,
+        input_tensor=tensor(data_type, *x.shape),
+        output_tensor=tensor(T.UINT32 if index else data_type, *sizes),
+        axes=axes,
+    )
+    return compare(op, {"input_tensor": x})["output_tensor"]
+
+
+def arg(kind: Any, numbers: Any, axes: list[int], direction: AxisDirection, result: T = T.INT32) -> Array:
+    x = np.array(numbers, np.float32)
+    sizes = [1 if d in axes else size for d, size in enumerate(x.shape)]
+    op = kind(
+        input_tensor=tensor(T.FLOAT32, *x.shape),
+        output_tensor=tensor(result, *sizes),
+        axes=axes,
+        axis_direction=direction,
+    )
+    return compare(op, {"input_tensor": x})["output_tensor"]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (F.ARGMAX, 3),
+        (F.ARGMIN, 1),
+        (F.AVERAGE, 1),
+        (F.L1, 10),
+        (F.L2, 30**0.5),
+        (F.LOG_SUM, np.log(4)),
+        (F.LOG_SUM_EXP, np.log(np.exp(-1) + np.exp(-2) + np.exp(3) + np.exp(4))),
+        (F.MAX, 4),
+        (F.MIN, -2),
+        (F.MULTIPLY, 24),
+        (F.SUM, 4),
+        (F.SUM_SQUARE, 30),
+    ],
+)
+def test_what_each_function_computes(function: F, expected: float) -> None:
+    assert np.isclose(reduce(function, [-1, -2, 3, 4], [0]).item(), expected, rtol=1e-6)
+
+
+def test_ranks_stay_and_kept_axes_keep_their_sizes() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+    assert reduce(F.SUM, x, [1]).tolist() == x.sum(1, keepdims=True).tolist()
+    assert reduce(F.SUM, x, [2, 0]).tolist() == x.sum((0, 2), keepdims=True).tolist()
+    assert reduce(F.SUM, x, [0, 1, 2]).tolist() == [[[276]]]
+
+
+def test_no_axes_reduce_each_element_by_itself() -> None:
+    assert reduce(F.SUM_SQUARE, [[1, -2], [3, 4]], []).tolist() == [[1, 4], [9, 16]]
+    assert reduce(F.ARGMAX, [1, 7, 3], []).tolist() == [0, 0, 0]
+
+
+def test_integers_wrap() -> None:
+    assert reduce(F.SUM, [2**31 - 1, 1], [0], T.INT32).tolist() == [-(2**31)]
+    assert reduce(F.SUM, [2**32 - 1, 3], [0], T.UINT32).tolist() == [2]
+    assert reduce(F.MULTIPLY, [2**33, 2**31], [0], T.INT64).tolist() == [0]
+    assert reduce(F.SUM_SQUARE, [2**16], [0], T.INT32).tolist() == [0]
+    assert reduce(F.L1, [-(2**31)], [0], T.INT32).tolist() == [-(2**31)]
+
+
+def test_log_sum_exp_does_not_overflow() -> None:
+    assert reduce(F.LOG_SUM_EXP, [1000, 1000], [0]).tolist() == [np.float32(1000 + np.log(2))]
+    assert reduce(F.LOG_SUM_EXP, [-INF, -INF], [0]).tolist() == [-INF]
+    assert reduce(F.LOG_SUM_EXP, [INF, 1], [0]).tolist() == [INF]
+
+
+def test_float16_is_accumulated_in_more_bits() -> None:
+    """As FLOAT16 the sum would stick at 2048, the squares would be infinite."""
+    assert reduce(F.SUM, [1] * 4096, [0], T.FLOAT16).tolist() == [4096]
+    assert reduce(F.L2, [300, 400], [0], T.FLOAT16).tolist() == [500]
+
+
+def test_nan_never_beats_a_number() -> None:
+    assert reduce(F.MAX, [NAN, -5, NAN], [0]).tolist() == [-5]
+    assert reduce(F.MIN, [3, NAN], [0]).tolist() == [3]
+    assert np.isnan(reduce(F.MAX, [NAN, NAN], [0])).all()
+    assert np.isnan(reduce(F.SUM, [NAN, 1], [0])).all()
+    assert reduce(F.ARGMAX, [NAN, 1, 2], [0]).tolist() == [2]
+    assert reduce(F.ARGMIN, [NAN, NAN], [0]).tolist() == [0]
+
+
+def test_ties_of_reduce_take_the_first() -> None:
+    assert reduce(F.ARGMAX, [1, 9, 9], [0]).tolist() == [1]
+    assert reduce(F.ARGMIN, [0.0, -0.0, 5], [0]).tolist() == [0]
+
+
+def test_axis_direction_breaks_ties() -> None:
+    x = [[5, 9, 9], [0, 0, 9]]
+
+    first, last = AxisDirection.INCREASING, AxisDirection.DECREASING
+    assert arg(dml.ArgmaxOperatorDesc, x, [1], first).tolist() == [[1], [2]]
+    assert arg(dml.ArgmaxOperatorDesc, x, [1], last).tolist() == [[2], [2]]
+    assert arg(dml.ArgminOperatorDesc, x, [1], first).tolist() == [[0], [0]]
+    assert arg(dml.ArgminOperatorDesc, x, [1], last).tolist() == [[0], [1]]
+    assert arg(dml.ArgmaxOperatorDesc, [NAN, NAN], [0], last).tolist() == [0]
+
+
+def test_several_axes_count_in_row_major_order() -> None:
+    """Axes {0, 1} of a 3 x 3 tensor: row * 3 + column, whatever the order of Axes."""
+    x = np.zeros((3, 3))
+    x[2, 1] = 1
+
+    for axes in ([0, 1], [1, 0]):
+        assert arg(dml.ArgmaxOperatorDesc, x, axes, AxisDirection.INCREASING).tolist() == [[7]]
+
+
+@pytest.mark.parametrize("result", INDEX_TYPES, ids=lambda kind: kind.name)
+def test_indices_have_any_of_four_types(result: T) -> None:
+    found = arg(dml.ArgminOperatorDesc, [4, 2, 1, 3], [0], AxisDirection.INCREASING, result)
+
+    assert found.dtype == dtype_of(result) and found.tolist() == [2]
+
+
+@each_function
+@given(st.data())
+def test_reduce_in_any_layout(function: F, data: st.DataObject) -> None:
+    table = dml.ReduceOperatorDesc.allowed(example(OperatorType.REDUCE, function=function), NEWEST)
+    data_type = data.draw(st.sampled_from(sorted(table["input_tensor"].data_types)))
+    result = data_type
+    if function in (F.ARGMAX, F.ARGMIN):
+        result = data.draw(st.sampled_from(INDEX_TYPES))
+    source, output, axes = data.draw(reductions(data_type, result))
+    op = dml.ReduceOperatorDesc(function=function, input_tensor=source, output_tensor=output, axes=axes)
+
+    _, x = filled(source, data.draw(values("extreme", "small")))
+    if function is F.LOG_SUM:
+        x = np.abs(x)  # without cancellation the logarithm is well defined
+    compare(
+        op,
+        {"input_tensor": x},
+        scale=magnitude(function, x, axes, op.output_tensor.sizes),
+        offset=data.draw(offsets),
+    )
+
+
+@pytest.mark.parametrize("kind", [dml.ArgmaxOperatorDesc, dml.ArgminOperatorDesc])
+@given(st.data())
+def test_arg_in_any_layout(kind: Any, data: st.DataObject) -> None:
+    data_type = data.draw(st.sampled_from([T.FLOAT32, T.FLOAT16, *SIGNED, *UNSIGNED]))
+    source, output, axes = data.draw(reductions(data_type, data.draw(st.sampled_from(INDEX_TYPES))))
+    direction = data.draw(st.sampled_from(AxisDirection))
+    op = kind(input_tensor=source, output_tensor=output, axes=axes, axis_direction=direction)
+
+    compare(
+        op,
+        {"input_tensor": filled(source, data.draw(values("small", "extreme")))[1]},
+        offset=data.draw(offsets),
+    )
+
+
+@st.composite
+def reductions(draw: st.DrawFn, data_type: T, result: T) -> Any:
+    """An input, axes in any order, and the output that follows."""
+    sizes = draw(shapes())
+    axes = draw(st.lists(st.integers(0, len(sizes) - 1), unique=True))
+    reduced = [1 if d in axes else size for d, size in enumerate(sizes)]
+    return draw(tensors(data_type, sizes)), draw(tensors(result, reduced, output=True)), axes
+
+
+def magnitude(function: F, x: Array, axes: list[int], sizes: Any) -> Array | None:
+    """What rounding errors of a sum are proportional to; None where there is no sum of floats."""
+    if x.dtype.kind != "f" or function not in (F.AVERAGE, F.LOG_SUM_EXP, F.SUM):
+        return None
+    with np.errstate(all="ignore"):
+        total = np.abs(x.astype(np.float64)).sum(tuple(axes), keepdims=True)
+    return np.where(np.isfinite(total), total + 1, 0).reshape(sizes)
+
+
+# --- rules ---
+
+
+@each_reduction
+def test_axes_exist(operator: OperatorType) -> None:
+    op = example(operator, axes=[2, 4])
+
+    refused(op, "OP_FIELD_RANGE", "Axes[1]", 4, "0 to 3")
+
+
+@each_reduction
+def test_axes_stand_once(operator: OperatorType) -> None:
+    op = example(operator, axes=[2, 3, 2])
+
+    refused(op, "OP_FIELD_RANGE", "Axes[2]", [2, 3, 2], "each axis once")
+
+
+@each_reduction
+def test_ranks_are_equal(operator: OperatorType) -> None:
+    data_type = T.FLOAT32 if operator is OperatorType.REDUCE else T.UINT32
+    op = example(operator, output_tensor=tensor(data_type, 1, 2, 1))
+
+    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 3, 4)
+
+
+@each_reduction
+def test_reduced_dimensions_have_size_1(operator: OperatorType) -> None:
+    data_type = T.FLOAT32 if operator is OperatorType.REDUCE else T.UINT32
+    op = example(operator, output_tensor=tensor(data_type, 1, 2, 3, 1), axes=[2, 3])
+
+    report = refused(op, "OP_SHAPE", "OutputTensor.Sizes[2]", 3, 1)
+    assert report.message.endswith("is not 1, since dimension 2 is in Axes [2, 3].")
+
+
+@each_reduction
+def test_kept_dimensions_keep_their_size(operator: OperatorType) -> None:
+    data_type = T.FLOAT32 if operator is OperatorType.REDUCE else T.UINT32
+    op = example(operator, output_tensor=tensor(data_type, 1, 1, 1, 1), axes=[2, 3])
+
+    report = refused(op, "OP_SHAPE", "OutputTensor.Sizes[1]", 1, 2)
+    assert "since dimension 1 is not in Axes [2, 3]" in report.message
+
+
+@each_function
+def test_types_of_reduce_follow_the_function(function: F) -> None:
+    """ARGMAX and ARGMIN give an index; all others the input's type."""
+    op = example(OperatorType.REDUCE, function=function, output_tensor=tensor(T.FLOAT16, 1, 2, 1, 4))
+    index = example(OperatorType.REDUCE, function=function, output_tensor=tensor(T.INT32, 1, 2, 1, 4))
+    if function in (F.ARGMAX, F.ARGMIN):
+        refused(op, "TENSOR_DTYPE", "OutputTensor.DataType", "FLOAT16", "UINT32, INT32, UINT64, INT64")
+        accepted(index)
+        refused(
+            index, "TENSOR_DTYPE", "OutputTensor.DataType", "INT32", "UINT32", level=FeatureLevel.LEVEL_2_1
+        )
+    else:
+        refused(op, "TENSOR_DTYPE", "OutputTensor.DataType", "FLOAT16", "FLOAT32")
+
+
+@each_function
+def test_each_function_has_its_own_types(function: F) -> None:
+    """Every type that the table of the function lacks is refused, at every level."""
+    for level in FeatureLevel:
+        op = example(OperatorType.REDUCE, function=function)
+        allowed = op.allowed(level)["input_tensor"].data_types
+        for data_type in set(T) - {T.UNKNOWN} - allowed:
+            changed = example(
+                OperatorType.REDUCE, function=function, input_tensor=tensor(data_type, 1, 2, 3, 4)
+            )
+            expected = ", ".join(kind.name for kind in sorted(allowed))
+            refused(changed, "TENSOR_DTYPE", "InputTensor.DataType", data_type.name, expected, level=level)
