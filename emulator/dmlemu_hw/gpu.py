@@ -51,6 +51,7 @@ class Gpu:
         self._wake = threading.Condition()
         self._changes = 0
         self._sleeping = 0
+        self._dead_at = -1  # value of _changes when all threads were found to wait
 
     @property
     def queues(self) -> list[Queue]:
@@ -189,12 +190,15 @@ class Gpu:
             if left <= 0:
                 return False
             forever = end is None
-            alone = forever and self._sleeping + 1 >= threading.active_count()
-            if not alone:
+            if not forever or self._sleeping + 1 < threading.active_count():
                 self._sleeping += forever
                 try:
                     self._wake.wait(min(left, _LOOK_AGAIN))
                 finally:
                     self._sleeping -= forever
-                return True
+                if not forever or self._dead_at != self._changes:
+                    return True
+            # All threads wait here, and each is told.
+            self._dead_at = self._changes
+            self._wake.notify_all()
         raise Deadlock(why())  # worded without holding the condition: it takes the lock

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import weakref
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,7 +96,8 @@ class Memory:
 
     def find_heap(self, serial: int) -> Heap | None:
         """The open heap of that serial."""
-        return self._heaps.get(serial)
+        heap = self._heaps.get(serial)
+        return None if heap is None or heap.closed else heap
 
     # --- allocations ---
 
@@ -229,9 +233,8 @@ class Memory:
         with self._lock:
             self.translate(address, size)
             allocation = self.find(address)
-            assert allocation is not None
-            start = address - allocation.address
-            return allocation.buffer()[start : start + size]
+            assert allocation is not None and allocation._mapped is not None
+            return allocation._mapped.export(allocation.offset + address - allocation.address, size)
 
     def segments(self) -> tuple[Any, int]:
         """The live allocations as ``dmlk_segment *`` and their number, sorted by address."""
@@ -493,7 +496,12 @@ class _File:
         if offset + size >= 2**63:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         os.ftruncate(self.fd, offset + size)
-        host = _map(0, size, self.fd, offset)
+        _mappings.take(1)
+        try:
+            host = _map(0, size, self.fd, offset)
+        except OSError:
+            _mappings.give(1)
+            raise
         self._size = offset + size
         return offset, host
 
@@ -554,10 +562,12 @@ class _Run:
         return _Run(first, end - first, self.storage, self.heap_tile + (first - self.first))
 
 
-def _runs(tile: int, count: int, storage: _Storage | None, heap_tile: int, reuse: bool) -> list[_Run]:
+def _runs(tile: int, count: int, storage: _Storage | None, heap_tile: int, reuse: bool) -> Iterator[_Run]:
     if reuse and storage is not None:
-        return [_Run(tile + i, 1, storage, heap_tile) for i in range(count)]
-    return [_Run(tile, count, storage, heap_tile)]
+        for i in range(count):
+            yield _Run(tile + i, 1, storage, heap_tile)
+    else:
+        yield _Run(tile, count, storage, heap_tile)
 
 
 class _Reservation(_Mapped):
@@ -565,9 +575,14 @@ class _Reservation(_Mapped):
 
     def __init__(self, tiles: int) -> None:
         self.tiles = tiles
-        super().__init__(_map(0, tiles * TILE_SIZE, -1, 0))
-        _at_end(self, partial(lib.munmap, ffi.cast("void *", self.host), tiles * TILE_SIZE))
         self.runs = [_Run(0, tiles, None, 0)]
+        _mappings.take(1)
+        try:
+            super().__init__(_map(0, tiles * TILE_SIZE, -1, 0))
+        except OSError:
+            _mappings.give(1)
+            raise
+        _at_end(self, partial(_release_runs, self.host, tiles * TILE_SIZE, self.runs))
         self.null_runs = 1
         self._null_ranges: list[tuple[int, int]] | None = None
 
@@ -576,12 +591,6 @@ class _Reservation(_Mapped):
 
         OSError: the host refuses; nothing changed.
         """
-        host, size = self.host + run.first * TILE_SIZE, run.count * TILE_SIZE
-        if run.storage is None:
-            _map(host, size, -1, 0)
-        else:
-            offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
-            _map(host, size, run.storage.file.fd, offset)
         start = bisect_right(self.runs, run.first, key=_first) - 1
         end = bisect_left(self.runs, run.end, key=_first)
         removed = self.runs[start:end]
@@ -590,10 +599,24 @@ class _Reservation(_Mapped):
             added.insert(0, removed[0].part(0, run.first))
         if removed[-1].end > run.end:
             added.append(removed[-1].part(run.end, self.tiles))
+        _mappings.take(len(added) - len(removed))
+        try:
+            self._map(run)
+        except OSError:
+            _mappings.give(len(added) - len(removed))
+            raise
         self.runs[start:end] = added
         self.null_runs += _count_null(added) - _count_null(removed)
         self._null_ranges = None
         return added, removed
+
+    def _map(self, run: _Run) -> None:
+        host, size = self.host + run.first * TILE_SIZE, run.count * TILE_SIZE
+        if run.storage is None:
+            _map(host, size, -1, 0)
+        else:
+            offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
+            _map(host, size, run.storage.file.fd, offset)
 
     def null_ranges(self) -> list[tuple[int, int]]:
         """Start and size in bytes of what reads 0."""
@@ -623,10 +646,43 @@ def _map(host: int, size: int, fd: int, offset: int) -> int:
     return address
 
 
+class _Mappings:
+    """Keeps this process away from the host's limit of mappings: at the limit even malloc fails."""
+
+    def __init__(self) -> None:
+        limit = int(Path("/proc/sys/vm/max_map_count").read_text())
+        self._limit = limit - limit // 8
+        self._count = 0
+        self._given: deque[int] = deque()
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> None:
+        """OSError: too many."""
+        with self._lock:
+            while self._given:
+                self._count -= self._given.popleft()
+            if count > 0 and self._count + count > self._limit:
+                raise OSError(errno.ENOMEM, f"{self._count} mappings are in use")
+            self._count += count
+
+    def give(self, count: int) -> None:
+        """Takes no lock: garbage collection may call it at any moment."""
+        self._given.append(count)
+
+
+_mappings = _Mappings()
+
+
 def _release(host: int, size: int) -> None:
     pointer = ffi.cast("void *", host)
     lib.madvise(pointer, size, _MADV_REMOVE)
     lib.munmap(pointer, size)
+    _mappings.give(1)
+
+
+def _release_runs(host: int, size: int, runs: list[_Run]) -> None:
+    lib.munmap(ffi.cast("void *", host), size)
+    _mappings.give(len(runs))
 
 
 def _at_end(owner: object, work: Any) -> None:

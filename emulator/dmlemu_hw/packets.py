@@ -464,7 +464,7 @@ def decode_one(data: bytes, offset: int = 0) -> Packet:
     """The packet at ``offset``.  ValueError: it is truncated, unknown or inconsistent."""
     if offset + HEADER.size > len(data):
         raise ValueError(
-            f"Packet at offset {offset} is truncated: {len(data) - offset} bytes of a header of 8."
+            f"Packet at offset {offset} is truncated: {len(data) - offset} of 8 header bytes are there."
         )
     opcode, size = HEADER.unpack_from(data, offset)
     read = _READERS.get(opcode)

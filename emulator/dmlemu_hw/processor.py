@@ -149,7 +149,7 @@ class Processor:
 
     def _map_tiles(self, packet: MapTilesPacket) -> None:
         allocation = self._memory.find(packet.allocation)
-        if allocation is None:
+        if allocation is None or allocation.closed:
             where = self._memory.whereabouts(packet.allocation)
             message = f"Tiles are mapped at address {packet.allocation:#x}, which lies in {where}."
             raise GpuFault(FaultKind.BAD_ADDRESS, message, address=packet.allocation)
