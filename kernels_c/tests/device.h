@@ -1,0 +1,74 @@
+/* device.h - a device small enough for a test: tensors in memory blocks of exactly their size (so
+ * that AddressSanitizer sees each step outside), descriptors for them, and one dispatch packet. */
+#ifndef DMLK_TEST_DEVICE_H
+#define DMLK_TEST_DEVICE_H
+
+#include "dmlk.h"
+#include "test.h"
+
+#define DEVICE_TABLE 0x1000       /* address of the descriptor table */
+#define DEVICE_TENSORS 0x100000   /* address of the first tensor; they are DEVICE_DISTANCE apart */
+#define DEVICE_DISTANCE 0x1000000
+#define DEVICE_MAX_TENSORS 6
+#define DEVICE_UNTOUCHED 0xEE     /* what fresh memory holds */
+
+typedef struct device {
+    uint8_t packet[2048];
+    uint32_t packet_size;
+    uint32_t tensor_count;
+    dmlk_descriptor *descriptors; /* DEVICE_MAX_TENSORS of them */
+    dmlk_view views[DEVICE_MAX_TENSORS];
+    dmlk_segment segments[DEVICE_MAX_TENSORS + 1];
+    uint64_t segment_count;
+    dmlk_fault fault;
+} device;
+
+/* Begins a packet for the kernel with this name. */
+void device_begin(device *d, const char *kernel);
+void device_end(device *d);
+
+/* Adds a tensor in memory of its own; strides NULL: packed.  Returns its view (base: host memory). */
+const dmlk_view *device_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes,
+                               const int64_t *strides);
+
+void device_no_tensor(device *d);
+
+/* Appends the constants and completes the packet. */
+void device_constants(device *d, const void *constants, uint32_t size, uint32_t flags);
+
+/* Dispatches the packet; the fault is in d->fault. */
+int device_dispatch(device *d);
+
+/* Fields of the packet, to break them. */
+dmlk_tensor device_get_tensor(const device *d, uint32_t index);
+void device_set_tensor(device *d, uint32_t index, const dmlk_tensor *tensor);
+dmlk_dispatch_header device_get_header(const device *d);
+void device_set_header(device *d, const dmlk_dispatch_header *header);
+
+/* --- elements, addressed straight from the definition --- */
+
+/* Next coordinate in logical order; false after the last. */
+bool next_index(uint32_t rank, const int64_t *sizes, int64_t *index);
+
+/* Address of an element. */
+uint8_t *element_at(const dmlk_view *view, const int64_t *index);
+
+/* Element as a double, exact up to 53 bits; and back (the value must fit the type). */
+double get_element(const dmlk_view *view, const int64_t *index);
+void set_element(const dmlk_view *view, const int64_t *index, double value);
+
+/* Puts integers low .. high into all elements. */
+void fill_random(const dmlk_view *view, int64_t low, int64_t high);
+
+/* Strides of any legal kind: axes permuted, gaps between; inputs also stride 0. */
+void random_strides(uint32_t rank, const int64_t *sizes, bool input, int64_t *strides);
+
+/* Random rank 1..8 and sizes with at most 2000 elements; returns the rank. */
+uint32_t random_sizes(int64_t *sizes);
+
+/* Were the bytes between the elements left alone? */
+bool gaps_untouched(const dmlk_view *view);
+
+uint32_t kernel_number(const char *name);
+
+#endif

@@ -1,0 +1,227 @@
+/* What dmlk_dispatch refuses, and that a refused dispatch writes nothing. */
+#include "device.h"
+
+/* A copy of 6 float32, ready to run. */
+static void begin_copy(device *d) {
+    const int64_t sizes[] = {2, 3};
+    device_begin(d, "copy");
+    fill_random(device_tensor(d, DMLK_FLOAT32, 2, sizes, NULL), 1, 9);
+    device_tensor(d, DMLK_FLOAT32, 2, sizes, NULL);
+    device_constants(d, NULL, 0, 0);
+}
+
+/* Dispatches what begin_copy made and the test then broke. */
+static void expect_fault(device *d, enum dmlk_status status, uint32_t tensor) {
+    CHECK_EQUAL(device_dispatch(d), status);
+    CHECK_EQUAL(d->fault.status, status);
+    CHECK_EQUAL(d->fault.tensor, tensor);
+    for (uint64_t i = 0; i < d->views[1].byte_size; i++) {
+        CHECK_EQUAL(d->views[1].base[i], DEVICE_UNTOUCHED);
+    }
+    device_end(d);
+}
+
+TEST(a_good_packet_runs) {
+    device d;
+    begin_copy(&d);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    CHECK(memcmp(d.views[0].base, d.views[1].base, 24) == 0);
+    device_end(&d);
+}
+
+TEST(truncated_packets) {
+    device whole;
+    begin_copy(&whole);
+    for (uint32_t size = 0; size < whole.packet_size; size++) {
+        device d;
+        begin_copy(&d);
+        d.packet_size = size;
+        expect_fault(&d, DMLK_BAD_PACKET, DMLK_SLOT_NONE);
+    }
+    device_end(&whole);
+}
+
+#define HEADER_FAULT(change)                                  \
+    do {                                                      \
+        device d;                                             \
+        begin_copy(&d);                                       \
+        dmlk_dispatch_header header = device_get_header(&d);  \
+        change;                                               \
+        device_set_header(&d, &header);                       \
+        expect_fault(&d, DMLK_BAD_PACKET, DMLK_SLOT_NONE);    \
+    } while (0)
+
+TEST(bad_headers) {
+    HEADER_FAULT(header.kernel = dmlk_kernel_count());
+    HEADER_FAULT(header.kernel = UINT32_MAX);
+    HEADER_FAULT(header.tensor_count = UINT32_MAX);
+    HEADER_FAULT(header.tensor_count = 3);
+    HEADER_FAULT(header.tensor_count = 1);
+    HEADER_FAULT(header.constants_size = 8);
+    HEADER_FAULT(header.constants_size = UINT32_MAX);
+    HEADER_FAULT(header.size += 8);
+    HEADER_FAULT(header.size -= 4);
+}
+
+#define TENSOR_FAULT(expected, change)                   \
+    do {                                                 \
+        device d;                                        \
+        begin_copy(&d);                                  \
+        dmlk_tensor tensor = device_get_tensor(&d, 1);   \
+        change;                                          \
+        device_set_tensor(&d, 1, &tensor);               \
+        expect_fault(&d, expected, 1);                   \
+    } while (0)
+
+TEST(bad_tensors) {
+    TENSOR_FAULT(DMLK_BAD_PACKET, tensor.rank = 0);
+    TENSOR_FAULT(DMLK_BAD_PACKET, tensor.rank = 9);
+    TENSOR_FAULT(DMLK_BAD_PACKET, tensor.type = 0);
+    TENSOR_FAULT(DMLK_BAD_PACKET, tensor.type = 14);
+    TENSOR_FAULT(DMLK_BAD_PACKET, tensor.access = 0);
+    TENSOR_FAULT(DMLK_BAD_PACKET, tensor.access = 4);
+    TENSOR_FAULT(DMLK_BAD_PACKET, tensor.sizes[1] = 0);
+    TENSOR_FAULT(DMLK_BAD_ADDRESS, tensor.slot = 6);
+    TENSOR_FAULT(DMLK_BAD_ADDRESS, tensor.slot = UINT32_MAX - 1);
+    TENSOR_FAULT(DMLK_BAD_DESCRIPTOR, tensor.slot = 4);
+}
+
+TEST(tensors_out_of_range) {
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.strides[0] = 4);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.strides[0] = UINT32_MAX);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.sizes[0] = 3);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.sizes[0] = UINT32_MAX; tensor.strides[0] = UINT32_MAX);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.byte_size = 23);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.byte_size = 28);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.byte_size = UINT64_MAX);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.offset = 4);
+    TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.offset = UINT64_MAX - 23);
+}
+
+TEST(the_fault_tells_bytes_and_place) {
+    device d;
+    begin_copy(&d);
+    dmlk_tensor tensor = device_get_tensor(&d, 1);
+    tensor.strides[0] = 5;
+    device_set_tensor(&d, 1, &tensor);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OUT_OF_RANGE);
+    CHECK_EQUAL(d.fault.slot, 1);
+    CHECK_EQUAL(d.fault.needed, (5 + 2 + 1) * 4);
+    CHECK_EQUAL(d.fault.given, 24);
+    CHECK_EQUAL(d.fault.address, DEVICE_TENSORS + DEVICE_DISTANCE);
+    device_end(&d);
+}
+
+#define DESCRIPTOR_FAULT(expected, change)                   \
+    do {                                                     \
+        device d;                                            \
+        begin_copy(&d);                                      \
+        dmlk_descriptor *descriptor = &d.descriptors[1];     \
+        change;                                              \
+        expect_fault(&d, expected, 1);                       \
+    } while (0)
+
+TEST(bad_descriptors) {
+    DESCRIPTOR_FAULT(DMLK_BAD_DESCRIPTOR, descriptor->kind = DMLK_DESCRIPTOR_UNWRITTEN);
+    DESCRIPTOR_FAULT(DMLK_BAD_DESCRIPTOR, descriptor->kind = DMLK_DESCRIPTOR_CBV);
+    DESCRIPTOR_FAULT(DMLK_BAD_DESCRIPTOR, descriptor->kind = DMLK_DESCRIPTOR_SRV); /* the tensor is written */
+    DESCRIPTOR_FAULT(DMLK_BAD_DESCRIPTOR, descriptor->kind = 200);
+    DESCRIPTOR_FAULT(DMLK_BAD_DESCRIPTOR, descriptor->address = 0);
+    DESCRIPTOR_FAULT(DMLK_OUT_OF_RANGE, descriptor->size = 20);
+    DESCRIPTOR_FAULT(DMLK_BAD_ADDRESS, descriptor->address += 4);
+    DESCRIPTOR_FAULT(DMLK_BAD_ADDRESS, descriptor->address -= 4);
+    DESCRIPTOR_FAULT(DMLK_BAD_ADDRESS, descriptor->address = UINT64_MAX);
+    DESCRIPTOR_FAULT(DMLK_BAD_ADDRESS, descriptor->address = 8);
+}
+
+TEST(a_shader_resource_view_can_be_read) {
+    device d;
+    begin_copy(&d);
+    dmlk_tensor tensor = device_get_tensor(&d, 0);
+    tensor.access = DMLK_READ;
+    device_set_tensor(&d, 0, &tensor);
+    d.descriptors[0].kind = DMLK_DESCRIPTOR_SRV;
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    device_end(&d);
+}
+
+TEST(misaligned_elements) {
+    device d;
+    begin_copy(&d);
+    dmlk_tensor tensor = device_get_tensor(&d, 1);
+    tensor.offset = 2;
+    tensor.sizes[0] = 1;
+    tensor.byte_size = 12;
+    device_set_tensor(&d, 1, &tensor);
+    expect_fault(&d, DMLK_BAD_ADDRESS, 1);
+}
+
+TEST(a_tensor_that_must_not_be_absent) {
+    device d;
+    begin_copy(&d);
+    dmlk_tensor tensor = device_get_tensor(&d, 0);
+    tensor.slot = DMLK_SLOT_NONE;
+    device_set_tensor(&d, 0, &tensor);
+    expect_fault(&d, DMLK_BAD_PACKET, DMLK_SLOT_NONE);
+}
+
+TEST(no_memory_at_all) {
+    device d;
+    begin_copy(&d);
+    const uint64_t segments = d.segment_count;
+    d.segment_count = 0;
+    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_ADDRESS);
+    d.segment_count = segments;
+    device_end(&d);
+}
+
+/* The same memory cut into many segments: each is found. */
+TEST(segments_are_found) {
+    device d;
+    begin_copy(&d);
+    dmlk_segment many[64];
+    uint64_t count = 0;
+    uint8_t unused[4];
+    for (; count < 30; count++) {
+        many[count] = (dmlk_segment){16 * (count + 1), 4, unused};
+    }
+    for (uint64_t i = 0; i < d.segment_count; i++) {
+        many[count++] = d.segments[i];
+    }
+    for (uint64_t i = 0; i < 30; i++) {
+        many[count++] = (dmlk_segment){0x7000000000 + 16 * i, 4, unused};
+    }
+    CHECK_EQUAL(dmlk_dispatch(d.packet, d.packet_size, many, count, &d.fault), DMLK_OK);
+    CHECK(memcmp(d.views[0].base, d.views[1].base, 24) == 0);
+    device_end(&d);
+}
+
+TEST(more_tensors_than_usual) {
+    const int64_t sizes[] = {1};
+    device d;
+    device_begin(&d, "copy");
+    device_tensor(&d, DMLK_FLOAT32, 1, sizes, NULL);
+    for (int i = 0; i < 17; i++) {
+        device_no_tensor(&d);
+    }
+    device_constants(&d, NULL, 0, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET); /* decoded, but not for this kernel */
+    device_end(&d);
+}
+
+int main(void) {
+    RUN(a_good_packet_runs);
+    RUN(truncated_packets);
+    RUN(bad_headers);
+    RUN(bad_tensors);
+    RUN(tensors_out_of_range);
+    RUN(the_fault_tells_bytes_and_place);
+    RUN(bad_descriptors);
+    RUN(a_shader_resource_view_can_be_read);
+    RUN(misaligned_elements);
+    RUN(a_tensor_that_must_not_be_absent);
+    RUN(no_memory_at_all);
+    RUN(segments_are_found);
+    RUN(more_tensors_than_usual);
+    return RESULT();
+}

@@ -1,0 +1,309 @@
+/* The kernels that handle one element at a time, on any layout, against their definitions. */
+#include <math.h>
+
+#include "device.h"
+#include "element.h"
+#include "element_wise_binary.h"
+#include "element_wise_unary.h"
+
+#define ROUNDS 60
+
+static const enum dmlk_type all_types[] = {DMLK_FLOAT32, DMLK_FLOAT16, DMLK_UINT32, DMLK_UINT16, DMLK_UINT8, DMLK_INT32,
+                                           DMLK_INT16,   DMLK_INT8,    DMLK_FLOAT64, DMLK_UINT64, DMLK_INT64};
+#define TYPES ((int64_t)(sizeof all_types / sizeof all_types[0]))
+
+static enum dmlk_type random_type(void) { return all_types[random_between(0, TYPES - 1)]; }
+
+/* A device with `inputs` random tensors of type `in` and one of type `out`, all of the same sizes. */
+static const dmlk_view *begin(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out) {
+    int64_t sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    device_begin(d, kernel);
+    for (uint32_t k = 0; k < inputs; k++) {
+        random_strides(rank, sizes, true, strides);
+        fill_random(device_tensor(d, in, rank, sizes, strides), 0, 100);
+    }
+    random_strides(rank, sizes, false, strides);
+    return device_tensor(d, out, rank, sizes, strides);
+}
+
+/* Runs the kernel and compares each output element with expected(elements of the inputs). */
+static void run_and_compare(device *d, const void *constants, uint32_t size, double (*expected)(double a, double b)) {
+    const dmlk_view *a = &d->views[0], *b = &d->views[d->tensor_count - 2], *out = &d->views[d->tensor_count - 1];
+    device_constants(d, constants, size, 0);
+    CHECK_EQUAL(device_dispatch(d), DMLK_OK);
+    int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
+    do {
+        wrong += get_element(out, index) != expected(get_element(a, index), get_element(b, index));
+    } while (next_index(out->rank, out->sizes, index));
+    CHECK_EQUAL(wrong, 0);
+    CHECK(gaps_untouched(out));
+    device_end(d);
+}
+
+static double first(double a, double b) {
+    (void)b;
+    return a;
+}
+
+TEST(copy) {
+    for (int round = 0; round < ROUNDS; round++) {
+        const enum dmlk_type type = random_type();
+        device d;
+        begin(&d, "copy", 1, type, type);
+        run_and_compare(&d, NULL, 0, first);
+    }
+}
+
+TEST(copy_needs_equal_widths) {
+    device d;
+    begin(&d, "copy", 1, DMLK_INT32, DMLK_INT16);
+    device_constants(&d, NULL, 0, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_NOT_IMPLEMENTED);
+    CHECK(gaps_untouched(&d.views[1]));
+    device_end(&d);
+}
+
+TEST(cast_every_pair_of_types) {
+    for (int64_t in = 0; in < TYPES; in++) {
+        for (int64_t out = 0; out < TYPES; out++) {
+            device d;
+            begin(&d, "cast", 1, all_types[in], all_types[out]);
+            run_and_compare(&d, NULL, 0, first); /* 0 .. 100 exist in every type */
+        }
+    }
+}
+
+static double sum(double a, double b) { return a + b; }
+
+TEST(add) {
+    const dmlk_element_wise_binary k = {.function = DMLK_BINARY_ADD};
+    for (int round = 0; round < ROUNDS; round++) {
+        const enum dmlk_type type = random_type();
+        device d;
+        begin(&d, "element_wise_binary", 2, type, type);
+        fill_random(&d.views[1], 0, 27); /* sums stay below 128 */
+        run_and_compare(&d, &k, sizeof k, sum);
+    }
+    device d;
+    begin(&d, "element_wise_binary", 2, DMLK_FLOAT16, DMLK_FLOAT32);
+    run_and_compare(&d, &k, sizeof k, sum);
+}
+
+static double exclusive_or(double a, double b) { return (double)((int64_t)a ^ (int64_t)b); }
+
+TEST(bit_xor) {
+    const dmlk_element_wise_binary k = {.function = DMLK_BINARY_BIT_XOR};
+    static const enum dmlk_type types[] = {DMLK_UINT8, DMLK_INT16, DMLK_UINT32, DMLK_INT64};
+    for (int round = 0; round < ROUNDS; round++) {
+        device d;
+        begin(&d, "element_wise_binary", 2, types[round % 4], types[round % 4]);
+        run_and_compare(&d, &k, sizeof k, exclusive_or);
+    }
+}
+
+/* Integer sums wrap; XOR of a NaN with 0 keeps every bit. */
+TEST(binary_edge_values) {
+    const int64_t sizes[] = {2};
+    device d;
+    device_begin(&d, "element_wise_binary");
+    int32_t *a = (int32_t *)device_tensor(&d, DMLK_INT32, 1, sizes, NULL)->base;
+    int32_t *b = (int32_t *)device_tensor(&d, DMLK_INT32, 1, sizes, NULL)->base;
+    int32_t *out = (int32_t *)device_tensor(&d, DMLK_INT32, 1, sizes, NULL)->base;
+    a[0] = INT32_MAX, b[0] = 1;
+    a[1] = INT32_MIN, b[1] = -1;
+    const dmlk_element_wise_binary k = {.function = DMLK_BINARY_ADD};
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    CHECK_EQUAL(out[0], INT32_MIN);
+    CHECK_EQUAL(out[1], INT32_MAX);
+    device_end(&d);
+}
+
+static double bits_set(double a, double b) {
+    (void)b;
+    int64_t bits = (int64_t)a, count = 0;
+    for (; bits != 0; bits &= bits - 1) {
+        count++;
+    }
+    return (double)count;
+}
+
+TEST(bit_count) {
+    static const enum dmlk_type types[] = {DMLK_UINT8, DMLK_INT16, DMLK_UINT32, DMLK_INT64};
+    for (int round = 0; round < ROUNDS; round++) {
+        device d;
+        begin(&d, "element_wise_bit_count", 1, types[round % 4], round & 4 ? DMLK_UINT8 : DMLK_UINT32);
+        run_and_compare(&d, NULL, 0, bits_set);
+    }
+}
+
+TEST(bit_count_of_all_ones) {
+    for (int64_t t = 0; t < TYPES; t++) {
+        const int64_t sizes[] = {5};
+        device d;
+        device_begin(&d, "element_wise_bit_count");
+        const dmlk_view *in = device_tensor(&d, all_types[t], 1, sizes, NULL);
+        const dmlk_view *out = device_tensor(&d, DMLK_UINT8, 1, sizes, NULL);
+        memset(in->base, 0xff, in->byte_size);
+        device_constants(&d, NULL, 0, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        CHECK_EQUAL(out->base[4], dmlk_type_bits(all_types[t]));
+        device_end(&d);
+    }
+}
+
+/* Runs a unary function on one float and returns the result. */
+static float unary(dmlk_element_wise_unary k, float x) {
+    const int64_t sizes[] = {1};
+    device d;
+    device_begin(&d, "element_wise_unary");
+    *(float *)device_tensor(&d, DMLK_FLOAT32, 1, sizes, NULL)->base = x;
+    const dmlk_view *out = device_tensor(&d, DMLK_FLOAT32, 1, sizes, NULL);
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    const float result = *(float *)out->base;
+    device_end(&d);
+    return result;
+}
+
+#define CHECK_UNARY(x, expected, ...)                                                                       \
+    do {                                                                                                    \
+        const float given_ = unary((dmlk_element_wise_unary){__VA_ARGS__}, x), expected_ = (float)(expected); \
+        CHECK(given_ == expected_ || (isnan(given_) && isnan(expected_)));                                  \
+    } while (0)
+
+TEST(activations) {
+    CHECK_UNARY(-2, 1.5 * expm1(-2), .function = DMLK_UNARY_ELU, .alpha = 1.5f);
+    CHECK_UNARY(3, 3, .function = DMLK_UNARY_ELU, .alpha = 1.5f);
+    CHECK_UNARY(-2, 2 * expm1(-1), .function = DMLK_UNARY_CELU, .alpha = 2);
+    CHECK_UNARY(7, 1, .function = DMLK_UNARY_HARD_SIGMOID, .alpha = 0.5f, .beta = 0.25f);
+    CHECK_UNARY(1, 0.75, .function = DMLK_UNARY_HARD_SIGMOID, .alpha = 0.5f, .beta = 0.25f);
+    CHECK_UNARY(-4, -1, .function = DMLK_UNARY_LEAKY_RELU, .alpha = 0.25f);
+    CHECK_UNARY(-4, 1, .function = DMLK_UNARY_LINEAR, .alpha = 0.25f, .beta = 2);
+    CHECK_UNARY(1, 3 * log1p(exp(2)), .function = DMLK_UNARY_PARAMETRIC_SOFTPLUS, .alpha = 3, .beta = 2);
+    CHECK_UNARY(-1, 0, .function = DMLK_UNARY_RELU);
+    CHECK_UNARY(NAN, 0, .function = DMLK_UNARY_RELU);
+    CHECK_UNARY(-1, 2 * (1.5 * expm1(-1)), .function = DMLK_UNARY_SCALED_ELU, .alpha = 1.5f, .gamma = 2);
+    CHECK_UNARY(1, 3 * tanh(0.5), .function = DMLK_UNARY_SCALED_TANH, .alpha = 3, .beta = 0.5f);
+    CHECK_UNARY(1, 1 / (1 + exp(-1)), .function = DMLK_UNARY_SIGMOID);
+    CHECK_UNARY(-INFINITY, 0, .function = DMLK_UNARY_SIGMOID);
+    CHECK_UNARY(1000, 1000, .function = DMLK_UNARY_SOFTPLUS, .alpha = 2);
+    CHECK_UNARY(-3, -0.75, .function = DMLK_UNARY_SOFTSIGN);
+    CHECK_UNARY(NAN, NAN, .function = DMLK_UNARY_TANH);
+    CHECK_UNARY(1, 0, .function = DMLK_UNARY_THRESHOLDED_RELU, .alpha = 1);
+    CHECK_UNARY(NAN, 0, .function = DMLK_UNARY_THRESHOLDED_RELU, .alpha = 1);
+    CHECK_UNARY(-3, -2.5, .function = DMLK_UNARY_SHRINK, .alpha = 1, .beta = 0.5f);
+    CHECK_UNARY(1, 0, .function = DMLK_UNARY_SHRINK, .alpha = 1, .beta = 0.5f);
+    CHECK_UNARY(2, 1 + erf(2 / sqrt(2)), .function = DMLK_UNARY_GELU);
+    CHECK_UNARY(2, 5.5, .function = DMLK_UNARY_IDENTITY, .has_scale_bias = 1, .scale = 2, .bias = 1.5f);
+}
+
+static uint64_t bits_of(float x) { return dmlk_float_bits(x); }
+
+TEST(clip) {
+    const uint64_t low = bits_of(-1), high = bits_of(2);
+    CHECK_UNARY(-5, -1, .function = DMLK_UNARY_CLIP, .min_bits = low, .max_bits = high);
+    CHECK_UNARY(5, 2, .function = DMLK_UNARY_CLIP, .min_bits = low, .max_bits = high);
+    CHECK_UNARY(0.5, 0.5, .function = DMLK_UNARY_CLIP, .min_bits = low, .max_bits = high);
+    CHECK_UNARY(NAN, -1, .function = DMLK_UNARY_CLIP, .min_bits = low, .max_bits = high);
+    CHECK_UNARY(NAN, 2, .function = DMLK_UNARY_CLIP1, .min_bits = low, .max_bits = high);
+    CHECK_UNARY(0, -1, .function = DMLK_UNARY_CLIP, .min_bits = high, .max_bits = low);
+    CHECK_UNARY(0, 2, .function = DMLK_UNARY_CLIP1, .min_bits = high, .max_bits = low);
+}
+
+/* Bounds of 64-bit integers are exact: past 2^53 a double would not tell neighbours apart. */
+TEST(clip_of_64_bit_integers) {
+    const int64_t sizes[] = {3}, big = INT64_C(1) << 60;
+    for (uint32_t function = DMLK_UNARY_CLIP; function <= DMLK_UNARY_CLIP1; function += DMLK_UNARY_CLIP1 - DMLK_UNARY_CLIP) {
+        device d;
+        device_begin(&d, "element_wise_unary");
+        int64_t *in = (int64_t *)device_tensor(&d, DMLK_INT64, 1, sizes, NULL)->base;
+        int64_t *out = (int64_t *)device_tensor(&d, DMLK_INT64, 1, sizes, NULL)->base;
+        in[0] = big, in[1] = big + 1, in[2] = big + 5;
+        const dmlk_element_wise_unary k = {
+            .function = function, .min_bits = (uint64_t)big + 1, .max_bits = (uint64_t)big + 3};
+        device_constants(&d, &k, sizeof k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        CHECK_EQUAL(out[0], big + 1);
+        CHECK_EQUAL(out[1], big + 1);
+        CHECK_EQUAL(out[2], big + 3);
+        device_end(&d);
+    }
+}
+
+static double clipped(double a, double b) {
+    (void)b;
+    return a < 20 ? 20 : a > 70 ? 70 : a;
+}
+
+TEST(clip_every_type_and_layout) {
+    for (int round = 0; round < ROUNDS; round++) {
+        const enum dmlk_type type = random_type();
+        dmlk_element_wise_unary k = {.function = DMLK_UNARY_CLIP};
+        const int64_t zero[1] = {0};
+        dmlk_view bound = {.type = type, .rank = 1, .sizes = {1}, .base = (uint8_t *)&k.min_bits};
+        set_element(&bound, zero, 20);
+        bound.base = (uint8_t *)&k.max_bits;
+        set_element(&bound, zero, 70);
+        device d;
+        begin(&d, "element_wise_unary", 1, type, type);
+        run_and_compare(&d, &k, sizeof k, clipped);
+    }
+}
+
+static double scaled(double a, double b) {
+    (void)b;
+    return trunc(a * 2.5 - 20) < 0 ? 0 : trunc(a * 2.5 - 20);
+}
+
+TEST(scale_and_bias_of_integers_saturate) {
+    const dmlk_element_wise_unary k = {.function = DMLK_UNARY_IDENTITY, .has_scale_bias = 1, .scale = 2.5f, .bias = -20};
+    for (int round = 0; round < ROUNDS; round++) {
+        device d;
+        begin(&d, "element_wise_unary", 1, DMLK_UINT8, DMLK_UINT8);
+        run_and_compare(&d, &k, sizeof k, scaled);
+    }
+}
+
+/* Input and output in one place, as ADD accumulates. */
+TEST(in_place) {
+    const int64_t sizes[] = {40, 30}, strides[] = {1, 41};
+    device d;
+    device_begin(&d, "element_wise_binary");
+    const dmlk_view *a = device_tensor(&d, DMLK_INT32, 2, sizes, strides);
+    const dmlk_view *b = device_tensor(&d, DMLK_INT32, 2, sizes, NULL);
+    device_tensor(&d, DMLK_INT32, 2, sizes, strides);
+    fill_random(a, 0, 100);
+    fill_random(b, 0, 100);
+    d.descriptors[2] = d.descriptors[0];
+    int32_t before[1230];
+    memcpy(before, a->base, a->byte_size);
+    const dmlk_element_wise_binary k = {.function = DMLK_BINARY_ADD};
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    int64_t index[DMLK_MAX_RANK] = {0};
+    do {
+        const int32_t old = before[index[0] + index[1] * 41];
+        CHECK_EQUAL(get_element(a, index), old + get_element(b, index));
+    } while (next_index(2, sizes, index));
+    device_end(&d);
+}
+
+int main(void) {
+    RUN(copy);
+    RUN(copy_needs_equal_widths);
+    RUN(cast_every_pair_of_types);
+    RUN(add);
+    RUN(bit_xor);
+    RUN(binary_edge_values);
+    RUN(bit_count);
+    RUN(bit_count_of_all_ones);
+    RUN(activations);
+    RUN(clip);
+    RUN(clip_of_64_bit_integers);
+    RUN(clip_every_type_and_layout);
+    RUN(scale_and_bias_of_integers_saturate);
+    RUN(in_place);
+    return RESULT();
+}

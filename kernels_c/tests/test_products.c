@@ -1,0 +1,217 @@
+/* gemm and convolution_integer, on any layout, against their definitions. */
+#include "convolution_integer.h"
+#include "device.h"
+#include "gemm.h"
+
+/* A tensor with random strides and integers low .. high in it. */
+static const dmlk_view *random_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, int64_t low,
+                                      int64_t high) {
+    int64_t strides[DMLK_MAX_RANK];
+    random_strides(rank, sizes, true, strides);
+    const dmlk_view *view = device_tensor(d, type, rank, sizes, strides);
+    fill_random(view, low, high);
+    return view;
+}
+
+static const dmlk_view *output_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
+    int64_t strides[DMLK_MAX_RANK];
+    random_strides(rank, sizes, false, strides);
+    return device_tensor(d, type, rank, sizes, strides);
+}
+
+static double gemm_element(const dmlk_view *const *v, const dmlk_gemm *k, const int64_t *index, int64_t depth) {
+    const uint32_t row = v[3]->rank - 2, column = v[3]->rank - 1;
+    double sum = 0;
+    for (int64_t i = 0; i < depth; i++) {
+        int64_t a[DMLK_MAX_RANK], b[DMLK_MAX_RANK];
+        memcpy(a, index, sizeof a);
+        memcpy(b, index, sizeof b);
+        a[k->trans_a ? column : row] = index[row];
+        a[k->trans_a ? row : column] = i;
+        b[k->trans_b ? row : column] = index[column];
+        b[k->trans_b ? column : row] = i;
+        sum += get_element(v[0], a) * get_element(v[1], b);
+    }
+    return k->alpha * sum + (v[2] != NULL ? k->beta * get_element(v[2], index) : 0);
+}
+
+static void check_gemm(int64_t m, int64_t n, int64_t depth, enum dmlk_type type, enum dmlk_type out_type) {
+    const dmlk_gemm k = {.trans_a = random_bits() & 1, .trans_b = random_bits() & 1, .alpha = 2, .beta = 0.5f};
+    const uint32_t rank = (uint32_t)random_between(2, 4);
+    int64_t a[4] = {2, 3}, b[4] = {2, 3}, out[4] = {2, 3};
+    a[rank - 2] = k.trans_a ? depth : m;
+    a[rank - 1] = k.trans_a ? m : depth;
+    b[rank - 2] = k.trans_b ? n : depth;
+    b[rank - 1] = k.trans_b ? depth : n;
+    out[rank - 2] = m;
+    out[rank - 1] = n;
+    device d;
+    device_begin(&d, "gemm");
+    const dmlk_view *v[4] = {random_tensor(&d, type, rank, a, -3, 3), random_tensor(&d, type, rank, b, -3, 3), NULL, NULL};
+    if (random_bits() & 1) {
+        v[2] = random_tensor(&d, type, rank, out, -3, 3);
+    } else {
+        device_no_tensor(&d);
+    }
+    v[3] = output_tensor(&d, out_type, rank, out);
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
+    do {
+        wrong += get_element(v[3], index) != gemm_element(v, &k, index, depth);
+    } while (next_index(rank, out, index));
+    CHECK_EQUAL(wrong, 0);
+    CHECK(gaps_untouched(v[3]));
+    device_end(&d);
+}
+
+TEST(gemm) {
+    for (int round = 0; round < 60; round++) {
+        const enum dmlk_type type = random_bits() & 1 ? DMLK_FLOAT32 : DMLK_FLOAT16;
+        const enum dmlk_type out = random_bits() & 1 ? DMLK_FLOAT32 : type;
+        check_gemm(random_between(1, 20), random_between(1, 40), random_between(1, 20), type, out);
+    }
+    check_gemm(70, 300, 3, DMLK_FLOAT32, DMLK_FLOAT32); /* several blocks */
+}
+
+TEST(gemm_refuses_sizes_that_do_not_fit) {
+    const int64_t a[] = {2, 3}, b[] = {4, 5}, out[] = {2, 5};
+    device d;
+    device_begin(&d, "gemm");
+    random_tensor(&d, DMLK_FLOAT32, 2, a, 0, 1);
+    random_tensor(&d, DMLK_FLOAT32, 2, b, 0, 1);
+    device_no_tensor(&d);
+    output_tensor(&d, DMLK_FLOAT32, 2, out);
+    const dmlk_gemm k = {.alpha = 1};
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
+    device_end(&d);
+}
+
+struct convolution {
+    dmlk_convolution_integer k;
+    const dmlk_view *input, *input_zero, *filter, *filter_zero, *output;
+};
+
+static int64_t convolution_element(const struct convolution *c, const int64_t *at) {
+    const uint32_t spatial = c->k.spatial;
+    const int64_t zero[] = {0}, per_group = c->filter->sizes[0] / c->k.groups;
+    const int64_t channels = c->filter->sizes[1], group = at[1] / per_group;
+    int64_t tap[4] = {at[1]}, sum = 0;
+    do {
+        int64_t from[4] = {at[0], group * channels + tap[1]};
+        bool inside = true;
+        for (uint32_t i = 0; i < spatial; i++) {
+            from[2 + i] = at[2 + i] * c->k.strides[i] + tap[2 + i] * c->k.dilations[i] - c->k.start_padding[i];
+            inside &= from[2 + i] >= 0 && from[2 + i] < c->input->sizes[2 + i];
+        }
+        if (inside) {
+            double input_zero = c->input_zero != NULL ? get_element(c->input_zero, zero) : 0;
+            double filter_zero = c->filter_zero != NULL ? get_element(c->filter_zero, c->filter_zero->sizes[0] > 1 ? &at[1] : zero) : 0;
+            sum += (int64_t)((get_element(c->input, from) - input_zero) * (get_element(c->filter, tap) - filter_zero));
+        }
+    } while (next_index(spatial + 1, c->filter->sizes + 1, tap + 1));
+    return sum;
+}
+
+static uint32_t random_small(int64_t low, int64_t high) { return (uint32_t)random_between(low, high); }
+
+/* A random convolution whose window fits its input; false if the dice gave none. */
+static bool random_convolution(device *d, struct convolution *c) {
+    const uint32_t spatial = random_small(1, 2), groups = random_small(1, 3);
+    c->k = (dmlk_convolution_integer){.spatial = spatial, .groups = groups};
+    int64_t in[4] = {random_between(1, 2), 0}, filter[4] = {groups * random_between(1, 6), random_between(1, 4)}, out[4];
+    in[1] = filter[1] * groups;
+    out[0] = in[0];
+    out[1] = filter[0];
+    for (uint32_t i = 0; i < spatial; i++) {
+        in[2 + i] = random_between(1, 9);
+        filter[2 + i] = random_between(1, 3);
+        c->k.strides[i] = random_small(1, 3);
+        c->k.dilations[i] = random_small(1, 3);
+        c->k.start_padding[i] = random_small(0, 3);
+        c->k.end_padding[i] = random_small(0, 3);
+        const int64_t space = in[2 + i] + c->k.start_padding[i] + c->k.end_padding[i] - (filter[2 + i] - 1) * c->k.dilations[i] - 1;
+        if (space < 0) {
+            return false;
+        }
+        out[2 + i] = space / c->k.strides[i] + 1;
+    }
+    const bool in_signed = random_bits() & 1, filter_signed = random_bits() & 1;
+    const enum dmlk_type in_type = in_signed ? DMLK_INT8 : DMLK_UINT8, filter_type = filter_signed ? DMLK_INT8 : DMLK_UINT8;
+    const int64_t in_low = in_signed ? -128 : 0, filter_low = filter_signed ? -128 : 0, one[] = {1};
+    device_begin(d, "convolution_integer");
+    c->input = random_tensor(d, in_type, spatial + 2, in, in_low, in_low + 255);
+    c->input_zero = random_bits() & 1 ? random_tensor(d, in_type, 1, one, in_low, in_low + 255) : (device_no_tensor(d), NULL);
+    c->filter = random_tensor(d, filter_type, spatial + 2, filter, filter_low, filter_low + 255);
+    c->filter_zero = random_bits() & 1 ? random_tensor(d, filter_type, 1, random_bits() & 1 ? one : filter, filter_low, filter_low + 255)
+                                       : (device_no_tensor(d), NULL);
+    c->output = output_tensor(d, DMLK_INT32, spatial + 2, out);
+    return true;
+}
+
+TEST(convolution) {
+    for (int round = 0; round < 250; round++) {
+        device d;
+        struct convolution c;
+        if (!random_convolution(&d, &c)) {
+            continue;
+        }
+        device_constants(&d, &c.k, sizeof c.k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
+        do {
+            wrong += (int64_t)get_element(c.output, index) != convolution_element(&c, index);
+        } while (next_index(c.output->rank, c.output->sizes, index));
+        CHECK_EQUAL(wrong, 0);
+        CHECK(gaps_untouched(c.output));
+        device_end(&d);
+    }
+}
+
+/* 255 * 255 * 33030 just passes 2^31. */
+TEST(convolution_wraps) {
+    const int64_t sizes[] = {1, 33030, 1, 1}, strides[] = {0, 0, 0, 0}, out_sizes[] = {1, 1, 1, 1};
+    device d;
+    device_begin(&d, "convolution_integer");
+    *device_tensor(&d, DMLK_UINT8, 4, sizes, strides)->base = 255;
+    device_no_tensor(&d);
+    *device_tensor(&d, DMLK_UINT8, 4, sizes, strides)->base = 255;
+    device_no_tensor(&d);
+    const dmlk_view *out = device_tensor(&d, DMLK_INT32, 4, out_sizes, NULL);
+    const dmlk_convolution_integer k = {.spatial = 2, .groups = 1, .strides = {1, 1}, .dilations = {1, 1}};
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    CHECK_EQUAL(*(const int32_t *)out->base, INT64_C(255) * 255 * 33030 - (INT64_C(1) << 32));
+    device_end(&d);
+}
+
+TEST(convolution_refuses_what_does_not_fit) {
+    for (uint32_t field = 0; field < sizeof(dmlk_convolution_integer) / 4; field++) {
+        device d;
+        struct convolution c;
+        while (!random_convolution(&d, &c)) {
+        }
+        uint32_t fields[sizeof c.k / 4];
+        memcpy(fields, &c.k, sizeof fields);
+        fields[field] = UINT32_MAX;
+        device_constants(&d, fields, sizeof fields, 0);
+        const int status = device_dispatch(&d);
+        CHECK(status == DMLK_OK || status == DMLK_BAD_PACKET);
+        if (status != DMLK_OK) {
+            for (uint64_t i = 0; i < c.output->byte_size; i++) {
+                CHECK_EQUAL(c.output->base[i], DEVICE_UNTOUCHED);
+            }
+        }
+        device_end(&d);
+    }
+}
+
+int main(void) {
+    RUN(gemm);
+    RUN(gemm_refuses_sizes_that_do_not_fit);
+    RUN(convolution);
+    RUN(convolution_wraps);
+    RUN(convolution_refuses_what_does_not_fit);
+    return RESULT();
+}

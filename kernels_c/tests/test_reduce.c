@@ -1,0 +1,184 @@
+/* reduce, on any layout and any axes, against its definition. */
+#include <math.h>
+
+#include "device.h"
+#include "element.h"
+#include "reduce.h"
+
+/* The definition, for one output coordinate: all inputs that differ from it in reduced axes only. */
+static double expected(const dmlk_view *in, const dmlk_reduce *k, const int64_t *output) {
+    int64_t index[DMLK_MAX_RANK] = {0}, position = 0, place = 0;
+    double result = 0, best = 0, count = 0;
+    const bool product = k->function == DMLK_REDUCE_MULTIPLY;
+    const bool largest = k->function == DMLK_REDUCE_ARGMAX || k->function == DMLK_REDUCE_MAX;
+    result = product ? 1 : 0;
+    do {
+        bool belongs = true;
+        for (uint32_t d = 0; d < in->rank; d++) {
+            belongs &= (k->axes_mask >> d & 1) || index[d] == output[d];
+        }
+        if (!belongs) {
+            continue;
+        }
+        const double x = get_element(in, index);
+        const bool better = largest ? x > best : x < best;
+        if (position == 0 || better || (k->last_index && x == best)) {
+            best = x;
+            place = position;
+        }
+        position++;
+        count++;
+        switch (k->function) {
+        case DMLK_REDUCE_L1: result += fabs(x); break;
+        case DMLK_REDUCE_L2:
+        case DMLK_REDUCE_SUM_SQUARE: result += x * x; break;
+        case DMLK_REDUCE_LOG_SUM_EXP: result += exp(x); break;
+        case DMLK_REDUCE_MULTIPLY: result *= x; break;
+        default: result += x;
+        }
+    } while (next_index(in->rank, in->sizes, index));
+    switch (k->function) {
+    case DMLK_REDUCE_ARGMAX:
+    case DMLK_REDUCE_ARGMIN: return (double)place;
+    case DMLK_REDUCE_MAX:
+    case DMLK_REDUCE_MIN: return best;
+    case DMLK_REDUCE_AVERAGE: return result / count;
+    case DMLK_REDUCE_L2: return sqrt(result);
+    case DMLK_REDUCE_LOG_SUM:
+    case DMLK_REDUCE_LOG_SUM_EXP: return log(result);
+    default: return result;
+    }
+}
+
+static void check_reduce(const dmlk_reduce *k, enum dmlk_type in_type, enum dmlk_type out_type, int64_t low, int64_t high) {
+    int64_t sizes[DMLK_MAX_RANK], out_sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    dmlk_reduce constants = *k;
+    constants.axes_mask &= (1u << rank) - 1;
+    device d;
+    device_begin(&d, "reduce");
+    random_strides(rank, sizes, true, strides);
+    const dmlk_view *in = device_tensor(&d, in_type, rank, sizes, strides);
+    fill_random(in, low, high);
+    for (uint32_t i = 0; i < rank; i++) {
+        out_sizes[i] = constants.axes_mask >> i & 1 ? 1 : sizes[i];
+    }
+    random_strides(rank, out_sizes, false, strides);
+    const dmlk_view *out = device_tensor(&d, out_type, rank, out_sizes, strides);
+    device_constants(&d, &constants, sizeof constants, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0, checked = 0;
+    do {
+        const double given = get_element(out, index), want = expected(in, &constants, index);
+        /* sums of squares of 1..9 fit; products are kept to 0 and 1 */
+        const double tolerance = dmlk_type_kind(out_type) == DMLK_KIND_FLOAT ? fabs(want) * 1e-6 : 0;
+        wrong += !(fabs(given - want) <= tolerance);
+    } while (next_index(rank, out_sizes, index) && ++checked < 40);
+    CHECK_EQUAL(wrong, 0);
+    CHECK(gaps_untouched(out));
+    device_end(&d);
+}
+
+TEST(floats) {
+    for (int round = 0; round < 240; round++) {
+        const dmlk_reduce k = {.function = (uint32_t)(round % 12), .axes_mask = (uint32_t)random_bits()};
+        const bool index = k.function <= DMLK_REDUCE_ARGMIN;
+        const int64_t high = k.function == DMLK_REDUCE_MULTIPLY ? 1 : 9;
+        check_reduce(&k, DMLK_FLOAT32, index ? DMLK_UINT32 : DMLK_FLOAT32, 1, high);
+    }
+}
+
+TEST(integers) {
+    static const uint32_t functions[] = {DMLK_REDUCE_ARGMAX, DMLK_REDUCE_ARGMIN, DMLK_REDUCE_L1,  DMLK_REDUCE_MAX,
+                                         DMLK_REDUCE_MIN,    DMLK_REDUCE_SUM,    DMLK_REDUCE_SUM_SQUARE};
+    static const enum dmlk_type types[] = {DMLK_INT32, DMLK_UINT32, DMLK_INT64, DMLK_UINT64};
+    for (int round = 0; round < 140; round++) {
+        const dmlk_reduce k = {.function = functions[round % 7], .axes_mask = (uint32_t)random_bits(), .last_index = random_bits() & 1};
+        const enum dmlk_type type = types[random_between(0, 3)];
+        const bool is_signed = dmlk_type_kind(type) == DMLK_KIND_SIGNED;
+        check_reduce(&k, type, k.function <= DMLK_REDUCE_ARGMIN ? DMLK_INT64 : type, is_signed ? -9 : 0, 9);
+    }
+}
+
+/* Reduces n floats to one element of type out_type, which is returned. */
+static double reduce_floats(dmlk_reduce k, int64_t n, const float *x, enum dmlk_type out_type) {
+    const int64_t sizes[] = {n}, one[] = {1}, zero[] = {0};
+    k.axes_mask = 1;
+    device d;
+    device_begin(&d, "reduce");
+    memcpy(device_tensor(&d, DMLK_FLOAT32, 1, sizes, NULL)->base, x, (size_t)n * sizeof *x);
+    const dmlk_view *out = device_tensor(&d, out_type, 1, one, NULL);
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    const double result = get_element(out, zero);
+    device_end(&d);
+    return result;
+}
+
+TEST(of_a_number_and_a_nan_the_number_wins) {
+    const float x[] = {NAN, 2, NAN, 5, -1}, nans[] = {NAN, NAN};
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MAX}, 5, x, DMLK_FLOAT32), 5);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MIN}, 5, x, DMLK_FLOAT32), -1);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX}, 5, x, DMLK_UINT32), 3);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN}, 5, x, DMLK_INT64), 4);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN}, 2, nans, DMLK_INT64), 0);
+    CHECK(isnan(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MAX}, 2, nans, DMLK_FLOAT32)));
+    CHECK(isnan(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_SUM}, 5, x, DMLK_FLOAT32)));
+}
+
+TEST(ties) {
+    const float x[] = {1, 7, 3, 7, 0, 0};
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX}, 6, x, DMLK_UINT32), 1);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX, .last_index = 1}, 6, x, DMLK_UINT32), 3);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN}, 6, x, DMLK_UINT32), 4);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN, .last_index = 1}, 6, x, DMLK_UINT32), 5);
+}
+
+TEST(sums_do_not_lose_small_terms_nor_overflow) {
+    const float x[] = {1e8f, 1, -1e8f, 1}, big[] = {800, 800}, none[] = {-INFINITY, -INFINITY};
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_SUM}, 4, x, DMLK_FLOAT32), 2);
+    const double given = reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_LOG_SUM_EXP}, 2, big, DMLK_FLOAT32);
+    CHECK(fabs(given - 800.693147) < 1e-3);
+    CHECK(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_LOG_SUM_EXP}, 2, none, DMLK_FLOAT32) == (double)-INFINITY);
+}
+
+TEST(integers_wrap) {
+    const int64_t sizes[] = {2}, one[] = {1};
+    static const uint32_t functions[] = {DMLK_REDUCE_SUM, DMLK_REDUCE_MULTIPLY, DMLK_REDUCE_L1, DMLK_REDUCE_SUM_SQUARE};
+    static const int32_t results[] = {0, 0, 0, 0};
+    for (int i = 0; i < 4; i++) {
+        device d;
+        device_begin(&d, "reduce");
+        int32_t *in = (int32_t *)device_tensor(&d, DMLK_INT32, 1, sizes, NULL)->base;
+        const int32_t *out = (const int32_t *)device_tensor(&d, DMLK_INT32, 1, one, NULL)->base;
+        in[0] = in[1] = INT32_MIN;
+        const dmlk_reduce k = {.function = functions[i], .axes_mask = 1};
+        device_constants(&d, &k, sizeof k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        CHECK_EQUAL(*out, results[i]);
+        device_end(&d);
+    }
+}
+
+TEST(sizes_and_axes_must_fit) {
+    const int64_t sizes[] = {2, 3}, wrong[] = {2, 3};
+    device d;
+    device_begin(&d, "reduce");
+    device_tensor(&d, DMLK_FLOAT32, 2, sizes, NULL);
+    device_tensor(&d, DMLK_FLOAT32, 2, wrong, NULL);
+    const dmlk_reduce k = {.function = DMLK_REDUCE_SUM, .axes_mask = 2};
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
+    device_end(&d);
+}
+
+int main(void) {
+    RUN(floats);
+    RUN(integers);
+    RUN(of_a_number_and_a_nan_the_number_wins);
+    RUN(ties);
+    RUN(sums_do_not_lose_small_terms_nor_overflow);
+    RUN(integers_wrap);
+    RUN(sizes_and_axes_must_fit);
+    return RESULT();
+}
