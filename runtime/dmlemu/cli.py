@@ -1,0 +1,132 @@
+"""The ``dmlemu`` command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from textwrap import shorten
+
+from dmlemu import d3d12
+from dmlemu.dml.describe import describe
+from dmlemu.dml.operators.base import OperatorDesc, find_operator, registry
+from dmlemu.errors import Error
+from dmlemu.frontends import dxdispatch
+from dmlemu.frontends.dxdispatch.printing import format_bytes
+
+__all__ = ["main"]
+
+
+class _UsageError(Exception):
+    """Something that was asked for on the command line does not exist."""
+
+    def __str__(self) -> str:
+        return f"dmlemu: error: {self.args[0]}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code: 0, 1 when something is wrong, 130 when interrupted.
+
+    Wrong usage leaves with 2, as :mod:`argparse` does.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # names of a model may be any Unicode
+    parsed = _parser().parse_args(arguments)
+    try:
+        code: int = parsed.run(parsed)
+        sys.stdout.flush()
+    except (Error, dxdispatch.ModelError, _UsageError) as error:
+        sys.stdout.flush()
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # "dmlemu ... | head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dmlemu", description="A hardware emulator of the DirectML / Direct3D 12 compute API."
+    )
+    parser.add_argument("--version", action="version", version=f"dmlemu {version('dmlemu')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser(
+        "run",
+        allow_abbrev=False,
+        help="run a DxDispatch JSON model",
+        description="Runs a DxDispatch JSON model.",
+    )
+    dxdispatch.add_options(run)
+    run.set_defaults(run=_run)
+    adapters = commands.add_parser("adapters", help="list the emulated adapters")
+    adapters.set_defaults(run=_adapters)
+    explain = commands.add_parser("explain", help="describe an operator, or list the operators")
+    explain.add_argument("operator", nargs="?", metavar="OPERATOR", help="for instance GEMM")
+    explain.set_defaults(run=_explain)
+    return parser
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    options = dxdispatch.options_from(parsed)
+    if options.show_adapters:
+        _adapters(parsed)
+    elif options.model is None:
+        raise _UsageError("the model is missing; see 'dmlemu run --help'")
+    if options.model is not None:
+        model = dxdispatch.read_model(options.model, options.input_path)
+        dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
+    return 0
+
+
+def _log(line: str) -> None:
+    print(line, flush=True)
+
+
+def _adapter(part: str) -> d3d12.Adapter:
+    adapters = d3d12.create_adapter_list()
+    for adapter in adapters:
+        if part in adapter.driver_description:
+            return adapter
+    names = ", ".join(f"'{adapter.driver_description}'" for adapter in adapters)
+    raise _UsageError(f"no adapter has '{part}' in its name; there is {names}")
+
+
+def _adapters(parsed: argparse.Namespace) -> int:
+    for adapter in d3d12.create_adapter_list():
+        number = adapter.driver_version
+        print(
+            adapter.driver_description,
+            "-Version: " + ".".join(str(number >> shift & 0xFFFF) for shift in (48, 32, 16, 0)),
+            f"-Hardware: {str(adapter.is_hardware).lower()}",
+            f"-Integrated: {str(adapter.is_integrated).lower()}",
+            f"-Dedicated Adapter Memory: {format_bytes(adapter.dedicated_adapter_memory)}",
+            f"-Dedicated System Memory: {format_bytes(adapter.dedicated_system_memory)}",
+            f"-Shared System Memory: {format_bytes(adapter.shared_system_memory)}",
+            "",
+            sep="\n",
+        )
+    return 0
+
+
+def _explain(parsed: argparse.Namespace) -> int:
+    if parsed.operator is None:
+        for kind, operator in sorted(registry().items(), key=lambda item: item[0].name):
+            print(f"{kind.name:30} {_summary(operator)}")
+        return 0
+    try:
+        print(describe(find_operator(parsed.operator.upper())), end="")
+    except (ValueError, NotImplementedError) as error:
+        raise _UsageError(str(error)) from None
+    return 0
+
+
+def _summary(operator: type[OperatorDesc]) -> str:
+    """The first sentence of the operator's documentation, in one line."""
+    text = " ".join((operator.__doc__ or "").replace("``", "").split())
+    return shorten(text.split(". ")[0].rstrip("."), 76, placeholder=" ...")

@@ -1,0 +1,12 @@
+"""DxDispatch models: JSON files that describe buffers, DirectML operators and commands.
+
+The format and the printed lines are those of DxDispatch, a tool of the DirectML repository:
+https://github.com/microsoft/DirectML/tree/master/DxDispatch.
+"""
+
+from .errors import ModelError
+from .executor import run_model
+from .model import Model, read_model
+from .options import Options, add_options, options_from
+
+__all__ = ["Model", "ModelError", "Options", "add_options", "options_from", "read_model", "run_model"]

@@ -1,0 +1,135 @@
+"""A DirectML operator of a model: compiled, initialised, bound and dispatched."""
+
+from __future__ import annotations
+
+from dmlemu import d3d12, dml
+from dmlemu.errors import Error
+
+from .device import Device
+from .errors import model_error
+from .model import Bindings, BindPoint, Dispatchable, ResourceDesc
+from .operator_desc import located
+
+__all__ = ["DmlDispatchable", "Resources"]
+
+
+class Resources:
+    """The buffers of the model by name."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, tuple[ResourceDesc, d3d12.Resource]] = {}
+
+    def add(self, desc: ResourceDesc, buffer: d3d12.Resource) -> None:
+        self._buffers[desc.name] = (desc, buffer)
+
+    def find(self, name: str, path: str) -> d3d12.Resource:
+        """The buffer; ``path`` is the place that names it, for the message when it is deferred."""
+        if name not in self._buffers:
+            message = f"{path} uses '{name}', a deferred resource; only ONNX dispatchables allocate those."
+            raise model_error("MODEL_UNSUPPORTED", path, message, given="deferred", expected="initial values")
+        return self._buffers[name][1]
+
+    def bind(self, point: BindPoint, bindings: Bindings) -> list[dml.BufferBinding | None]:
+        """One entry per buffer of a bind point; what is not bound is None."""
+        sources = bindings.get(point.name)
+        if sources is None:
+            return [None] * point.count
+        result: list[dml.BufferBinding | None] = []
+        for source in sources:
+            buffer = self.find(source.resource, source.path)
+            size = self._buffers[source.resource][0].size_in_bytes - source.offset
+            result.append(dml.BufferBinding(buffer, source.offset, size))
+        return result
+
+
+class DmlDispatchable:
+    """Mirrors the steps of DxDispatch's DML dispatchable on the public API."""
+
+    def __init__(self, device: Device, model: Dispatchable, resources: Resources) -> None:
+        self._device, self._model, self._resources = device, model, resources
+        try:
+            self._operator = device.dml.create_operator(model.desc)
+        except Error as error:
+            raise located(error, model.node, f"While creating dispatchable '{model.name}'") from None
+        points = model.bind_points
+        self._inputs = [point for point in points if not point.output]
+        self._outputs = [point for point in points if point.output]
+        self._compiled: dml.CompiledOperator
+        self._persistent: dml.BufferBinding | None = None
+        self._heap: d3d12.DescriptorHeap
+        self._table: dml.BindingTable
+
+    def initialize(self) -> None:
+        """Compiles the operator and runs its initializer over the OWNED_BY_DML tensors."""
+        device = self._device
+        self._compiled = device.dml.compile_operator(self._operator, self._model.execution_flags)
+        self._compiled.set_name(self._model.name)
+        initializer = device.dml.create_operator_initializer([self._compiled])
+        initializer.set_name(f"initializer of {self._model.name}")
+        properties = initializer.get_binding_properties()
+        # The heap has at least one descriptor, so that the table gets valid handles.
+        heap = self._descriptor_heap(max(1, properties.required_descriptor_count))
+        table = self._binding_table(initializer, heap, properties.required_descriptor_count)
+        owned = self._bind(self._inputs, self._model.bindings)
+        table.bind_inputs([dml.BufferArrayBinding(owned)])
+        if properties.temporary_resource_size:
+            table.bind_temporary_resource(self._temporary(properties.temporary_resource_size))
+        size = self._compiled.get_binding_properties().persistent_resource_size
+        if size:
+            buffer = device.create_buffer(size, name=f"persistent resource of {self._model.name}")
+            self._persistent = dml.BufferBinding(buffer, 0, size)
+            table.bind_outputs([self._persistent])
+        device.recorder.record_dispatch(device.list, initializer, table)
+        device.keep_until_executed(heap)
+        device.execute_and_wait()
+
+    def bind(self, bindings: Bindings) -> None:
+        """Writes a new heap of exactly the descriptors that the operator needs."""
+        device, properties = self._device, self._compiled.get_binding_properties()
+        self._heap = self._descriptor_heap(properties.required_descriptor_count)
+        table = self._binding_table(self._compiled, self._heap, properties.required_descriptor_count)
+        table.bind_inputs(self._bind(self._inputs, bindings))
+        if properties.temporary_resource_size:
+            table.bind_temporary_resource(self._temporary(properties.temporary_resource_size))
+        if self._persistent is not None:
+            table.bind_persistent_resource(self._persistent)
+        table.bind_outputs(self._bind(self._outputs, bindings))
+        device.check_removed(device.dml.get_device_removed_reason(), "DirectML")
+        device.keep_until_executed(self._heap)
+        self._table = table
+
+    def dispatch(self) -> None:
+        """Records the bound dispatch, runs it and waits."""
+        self._device.record_dispatch(self._compiled, self._table)
+        self._device.execute_and_wait()
+
+    def _bind(self, points: list[BindPoint], bindings: Bindings) -> list[dml.BufferBinding | None]:
+        return [entry for point in points for entry in self._resources.bind(point, bindings)]
+
+    def _temporary(self, size: int) -> dml.BufferBinding:
+        buffer = self._device.create_buffer(size, name=f"temporary resource of {self._model.name}")
+        self._device.keep_until_executed(buffer)
+        return dml.BufferBinding(buffer, 0, size)
+
+    def _descriptor_heap(self, count: int) -> d3d12.DescriptorHeap:
+        heap = self._device.d3d.create_descriptor_heap(
+            d3d12.DescriptorHeapDesc(
+                type=d3d12.DescriptorHeapType.CBV_SRV_UAV,
+                num_descriptors=count,
+                flags=d3d12.DescriptorHeapFlags.SHADER_VISIBLE,
+            )
+        )
+        self._device.list.set_descriptor_heaps([heap])
+        return heap
+
+    def _binding_table(
+        self, dispatchable: dml.Dispatchable, heap: d3d12.DescriptorHeap, count: int
+    ) -> dml.BindingTable:
+        return self._device.dml.create_binding_table(
+            dml.BindingTableDesc(
+                dispatchable=dispatchable,
+                cpu_descriptor_handle=heap.get_cpu_descriptor_handle_for_heap_start(),
+                gpu_descriptor_handle=heap.get_gpu_descriptor_handle_for_heap_start(),
+                size_in_descriptors=count,
+            )
+        )

@@ -1,0 +1,38 @@
+"""A model that cannot be run: one report that names the place in the file."""
+
+from __future__ import annotations
+
+from dmlemu.errors import Report
+
+
+class ModelError(Exception):
+    """The model or a file that it names is wrong; ``report`` says where, given and expected."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report.text())
+        self.report = report
+
+
+def model_error(
+    id: str,
+    path: str,
+    message: str,
+    *,
+    given: object = "",
+    expected: object = "",
+    hint: str = "",
+    context: tuple[str, ...] = (),
+) -> ModelError:
+    """A :class:`ModelError` at ``path`` (``$.resources.A.sizeInBytes``)."""
+    return ModelError(
+        Report(
+            id=id,
+            api="DxDispatch",
+            message=message,
+            field=path,
+            given=str(given),
+            expected=str(expected),
+            hint=hint,
+            context=context,
+        )
+    )

@@ -1,0 +1,173 @@
+"""Runs a model on an emulated device and prints the lines of DxDispatch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from dmlemu import d3d12
+from dmlemu.dml.enums import TensorDataType
+from dmlemu.errors import Error
+
+from .device import Device
+from .dispatchable import DmlDispatchable, Resources
+from .errors import model_error
+from .files import write_file
+from .initial_values import dtype_of
+from .model import Command, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
+from .npy import npy_header
+from .options import Options
+from .printing import format_values, format_values_verbose
+from .timing import Samples, dispatch_lines
+
+__all__ = ["run_model"]
+
+
+def run_model(model: Model, adapter: d3d12.Adapter, options: Options, log: Callable[[str], None]) -> None:
+    """Runs every command of ``model``; ``log`` takes the lines of standard output.
+
+    Raises :class:`ModelError` for what the model does wrong and :class:`dmlemu.Error` for calls of
+    the API that fail, with the dispatchable or command that made them.
+    """
+    device = Device(adapter, options)
+    log(f"Running on '{adapter.driver_description}'")
+    Executor(model, device, options, log).run()
+
+
+class Executor:
+    """The buffers and dispatchables of a model on a device."""
+
+    def __init__(self, model: Model, device: Device, options: Options, log: Callable[[str], None]) -> None:
+        self._model, self._device, self._options, self._log = model, device, options, log
+        self._resources = Resources()
+        for desc in model.resources.values():
+            if desc.initial is not None:
+                with _While(f"creating resource '{desc.name}' ({desc.path})"):
+                    buffer = device.upload(desc.size_in_bytes, desc.initial, desc.name)
+                self._resources.add(desc, buffer)
+        device.execute_and_wait()
+        self._dispatchables = {
+            name: DmlDispatchable(device, dispatchable, self._resources)
+            for name, dispatchable in model.dispatchables.items()
+        }
+        for name, dispatchable in self._dispatchables.items():
+            self._initialize(name, dispatchable)
+
+    def _initialize(self, name: str, dispatchable: DmlDispatchable) -> None:
+        self._log("Compile Op")
+        start = time.perf_counter()
+        with _While(f"initializing dispatchable '{name}'"):
+            dispatchable.initialize()
+        if self._options.timing_verbosity >= 1:
+            self._log(f"Initialize '{name}': {_milliseconds_since(start):.4f} ms")
+
+    def run(self) -> None:
+        for index, command in enumerate(self._model.commands):
+            if self._options.print_commands:
+                self._log(f"[StartCmd][{index:04}]\t: {command.text}")
+            self._run_command(command)
+            if self._options.print_commands:
+                self._log(f"[EndCmd][{index:04}]\t: hr=0x00000000 \n")
+
+    def _run_command(self, command: Command) -> None:
+        if isinstance(command, DispatchCommand):
+            self._dispatch(command)
+        elif isinstance(command, PrintCommand):
+            self._print(command)
+        else:
+            self._write_file(command)
+
+    # --- dispatch ---
+
+    def _dispatch(self, command: DispatchCommand) -> None:
+        options, dispatchable = self._options, self._dispatchables[command.dispatchable]
+        cpu: list[float] = []
+        loop_start, timed_out = time.perf_counter(), False
+        while len(cpu) < options.dispatch_iterations and not timed_out:
+            start = time.perf_counter()
+            with _While(f"binding resources to '{command.dispatchable}' ({command.path})"):
+                dispatchable.bind(command.bindings)
+            dispatch_start = time.perf_counter()
+            with _While(f"dispatching '{command.dispatchable}' ({command.path})"):
+                dispatchable.dispatch()
+            cpu.append(_milliseconds_since(dispatch_start) / options.dispatch_repeat)
+            pause = max(0.0, options.dispatch_interval - _milliseconds_since(start))
+            limit = options.milliseconds_to_run
+            timed_out = limit is not None and _milliseconds_since(loop_start) + pause > limit
+            if pause and not timed_out:
+                time.sleep(pause / 1000)
+        if cpu:
+            gpu = self._device.gpu_samples()
+            warmup, verbosity = options.warmup_samples, options.timing_verbosity
+            for line in dispatch_lines(command.dispatchable, Samples(cpu), gpu, warmup, verbosity):
+                self._log(line)
+
+    # --- print and writeFile ---
+
+    def _print(self, command: PrintCommand) -> None:
+        desc, data = self._download(command.resource, command.path)
+        if desc.data_type is TensorDataType.UNKNOWN:
+            message = f"{command.path} cannot print '{command.resource}': its values have mixed types."
+            raise model_error("MODEL_VALUE", command.path, message, given="UNKNOWN", expected="one data type")
+        assert desc.initial is not None  # a deferred resource has no data to download
+        dtype = dtype_of(desc.data_type)
+        # What was initialised is shown, not the padding behind it.
+        values = data[: desc.initial.size // dtype.itemsize * dtype.itemsize].view(dtype)
+        if command.verbose:
+            self._log(f"Resource '{command.resource}':\n{format_values_verbose(values)}")
+        else:
+            self._log(f"Resource '{command.resource}': {format_values(values)}")
+
+    def _write_file(self, command: WriteFileCommand) -> None:
+        desc, data = self._download(command.resource, command.path)
+        target = (self._options.output_path or Path.cwd()) / command.target
+        parts = _npy(command, desc, data) if target.suffix.lower() == ".npy" else [data.tobytes()]
+        write_file(target, f"{command.path}.targetPath", parts)
+        self._log(f"Resource '{command.resource}' written to '{target}'")
+
+    def _download(
+        self, name: str, path: str
+    ) -> tuple[ResourceDesc, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
+        buffer = self._resources.find(name, path)
+        with _While(f"reading resource '{name}' ({path})"):
+            return self._model.resources[name], self._device.download(buffer)
+
+
+def _npy(
+    command: WriteFileCommand, desc: ResourceDesc, data: np.ndarray[tuple[int], np.dtype[np.uint8]]
+) -> list[bytes]:
+    """Header and elements; without dimensions the whole buffer is one row."""
+    if desc.data_type is TensorDataType.UNKNOWN:
+        message = f"{command.path} cannot write '{command.resource}' as .npy: its values have mixed types."
+        raise model_error("MODEL_VALUE", command.path, message, given="UNKNOWN", expected="one data type")
+    dtype = dtype_of(desc.data_type)
+    shape = command.dimensions or (desc.element_count,)
+    size = prod(shape) * dtype.itemsize
+    if size > len(data):
+        path = f"{command.path}.dimensions"
+        message = f"{path} {list(shape)} need {size} bytes, but '{command.resource}' has {len(data)}."
+        raise model_error("MODEL_VALUE", path, message, given=f"{size} bytes", expected=f"<= {len(data)}")
+    return [npy_header(dtype, shape), data[:size].tobytes()]
+
+
+def _milliseconds_since(start: float) -> float:
+    return (time.perf_counter() - start) * 1000
+
+
+class _While:
+    """Adds what was being done to an error of the API."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Error):
+            context = (*error.report.context, f"While {self._doing}")
+            raise Error(error.hresult, replace(error.report, context=context)) from None

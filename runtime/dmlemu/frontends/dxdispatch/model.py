@@ -1,0 +1,348 @@
+"""A DxDispatch model: resources, dispatchables and commands, read from JSON and checked.
+
+The format is that of https://github.com/microsoft/DirectML/blob/master/DxDispatch/doc/Guide.md.
+Members that it does not name are ignored, as DxDispatch ignores them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from dmlemu.dml.enums import ExecutionFlags, TensorDataType
+from dmlemu.dml.operators.base import FieldKind, OperatorDesc, operator_fields
+
+from .errors import model_error
+from .files import exists
+from .initial_values import InitialValues, dtype_of, read_initial_values
+from .json_text import read_json
+from .node import Node
+from .operator_desc import desc_node, read_operator_desc
+
+__all__ = [
+    "BindPoint",
+    "BindingSource",
+    "Bindings",
+    "Command",
+    "DispatchCommand",
+    "Dispatchable",
+    "Model",
+    "PrintCommand",
+    "ResourceDesc",
+    "WriteFileCommand",
+    "read_model",
+]
+
+_UNSUPPORTED = {
+    "hlsl": "HLSL dispatchables are not supported: there is no shader compiler",
+    "onnx": "ONNX dispatchables are not supported",
+    "dmlserializedgraph": "serialized DirectML graphs are not supported",
+}
+
+
+@dataclass(frozen=True)
+class ResourceDesc:
+    """One buffer; ``initial`` None means "deferred": the dispatch would allocate it."""
+
+    name: str
+    path: str
+    initial: InitialValues | None
+    size_in_bytes: int
+    unpadded_size: int
+
+    @property
+    def data_type(self) -> TensorDataType:
+        return self.initial.data_type if self.initial else TensorDataType.UNKNOWN
+
+    @property
+    def element_count(self) -> int:
+        """Elements of the buffer, without the padding up to 4 bytes that nobody asked for."""
+        return self.unpadded_size // dtype_of(self.data_type).itemsize
+
+
+@dataclass(frozen=True)
+class BindingSource:
+    """A resource as a binding names it: ``offset`` in bytes."""
+
+    resource: str
+    path: str
+    offset: int
+
+
+Bindings: TypeAlias = Mapping[str, tuple[BindingSource, ...]]
+
+
+@dataclass(frozen=True)
+class BindPoint:
+    """A tensor field of an operator, to which ``count`` buffers are bound."""
+
+    name: str
+    count: int
+    output: bool
+
+
+@dataclass(frozen=True)
+class Dispatchable:
+    """A DirectML operator and the buffers that initialise its OWNED_BY_DML tensors."""
+
+    name: str
+    node: Node  # the fields of the desc, for messages
+    desc: OperatorDesc
+    execution_flags: ExecutionFlags
+    bindings: Bindings
+
+    @property
+    def bind_points(self) -> list[BindPoint]:
+        """In the order of the API: inputs, then outputs, each in the order of the struct."""
+        points = []
+        for field in operator_fields(type(self.desc)):
+            if field.is_tensor:
+                count = len(getattr(self.desc, field.name)) if field.array else 1
+                points.append(BindPoint(field.c_name, count, field.kind is FieldKind.OUTPUT_TENSOR))
+        return sorted(points, key=lambda point: point.output)
+
+
+@dataclass(frozen=True)
+class DispatchCommand:
+    dispatchable: str
+    bindings: Bindings
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class PrintCommand:
+    resource: str
+    verbose: bool
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class WriteFileCommand:
+    resource: str
+    target: str
+    dimensions: tuple[int, ...]
+    path: str
+    text: str
+
+
+Command: TypeAlias = DispatchCommand | PrintCommand | WriteFileCommand
+
+
+@dataclass(frozen=True)
+class Model:
+    resources: Mapping[str, ResourceDesc]
+    dispatchables: Mapping[str, Dispatchable]
+    commands: tuple[Command, ...]
+
+
+def read_model(path: Path, input_path: Path | None = None) -> Model:
+    """Reads and checks ``path``; files that it names are beside it, or under ``input_path``.
+
+    Raises :class:`ModelError` for the first thing that is wrong.  No file but the model and the
+    headers of ``.npy`` files is read, nothing is allocated.
+    """
+    if not exists(path) and input_path is not None:
+        path = input_path / path
+    if path.suffix.lower() == ".onnx":
+        message = f"{path} is an ONNX model; ONNX models are not supported."
+        raise model_error("MODEL_UNSUPPORTED", "$", message, given=".onnx", expected="a JSON model")
+    base = path.parent if input_path is None else input_path
+    root = Node(read_json(path))
+    root.as_object()
+    resources = {name: _resource(name, node, base) for name, node in root["resources"].members()}
+    dispatchables = {
+        name: _dispatchable(name, node, resources) for name, node in root["dispatchables"].members()
+    }
+    commands = [_command(node, resources, dispatchables) for node in root["commands"].elements()]
+    return Model(resources, dispatchables, tuple(commands))
+
+
+# --- resources ---
+
+
+def _resource(name: str, node: Node, base: Path) -> ResourceDesc:
+    if node["initialValues"].value == "deferred":
+        return ResourceDesc(name, node.path, None, 0, 0)
+    initial = read_initial_values(node, base)
+    size_node, offset_node = node.get("sizeInBytes"), node.get("initialValuesOffsetInBytes")
+    # Only a computed size is rounded up to the 4 bytes that DirectML counts in.
+    size = (initial.size + 3) // 4 * 4 if size_node is None else size_node.uint64()
+    offset = 0 if offset_node is None else offset_node.uint64()
+    if initial.size + offset > size:
+        place = size_node or node
+        what = f"({size}) is less than the initial values need ({initial.size + offset} bytes)"
+        place.fail("MODEL_VALUE", what, size, f">= {initial.size + offset}")
+    return ResourceDesc(name, node.path, initial, size, initial.size if size_node is None else size)
+
+
+# --- dispatchables ---
+
+
+def _dispatchable(name: str, node: Node, resources: Mapping[str, ResourceDesc]) -> Dispatchable:
+    type_node = node["type"]
+    kind = type_node.string()
+    reason = _UNSUPPORTED.get(kind.lower())
+    if reason is not None:
+        what = f"('{kind}') cannot run: {reason}"
+        type_node.fail("MODEL_UNSUPPORTED", what, kind, "a DirectML operator")
+    desc = read_operator_desc(node)
+    compile_type, flags = node.get("dmlCompileType"), node.get("executionFlags")
+    if compile_type is not None and compile_type.string() != "DmlCompileOp":
+        _compile_type(compile_type)
+    bindings = node.get("bindings")
+    result = Dispatchable(
+        name,
+        desc_node(node),
+        desc,
+        ExecutionFlags.NONE if flags is None else flags.flags(ExecutionFlags),
+        {} if bindings is None else _bindings(bindings, resources),
+    )
+    if bindings is not None:
+        _check_names(bindings, result, [point for point in result.bind_points if not point.output])
+    return result
+
+
+def _compile_type(node: Node) -> None:
+    if node.string() == "DmlCompileGraph":
+        node.fail(
+            "MODEL_UNSUPPORTED",
+            "(DmlCompileGraph) cannot run: graphs are not implemented",
+            "DmlCompileGraph",
+            "DmlCompileOp",
+        )
+    node.fail("MODEL_VALUE", "is no compile type", node.shown(), "DmlCompileOp or DmlCompileGraph")
+
+
+# --- bindings ---
+
+
+def _bindings(node: Node, resources: Mapping[str, ResourceDesc]) -> Bindings:
+    return {
+        name: tuple(
+            _binding(source, resources)
+            for source in (value.elements() if isinstance(value.value, list) else [value])
+        )
+        for name, value in node.members()
+    }
+
+
+def _binding(node: Node, resources: Mapping[str, ResourceDesc]) -> BindingSource:
+    if isinstance(node.value, dict):
+        resource = _named(node["name"], resources)
+        return BindingSource(resource.name, node.path, _offset(node, resource, resources))
+    if not isinstance(node.value, str):
+        node.refuse("the name of a resource, or an object with that name")
+    return BindingSource(_named(node, resources).name, node.path, 0)
+
+
+def _offset(node: Node, resource: ResourceDesc, resources: Mapping[str, ResourceDesc]) -> int:
+    """elementOffset in bytes."""
+    _read_unused(node, resources)
+    offset_node, size_node = node.get("elementOffset"), node.get("elementSizeInBytes")
+    element_size = 0 if size_node is None else size_node.uint64()
+    if offset_node is None or not offset_node.uint64():
+        return 0
+    if not element_size and resource.data_type is not TensorDataType.UNKNOWN:
+        element_size = dtype_of(resource.data_type).itemsize
+    offset = offset_node.uint64() * element_size
+    if offset >= resource.size_in_bytes:
+        what = f"is byte {offset} of '{resource.name}', which has {resource.size_in_bytes}"
+        offset_node.fail("MODEL_VALUE", what, offset_node.value, "an element inside the resource")
+    return offset
+
+
+def _read_unused(node: Node, resources: Mapping[str, ResourceDesc]) -> None:
+    """Members that describe views of shaders mean nothing to DirectML, but must be what they claim."""
+    for name in ("elementCount", "counterOffsetBytes"):
+        if (member := node.get(name)) is not None:
+            member.uint64()
+    if (view_format := node.get("format")) is not None:
+        view_format.string()
+    if (shape := node.get("shape")) is not None:
+        for size in shape.elements():
+            size.integer(-(2**63), 2**63 - 1)
+    if (counter := node.get("counter")) is not None:
+        _named(counter, resources)
+
+
+def _named(node: Node, resources: Mapping[str, ResourceDesc]) -> ResourceDesc:
+    name = node.string()
+    if name not in resources:
+        what = f"('{name:.60}') names no resource of the model"
+        node.fail("MODEL_NAME", what, f"'{name:.60}'", _list(resources, "resources"))
+    return resources[name]
+
+
+def _check_names(node: Node, dispatchable: Dispatchable, points: Iterable[BindPoint]) -> None:
+    """Every name is a bind point and has as many buffers as it takes."""
+    counts = {point.name: point.count for point in points}
+    for name, value in node.members():
+        if name not in counts:
+            what = f"names no bind point of '{dispatchable.name}'"
+            value.fail("MODEL_NAME", what, f"'{name:.60}'", _list(counts, "bind points"))
+        given = len(value.value) if isinstance(value.value, list) else 1
+        if given != counts[name]:
+            what = f"binds {given} resources to {name}, which takes {counts[name]}"
+            value.fail("MODEL_VALUE", what, given, counts[name])
+
+
+def _list(names: Iterable[str], what: str) -> str:
+    shown = [f"'{name:.60}'" for name in names]
+    return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "") or f"no {what} are defined"
+
+
+# --- commands ---
+
+
+def _command(
+    node: Node, resources: Mapping[str, ResourceDesc], dispatchables: Mapping[str, Dispatchable]
+) -> Command:
+    type_node = node["type"]
+    kind, text = type_node.string().lower(), json.dumps(node.value, ensure_ascii=False, separators=(",", ":"))
+    if kind == "dispatch":
+        return _dispatch(node, resources, dispatchables, text)
+    if kind == "print":
+        verbose = node.get("verbose")
+        resource = _named(node["resource"], resources)
+        return PrintCommand(resource.name, verbose is not None and verbose.boolean(), node.path, text)
+    if kind == "writefile":
+        return _write_file(node, resources, text)
+    type_node.fail("MODEL_VALUE", "is no command", type_node.shown(), "dispatch, print or writeFile")
+
+
+def _dispatch(
+    node: Node,
+    resources: Mapping[str, ResourceDesc],
+    dispatchables: Mapping[str, Dispatchable],
+    text: str,
+) -> DispatchCommand:
+    name = node["dispatchable"].string()
+    if name not in dispatchables:
+        what = f"('{name:.60}') names no dispatchable of the model"
+        expected = _list(dispatchables, "dispatchables")
+        node["dispatchable"].fail("MODEL_NAME", what, f"'{name:.60}'", expected)
+    groups = node.get("threadGroupCount")
+    if groups is not None and len(groups.uint32_array()) != 3:
+        groups.fail("MODEL_VALUE", "is not three numbers", groups.shown(), "[x, y, z]")
+    bindings = _bindings(node["bindings"], resources)
+    _check_names(node["bindings"], dispatchables[name], dispatchables[name].bind_points)
+    return DispatchCommand(name, bindings, node.path, text)
+
+
+def _write_file(node: Node, resources: Mapping[str, ResourceDesc], text: str) -> WriteFileCommand:
+    resource = _named(node["resource"], resources)
+    target = node["targetPath"]
+    suffix = Path(target.string()).suffix.lower()
+    if suffix in (".jpg", ".png"):
+        what = f"('{target.string():.60}') is an image, and images are not supported"
+        target.fail("MODEL_UNSUPPORTED", what, suffix, ".npy, or any other name for raw bytes")
+    if not Path(target.string()).name:
+        target.fail("MODEL_VALUE", "names no file", target.shown(), "a file name")
+    dimensions = node.get("dimensions")
+    sizes = () if dimensions is None else tuple(dimensions.uint32_array())
+    return WriteFileCommand(resource.name, target.string(), sizes, node.path, text)

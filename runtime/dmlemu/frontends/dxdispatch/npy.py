@@ -1,0 +1,106 @@
+"""NumPy ``.npy`` files, read strictly: only plain number arrays, nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from dmlemu.dml.enums import TensorDataType
+
+from .errors import ModelError, model_error
+from .files import file_size, read_into, unreadable
+
+__all__ = ["NpyFile", "npy_header", "open_npy"]
+
+_DTYPES = "f2 f4 f8 u1 u2 u4 u8 i1 i2 i4 i8"
+_TYPES = {np.dtype(code): TensorDataType[np.dtype(code).name.upper()] for code in _DTYPES.split()}
+_TYPES[np.dtype("?")] = TensorDataType.UINT8
+
+
+@dataclass(frozen=True)
+class NpyFile:
+    """A ``.npy`` file whose header has been read and whose size fits it."""
+
+    path: Path
+    data_type: TensorDataType
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]  # of the file: its byte order, bool
+    offset: int
+    field: str  # the JSON path that names the file
+
+    @property
+    def size(self) -> int:
+        """Bytes of the array."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    def read_into(self, target: np.ndarray[Any, Any]) -> None:
+        """Copies the elements, in C order and little-endian, into ``target`` (``size`` bytes)."""
+        read_into(self.path, self.offset, target, self.field)
+        if self.dtype.byteorder == ">":
+            target.view(self.dtype).byteswap(inplace=True)
+
+
+def open_npy(path: Path, field: str) -> NpyFile:
+    """Reads the header; ``field`` is the JSON path that names the file."""
+    size = file_size(path, field)
+    try:
+        with open(path, "rb") as file:
+            shape, fortran, dtype = _header(file, path, field)
+            offset = file.tell()
+    except OSError as error:
+        raise unreadable(path, field, error) from None
+    data_type = _TYPES.get(dtype.newbyteorder("="))
+    if data_type is None:
+        kind = str(dtype) if len(str(dtype)) <= 60 else "a structured type"
+        raise _bad(path, field, "its elements are no tensor data type", kind, ", ".join(map(str, _TYPES)))
+    if fortran:
+        raise _bad(path, field, "it is in Fortran order", "fortran_order True", "C order")
+    result = NpyFile(path, data_type, shape, dtype, offset, field)
+    if size - offset < result.size:
+        raise _bad(path, field, "it ends early", f"{size - offset} bytes of data", f"{result.size} bytes")
+    return result
+
+
+def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """The bytes before the data of an array of ``shape`` in C order."""
+    file = io.BytesIO()
+    descr = np.lib.format.dtype_to_descr(dtype)
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def _header(file: BinaryIO, path: Path, field: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, fortran order, dtype)."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0), (3, 0)):
+            raise ValueError(f"version {version[0]}.{version[1]} is unknown")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old files need a second look at their header
+            # Version 3 differs from 2 only in the encoding of field names, which plain arrays lack.
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _read_header_2
+            shape, fortran, dtype = read(file)
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError(f"the shape is {shape!r:.60}")
+    except OSError:
+        raise
+    except Exception as error:  # the header is a Python literal: its parsers raise all sorts of things
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise _bad(path, field, f"its header is bad ({reason})", "a bad header", ".npy 1.0 to 3.0") from None
+    return shape, fortran, dtype
+
+
+def _read_header_2(file: BinaryIO) -> Any:
+    return np.lib.format.read_array_header_2_0(file)
+
+
+def _bad(path: Path, field: str, reason: str, given: str, expected: str) -> ModelError:
+    return model_error(
+        "MODEL_NPY", field, f"{path} cannot be used: {reason}.", given=given, expected=expected
+    )

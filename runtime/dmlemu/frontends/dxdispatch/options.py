@@ -1,0 +1,201 @@
+"""The command-line options of DxDispatch."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from dmlemu import d3d12, dml
+
+__all__ = ["Options", "add_options", "options_from"]
+
+_QUEUES = {"direct": d3d12.CommandListType.DIRECT, "compute": d3d12.CommandListType.COMPUTE}
+_BARRIERS = {"none": (False, False), "uav": (True, False), "uav+aliasing": (True, True)}
+_LEVELS = {level.name.removeprefix("LEVEL_").replace("_", "."): level for level in dml.FeatureLevel}
+
+# Options of what the emulator does not have: accepted by the parser so that the refusal names them.
+_UNSUPPORTED = {
+    "PIX captures": ("-c --pix_capture_type", "-o --pix_capture_name"),
+    "HLSL dispatchables": ("--print_hlsl_disassembly!",),
+    "shader caches": ("--clear_shader_caches!",),
+    "Xbox": ("--xbox_allow_precompile!",),
+    "DRED": ("--enable_dred!",),
+    "clocks and background work of a driver": (
+        "--disable_background_processing!",
+        "--set_stable_power_state!",
+    ),
+    "swap chains": ("--present_separator!",),
+    "ONNX dispatchables": (
+        "-f --onnx_free_dim_name_override",
+        "-F --onnx_free_dim_denotation_override",
+        "-e --onnx_session_config_entry",
+        "-b --binding_shape",
+        "-l --onnx_graph_optimization_level",
+        "-L --onnx_logging_level",
+        "-p --print_onnx_bindings!",
+        "-x --enable_ort_extensions!",
+        "--enable_onnx_profiling!",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run and how; the defaults are DxDispatch's."""
+
+    model: Path | None = None
+    input_path: Path | None = None
+    output_path: Path | None = None
+    print_commands: bool = False
+    debug: bool = False
+    adapter: str = ""
+    show_adapters: bool = False
+    queue_type: d3d12.CommandListType = d3d12.CommandListType.DIRECT
+    uav_barrier: bool = True
+    aliasing_barrier: bool = False
+    disable_gpu_timeout: bool = False
+    dml_feature_level: dml.FeatureLevel = dml.FeatureLevel.LEVEL_5_0
+    dispatch_iterations: int = 1
+    dispatch_repeat: int = 1
+    milliseconds_to_run: int | None = None
+    dispatch_interval: int = 0
+    warmup_samples: int = 1
+    timing_verbosity: int = 0
+    max_gpu_time_measurements: int = 8192
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of DxDispatch to ``parser``."""
+    parser.add_argument("model", type=Path, nargs="?", metavar="MODEL.json", help="the model to run")
+    parser.add_argument("-m", "--model", type=Path, dest="model_option", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--input_path", type=Path, help="where relative input files start (the model's folder)"
+    )
+    parser.add_argument("--output_path", type=Path, help="where relative output files start (here)")
+    parser.add_argument("--print_commands", action="store_true", help="say when each command starts and ends")
+    _add_direct_x(parser.add_argument_group("DirectX options"))
+    _add_timing(parser.add_argument_group("timing options"))
+    for what, names in _UNSUPPORTED.items():
+        for name in names:
+            _add_unsupported(parser, what, name)
+
+
+def _add_direct_x(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-d", "--debug", action="store_true", help="strict checks: undefined memory is filled with a pattern"
+    )
+    group.add_argument(
+        "-a", "--adapter", default="", help="run on the first adapter whose name contains this"
+    )
+    group.add_argument("-s", "--show_adapters", action="store_true", help="list the adapters")
+    group.add_argument("-q", "--queue_type", choices=_QUEUES, default="direct", help="type of queue and list")
+    group.add_argument(
+        "--post_dispatch_barriers",
+        choices=_BARRIERS,
+        default="uav",
+        help="barriers recorded after each dispatch (default: uav)",
+    )
+    group.add_argument(
+        "--dml_feature_level",
+        choices=_LEVELS,
+        default="5.0",
+        metavar="N.N",
+        help="the least level to ask for",
+    )
+    group.add_argument("--disable_gpu_timeout", action="store_true", help="a flag of the queue")
+    # The emulated adapter has memory of its own, so custom heaps are never used anyway.
+    group.add_argument("--disable_custom_heaps", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument("--disable_agility_sdk", action="store_true", help=argparse.SUPPRESS)
+
+
+def _add_timing(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "-i",
+        "--dispatch_iterations",
+        type=_uint32,
+        default=1,
+        metavar="N",
+        help="bind, dispatch, wait N times",
+    )
+    group.add_argument(
+        "-r", "--dispatch_repeat", type=_positive, default=1, metavar="N", help="N dispatches per iteration"
+    )
+    group.add_argument(
+        "-t",
+        "--milliseconds_to_run",
+        type=_uint32,
+        metavar="MS",
+        help="iterate for this long, whatever -i says",
+    )
+    group.add_argument(
+        "-I", "--dispatch_interval", type=_uint32, default=0, metavar="MS", help="least time of an iteration"
+    )
+    group.add_argument(
+        "-w", "--warmup_samples", type=_uint32, default=1, metavar="N", help="first samples not to count (1)"
+    )
+    group.add_argument(
+        "-v",
+        "--timing_verbosity",
+        type=int,
+        choices=(0, 1, 2),
+        default=0,
+        help="0: one line, 1: initialisation and statistics, 2: every iteration",
+    )
+    group.add_argument(
+        "--max_gpu_time_measurements",
+        type=_uint32,
+        default=8192,
+        metavar="N",
+        help="pairs of timestamps that are kept (8192); 0: no GPU times",
+    )
+
+
+def options_from(arguments: argparse.Namespace) -> Options:
+    """The options out of what ``add_options`` parsed."""
+    uav, aliasing = _BARRIERS[arguments.post_dispatch_barriers]
+    run_for = arguments.milliseconds_to_run
+    return Options(
+        model=arguments.model_option or arguments.model,
+        input_path=arguments.input_path,
+        output_path=arguments.output_path,
+        print_commands=arguments.print_commands,
+        debug=arguments.debug,
+        adapter=arguments.adapter,
+        show_adapters=arguments.show_adapters,
+        queue_type=_QUEUES[arguments.queue_type],
+        uav_barrier=uav,
+        aliasing_barrier=aliasing,
+        disable_gpu_timeout=arguments.disable_gpu_timeout,
+        dml_feature_level=_LEVELS[arguments.dml_feature_level],
+        dispatch_iterations=arguments.dispatch_iterations if run_for is None else 2**32 - 1,
+        dispatch_repeat=arguments.dispatch_repeat,
+        milliseconds_to_run=run_for,
+        dispatch_interval=arguments.dispatch_interval,
+        warmup_samples=arguments.warmup_samples,
+        timing_verbosity=arguments.timing_verbosity,
+        max_gpu_time_measurements=arguments.max_gpu_time_measurements,
+    )
+
+
+def _uint32(text: str) -> int:
+    if not text.isdecimal() or len(text) > 10 or int(text) > 2**32 - 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer from 0 to 4294967295")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    value = _uint32(text)
+    if not value:
+        raise argparse.ArgumentTypeError("0 dispatches cannot be measured")
+    return value
+
+
+def _add_unsupported(parser: argparse.ArgumentParser, what: str, names: str) -> None:
+    class Refuse(argparse.Action):
+        def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
+            parser.error(f"{self.option_strings[-1]}: {what} are not supported")
+
+    takes_value = not names.endswith("!")
+    nargs = None if takes_value else 0
+    parser.add_argument(*names.rstrip("!").split(), action=Refuse, nargs=nargs, help=argparse.SUPPRESS)
