@@ -49,6 +49,10 @@ class Misread:
     distance: int  # pixels, in black and white, in which the two differ
 
 
+def spoken(digit: int) -> str:
+    return f"{'an' if digit == 8 else 'a'} {digit}"
+
+
 def write_png(path: Path, pixels: Array) -> None:
     """Writes uint8 [height, width, 3] as an RGB picture; makes the folder if there is none."""
     height, width, _ = pixels.shape
@@ -102,10 +106,10 @@ def card(page: Array, x: int, y: int, images: Array, item: Misread) -> None:
     below = top + LINE + DIGIT + GAP // 2
     text(page, left, below, f"image {item.index}", GREY)
     text(page, left, below + LINE, f"read as {item.read}", RED)
-    text(page, left, below + 2 * LINE, f"is a {item.label}", GREEN)
+    text(page, left, below + 2 * LINE, f"is {spoken(item.label)}", GREEN)
     text(page, right, below, f"image {item.twin}", GREY)
     text(page, right, below + LINE, f"{item.distance} px apart", GREY)
-    text(page, right, below + 2 * LINE, f"is a {item.twin_label}", INK)
+    text(page, right, below + 2 * LINE, f"is {spoken(item.twin_label)}", INK)
 
 
 def draw(images: Array, misread: Sequence[Misread], title: str) -> Array:
