@@ -8,26 +8,12 @@ raise :class:`dmlemu.Error` when it is a failure.
 from dmlemu_hw.gpu import Policy
 
 from ..errors import Strictness
-from .adapter import (
-    Adapter,
-    create_adapter_list,
-)
-from .command_allocator import (
-    CommandAllocator,
-)
-from .command_list import (
-    CommandList,
-)
-from .command_queue import (
-    CommandQueue,
-)
-from .descriptor_heap import (
-    DescriptorHeap,
-)
-from .device import (
-    Device,
-    create_device,
-)
+from .adapter import Adapter, create_adapter_list
+from .command_allocator import CommandAllocator
+from .command_list import CommandList
+from .command_queue import CommandQueue
+from .descriptor_heap import DescriptorHeap
+from .device import Device, create_device
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
@@ -94,26 +80,16 @@ from .features import (
     FeatureDataShaderModel,
     FeatureDataTightAlignment,
 )
-from .fence import (
-    Fence,
-)
+from .fence import Fence
 from .object import (
     WKPDID_D3D_DEBUG_OBJECT_NAME,
     WKPDID_D3D_DEBUG_OBJECT_NAME_W,
     DeviceChild,
     Object,
 )
-from .query_heap import (
-    QueryHeap,
-)
-from .reports import (
-    InfoQueue,
-)
-from .resource import (
-    Heap,
-    MappedMemory,
-    Resource,
-)
+from .query_heap import QueryHeap
+from .reports import InfoQueue
+from .resource import Heap, MappedMemory, Resource
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
     DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT,

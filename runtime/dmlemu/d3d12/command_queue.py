@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from dmlemu_hw.queue import Queue as HardwareQueue
 
 from ..errors import Error, HResult, Severity
-from .command_list import CommandList, Recording, conflict_error
+from .command_list import CommandList
+from .conflicts import conflict_error
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
 from .object import DeviceChild
+from .recording import Recording
 from .reports import failure, not_implemented, spell
 from .resource import Heap, Resource
 from .states import Clash, Journey
@@ -37,7 +39,8 @@ class CommandQueue(DeviceChild):
         super().__init__(device)
         self._desc = replace(desc, node_mask=1)
         self._queue = queue
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
+        device._queues.add(self)
         self._pending: deque[tuple[int, list[Recording]]] = deque()
         queue.label = f"{self.kind} #{self.serial}"
 
@@ -67,7 +70,7 @@ class CommandQueue(DeviceChild):
             if not recordings:
                 return
             journey.finish()
-            self._submit(list(command_lists), recordings)
+            self._submit(recordings)
         self._device._let_run()
 
     def signal(self, fence: Fence, value: int) -> None:
@@ -76,7 +79,9 @@ class CommandQueue(DeviceChild):
         Mirrors ``ID3D12CommandQueue::Signal`` (nf-d3d12-id3d12commandqueue-signal).
         """
         self._fence_work(fence, value, "Signal")
-        self._device._run_gpu(lambda: self._queue.signal(fence._fence, value), 0)
+        fence._remark_backwards(value, self)
+        with self._lock:
+            self._device._run_gpu(lambda: self._queue.signal(fence._fence, value), 0)
         self._device._let_run()
 
     def wait(self, fence: Fence, value: int) -> None:
@@ -87,7 +92,8 @@ class CommandQueue(DeviceChild):
         self._fence_work(fence, value, "Wait")
         if value == 0:
             self._remark_zero_wait(fence)
-        self._device._run_gpu(lambda: self._queue.wait(fence._fence, value), 0)
+        with self._lock:
+            self._device._run_gpu(lambda: self._queue.wait(fence._fence, value), 0)
         self._device._let_run()
 
     def update_tile_mappings(
@@ -127,7 +133,8 @@ class CommandQueue(DeviceChild):
             self._device._reject(error)
             return
         if regions:
-            self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+            with self._lock:
+                self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
             self._device._let_run()
 
     def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
@@ -224,35 +231,41 @@ class CommandQueue(DeviceChild):
                 "a list recorded since",
                 wrong,
             )
-        if each._is_pending():
+        if recording.is_pending:
             message = f"{each} is executed again while the GPU has not finished it."
             wrong = MessageId.COMMAND_LIST_SYNC
             raise error("Q3", "LIST_EXECUTED_TWICE", message, path, each, "a list that is not pending", wrong)
         return recording
 
     def _check_states(self, recordings: list[Recording]) -> Journey:
-        """ST8 across lists, and residency."""
+        """ST8 across lists, and residency (RD2)."""
         journey = Journey()
         lenient = self._device._is_runtime
-        for recording in recordings:
+        for i, recording in enumerate(recordings):
             for resource in recording.resources:
                 if resource._pageable._residency <= 0 and not lenient:
                     raise self._evicted_error(resource, recording)
             for resource, track in recording.tracks.items():
                 conflict = journey.enter(resource, track)
                 if conflict is not None and not (lenient and conflict.clash is Clash.USE):
-                    title = f"{recording.owner}, which is executed"
-                    raise conflict_error(conflict, resource, "ExecuteCommandLists", "ppCommandLists", title)
+                    raise conflict_error(
+                        conflict,
+                        resource,
+                        "ExecuteCommandLists",
+                        f"ppCommandLists[{i}]",
+                        f"While {self} executes {recording.owner}",
+                        HResult.DXGI_ERROR_INVALID_CALL,
+                    )
         return journey
 
-    def _submit(self, lists: list[CommandList], recordings: list[Recording]) -> None:
+    def _submit(self, recordings: list[Recording]) -> None:
         self._forget_done()
         work = [(recording.serial, recording.packets) for recording in recordings]
         first = self._queue.submitted + 1
         self._pending.append((first + len(work) - 1, recordings))
-        for i, each in enumerate(lists):
-            each._submitted = recordings[i].submitted = (self._queue, first + i)
-            recordings[i].allocator._pending.append((self._queue, first + i))
+        for i, recording in enumerate(recordings):
+            recording.submitted = (self._queue, first + i)
+            recording.allocator._pending.append((self._queue, first + i))
         self._device._run_gpu(lambda: self._queue.submit(work), 0)
 
     def _forget_done(self) -> None:
@@ -275,7 +288,7 @@ class CommandQueue(DeviceChild):
             )
         self._device._check_child(fence, name, "pFence")
         fence._check_open(operation)
-        check_value(value, name, "Value", self._device)
+        check_value(value, name, "Value")
 
     def _list_error(
         self,

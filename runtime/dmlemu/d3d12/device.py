@@ -17,7 +17,7 @@ from ..errors import Error, HResult, Report, Severity, Strictness
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
 from .command_allocator import CommandAllocator
-from .command_list import CommandList, Recording, check_allocator
+from .command_list import CommandList, check_allocator
 from .command_queue import CommandQueue
 from .descriptor_heap import DescriptorHeap
 from .enums import (
@@ -38,6 +38,7 @@ from .faults import fault_error
 from .fence import Event, Fence
 from .object import DeviceChild, Object
 from .query_heap import QueryHeap
+from .recording import Recording
 from .reports import InfoQueue, failure, not_implemented, spell
 from .resource import Heap, Resource
 from .structs import (
@@ -138,11 +139,13 @@ class Device(Object):
         )
         self.info_queue = InfoQueue(enabled=not self._is_runtime)
         self._references = 1
+        self._ended = False
         self._removed: HResult | None = None
         self._removal_report: Report | None = None
         self._children: weakref.WeakValueDictionary[int, DeviceChild] = weakref.WeakValueDictionary()
         self._child_numbers = itertools.count(1)
-        self._serials: dict[str, int] = {}
+        self._serials: dict[str, Iterator[int]] = {}
+        self._queues: weakref.WeakSet[CommandQueue] = weakref.WeakSet()
         self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
         self._descriptor_heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = (
             weakref.WeakValueDictionary()
@@ -222,7 +225,7 @@ class Device(Object):
         """A fence (FN1).  Mirrors ``ID3D12Device::CreateFence`` (nf-d3d12-id3d12device-createfence)."""
         self._check_alive("CreateFence")
         fence.check_flags(flags)
-        fence.check_value(initial_value, "ID3D12Device::CreateFence", "InitialValue", self)
+        fence.check_value(initial_value, "ID3D12Device::CreateFence", "InitialValue")
         return Fence(self, self._gpu.create_fence(initial_value), flags)
 
     def set_event_on_multiple_fence_completion(
@@ -240,7 +243,7 @@ class Device(Object):
         pairs = list(zip(fences, fence_values, strict=True))
         for each, value in pairs:
             self._check_child(each, "SetEventOnMultipleFenceCompletion", "ppFences")
-            fence.check_value(value, "SetEventOnMultipleFenceCompletion", "pFenceValues", self)
+            fence.check_value(value, "SetEventOnMultipleFenceCompletion", "pFenceValues")
         all_of_them = flags == MultipleFenceWaitFlags.ALL
         if event is not None:
             self._watch(pairs, all_of_them=all_of_them, fire=fence.notifier(event))
@@ -663,9 +666,7 @@ class Device(Object):
     # --- for the rest of the package ---
 
     def _register(self, child: DeviceChild) -> None:
-        serial = self._serials.get(child.kind, 0) + 1
-        self._serials[child.kind] = serial
-        child.serial = serial
+        child.serial = next(self._serials.setdefault(child.kind, itertools.count(1)))
         child._number = next(self._child_numbers)
         self._children[child._number] = child
 
@@ -676,6 +677,7 @@ class Device(Object):
 
     def _end_if_unused(self) -> None:
         if not self._children:
+            self._ended = True
             self._adapter._forget(self)
             self._gpu.close()
 
@@ -706,7 +708,16 @@ class Device(Object):
             )
 
     def _check_alive(self, operation: str) -> None:
-        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2)."""
+        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2), and when the device has ended."""
+        if self._ended:
+            raise failure(
+                "OBJECT_DELETED_IN_USE",
+                f"{operation} is called on {self}, which has been released.",
+                operation=operation,
+                rule="DEV5: D3D12CreateDevice",
+                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+                object=self,
+            )
         if self._removed is None:
             return
         report = self._removal_report
@@ -856,7 +867,10 @@ class Device(Object):
     def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
         """Does something that may let the GPU execute; its faults become errors (RM3)."""
         try:
-            return work()
+            result = work()
+            for queue in self._queues:
+                queue._forget_done()
+            return result
         except GpuFault as fault:
             error = fault_error(self, fault)
             if fault.kind is not FaultKind.REMOVED:

@@ -64,6 +64,7 @@ def fault_error(device: Device, fault: GpuFault) -> Error:
         object=device._name_address(fault.address) if fault.address else "",
         severity=Severity.CORRUPTION,
         context=tuple(context),
+        is_call=False,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dmlemu_hw.fence import Fence as HardwareFence
 
-from ..errors import Error, HResult
+from ..errors import Error, HResult, Severity
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
 from .object import DeviceChild
 from .reports import failure, spell
@@ -40,7 +40,7 @@ def check_flags(flags: FenceFlags) -> None:
         )
 
 
-def check_value(value: int, operation: str, field: str, device: Device) -> None:
+def check_value(value: int, operation: str, field: str) -> None:
     """A fence value is an unsigned 64-bit number."""
     if not 0 <= value <= UINT64_MAX:
         raise failure(
@@ -75,6 +75,7 @@ class Fence(DeviceChild):
         super().__init__(device)
         self._fence = fence
         self._flags = flags
+        self._last = fence.value  # told last to be set, by the host or a queue
         fence.label = f"{self.kind} #{self.serial}"
 
     def get_completed_value(self) -> int:
@@ -98,7 +99,8 @@ class Fence(DeviceChild):
         """
         self._device._check_alive("Signal")
         self._check_open("Signal")
-        check_value(value, "ID3D12Fence::Signal", "Value", self._device)
+        check_value(value, "ID3D12Fence::Signal", "Value")
+        self._remark_backwards(value, "the host")
         self._device._run_gpu(lambda: self._fence.signal(value), None)
         self._device._let_run()
 
@@ -111,7 +113,7 @@ class Fence(DeviceChild):
         bring the value about.
         """
         self._check_open("SetEventOnCompletion")
-        check_value(value, "ID3D12Fence::SetEventOnCompletion", "Value", self._device)
+        check_value(value, "ID3D12Fence::SetEventOnCompletion", "Value")
         if event is None:
             self.wait(value)
             return
@@ -124,7 +126,7 @@ class Fence(DeviceChild):
         without a timeout, nothing can bring the value about.
         """
         self._check_open("Wait")
-        check_value(value, "Wait", "Value", self._device)
+        check_value(value, "Wait", "Value")
         return self._device._run_gpu(lambda: self._device._gpu.wait(self._fence, value, timeout), True)
 
     def set_name(self, name: str) -> None:
@@ -136,6 +138,24 @@ class Fence(DeviceChild):
         if not self._released:
             super().release()
             self._device._run_gpu(self._fence.close, None)
+
+    def _remark_backwards(self, value: int, by: object) -> None:
+        """FN2 allows it, and it is rarely meant: a warning."""
+        last, self._last = self._last, value
+        if value >= last or not self._device.info_queue.enabled:
+            return
+        error = failure(
+            "FENCE_BACKWARDS",
+            f"{self} is set to {value} by {by}, after {last}.",
+            operation="Signal",
+            rule="FN2: ID3D12Fence::Signal",
+            message_id=MessageId.FENCE_INVALIDOPERATION,
+            field="Value",
+            given=value,
+            expected=f"at least {last}",
+            object=self,
+        )
+        self._device._info(error, Severity.WARNING)
 
     def _check_open(self, operation: str) -> None:
         if self._released:

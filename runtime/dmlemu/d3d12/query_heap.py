@@ -1,19 +1,20 @@
-"""Query heaps: where timestamps stand until they are resolved."""
+"""Query heaps: where timestamps stand until they are resolved, and what the commands on them check."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.memory import Allocation
 
 from ..errors import Error
-from .enums import MessageId, QueryHeapType
+from .enums import CommandListType, MessageId, QueryHeapType, QueryType
 from .object import DeviceChild
 from .reports import failure, not_implemented, spell
-from .resource import _close_at_end
+from .resource import Resource, _close_at_end
 from .structs import QueryHeapDesc
 
 if TYPE_CHECKING:
+    from .command_list import CommandList
     from .device import Device
 
 QUERY_SIZE = 8
@@ -71,3 +72,88 @@ def check_desc(desc: QueryHeapDesc) -> None:
         raise bad(message, "NodeMask", desc.node_mask, "0 or 1")
     if desc.type not in TIMESTAMP_TYPES:
         raise not_implemented("CreateQueryHeap", f"A query heap of type {spell(desc.type)}")
+
+
+def _bad_query(
+    operation: str, rule: str, message: str, field: str, given: Any, expected: Any, message_id: MessageId
+) -> Error:
+    return failure(
+        "QUERY",
+        message,
+        operation=operation,
+        rule=f"{rule}: ID3D12GraphicsCommandList::{operation}",
+        message_id=message_id,
+        field=field,
+        given=given,
+        expected=expected,
+    )
+
+
+def begin_error(type: QueryType) -> Error:
+    """QY2: timestamps only end."""
+    message = f"A query of type {spell(type)} is begun, and a timestamp only ends."
+    wrong = MessageId.BEGIN_END_QUERY_INVALID_PARAMETERS
+    return _bad_query("BeginQuery", "QY2", message, "Type", type, "EndQuery of type TIMESTAMP", wrong)
+
+
+def check_end(command_list: CommandList, heap: QueryHeap, type: QueryType, index: int) -> None:
+    """QY2."""
+    _check_slots(command_list, heap, type, index, 1, "EndQuery")
+
+
+def check_resolve(
+    command_list: CommandList,
+    heap: QueryHeap,
+    type: QueryType,
+    start: int,
+    count: int,
+    destination: Resource,
+    offset: int,
+) -> None:
+    """QY3."""
+    operation, wrong = "ResolveQueryData", MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS
+
+    def bad(message: str, field: str, given: Any, expected: Any) -> Error:
+        return _bad_query(operation, "QY3", message, field, given, expected, wrong)
+
+    _check_slots(command_list, heap, type, start, count, operation)
+    if destination is None:
+        raise bad("No destination is given.", "pDestinationBuffer", None, "a buffer")
+    command_list._device._check_child(destination, operation, "pDestinationBuffer")
+    field, size, width = "AlignedDestinationBufferOffset", QUERY_SIZE * count, destination._width
+    if offset < 0 or offset % QUERY_SIZE:
+        raise bad(f"Destination offset ({offset}) is not a multiple of 8.", field, offset, "a multiple of 8")
+    if offset + size > width:
+        message = f"{count} results of 8 bytes at offset {offset} run past {destination} of {width} bytes."
+        raise bad(message, field, offset, f"at most {width - size}")
+
+
+def _check_slots(
+    command_list: CommandList, heap: QueryHeap, type: QueryType, start: int, count: int, operation: str
+) -> None:
+    ends = operation == "EndQuery"
+    rule = "QY2" if ends else "QY3"
+    wrong = (
+        MessageId.BEGIN_END_QUERY_INVALID_PARAMETERS
+        if ends
+        else MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS
+    )
+
+    def bad(message: str, field: str, given: Any, expected: Any) -> Error:
+        return _bad_query(operation, rule, message, field, given, expected, wrong)
+
+    if heap is None:
+        raise bad("No query heap is given.", "pQueryHeap", None, "a query heap")
+    command_list._device._check_child(heap, operation, "pQueryHeap")
+    kind, size = heap._desc.type, heap._desc.count
+    if type != QueryType.TIMESTAMP:
+        message = f"Query type ({spell(type)}) does not fit {heap} of type {spell(kind)}."
+        raise bad(message, "Type", type, QueryType.TIMESTAMP)
+    copies = command_list._type == CommandListType.COPY
+    wanted = QueryHeapType.COPY_QUEUE_TIMESTAMP if copies else QueryHeapType.TIMESTAMP
+    if kind != wanted:
+        message = f"A list of type {spell(command_list._type)} uses {heap} of type {spell(kind)}."
+        raise bad(message, "pQueryHeap", kind, wanted)
+    if start < 0 or count < 0 or start + count > size:
+        message = f"Queries [{start}, {start + count}) run past {heap} of {size} queries."
+        raise bad(message, "Index" if ends else "StartIndex", start, f"within [0, {size})")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Any
 
-from ..errors import Error, HResult, Report, Severity
+from ..errors import Error, HResult, Report, Severity, caller
 from .enums import MessageId
 
 
@@ -59,8 +59,15 @@ def failure(
     hint: str = "",
     severity: Severity = Severity.ERROR,
     context: tuple[str, ...] = (),
+    is_call: bool = True,
 ) -> Error:
-    """One error; ``check`` is its stable name, ``rule`` the rule's id and the page that states it."""
+    """One error; ``check`` is its stable name, ``rule`` the rule's id and the page that states it.
+
+    ``is_call``: the user's call is at fault, so that its line is worth telling.
+    """
+    place = caller() if is_call else ""
+    if place:
+        context = (*context, f"While calling {operation} at {place}")
     report = Report(
         id=check,
         message=message,
@@ -89,6 +96,12 @@ def not_implemented(operation: str, what: str) -> Error:
     )
 
 
+@dataclass
+class _Stored:
+    report: Report
+    count: int = 1
+
+
 class InfoQueue:
     """Warnings and remarks of one device, oldest first; errors are exceptions instead.
 
@@ -100,7 +113,7 @@ class InfoQueue:
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
-        self._messages: deque[Report] = deque(maxlen=self.MESSAGE_COUNT_LIMIT)
+        self._messages: dict[str, _Stored] = {}
         self._callbacks: dict[int, Callable[[Report], None]] = {}
         self._next_cookie = 1
 
@@ -109,7 +122,11 @@ class InfoQueue:
 
     def get_message(self, message_index: int) -> Report:
         """``ID3D12InfoQueue::GetMessage``."""
-        return self._messages[message_index]
+        return list(self._messages.values())[message_index].report
+
+    def get_count(self, message_index: int) -> int:
+        """How often that message came.  Not in Direct3D 12, which stores it as often."""
+        return list(self._messages.values())[message_index].count
 
     def get_num_stored_messages(self) -> int:
         """``ID3D12InfoQueue::GetNumStoredMessages``."""
@@ -143,9 +160,15 @@ class InfoQueue:
             )
 
     def add(self, report: Report) -> None:
-        """Stores one message unless the same one was the last."""
-        if not self.enabled or (self._messages and self._messages[-1] == report):
+        """Stores a message and calls back, or counts the one that is stored already."""
+        if not self.enabled:
             return
-        self._messages.append(report)
+        text = report.text()
+        if text in self._messages:
+            self._messages[text].count += 1
+            return
+        if len(self._messages) == self.MESSAGE_COUNT_LIMIT:
+            del self._messages[next(iter(self._messages))]
+        self._messages[text] = _Stored(report)
         for callback in list(self._callbacks.values()):
             callback(report)

@@ -324,7 +324,7 @@ def _extent(
         left = max(0, resource._width // element - max(0, view.first_element))
         raise faults.make(
             "VW6",
-            f"Elements [{view.first_element}, {view.first_element + view.num_elements}) of {element} bytes run past "
+            f"{view.num_elements} elements of {element} bytes from element {view.first_element} on run past "
             f"{resource} of {resource._width} bytes.",
             faults.dimensions,
             "pDesc.Buffer.NumElements",

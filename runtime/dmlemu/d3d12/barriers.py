@@ -1,0 +1,235 @@
+"""ResourceBarrier: checks the barriers of one call and follows the transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Error, Severity
+from . import states
+from .conflicts import conflict_error, spell_state
+from .enums import CommandListType, MessageId, ResourceBarrierFlags, ResourceBarrierType, ResourceStates
+from .reports import failure, spell
+from .rules import missing_flag
+from .states import Track
+from .structs import (
+    RESOURCE_BARRIER_ALL_SUBRESOURCES,
+    ResourceAliasingBarrier,
+    ResourceBarrier,
+    ResourceTransitionBarrier,
+    ResourceUavBarrier,
+)
+
+if TYPE_CHECKING:
+    from .command_list import CommandList
+    from .recording import Recording
+    from .resource import Resource
+
+_OPERATION = "ResourceBarrier"
+_BOTH = int(ResourceBarrierFlags.BEGIN_ONLY | ResourceBarrierFlags.END_ONLY)
+_CONTENTS = {
+    ResourceBarrierType.TRANSITION: ResourceTransitionBarrier,
+    ResourceBarrierType.ALIASING: ResourceAliasingBarrier,
+    ResourceBarrierType.UAV: ResourceUavBarrier,
+}
+
+
+def _bad(
+    rule: str,
+    message: str,
+    field: str,
+    given: Any,
+    expected: Any,
+    message_id: MessageId,
+    check: str = "STATE_BEFORE",
+    resource: Resource | None = None,
+    severity: Severity = Severity.ERROR,
+) -> Error:
+    return failure(
+        check,
+        message,
+        operation=_OPERATION,
+        rule=f"{rule}: ID3D12GraphicsCommandList::ResourceBarrier",
+        message_id=message_id,
+        field=field,
+        given=given,
+        expected=expected,
+        object="" if resource is None else resource,
+        severity=severity,
+    )
+
+
+def check_barriers(command_list: CommandList, recording: Recording, rows: Sequence[ResourceBarrier]) -> None:
+    """Checks the barriers in order, as if each came alone (ST14); when one is wrong, none counts."""
+    if not rows:
+        wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
+        message = "ResourceBarrier is called with no barriers."
+        error = _bad("ST11", message, "NumBarriers", 0, "at least 1", wrong, "BARRIER_USELESS")
+        command_list._device._info(error, Severity.WARNING)
+    call = _Call(command_list, recording)
+    try:
+        for i, barrier in enumerate(rows):
+            call.check(barrier, f"pBarriers[{i}]")
+    except Error:
+        call.undo()
+        raise
+
+
+class _Call:
+    """One ResourceBarrier call: where its transitions led, and how to take them back."""
+
+    def __init__(self, command_list: CommandList, recording: Recording) -> None:
+        self._list = command_list
+        self._device = command_list._device
+        self._recording = recording
+        self._before: dict[Resource, Track | None] = {}
+
+    def undo(self) -> None:
+        for resource, track in self._before.items():
+            if track is None:
+                self._recording.tracks.pop(resource, None)
+            else:
+                self._recording.tracks[resource] = track
+
+    def check(self, barrier: ResourceBarrier, path: str) -> None:
+        inner = barrier.barrier
+        if _CONTENTS.get(barrier.type) is not type(inner):
+            wrong, expected = (
+                MessageId.RESOURCE_BARRIER_INVALID_TYPE,
+                "TRANSITION, ALIASING or UAV with its struct",
+            )
+            message = f"Barrier type ({spell(barrier.type)}) is not the one of its contents."
+            raise _bad("ST10", message, f"{path}.Type", barrier.type, expected, wrong)
+        _check_flags(barrier, path)
+        if isinstance(inner, ResourceTransitionBarrier):
+            self._check_transition(inner, int(barrier.flags), f"{path}.Transition")
+        elif isinstance(inner, ResourceUavBarrier):
+            self._check_uav(inner, path)
+        else:
+            for resource in (inner.resource_before, inner.resource_after):
+                if resource is not None:
+                    self._device._check_child(resource, _OPERATION, f"{path}.Aliasing")
+
+    def _check_uav(self, barrier: ResourceUavBarrier, path: str) -> None:
+        resource = barrier.resource
+        if self._list._type == CommandListType.COPY:
+            wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
+            message, expected = (
+                "A list of type COPY has a UAV barrier.",
+                "a transition or an aliasing barrier",
+            )
+            raise _bad("ST17", message, f"{path}.Type", ResourceBarrierType.UAV, expected, wrong, "LIST_TYPE")
+        if resource is None:
+            return
+        field = f"{path}.UAV.pResource"
+        self._device._check_child(resource, _OPERATION, field)
+        missing = missing_flag(states.UNORDERED_ACCESS, resource._flags)
+        if missing is not None:
+            wrong, given = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, resource.get_desc().flags
+            message = f"A UAV barrier names {resource}, which lacks flag {spell(missing)}."
+            raise _bad("ST16", message, field, given, missing, wrong, resource=resource)
+
+    def _check_transition(self, barrier: ResourceTransitionBarrier, flags: int, path: str) -> None:
+        resource, field = barrier.resource, f"{path}.pResource"
+        if resource is None:
+            wrong = MessageId.RESOURCE_BARRIER_NULL_POINTER
+            raise _bad("ST10", "A transition names no resource.", field, None, "a resource", wrong)
+        self._device._check_child(resource, _OPERATION, field)
+        if barrier.subresource not in (0, RESOURCE_BARRIER_ALL_SUBRESOURCES):
+            wrong, field = MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE, f"{path}.Subresource"
+            message = f"Subresource ({barrier.subresource}) of {resource} does not exist: a buffer has one."
+            expected = "0 or ALL_SUBRESOURCES"
+            raise _bad("ST10", message, field, barrier.subresource, expected, wrong, resource=resource)
+        before, after = int(barrier.state_before), int(barrier.state_after)
+        self._check_state(resource, before, f"{path}.StateBefore")
+        self._check_state(resource, after, f"{path}.StateAfter")
+        if before == after:
+            wrong, field = MessageId.RESOURCE_BARRIER_MATCHING_STATES, f"{path}.StateAfter"
+            message = f"A transition of {resource} leads from state ({spell_state(before)}) to itself."
+            given, expected = ResourceStates(after), "another state than StateBefore"
+            raise _bad("ST7", message, field, given, expected, wrong, "STATE_SAME", resource)
+        self._track(resource, before, after, flags, path)
+
+    def _check_state(self, resource: Resource, state: int, field: str) -> None:
+        text = spell_state(state)
+        if state & ~states.KNOWN_STATES:
+            message, expected = (
+                f"State ({text}) has bits that are not known.",
+                "members of D3D12_RESOURCE_STATES",
+            )
+            wrong = MessageId.RESOURCE_BARRIER_RESERVED_BITS
+            raise _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
+        if not states.is_combination(state):
+            message = f"State ({text}) joins a write state with another state."
+            wrong, expected = (
+                MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
+                "one write state, or read states only",
+            )
+            raise _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
+        kind, expressible = self._list._type, self._list._states
+        if state & ~expressible:
+            message = f"State ({text}) is not one that a list of type {spell(kind)} can express."
+            wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
+            rule = "ST17" if kind == CommandListType.COPY else "ST18"
+            raise _bad(rule, message, field, text, spell_state(expressible), wrong, "LIST_TYPE", resource)
+        fixed = resource._fixed_states
+        if fixed is not None and state & ~fixed:
+            message = f"{resource}, in a heap of type {spell(resource._heap_type)}, has no state ({text})."
+            wrong = MessageId.RESOURCE_BARRIER_INVALID_HEAP
+            raise _bad("ST6", message, field, text, spell_state(fixed), wrong, resource=resource)
+        missing = missing_flag(state, resource._flags)
+        if missing is not None:
+            rule = "ST16" if state & states.UNORDERED_ACCESS else "RB7"
+            message = f"State ({text}) needs flag {spell(missing)}, which {resource} lacks."
+            wrong, expected = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, f"a buffer with {spell(missing)}"
+            raise _bad(rule, message, field, text, expected, wrong, resource=resource)
+
+    def _track(self, resource: Resource, before: int, after: int, flags: int, path: str) -> None:
+        recording = self._recording
+        recording.resources.add(resource)
+        if resource._fixed_states is not None:
+            return
+        track = recording.tracks.get(resource)
+        if resource in self._before:
+            wrong = MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS
+            message = f"One ResourceBarrier call holds several transitions of {resource}."
+            error = _bad("ST12", message, path, "", "", wrong, "STATE_COMBO", resource)
+            self._device._info(error, Severity.WARNING)
+        else:
+            self._before[resource] = None if track is None else track.copy()
+        if track is None:
+            track = recording.tracks[resource] = Track()
+        conflict = track.conflict_of_transition(before, after, flags)
+        if conflict is not None:
+            where = f"While recording {self._list}"
+            raise conflict_error(conflict, resource, _OPERATION, f"{path}.StateBefore", where)
+        track.transition(before, after, flags)
+
+
+def _check_flags(barrier: ResourceBarrier, path: str) -> None:
+    """ST13: only transitions can be split, and into a begin or an end."""
+    flags, field = int(barrier.flags), f"{path}.Flags"
+    given = ResourceBarrierFlags(flags)
+    if flags & ~_BOTH or flags == _BOTH:
+        wrong, expected = MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS, "NONE, BEGIN_ONLY or END_ONLY"
+        message = f"Barrier flags ({spell(given)}) are not one of those allowed."
+        raise _bad("ST13", message, field, given, expected, wrong, "STATE_SPLIT")
+    if flags and barrier.type != ResourceBarrierType.TRANSITION:
+        wrong = MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER
+        message = f"A barrier of type {spell(barrier.type)} is split, and only transitions can be."
+        raise _bad("ST13", message, field, given, ResourceBarrierFlags.NONE, wrong, "STATE_SPLIT")
+
+
+def packet_of(barrier: ResourceBarrier) -> tuple[int, int, int, int, int, int]:
+    """The fields of a barrier packet: kind, address, address after, before, after, flags."""
+    inner, kind = barrier.barrier, int(barrier.type)
+    if isinstance(inner, ResourceTransitionBarrier):
+        before, after = int(inner.state_before), int(inner.state_after)
+        return kind, _address(inner.resource), 0, before, after, int(barrier.flags)
+    if isinstance(inner, ResourceUavBarrier):
+        return kind, _address(inner.resource), 0, 0, 0, 0
+    return kind, _address(inner.resource_before), _address(inner.resource_after), 0, 0, 0
+
+
+def _address(resource: Resource | None) -> int:
+    return 0 if resource is None else resource._address

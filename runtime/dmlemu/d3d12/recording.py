@@ -1,0 +1,63 @@
+"""What a command list holds between Reset and Close, and which lists may record what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.queue import Queue as HardwareQueue
+
+from .enums import CommandListType
+from .object import DeviceChild
+from .states import Track
+
+if TYPE_CHECKING:
+    from .command_allocator import CommandAllocator
+    from .command_list import CommandList
+    from .resource import Resource
+
+_DIRECT = CommandListType.DIRECT
+_COMPUTE = CommandListType.COMPUTE
+_COPY = CommandListType.COPY
+_BUNDLE = CommandListType.BUNDLE
+
+# Which list types may record what (CL13).
+TRANSFER = frozenset({_DIRECT, _COMPUTE, _COPY})
+SHADING = frozenset({_DIRECT, _COMPUTE})
+SETTING = frozenset({_DIRECT, _COMPUTE, _BUNDLE})
+IMMEDIATE = frozenset({_DIRECT, _COMPUTE, _COPY, _BUNDLE})
+DRAWING = frozenset({_DIRECT})
+
+
+@dataclass(eq=False)
+class Recording:
+    """One list's commands from Reset to Close, and what executing them demands.
+
+    It keeps the resources and heaps that its commands name: garbage collection does not free them
+    under submitted work.  Releasing one explicitly does, and the GPU then faults.
+    """
+
+    serial: int
+    allocator: CommandAllocator
+    generation: int
+    owner: str = ""
+    tracks: dict[Resource, Track] = field(default_factory=dict)
+    resources: set[Resource] = field(default_factory=set)
+    kept: list[DeviceChild] = field(default_factory=list)
+    labels: dict[int, str] = field(default_factory=dict)
+    # Last checks of ExecuteCommandLists, in recording order; each returns how to take back what it did.
+    on_submit: list[Callable[[], Callable[[], None] | None]] = field(default_factory=list)
+    submitted: tuple[HardwareQueue, int] | None = None
+    packets: bytes = b""
+
+    @property
+    def is_pending(self) -> bool:
+        """Is it submitted, and the GPU has not finished it?"""
+        return self.submitted is not None and not self.submitted[0].done(self.submitted[1])
+
+    def is_needed_by(self, command_list: CommandList | None) -> bool:
+        """Is the GPU still to execute it, or may ``command_list``, which recorded it, still submit it?"""
+        if self.submitted is None:
+            return command_list is not None and command_list._recording is self
+        return self.is_pending
