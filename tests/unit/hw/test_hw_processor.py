@@ -239,7 +239,11 @@ class TestMalformedLists:
     def test_damaged_lists_run_or_are_a_fault(self, data):
         """Whatever stands in a list, the GPU stays inside its memory and says what is wrong."""
         gpu = Gpu(name="test", memory_bytes=1 << 20)
-        memory, outside = buffer(gpu), buffer(gpu)
+        pool = gpu.memory.create_heap(TILE_SIZE)
+        whole = gpu.memory.place(pool, 0, TILE_SIZE)
+        around = np.asarray(whole.buffer())
+        whole.close()  # no address leads there any more, but to the 256 bytes of `memory`
+        memory = gpu.memory.place(pool, 4096, 256)
         heap = uav(
             gpu, raw(memory), raw(memory, 128), Descriptor(DescriptorKind.UAV, 0, 0, 42, memory.address, 64)
         )
@@ -262,7 +266,8 @@ class TestMalformedLists:
         except GpuFault as fault:
             assert fault.message.endswith(".")
             assert str(fault).endswith(f"command {fault.command}")
-        assert not any(outside.buffer())
+        assert not around[:4096].any()
+        assert not around[4096 + 256 :].any()
 
 
 class TestClear:
