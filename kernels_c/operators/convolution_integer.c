@@ -35,7 +35,9 @@ struct job {
 
 /* One element as a number less its zero point.  Flipping the sign bit and subtracting it again
  * extends the sign of an INT8. */
-static inline int16_t read(uint8_t bits, int sign_bit, int zero) { return (int16_t)((bits ^ sign_bit) - sign_bit - zero); }
+static inline int16_t read(uint8_t bits, int sign_bit, int zero) {
+    return (int16_t)((bits ^ sign_bit) - sign_bit - zero);
+}
 
 static inline int sign_bit(uint32_t type) { return type == DMLK_INT8 ? 0x80 : 0; }
 
@@ -242,7 +244,6 @@ static bool types_fit(const dmlk_view *views) {
 /* Sizes of the working memory, and the memory. */
 static int allocate(struct job *job, int *parts) {
     const dmlk_view *f = &job->filter, *out = &job->output;
-    size_t filter_bytes, patch_bytes;
     if (dmlk_view_elements(f) > INT64_C(1) << 40) {
         return DMLK_OUT_OF_MEMORY; /* the products below cannot overflow */
     }
@@ -255,8 +256,8 @@ static int allocate(struct job *job, int *parts) {
     job->blocks = (job->positions + job->block - 1) / job->block;
     const int64_t multiplications = job->block * job->taps * job->filters_per_group;
     *parts = dmlk_parts(job->blocks * job->groups, 1000000 / multiplications);
-    filter_bytes = (size_t)(job->groups * job->group_rows * job->row) * sizeof *job->filters;
-    patch_bytes = (size_t)(*parts * job->block * job->row) * sizeof *job->patches;
+    const size_t filter_bytes = (size_t)(job->groups * job->group_rows * job->row) * sizeof *job->filters;
+    const size_t patch_bytes = (size_t)(*parts * job->block * job->row) * sizeof *job->patches;
     job->filters = calloc(filter_bytes, 1);
     job->patches = malloc(patch_bytes);
     return job->filters != NULL && job->patches != NULL ? DMLK_OK : DMLK_OUT_OF_MEMORY;

@@ -84,7 +84,8 @@ static void map_integers(uint32_t function, enum dmlk_kind kind, uint64_t *x, in
 #include "reduce.inc"
 
 /* Takes n inputs into the block: all into output `first` (step 0), or into n outputs from there (step 1). */
-static void take_in(const struct job *job, struct block *block, int64_t first, int64_t step, dmlk_wide *x, int64_t n, int64_t index) {
+static void take_in(const struct job *job, struct block *block, int64_t first, int64_t step, dmlk_wide *x,
+                    int64_t n, int64_t index) {
     int64_t *place = block->place.i + first;
     switch (job->kind) {
     case DMLK_KIND_FLOAT:

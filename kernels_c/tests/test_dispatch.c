@@ -134,6 +134,18 @@ TEST(bad_descriptors) {
     DESCRIPTOR_FAULT(DMLK_BAD_ADDRESS, descriptor->address = 8);
 }
 
+/* Address and offset that only by overflow come out at the tensor's memory. */
+TEST(addresses_that_overflow) {
+    device d;
+    begin_copy(&d);
+    dmlk_tensor tensor = device_get_tensor(&d, 1);
+    tensor.offset = d.descriptors[1].address + 64;
+    device_set_tensor(&d, 1, &tensor);
+    d.descriptors[1].address = UINT64_MAX - 63;
+    d.descriptors[1].size = UINT64_MAX;
+    expect_fault(&d, DMLK_BAD_ADDRESS, 1);
+}
+
 TEST(a_shader_resource_view_can_be_read) {
     device d;
     begin_copy(&d);
@@ -217,6 +229,7 @@ int main(void) {
     RUN(tensors_out_of_range);
     RUN(the_fault_tells_bytes_and_place);
     RUN(bad_descriptors);
+    RUN(addresses_that_overflow);
     RUN(a_shader_resource_view_can_be_read);
     RUN(misaligned_elements);
     RUN(a_tensor_that_must_not_be_absent);

@@ -169,7 +169,8 @@ static float unary(dmlk_element_wise_unary k, float x) {
 
 #define CHECK_UNARY(x, expected, ...)                                                                       \
     do {                                                                                                    \
-        const float given_ = unary((dmlk_element_wise_unary){__VA_ARGS__}, x), expected_ = (float)(expected); \
+        const float given_ = unary((dmlk_element_wise_unary){__VA_ARGS__}, x);                              \
+        const float expected_ = (float)(expected);                                                          \
         CHECK(given_ == expected_ || (isnan(given_) && isnan(expected_)));                                  \
     } while (0)
 
@@ -215,14 +216,15 @@ TEST(clip) {
 /* Bounds of 64-bit integers are exact: past 2^53 a double would not tell neighbours apart. */
 TEST(clip_of_64_bit_integers) {
     const int64_t sizes[] = {3}, big = INT64_C(1) << 60;
-    for (uint32_t function = DMLK_UNARY_CLIP; function <= DMLK_UNARY_CLIP1; function += DMLK_UNARY_CLIP1 - DMLK_UNARY_CLIP) {
+    static const uint32_t functions[] = {DMLK_UNARY_CLIP, DMLK_UNARY_CLIP1};
+    for (int i = 0; i < 2; i++) {
         device d;
         device_begin(&d, "element_wise_unary");
         int64_t *in = (int64_t *)device_tensor(&d, DMLK_INT64, 1, sizes, NULL)->base;
         int64_t *out = (int64_t *)device_tensor(&d, DMLK_INT64, 1, sizes, NULL)->base;
         in[0] = big, in[1] = big + 1, in[2] = big + 5;
         const dmlk_element_wise_unary k = {
-            .function = function, .min_bits = (uint64_t)big + 1, .max_bits = (uint64_t)big + 3};
+            .function = functions[i], .min_bits = (uint64_t)big + 1, .max_bits = (uint64_t)big + 3};
         device_constants(&d, &k, sizeof k, 0);
         CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
         CHECK_EQUAL(out[0], big + 1);
@@ -258,12 +260,44 @@ static double scaled(double a, double b) {
 }
 
 TEST(scale_and_bias_of_integers_saturate) {
-    const dmlk_element_wise_unary k = {.function = DMLK_UNARY_IDENTITY, .has_scale_bias = 1, .scale = 2.5f, .bias = -20};
+    const dmlk_element_wise_unary k = {
+        .function = DMLK_UNARY_IDENTITY, .has_scale_bias = 1, .scale = 2.5f, .bias = -20};
     for (int round = 0; round < ROUNDS; round++) {
         device d;
         begin(&d, "element_wise_unary", 1, DMLK_UINT8, DMLK_UINT8);
         run_and_compare(&d, &k, sizeof k, scaled);
     }
+}
+
+/* Runs a unary function on one INT32 and returns the result. */
+static int32_t unary_integer(dmlk_element_wise_unary k, int32_t x) {
+    const int64_t sizes[] = {1};
+    device d;
+    device_begin(&d, "element_wise_unary");
+    *(int32_t *)device_tensor(&d, DMLK_INT32, 1, sizes, NULL)->base = x;
+    const dmlk_view *out = device_tensor(&d, DMLK_INT32, 1, sizes, NULL);
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    const int32_t result = *(int32_t *)out->base;
+    device_end(&d);
+    return result;
+}
+
+TEST(functions_of_integers) {
+    dmlk_element_wise_unary k = {.function = DMLK_UNARY_RELU};
+    CHECK_EQUAL(unary_integer(k, -7), 0);
+    CHECK_EQUAL(unary_integer(k, INT32_MAX), INT32_MAX);
+    k = (dmlk_element_wise_unary){.function = DMLK_UNARY_SHRINK, .alpha = 2, .beta = 0.5f};
+    CHECK_EQUAL(unary_integer(k, -7), -6); /* -6.5 */
+    CHECK_EQUAL(unary_integer(k, 2), 0);
+    k = (dmlk_element_wise_unary){
+        .function = DMLK_UNARY_CLIP, .has_scale_bias = 1, .scale = 2.5f, .min_bits = 0, .max_bits = 100};
+    CHECK_EQUAL(unary_integer(k, 3), 7); /* 7.5 */
+    CHECK_EQUAL(unary_integer(k, 50), 100);
+    CHECK_EQUAL(unary_integer(k, -1), 0);
+    k = (dmlk_element_wise_unary){.function = DMLK_UNARY_IDENTITY, .has_scale_bias = 1, .scale = 2};
+    CHECK_EQUAL(unary_integer(k, INT32_MIN), INT32_MIN);
+    CHECK_EQUAL(unary_integer(k, 16777217), 33554432); /* in FLOAT32 */
 }
 
 /* Input and output in one place, as ADD accumulates. */
@@ -304,6 +338,7 @@ int main(void) {
     RUN(clip_of_64_bit_integers);
     RUN(clip_every_type_and_layout);
     RUN(scale_and_bias_of_integers_saturate);
+    RUN(functions_of_integers);
     RUN(in_place);
     return RESULT();
 }

@@ -21,8 +21,12 @@ static const dmlk_view *add(device *d, enum dmlk_type type, uint32_t rank, const
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 
 static void begin_convolution(device *d) {
-    const dmlk_convolution_integer k = {
-        .spatial = 2, .groups = 1, .strides = {1, 2}, .dilations = {1, 1}, .start_padding = {1, 0}, .end_padding = {0, 2}};
+    const dmlk_convolution_integer k = {.spatial = 2,
+                                        .groups = 1,
+                                        .strides = {1, 2},
+                                        .dilations = {1, 1},
+                                        .start_padding = {1, 0},
+                                        .end_padding = {0, 2}};
     device_begin(d, "convolution_integer");
     add(d, DMLK_UINT8, 4, SIZES(1, 2, 4, 5), true);
     add(d, DMLK_UINT8, 1, SIZES(1), true);
@@ -76,7 +80,8 @@ static void begin_unary(device *d) {
 
 /* Any kernel, with tensors of equal sizes and constants of some size. */
 static void begin_any(device *d) {
-    static const enum dmlk_type types[] = {DMLK_FLOAT32, DMLK_FLOAT16, DMLK_UINT8, DMLK_INT8, DMLK_INT32, DMLK_UINT32, DMLK_INT64};
+    static const enum dmlk_type types[] = {DMLK_FLOAT32, DMLK_FLOAT16, DMLK_UINT8, DMLK_INT8,
+                                           DMLK_INT32,   DMLK_UINT32,  DMLK_INT64};
     int64_t sizes[DMLK_MAX_RANK];
     device_begin(d, dmlk_kernel_name((uint32_t)random_between(0, dmlk_kernel_count() - 1)));
     const int64_t tensors = random_between(2, 5);
@@ -88,7 +93,8 @@ static void begin_any(device *d) {
     for (int64_t k = 0; k < tensors; k++) {
         add(d, random_between(0, 4) ? type : types[random_between(0, 6)], rank, sizes, k + 1 < tensors);
     }
-    static const uint32_t constant_sizes[] = {0, 4, 12, 16, sizeof(dmlk_convolution_integer), sizeof(dmlk_element_wise_unary)};
+    static const uint32_t constant_sizes[] = {
+        0, 4, 12, 16, sizeof(dmlk_convolution_integer), sizeof(dmlk_element_wise_unary)};
     uint32_t constants[16];
     for (int i = 0; i < 16; i++) {
         constants[i] = random_between(0, 3) ? (uint32_t)random_between(0, 4) : (uint32_t)random_bits();
@@ -96,11 +102,13 @@ static void begin_any(device *d) {
     device_constants(d, constants, constant_sizes[random_between(0, 5)], (uint32_t)random_between(0, 1));
 }
 
-static void (*const begins[])(device *) = {begin_convolution, begin_gemm, begin_reduce, begin_nonzero, begin_unary, begin_any, begin_any};
+static void (*const begins[])(device *) = {begin_convolution, begin_gemm,  begin_reduce, begin_nonzero,
+                                           begin_unary,       begin_any,   begin_any};
 
 /* A number that is likely to hit an edge. */
 static uint32_t nasty(void) {
-    static const uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 255, 65535, 0x7fffffff, 0x80000000, UINT32_MAX, UINT32_MAX - 1};
+    static const uint32_t numbers[] = {0, 1,  2,   3,     4,          5,          7,          8,
+                                       9, 16, 255, 65535, 0x7fffffff, 0x80000000, UINT32_MAX, UINT32_MAX - 1};
     return random_between(0, 9) ? numbers[random_between(0, 15)] : (uint32_t)random_bits();
 }
 

@@ -47,7 +47,9 @@ static void check_gemm(int64_t m, int64_t n, int64_t depth, enum dmlk_type type,
     out[rank - 1] = n;
     device d;
     device_begin(&d, "gemm");
-    const dmlk_view *v[4] = {random_tensor(&d, type, rank, a, -3, 3), random_tensor(&d, type, rank, b, -3, 3), NULL, NULL};
+    const dmlk_view *v[4] = {NULL};
+    v[0] = random_tensor(&d, type, rank, a, -3, 3);
+    v[1] = random_tensor(&d, type, rank, b, -3, 3);
     if (random_bits() & 1) {
         v[2] = random_tensor(&d, type, rank, out, -3, 3);
     } else {
@@ -75,17 +77,20 @@ TEST(gemm) {
 }
 
 TEST(gemm_refuses_sizes_that_do_not_fit) {
-    const int64_t a[] = {2, 3}, b[] = {4, 5}, out[] = {2, 5};
-    device d;
-    device_begin(&d, "gemm");
-    random_tensor(&d, DMLK_FLOAT32, 2, a, 0, 1);
-    random_tensor(&d, DMLK_FLOAT32, 2, b, 0, 1);
-    device_no_tensor(&d);
-    output_tensor(&d, DMLK_FLOAT32, 2, out);
-    const dmlk_gemm k = {.alpha = 1};
-    device_constants(&d, &k, sizeof k, 0);
-    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
-    device_end(&d);
+    static const int64_t sizes[][3][2] = {
+        {{2, 3}, {4, 5}, {2, 5}}, {{2, 3}, {3, 4}, {2, 5}}, {{3, 3}, {3, 5}, {2, 5}}}; /* a, b, out */
+    for (int i = 0; i < 3; i++) {
+        device d;
+        device_begin(&d, "gemm");
+        random_tensor(&d, DMLK_FLOAT32, 2, sizes[i][0], 0, 1);
+        random_tensor(&d, DMLK_FLOAT32, 2, sizes[i][1], 0, 1);
+        device_no_tensor(&d);
+        output_tensor(&d, DMLK_FLOAT32, 2, sizes[i][2]);
+        const dmlk_gemm k = {.alpha = 1};
+        device_constants(&d, &k, sizeof k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
+        device_end(&d);
+    }
 }
 
 struct convolution {
@@ -106,9 +111,13 @@ static int64_t convolution_element(const struct convolution *c, const int64_t *a
             inside &= from[2 + i] >= 0 && from[2 + i] < c->input->sizes[2 + i];
         }
         if (inside) {
-            double input_zero = c->input_zero != NULL ? get_element(c->input_zero, zero) : 0;
-            double filter_zero = c->filter_zero != NULL ? get_element(c->filter_zero, c->filter_zero->sizes[0] > 1 ? &at[1] : zero) : 0;
-            sum += (int64_t)((get_element(c->input, from) - input_zero) * (get_element(c->filter, tap) - filter_zero));
+            const bool per_channel = c->filter_zero != NULL && c->filter_zero->sizes[0] > 1;
+            const double input_zero = c->input_zero != NULL ? get_element(c->input_zero, zero) : 0;
+            const double filter_zero =
+                c->filter_zero != NULL ? get_element(c->filter_zero, per_channel ? &at[1] : zero) : 0;
+            const double product =
+                (get_element(c->input, from) - input_zero) * (get_element(c->filter, tap) - filter_zero);
+            sum += (int64_t)product;
         }
     } while (next_index(spatial + 1, c->filter->sizes + 1, tap + 1));
     return sum;
@@ -116,11 +125,28 @@ static int64_t convolution_element(const struct convolution *c, const int64_t *a
 
 static uint32_t random_small(int64_t low, int64_t high) { return (uint32_t)random_between(low, high); }
 
+/* A tensor with the whole range of its 8-bit type in it. */
+static const dmlk_view *random_bytes(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
+    const int64_t low = type == DMLK_INT8 ? -128 : 0;
+    return random_tensor(d, type, rank, sizes, low, low + 255);
+}
+
+static const dmlk_view *maybe_zero_point(device *d, enum dmlk_type type, const int64_t *sizes) {
+    if (random_bits() & 1) {
+        return random_bytes(d, type, 1, sizes);
+    }
+    device_no_tensor(d);
+    return NULL;
+}
+
 /* A random convolution whose window fits its input; false if the dice gave none. */
 static bool random_convolution(device *d, struct convolution *c) {
     const uint32_t spatial = random_small(1, 2), groups = random_small(1, 3);
     c->k = (dmlk_convolution_integer){.spatial = spatial, .groups = groups};
-    int64_t in[4] = {random_between(1, 2), 0}, filter[4] = {groups * random_between(1, 6), random_between(1, 4)}, out[4];
+    int64_t in[4], filter[4], out[4];
+    filter[0] = groups * random_between(1, 6);
+    filter[1] = random_between(1, 4);
+    in[0] = random_between(1, 2);
     in[1] = filter[1] * groups;
     out[0] = in[0];
     out[1] = filter[0];
@@ -131,21 +157,21 @@ static bool random_convolution(device *d, struct convolution *c) {
         c->k.dilations[i] = random_small(1, 3);
         c->k.start_padding[i] = random_small(0, 3);
         c->k.end_padding[i] = random_small(0, 3);
-        const int64_t space = in[2 + i] + c->k.start_padding[i] + c->k.end_padding[i] - (filter[2 + i] - 1) * c->k.dilations[i] - 1;
+        const int64_t window = (filter[2 + i] - 1) * c->k.dilations[i] + 1;
+        const int64_t space = in[2 + i] + c->k.start_padding[i] + c->k.end_padding[i] - window;
         if (space < 0) {
             return false;
         }
         out[2 + i] = space / c->k.strides[i] + 1;
     }
-    const bool in_signed = random_bits() & 1, filter_signed = random_bits() & 1;
-    const enum dmlk_type in_type = in_signed ? DMLK_INT8 : DMLK_UINT8, filter_type = filter_signed ? DMLK_INT8 : DMLK_UINT8;
-    const int64_t in_low = in_signed ? -128 : 0, filter_low = filter_signed ? -128 : 0, one[] = {1};
+    const enum dmlk_type in_type = random_bits() & 1 ? DMLK_INT8 : DMLK_UINT8;
+    const enum dmlk_type filter_type = random_bits() & 1 ? DMLK_INT8 : DMLK_UINT8;
+    const int64_t one[] = {1};
     device_begin(d, "convolution_integer");
-    c->input = random_tensor(d, in_type, spatial + 2, in, in_low, in_low + 255);
-    c->input_zero = random_bits() & 1 ? random_tensor(d, in_type, 1, one, in_low, in_low + 255) : (device_no_tensor(d), NULL);
-    c->filter = random_tensor(d, filter_type, spatial + 2, filter, filter_low, filter_low + 255);
-    c->filter_zero = random_bits() & 1 ? random_tensor(d, filter_type, 1, random_bits() & 1 ? one : filter, filter_low, filter_low + 255)
-                                       : (device_no_tensor(d), NULL);
+    c->input = random_bytes(d, in_type, spatial + 2, in);
+    c->input_zero = maybe_zero_point(d, in_type, one);
+    c->filter = random_bytes(d, filter_type, spatial + 2, filter);
+    c->filter_zero = maybe_zero_point(d, filter_type, random_bits() & 1 ? one : filter);
     c->output = output_tensor(d, DMLK_INT32, spatial + 2, out);
     return true;
 }
@@ -186,21 +212,26 @@ TEST(convolution_wraps) {
     device_end(&d);
 }
 
+/* Each field in turn far too large, and 0. */
 TEST(convolution_refuses_what_does_not_fit) {
-    for (uint32_t field = 0; field < sizeof(dmlk_convolution_integer) / 4; field++) {
+    const uint32_t count = sizeof(dmlk_convolution_integer) / 4;
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        const uint32_t field = i % count;
         device d;
         struct convolution c;
         while (!random_convolution(&d, &c)) {
         }
         uint32_t fields[sizeof c.k / 4];
         memcpy(fields, &c.k, sizeof fields);
-        fields[field] = UINT32_MAX;
+        fields[field] = i < count ? UINT32_MAX : 0;
         device_constants(&d, fields, sizeof fields, 0);
         const int status = device_dispatch(&d);
         CHECK(status == DMLK_OK || status == DMLK_BAD_PACKET);
+        /* The Y element of strides and dilations (fields 2 and 4) is used in any case. */
+        CHECK(status == DMLK_BAD_PACKET || !(i >= count && (field <= 2 || field == 4)));
         if (status != DMLK_OK) {
-            for (uint64_t i = 0; i < c.output->byte_size; i++) {
-                CHECK_EQUAL(c.output->base[i], DEVICE_UNTOUCHED);
+            for (uint64_t at = 0; at < c.output->byte_size; at++) {
+                CHECK_EQUAL(c.output->base[at], DEVICE_UNTOUCHED);
             }
         }
         device_end(&d);

@@ -50,7 +50,8 @@ static double expected(const dmlk_view *in, const dmlk_reduce *k, const int64_t 
     }
 }
 
-static void check_reduce(const dmlk_reduce *k, enum dmlk_type in_type, enum dmlk_type out_type, int64_t low, int64_t high) {
+static void check_reduce(const dmlk_reduce *k, enum dmlk_type in_type, enum dmlk_type out_type, int64_t low,
+                         int64_t high) {
     int64_t sizes[DMLK_MAX_RANK], out_sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     dmlk_reduce constants = *k;
@@ -93,7 +94,9 @@ TEST(integers) {
                                          DMLK_REDUCE_MIN,    DMLK_REDUCE_SUM,    DMLK_REDUCE_SUM_SQUARE};
     static const enum dmlk_type types[] = {DMLK_INT32, DMLK_UINT32, DMLK_INT64, DMLK_UINT64};
     for (int round = 0; round < 140; round++) {
-        const dmlk_reduce k = {.function = functions[round % 7], .axes_mask = (uint32_t)random_bits(), .last_index = random_bits() & 1};
+        const dmlk_reduce k = {.function = functions[round % 7],
+                               .axes_mask = (uint32_t)random_bits(),
+                               .last_index = random_bits() & 1};
         const enum dmlk_type type = types[random_between(0, 3)];
         const bool is_signed = dmlk_type_kind(type) == DMLK_KIND_SIGNED;
         check_reduce(&k, type, k.function <= DMLK_REDUCE_ARGMIN ? DMLK_INT64 : type, is_signed ? -9 : 0, 9);
@@ -139,13 +142,14 @@ TEST(sums_do_not_lose_small_terms_nor_overflow) {
     CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_SUM}, 4, x, DMLK_FLOAT32), 2);
     const double given = reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_LOG_SUM_EXP}, 2, big, DMLK_FLOAT32);
     CHECK(fabs(given - 800.693147) < 1e-3);
-    CHECK(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_LOG_SUM_EXP}, 2, none, DMLK_FLOAT32) == (double)-INFINITY);
+    const dmlk_reduce log_sum_exp = {.function = DMLK_REDUCE_LOG_SUM_EXP};
+    CHECK(reduce_floats(log_sum_exp, 2, none, DMLK_FLOAT32) == (double)-INFINITY);
 }
 
 TEST(integers_wrap) {
     const int64_t sizes[] = {2}, one[] = {1};
-    static const uint32_t functions[] = {DMLK_REDUCE_SUM, DMLK_REDUCE_MULTIPLY, DMLK_REDUCE_L1, DMLK_REDUCE_SUM_SQUARE};
-    static const int32_t results[] = {0, 0, 0, 0};
+    static const uint32_t functions[] = {DMLK_REDUCE_SUM, DMLK_REDUCE_MULTIPLY, DMLK_REDUCE_L1,
+                                         DMLK_REDUCE_SUM_SQUARE};
     for (int i = 0; i < 4; i++) {
         device d;
         device_begin(&d, "reduce");
@@ -155,21 +159,24 @@ TEST(integers_wrap) {
         const dmlk_reduce k = {.function = functions[i], .axes_mask = 1};
         device_constants(&d, &k, sizeof k, 0);
         CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
-        CHECK_EQUAL(*out, results[i]);
+        CHECK_EQUAL(*out, 0);
         device_end(&d);
     }
 }
 
 TEST(sizes_and_axes_must_fit) {
-    const int64_t sizes[] = {2, 3}, wrong[] = {2, 3};
-    device d;
-    device_begin(&d, "reduce");
-    device_tensor(&d, DMLK_FLOAT32, 2, sizes, NULL);
-    device_tensor(&d, DMLK_FLOAT32, 2, wrong, NULL);
-    const dmlk_reduce k = {.function = DMLK_REDUCE_SUM, .axes_mask = 2};
-    device_constants(&d, &k, sizeof k, 0);
-    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
-    device_end(&d);
+    static const int64_t sizes[] = {2, 3}, out_sizes[][2] = {{2, 3}, {1, 1}, {2, 1}};
+    static const uint32_t masks[] = {2, 2, 2 | 4};
+    for (int i = 0; i < 3; i++) {
+        device d;
+        device_begin(&d, "reduce");
+        device_tensor(&d, DMLK_FLOAT32, 2, sizes, NULL);
+        device_tensor(&d, DMLK_FLOAT32, 2, out_sizes[i], NULL);
+        const dmlk_reduce k = {.function = DMLK_REDUCE_SUM, .axes_mask = masks[i]};
+        device_constants(&d, &k, sizeof k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
+        device_end(&d);
+    }
 }
 
 int main(void) {
