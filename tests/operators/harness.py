@@ -41,7 +41,7 @@ SUM_ERROR = {O.REDUCE: 2.0**-42, O.GEMM: 2.0**-20}
 offsets = st.sampled_from([0, 0, 16, 48, 272])
 
 
-def given(strategy: st.SearchStrategy[Any], examples: int = 60) -> Callable[[Any], Any]:
+def given(strategy: st.SearchStrategy[Any], examples: int = 150) -> Callable[[Any], Any]:
     """Runs a test on examples of ``strategy``: the same ones every time."""
     settings = hypothesis.settings(
         derandomize=True,

@@ -1,0 +1,130 @@
+"""Tensors with more elements than kernels take at once: pieces of rows, blocks and threads meet here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import example, tensor
+from harness import compare
+from strategies import Values, filled
+
+from dmlemu import dml
+from dmlemu.dml import BufferTensorDesc, MatrixTransform, OperatorType, ReduceFunction
+from dmlemu.dml import TensorDataType as T
+
+O = OperatorType  # noqa: E741
+SIZES = [3, 129, 517]
+
+
+def permuted(data_type: T, sizes: list[int] = SIZES) -> BufferTensorDesc:
+    """The first dimension is the fastest, and rows have gaps."""
+    strides, step = [], 1
+    for size in sizes:
+        strides.append(step)
+        step = step * size + 1
+    return BufferTensorDesc(data_type, sizes, strides)
+
+
+def packed(data_type: T, sizes: list[int] = SIZES) -> BufferTensorDesc:
+    return BufferTensorDesc(data_type, sizes)
+
+
+layouts = pytest.mark.parametrize("source", [packed, permuted])
+
+
+@layouts
+@pytest.mark.parametrize("target", [packed, permuted])
+def test_element_wise(source: Any, target: Any) -> None:
+    for op, what in (
+        (O.ELEMENT_WISE_IDENTITY, "extreme"),
+        (O.ELEMENT_WISE_CLIP, "extreme"),
+        (O.ACTIVATION_TANH, "small"),
+    ):
+        desc = example(op, input_tensor=source(T.FLOAT32), output_tensor=target(T.FLOAT32))
+        compare(desc, {"input_tensor": filled(desc.input_tensor, Values(what, 1))[1]})
+    for op in (O.CAST, O.ELEMENT_WISE_BIT_COUNT):
+        desc = example(op, input_tensor=source(T.INT16), output_tensor=target(T.UINT8))
+        compare(desc, {"input_tensor": filled(desc.input_tensor, Values("bits", 2))[1]})
+    a, b = source(T.INT32), packed(T.INT32)
+    for op in (O.ELEMENT_WISE_ADD, O.ELEMENT_WISE_BIT_XOR):
+        desc = example(op, a_tensor=a, b_tensor=b, output_tensor=target(T.INT32))
+        inputs = {"a_tensor": filled(a, Values("bits", 3))[1], "b_tensor": filled(b, Values("bits", 4))[1]}
+        compare(desc, inputs)
+
+
+@layouts
+@pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2], []], ids=str)
+def test_reduce(source: Any, axes: list[int]) -> None:
+    sizes = [300, 7, 301]
+    kept = [1 if d in axes else size for d, size in enumerate(sizes)]
+    for function in (ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.ARGMIN, ReduceFunction.L1):
+        for data_type in (T.INT32, T.FLOAT32):
+            result = T.UINT32 if function is ReduceFunction.ARGMIN else data_type
+            desc = example(
+                O.REDUCE,
+                function=function,
+                input_tensor=source(data_type, sizes),
+                output_tensor=packed(result, kept),
+                axes=axes,
+            )
+            x = filled(desc.input_tensor, Values("small", 7))[1]
+            compare(desc, {"input_tensor": x})
+
+
+@layouts
+@pytest.mark.parametrize("kind", ["sparse", "small"])
+def test_nonzero_coordinates(source: Any, kind: str) -> None:
+    desc = dml.NonzeroCoordinatesOperatorDesc(
+        input_tensor=source(T.FLOAT16),
+        output_count_tensor=tensor(T.UINT32, 1),
+        output_coordinates_tensor=permuted(T.UINT32, [3 * 129 * 517, 3]),
+    )
+
+    compare(desc, {"input_tensor": filled(desc.input_tensor, Values(kind, 3))[1]})
+
+
+@layouts
+@pytest.mark.parametrize("transform", MatrixTransform, ids=lambda transform: transform.name)
+def test_gemm(source: Any, transform: MatrixTransform) -> None:
+    """More than one block of rows, of columns, and an odd depth."""
+    m, n, k = 130, 270, 65
+    a, b = ([2, k, m], [2, n, k]) if transform else ([2, m, k], [2, k, n])
+    desc = example(
+        O.GEMM,
+        a_tensor=source(T.FLOAT32, a),
+        b_tensor=source(T.FLOAT32, b),
+        c_tensor=BufferTensorDesc(T.FLOAT32, [2, m, n], [0, 0, 1]),
+        output_tensor=source(T.FLOAT32, [2, m, n]),
+        trans_a=transform,
+        trans_b=transform,
+        fused_activation=None,
+    )
+
+    inputs = {
+        name: filled(getattr(desc, name), Values("small", seed))[1]
+        for seed, name in enumerate(("a_tensor", "b_tensor", "c_tensor"))
+    }
+    compare(desc, inputs)
+
+
+@layouts
+def test_convolution_integer(source: Any) -> None:
+    desc = dml.ConvolutionIntegerOperatorDesc(
+        input_tensor=source(T.UINT8, [2, 32, 19, 21]),
+        input_zero_point_tensor=tensor(T.UINT8, 1, 1, 1, 1),
+        filter_tensor=source(T.INT8, [24, 16, 3, 3]),
+        filter_zero_point_tensor=source(T.INT8, [1, 24, 1, 1]),
+        output_tensor=source(T.INT32, [2, 24, 19, 21]),
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+        group_count=2,
+    )
+
+    names = ("input_tensor", "input_zero_point_tensor", "filter_tensor", "filter_zero_point_tensor")
+    inputs = {name: filled(getattr(desc, name), Values("bits", seed))[1] for seed, name in enumerate(names)}
+    found = compare(desc, inputs)
+    assert np.abs(found["output_tensor"]).max() > 2**20

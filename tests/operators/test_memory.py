@@ -1,0 +1,176 @@
+"""What operators do to memory: every byte of a buffer before and after a dispatch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import EXAMPLES
+from strategies import Array, Values
+
+from dmlemu import d3d12, dml
+from dmlemu.dml import BufferTensorDesc
+from dmlemu.dml.compile import tensor_fields
+from dmlemu.dml.operators.base import OperatorDesc
+from dmlemu.evaluate import unpack_tensor
+
+GAP = 272  # bytes between tensors; keeps every offset at an odd multiple of 16
+
+each_example = pytest.mark.parametrize("desc", EXAMPLES.values(), ids=lambda desc: desc.TYPE.name)
+each_in_place = pytest.mark.parametrize(
+    "desc", [desc for desc in EXAMPLES.values() if desc.IN_PLACE], ids=lambda desc: desc.TYPE.name
+)
+
+
+@pytest.fixture(scope="module")
+def device() -> dml.Device:
+    return dml.create_device(d3d12.create_device(d3d12.Adapter(name="memory test")))
+
+
+@each_example
+def test_TN11_nothing_is_written_outside_the_outputs(device: dml.Device, desc: OperatorDesc) -> None:
+    desc = padded(desc)
+    places = layout(desc)
+    before = random_bytes(desc, places)
+
+    after = dispatch(device, desc, before, places)
+
+    allowed = np.zeros(before.size, bool)
+    for field in tensor_fields(desc):
+        if field.output and field.desc is not None:
+            allowed[places[field.name] :][: field.desc.size_in_bytes] = True
+    changed = before != after
+    assert not (changed & ~allowed).any()
+    assert changed.any()
+    assert_results(desc, before, after, places)
+
+
+@each_in_place
+def test_BT10_the_output_may_be_the_input(device: dml.Device, desc: OperatorDesc) -> None:
+    for name in ("input_tensor", "a_tensor", "b_tensor"):
+        if not hasattr(desc, name):
+            continue
+        changed = replace(desc, **{name: desc.output_tensor})  # type: ignore[type-var,attr-defined]
+        places = layout(changed)
+        places["output_tensor"] = places[name]
+        before = random_bytes(changed, places)
+
+        after = dispatch(device, changed, before, places)
+
+        assert_results(changed, before, after, places)
+
+
+def padded(desc: OperatorDesc) -> Any:
+    """The desc with outputs whose rows have gaps and whose total size is larger than need be."""
+    changes = {}
+    for field in tensor_fields(desc):
+        if field.output and field.desc is not None:
+            sizes, strides, step = field.desc.sizes, [], 1
+            for size in reversed(sizes):
+                strides.insert(0, step + 1)
+                step = (step + 1) * size
+            last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+            total = (last * field.desc.dtype.itemsize + 3) // 4 * 4 + 12
+            changes[field.name] = BufferTensorDesc(field.desc.data_type, sizes, strides, total)
+    return replace(desc, **changes)  # type: ignore[type-var]
+
+
+def layout(desc: OperatorDesc) -> dict[str, int]:
+    """Where each tensor starts in the buffer; "end" is its size."""
+    places, end = {}, GAP
+    for field in tensor_fields(desc):
+        if field.desc is not None:
+            places[field.name] = end
+            end = (end + field.desc.size_in_bytes + GAP) // 16 * 16
+    return {**places, "end": end}
+
+
+def random_bytes(desc: OperatorDesc, places: dict[str, int]) -> Array:
+    """A buffer of random bytes, with small numbers where inputs lie."""
+    memory = np.frombuffer(np.random.default_rng(5).bytes(places["end"]), np.uint8).copy()
+    for seed, field in enumerate(tensor_fields(desc)):
+        if field.desc is not None and not field.output:
+            count = field.desc.size_in_bytes // field.desc.dtype.itemsize
+            small = Values("small", seed).memory(field.desc.data_type, count)
+            memory[places[field.name] :][: small.nbytes] = small.view(np.uint8)
+    return memory
+
+
+def assert_results(desc: OperatorDesc, before: Array, after: Array, places: dict[str, int]) -> None:
+    def read(memory: Array, name: str, tensor: BufferTensorDesc) -> Array:
+        return unpack_tensor(tensor, memory[places[name] :][: tensor.size_in_bytes].copy())
+
+    inputs, outputs = {}, {}
+    for field in tensor_fields(desc):
+        if field.desc is not None:
+            if field.output:
+                outputs[field.name] = read(after, field.name, field.desc)
+            else:
+                inputs[field.name] = read(before, field.name, field.desc)
+    for name, want in desc.reference(inputs).items():
+        if name == "output_coordinates_tensor":
+            rows = int(outputs["output_count_tensor"].ravel()[0])
+            assert outputs[name][..., :rows, :].tolist() == want[..., :rows, :].tolist()
+        else:
+            np.testing.assert_allclose(outputs[name], want, rtol=2e-6, atol=1e-6)
+
+
+def dispatch(device: dml.Device, desc: OperatorDesc, memory: Array, places: dict[str, int]) -> Array:
+    """One buffer holds all tensors: uploads it, runs ``desc``, and reads all of it back."""
+    parent, states = device.get_parent_device(), d3d12.ResourceStates
+
+    def buffer(heap: Any, flags: Any, state: Any) -> d3d12.Resource:
+        resource = d3d12.ResourceDesc.buffer(memory.size, flags)
+        properties = d3d12.HeapProperties(heap)
+        return parent.create_committed_resource(properties, d3d12.HeapFlags.NONE, resource, state)
+
+    none, unordered = d3d12.ResourceFlags.NONE, d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
+    upload = buffer(d3d12.HeapType.UPLOAD, none, states.GENERIC_READ)
+    gpu = buffer(d3d12.HeapType.DEFAULT, unordered, states.COPY_DEST)
+    readback = buffer(d3d12.HeapType.READBACK, none, states.COPY_DEST)
+    with upload.map() as mapped:
+        np.asarray(mapped)[:] = memory
+
+    compiled = device.compile_operator(device.create_operator(desc))
+    properties = compiled.get_binding_properties()
+    heap_type, visible = d3d12.DescriptorHeapType.CBV_SRV_UAV, d3d12.DescriptorHeapFlags.SHADER_VISIBLE
+    count = properties.required_descriptor_count
+    heap = parent.create_descriptor_heap(d3d12.DescriptorHeapDesc(heap_type, count, visible))
+    cpu, where = (
+        heap.get_cpu_descriptor_handle_for_heap_start(),
+        heap.get_gpu_descriptor_handle_for_heap_start(),
+    )
+    table = device.create_binding_table(dml.BindingTableDesc(compiled, cpu, where, count))
+    fields = tensor_fields(desc)
+    for output, bind in ((False, table.bind_inputs), (True, table.bind_outputs)):
+        bind(
+            [
+                field.desc and dml.BufferBinding(gpu, places[field.name], field.desc.size_in_bytes)
+                for field in fields
+                if field.output is output
+            ]
+        )
+    assert properties.temporary_resource_size == 0, "FLOAT32 needs no temporary resource"
+
+    kind = d3d12.CommandListType.COMPUTE
+    queue = parent.create_command_queue(d3d12.CommandQueueDesc(kind))
+    commands = parent.create_command_list(0, kind, parent.create_command_allocator(kind))
+    commands.copy_resource(gpu, upload)
+    transition = d3d12.ResourceBarrier.transition
+    commands.resource_barrier([transition(gpu, states.COPY_DEST, states.UNORDERED_ACCESS)])
+    commands.set_descriptor_heaps([heap])
+    recorder, initializer = device.create_command_recorder(), device.create_operator_initializer([compiled])
+    nothing = dml.BindingTableDesc(initializer, cpu, where, 0)
+    recorder.record_dispatch(commands, initializer, device.create_binding_table(nothing))
+    recorder.record_dispatch(commands, compiled, table)
+    commands.resource_barrier([transition(gpu, states.UNORDERED_ACCESS, states.COPY_SOURCE)])
+    commands.copy_resource(readback, gpu)
+    commands.close()
+    queue.execute_command_lists([commands])
+    fence = parent.create_fence(0)
+    queue.signal(fence, 1)
+    fence.wait(1)
+    with readback.map() as mapped:
+        return np.asarray(mapped).copy()
