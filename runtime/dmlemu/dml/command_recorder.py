@@ -12,7 +12,7 @@ from dmlemu_hw.memory import POISON_BYTE
 from dmlemu_hw.packets import FLAG_POISON
 
 from ..d3d12 import CommandList, DescriptorHeapType
-from ..d3d12.command_list import SHADING
+from ..d3d12.recording import SHADING
 from ..errors import Error, Strictness
 from .binding_checks import Bound
 from .binding_table import BindingTable

@@ -72,7 +72,7 @@ def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
         if not item.array:
             yield TensorField(item.c_name, item.name, None, value, output)
             continue
-        for i, tensor in enumerate(value or ()):
+        for i, tensor in enumerate(value if isinstance(value, tuple) else ()):
             yield TensorField(f"{item.c_name}[{i}]", item.name, i, tensor, output)
 
 

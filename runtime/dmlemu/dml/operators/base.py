@@ -237,7 +237,7 @@ class OperatorDesc:
                 if isinstance(value, (list, np.ndarray)):
                     object.__setattr__(self, item.name, tuple(value))
             elif item.enum is not None and isinstance(value, (int, np.integer)) and value in list(item.enum):
-                object.__setattr__(self, item.name, item.enum(value))
+                object.__setattr__(self, item.name, item.enum(int(value)))
 
     def allowed(self, level: FeatureLevel) -> Mapping[str, Allowed]:
         """Ranks and types per tensor field on a device of ``level``: the highest table not above it.

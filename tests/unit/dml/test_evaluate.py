@@ -1,0 +1,190 @@
+"""evaluate(): one operator on arrays, whatever the layout."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dmlemu
+from dmlemu import d3d12, dml
+from dmlemu.errors import Error
+from dmlemu.evaluate import pack_tensor, unpack_tensor
+from dmlemu_hw.memory import POISON_BYTE
+
+from .world import F32, OWNED, add, gemm, half_gemm, identity, tensor
+
+FOUR = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
+A = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+B = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
+
+
+def test_one_call() -> None:
+    result = dmlemu.evaluate(add(), a_tensor=FOUR, b_tensor=2 * FOUR)
+    assert list(result) == ["output_tensor"]
+    assert result["output_tensor"].tolist() == (3 * FOUR).tolist()
+    assert result["output_tensor"].dtype == np.float32
+
+
+def test_optional_inputs_may_be_left_out() -> None:
+    without = dmlemu.evaluate(gemm(), a_tensor=A, b_tensor=B)["output_tensor"]
+    assert np.array_equal(without, A @ B)
+    c = np.ones((1, 1, 2, 4), np.float32)
+    assert np.array_equal(
+        dmlemu.evaluate(gemm(c=True), a_tensor=A, b_tensor=B, c_tensor=c)["output_tensor"], A @ B + 1
+    )
+
+
+def test_owned_by_dml_and_temporary_resources() -> None:
+    owned = dmlemu.evaluate(gemm(flags=OWNED), a_tensor=A, b_tensor=B)
+    assert np.array_equal(owned["output_tensor"], A @ B)
+    half = dmlemu.evaluate(half_gemm(), a_tensor=A.astype(np.float16), b_tensor=B.astype(np.float16))
+    assert np.array_equal(half["output_tensor"], (A @ B).astype(np.float16))
+
+
+def test_layouts() -> None:
+    desc = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=tensor(2, 3, strides=(0, 0, 1, 7)), output_tensor=tensor(2, 3, strides=(99, 99, 4, 1))
+    )
+    values = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    for offset in (0, 16, 4096):
+        assert np.array_equal(
+            dmlemu.evaluate(desc, offset=offset, input_tensor=values)["output_tensor"], values
+        )
+
+
+def test_broadcast_inputs_have_one_value_per_place() -> None:
+    desc = identity(strides=(0, 0, 0, 0))
+    same = np.full((1, 1, 1, 4), 7, np.float32)
+    assert np.array_equal(dmlemu.evaluate(desc, input_tensor=same)["output_tensor"], same)
+    assert np.array_equal(
+        dmlemu.evaluate(desc, input_tensor=np.broadcast_to(np.float32(3), (1, 1, 1, 4)))["output_tensor"],
+        np.full((1, 1, 1, 4), 3, np.float32),
+    )
+    with pytest.raises(ValueError, match=r"InputTensor has different values for elements that share a place"):
+        dmlemu.evaluate(desc, input_tensor=FOUR)
+
+
+def test_nan_payloads_survive() -> None:
+    bits = np.array([[[[0x7FC00001, 0xFFC12345, 0x7F800001, 0x80000000]]]], np.uint32)
+    result = dmlemu.evaluate(identity(strides=(4, 4, 4, 1)), input_tensor=bits.view(np.float32))
+    assert np.array_equal(result["output_tensor"].view(np.uint32), bits)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "arrays"),
+    [
+        (TypeError, "b_tensor is missing", {"a_tensor": FOUR}),
+        (TypeError, "'c_tensor', which is no input", {"a_tensor": FOUR, "b_tensor": FOUR, "c_tensor": FOUR}),
+        (ValueError, "BTensor has dtype float64", {"a_tensor": FOUR, "b_tensor": FOUR.astype(np.float64)}),
+        (ValueError, "ATensor has shape", {"a_tensor": FOUR.ravel(), "b_tensor": FOUR}),
+        (TypeError, "ATensor is not a NumPy array", {"a_tensor": FOUR.tolist(), "b_tensor": FOUR}),
+    ],
+)
+def test_arrays_that_do_not_fit(error: type[Exception], message: str, arrays: dict[str, Any]) -> None:
+    with pytest.raises(error, match=message):
+        dmlemu.evaluate(add(), **arrays)
+    test_one_call()
+
+
+def test_absent_tensors_take_no_array() -> None:
+    with pytest.raises(TypeError, match="c_tensor is given, but its tensor is absent"):
+        dmlemu.evaluate(gemm(), a_tensor=A, b_tensor=B, c_tensor=A)
+
+
+def test_wrong_descs_raise_the_error_of_create_operator() -> None:
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor(4), output_tensor=tensor(5))
+    with pytest.raises(Error) as caught:
+        dmlemu.evaluate(desc, input_tensor=FOUR)
+    assert caught.value.report.field == "OutputTensor.Sizes[3]"
+    test_one_call()
+
+
+def test_an_offset_that_cannot_be_bound() -> None:
+    with pytest.raises(Error) as caught:
+        dmlemu.evaluate(add(), offset=4, a_tensor=FOUR, b_tensor=FOUR)
+    assert caught.value.report.id == "BIND_OFFSET_ALIGN"
+    test_one_call()
+
+
+def test_devices_and_levels() -> None:
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter(name="mine")))
+    assert np.array_equal(
+        dmlemu.evaluate(identity(), device=device, input_tensor=FOUR)["output_tensor"], FOUR
+    )
+    with pytest.raises(TypeError, match="device and feature_level"):
+        dmlemu.evaluate(
+            identity(), device=device, feature_level=dml.FeatureLevel.LEVEL_1_0, input_tensor=FOUR
+        )
+    flat = dml.BufferTensorDesc(F32, [4])
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=flat, output_tensor=flat)
+    with pytest.raises(Error, match="TENSOR_RANK"):
+        dmlemu.evaluate(desc, feature_level=dml.FeatureLevel.LEVEL_2_1, input_tensor=FOUR.ravel())
+
+
+def test_nothing_leaks() -> None:
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter(name="mine")))
+
+    def used() -> int:
+        for _ in range(20):
+            dmlemu.evaluate(gemm(flags=OWNED), device=device, a_tensor=A, b_tensor=B)
+            with pytest.raises(Error):
+                dmlemu.evaluate(add(), device=device, offset=4, a_tensor=FOUR, b_tensor=FOUR)
+        dmlemu.evaluate(identity(), device=device, input_tensor=FOUR)
+        return device._gpu.memory.used
+
+    assert used() == used()
+
+
+def test_large_tensors() -> None:
+    big = dml.BufferTensorDesc(dml.TensorDataType.UINT8, [1, 1, 1000, 1000])
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=big, output_tensor=big)
+    values = np.random.default_rng(1).integers(0, 256, (1, 1, 1000, 1000)).astype(np.uint8)
+    assert np.array_equal(dmlemu.evaluate(desc, input_tensor=values)["output_tensor"], values)
+
+
+def test_threads() -> None:
+    results: dict[int, Any] = {}
+
+    def work(n: int) -> None:
+        for _ in range(20):
+            results[n] = dmlemu.evaluate(identity(), input_tensor=FOUR + n)["output_tensor"]
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(results[n], FOUR + n) for n in range(4))
+
+
+# --- packing ---
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_packing_is_undone_by_unpacking(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    order = data.draw(st.permutations(range(len(sizes))))
+    strides, step = [0] * len(sizes), 1
+    for d in order:
+        strides[d] = step
+        step = step * sizes[d] + data.draw(st.integers(0, 3))
+    desc = dml.BufferTensorDesc(dml.TensorDataType.INT16, sizes, strides)
+    values = np.arange(np.prod(sizes), dtype=np.int16).reshape(sizes)
+    memory = pack_tensor(desc, values)
+    assert memory.size == desc.size_in_bytes
+    assert np.array_equal(unpack_tensor(desc, memory), values)
+    places = {sum(i * s for i, s in zip(index, strides, strict=True)) for index in np.ndindex(*sizes)}
+    gaps = [i for i in range(memory.size // 2) if i not in places]
+    assert (memory.view(np.int16)[gaps].view(np.uint8) == POISON_BYTE).all()
+
+
+def test_4_bit_types_have_no_numpy_type() -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [4])
+    with pytest.raises(NotImplementedError, match="UINT4"):
+        pack_tensor(desc, np.zeros(4, np.uint8))

@@ -1,0 +1,51 @@
+"""docs/reference/rules-dml.md names every rule once, and tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[2] / "docs" / "reference" / "rules-dml.md"
+
+IDS = (
+    {f"DD{i}" for i in range(1, 9)}
+    | {f"TN{i}" for i in range(1, 12)}
+    | {f"BT{i}" for i in range(1, 17)}
+    | {"2.6", "2.8", "2.10", "2.11", "GR1 to GR9"}
+)
+
+
+def rows() -> list[list[str]]:
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in cells if row[0] not in ("id", "---")]
+
+
+def known_tests() -> set[str]:
+    found: set[str] = set()
+    for path in HERE.glob("test_*.py"):
+        found |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
+    return found
+
+
+def test_every_rule_stands_there_once() -> None:
+    ids = [row[0] for row in rows()]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == IDS
+
+
+def test_every_row_names_tests_that_exist() -> None:
+    known = known_tests()
+    for id, _, cell in rows():
+        names = re.findall(r"`(test_\w+)`", cell)
+        assert names, id
+        for name in names:
+            assert any(test.startswith(name) for test in known), (id, name)
+
+
+def test_every_test_of_a_rule_is_of_a_rule_in_the_table() -> None:
+    named = [name for *_, cell in rows() for name in re.findall(r"`(test_\w+)`", cell)]
+    for test in known_tests():
+        if re.match(r"test_([A-Z]{2}\d+|\d+_\d+)_", test):
+            assert any(test.startswith(name) for name in named), test
