@@ -48,12 +48,12 @@ class GpuFault(Exception):
 
     def locate(self, queue: str, list_serial: int, command: int, packet: bytes) -> None:
         """Says where it happened, once: the innermost place known is kept."""
-        if not self.packet:
+        if not self.queue:
             self.queue, self.list_serial = queue, list_serial
             self.command, self.packet = command, packet
 
     def __str__(self) -> str:
-        if not self.packet:
+        if not self.queue:
             return self.message
         place = f"queue '{self.queue}'"
         if self.list_serial:

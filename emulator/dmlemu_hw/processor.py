@@ -72,7 +72,8 @@ class Processor:
         if queue.position == 0:
             self._clock.advance()
         if opcode == Opcode.EXECUTE:
-            self._run_list(queue, entry)
+            serial = int.from_bytes(entry[8:16], "little")
+            self._run_list(queue, serial, entry[packets.EXECUTE_HEADER_SIZE :])
             queue.pop()
             return
         packet = decode_one(entry)
@@ -91,41 +92,39 @@ class Processor:
             fault.locate(queue.label, 0, 0, entry)
             raise
 
-    def _run_list(self, queue: Queue, entry: bytes) -> None:
-        serial = int.from_bytes(entry[8:16], "little")
-        base = ffi.from_buffer("uint8_t[]", entry)
-        end = len(entry)
-        position = queue.position or packets.EXECUTE_HEADER_SIZE
-        command = queue.command
+    def _run_list(self, queue: Queue, serial: int, data: bytes) -> None:
+        base = ffi.from_buffer("uint8_t[]", data)
+        end = len(data)
+        position, command = queue.position, queue.command
         header, events = packets.HEADER.unpack_from, self._events
         try:
             while position < end:
                 start = position
-                opcode, size = header(entry, start)
+                opcode, size = header(data, start)
                 position += size
                 if size < packets.HEADER.size or size % 8 or position > end:
-                    self._decode(entry, start)
+                    self._decode(data, start)
                 queue.position, queue.command = position, command + 1  # where a next call goes on
                 if events:
-                    self._run_watched(queue, entry, base, start, serial, command)
+                    self._run_watched(queue, data, base, start, serial, command)
                 else:
-                    self._run_command(opcode, entry, base, start, size)
+                    self._run_command(opcode, data, base, start, size)
                 command += 1
         except GpuFault as fault:
-            fault.locate(queue.label, serial, command, entry[start:position])
+            fault.locate(queue.label, serial, command, data[start:position])
             raise
 
     def _run_watched(
-        self, queue: Queue, entry: bytes, base: Any, start: int, serial: int, command: int
+        self, queue: Queue, data: bytes, base: Any, start: int, serial: int, command: int
     ) -> None:
         """One command, with the events that tell of it: what it will touch, and that it ran."""
-        packet = self._decode(entry, start)
+        packet = self._decode(data, start)
         place = (queue.serial, queue.completed + 1, serial, command)
         for operand, written, footprint in accesses(packet, self._memory):
             event = RangeWritten if written else RangeRead
             self._events.emit(event(*place, operand, footprint))
         before = self._clock.now
-        self._run_command(packet.opcode, entry, base, start, packet.size)
+        self._run_command(packet.opcode, data, base, start, packet.size)
         if isinstance(packet, BarrierPacket):
             self._events.emit(
                 Barrier(
@@ -138,12 +137,12 @@ class Processor:
                     packet.flags,
                 )
             )
-        data = entry[start : start + packet.size]
-        self._events.emit(Executed(*place, packet.opcode, data, before, self._clock.now))
+        command_bytes = data[start : start + packet.size]
+        self._events.emit(Executed(*place, packet.opcode, command_bytes, before, self._clock.now))
 
-    def _decode(self, entry: bytes, start: int) -> Packet:
+    def _decode(self, data: bytes, start: int) -> Packet:
         try:
-            return decode_one(entry, start)
+            return decode_one(data, start)
         except ValueError as error:
             raise GpuFault(FaultKind.BAD_PACKET, str(error)) from None
 
@@ -169,11 +168,11 @@ class Processor:
 
     # --- commands of a list ---
 
-    def _run_command(self, opcode: int, entry: bytes, base: Any, start: int, size: int) -> None:
+    def _run_command(self, opcode: int, data: bytes, base: Any, start: int, size: int) -> None:
         if opcode == Opcode.DISPATCH:
-            self._dispatch(entry, base, start, size)
+            self._dispatch(data, base, start, size)
         else:
-            packet = self._decode(entry, start)
+            packet = self._decode(data, start)
             run = self._commands.get(opcode)
             if run is None:
                 message = f"A command list holds a {packet.opcode.name} packet, which only a queue may hold."
@@ -182,15 +181,15 @@ class Processor:
         if self._memory.has_null_tiles:
             self._memory.drop_null_writes()
 
-    def _dispatch(self, entry: bytes, base: Any, start: int, size: int) -> None:
+    def _dispatch(self, data: bytes, base: Any, start: int, size: int) -> None:
         segments, count = self._memory.segments()
         status = lib.dmlk_dispatch(base + start, size, segments, count, self._fault)
         if status != lib.DMLK_OK:
-            packet = self._decode(entry, start)
+            packet = self._decode(data, start)
             assert isinstance(packet, DispatchPacket)
             raise dispatch_fault(status, self._fault, packet, self._memory)
-        tensors = _TENSOR_COUNT.unpack_from(entry, start)[0]
-        moved = _byte_sizes(tensors).unpack_from(entry, start + packets.DISPATCH_HEADER_SIZE)
+        tensors = _TENSOR_COUNT.unpack_from(data, start)[0]
+        moved = _byte_sizes(tensors).unpack_from(data, start + packets.DISPATCH_HEADER_SIZE)
         self._clock.advance(sum(moved))
 
     def _copy_buffer(self, packet: CopyBufferPacket) -> int:

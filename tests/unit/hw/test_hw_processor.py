@@ -233,6 +233,15 @@ class TestMalformedLists:
         with pytest.raises(GpuFault) as error:
             gpu.drain()
         assert error.value.kind is FaultKind.BAD_PACKET
+        assert str(error.value).endswith("in queue 'direct 1', list 1, command 0")
+
+    def test_the_offset_is_that_in_the_list(self, gpu):
+        writer = PacketWriter()
+        writer.marker(0, 0, b"")
+        queue = gpu.create_queue(QueueKind.DIRECT)
+        queue.submit([(1, writer.bytes() + struct.pack("<II", 99, 8))])
+        with pytest.raises(GpuFault, match="Packet at offset 24 has the unknown opcode 99"):
+            gpu.drain()
 
     @given(st.data())
     @settings(max_examples=200, deadline=None)
