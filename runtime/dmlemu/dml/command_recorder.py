@@ -13,7 +13,7 @@ from dmlemu_hw.packets import FLAG_POISON
 
 from ..d3d12 import CommandList, DescriptorHeapType
 from ..d3d12.recording import SHADING
-from ..errors import Error, Strictness
+from ..errors import Error, Severity, Strictness
 from .binding_checks import Bound
 from .binding_table import BindingTable
 from .dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
@@ -267,7 +267,14 @@ def _check_initialized(operator: CompiledOperator, place: int) -> None:
         message = f"{operator} is dispatched with another persistent resource than was initialized."
         given, expected = f"address 0x{place:X}", f"address 0x{operator._initialized_at:X}"
         raise _fail(
-            "BIND_PERSISTENT_CHANGED", message, operator, "PersistentResource", given, expected, "2.8"
+            "BIND_PERSISTENT_CHANGED",
+            message,
+            operator,
+            "PersistentResource",
+            given,
+            expected,
+            "2.8",
+            severity=Severity.CORRUPTION,
         )
 
 

@@ -18,7 +18,7 @@ from .compile import Program, tensor_fields
 from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, TensorDataType
 from .in_flight import InFlight
-from .object import DeviceChild, failure, not_implemented
+from .object import DeviceChild, at_call, failure, not_implemented
 from .operators.base import Check, OperatorDesc, check_operator, registry
 from .structs import BindingTableDesc
 from .tensor_desc import BufferTensorDesc
@@ -223,7 +223,10 @@ class Device(Object):
         if not isinstance(desc, OperatorDesc):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
-        check_desc(desc, self._level, operation)
+        try:
+            check_desc(desc, self._level, operation)
+        except Error as error:
+            raise at_call(error) from None
         program = Program(desc)
         try:
             desc.lower(program)
@@ -349,7 +352,18 @@ class Device(Object):
         return self._counts[kind]
 
     def _check_own(self, child: DeviceChild, field: str, operation: str) -> None:
-        """``child`` was made by this device."""
+        """``child`` was made by this device and not released."""
+        if child._released:
+            raise failure(
+                "OBJECT_DELETED_IN_USE",
+                f"{field} ({child}) was released.",
+                operation=operation,
+                rule="2.10, IDMLDevice",
+                field=field,
+                given="a released object",
+                expected="a live object",
+                object=child,
+            )
         if child._device is not self:
             raise failure(
                 "BIND_FOREIGN_DEVICE",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..d3d12.object import Object
 from ..d3d12.reports import spell
-from ..errors import Error, HResult, Report
+from ..errors import Error, HResult, Report, Severity, caller
 
 if TYPE_CHECKING:
     from .device import Device
 
-__all__ = ["DeviceChild", "failure", "not_implemented"]
+__all__ = ["DeviceChild", "at_call", "failure", "not_implemented"]
 
 
 class DeviceChild(Object):
@@ -39,7 +40,7 @@ def failure(
     expected: Any = "",
     object: Any = "",
     hint: str = "",
-    context: tuple[str, ...] = (),
+    severity: Severity = Severity.ERROR,
     d3d12_id: int = 0,
 ) -> Error:
     """One error of DirectML: ``id`` is the check's stable name, ``rule`` the rule's id and its page."""
@@ -47,17 +48,29 @@ def failure(
         id=id,
         api="DML",
         message=message,
+        severity=severity,
         operation=operation,
         field=field,
         given=spell(given),
         expected=spell(expected),
         object=str(object),
         hint=hint,
-        context=context,
+        context=_place(operation),
         rule=rule,
         d3d12_id=d3d12_id,
     )
     return Error(hresult, report)
+
+
+def at_call(error: Error) -> Error:
+    """``error`` with the line of the user's call."""
+    report = error.report
+    return Error(error.hresult, replace(report, context=report.context + _place(report.operation)))
+
+
+def _place(operation: str) -> tuple[str, ...]:
+    place = caller()
+    return (f"While calling {operation} at {place}",) if place else ()
 
 
 def not_implemented(operation: str, what: str, hint: str = "") -> Error:
