@@ -295,6 +295,12 @@ TEST(functions_of_integers) {
     CHECK_EQUAL(unary_integer(k, 3), 7); /* 7.5 */
     CHECK_EQUAL(unary_integer(k, 50), 100);
     CHECK_EQUAL(unary_integer(k, -1), 0);
+    /* Bounds that exclude each other: the one applied last wins. */
+    k = (dmlk_element_wise_unary){.function = DMLK_UNARY_CLIP, .min_bits = 9, .max_bits = (uint32_t)-9};
+    CHECK_EQUAL(unary_integer(k, 0), -9);
+    k.function = DMLK_UNARY_CLIP1;
+    CHECK_EQUAL(unary_integer(k, 0), 9);
+    CHECK_EQUAL(unary_integer(k, 100), 9);
     k = (dmlk_element_wise_unary){.function = DMLK_UNARY_IDENTITY, .has_scale_bias = 1, .scale = 2};
     CHECK_EQUAL(unary_integer(k, INT32_MIN), INT32_MIN);
     CHECK_EQUAL(unary_integer(k, 16777217), 33554432); /* in FLOAT32 */
