@@ -39,13 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = parsed.run(parsed)
         sys.stdout.flush()
     except (Error, dxdispatch.ModelError, _UsageError) as error:
-        sys.stdout.flush()
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # "dmlemu ... | head"
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (MemoryError, OSError) as error:  # of this machine, not of the emulated one
+        print(f"dmlemu: error: {error or 'this machine has no more memory'}", file=sys.stderr)
         return 1
     return code
 

@@ -1,7 +1,8 @@
 """What the command line prints, line for line.
 
 A case is a file of this folder: its first line is the command, the rest what it prints; errors stand
-behind ``[stderr]``, an exit code that is not 0 behind ``[exit]``.  Times are replaced by ``#``.
+behind ``[stderr]``, an exit code that is not 0 behind ``[exit]``.  Times and places in Python files are
+replaced by ``#``.
 ``DMLEMU_UPDATE_GOLDEN=1 pytest tests/golden`` writes the files anew: look at the difference.
 """
 
@@ -24,6 +25,7 @@ CASES = sorted(HERE.glob("*/*.txt"))
 
 def normalised(text: str, tmp_path: Path) -> str:
     text = re.sub(r"\d+\.\d+(?= ms)", "#", text)
+    text = re.sub(r"(?<= at )\S+\.py:\d+", "#", text)
     return text.replace(str(tmp_path), "/tmp")
 
 

@@ -50,14 +50,14 @@ def test_list_of_integers(resource: Callable[[Any], ResourceDesc], kind: str) ->
 def test_integers_out_of_range(resource: Callable[[Any], ResourceDesc], kind: str, end: str) -> None:
     limits = np.iinfo(kind.lower())
     wrong = int(limits.min) - 1 if end == "min" else int(limits.max) + 1
-    with pytest.raises(ModelError, match=r"initialValues\[1\] is not an integer from") as caught:
+    with pytest.raises(ModelError, match=r"initialValues\[1\] \(.*\) is not an integer from") as caught:
         resource({"initialValuesDataType": kind, "initialValues": [0, wrong]})
     assert caught.value.report.expected == f"an integer from {limits.min} to {limits.max}"
 
 
 @pytest.mark.parametrize("value", [1.0, 1.5, "nan", True, None, [1]])
 def test_integers_are_written_as_integers(resource: Callable[[Any], ResourceDesc], value: Any) -> None:
-    with pytest.raises(ModelError, match=r"initialValues\[0\] is not an integer"):
+    with pytest.raises(ModelError, match=r"initialValues\[0\] \(.*\) is not an integer"):
         resource({"initialValuesDataType": "INT32", "initialValues": [value, 1]})
 
 

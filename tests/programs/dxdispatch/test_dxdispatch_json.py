@@ -70,9 +70,15 @@ def test_empty(text: str) -> None:
         parse_json(text, "m.json")
 
 
-def test_deep_nesting() -> None:
-    with pytest.raises(ModelError, match="nested too deeply"):
-        parse_json("[" * 200_000, "m.json")
+@pytest.mark.parametrize("depth", [101, 1000, 200_000])
+def test_deep_nesting(depth: int) -> None:
+    with pytest.raises(ModelError, match="nested more than 100 deep"):
+        parse_json("[" * depth + "]" * depth, "m.json")
+
+
+def test_nesting_that_is_allowed() -> None:
+    value = parse_json("[" * 100 + "]" * 100 + "[" * 1000, "m.json")
+    assert isinstance(value, list)
 
 
 def test_duplicate_members() -> None:

@@ -19,8 +19,10 @@ __all__ = ["BadNumber", "parse_json", "read_json"]
 # Each alternative matches to the end of the text when it is not closed, so that scanning stays linear.
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"?|,(?=[ \t\r\n]*[\]}])', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89abAB]")
 _SPACE = " \t\r\n"
+_MOST_DEPTH = 100
 
 
 class BadNumber(str):
@@ -52,13 +54,11 @@ def parse_json(text: str, source: str) -> Any:
     start = len(text) - len(text.lstrip(_SPACE))
     if start == len(text):
         raise model_error("MODEL_JSON", "$", f"{source} is empty.", given="nothing", expected="a JSON object")
+    _check_depth(text, source)
     try:
         value, _ = _decoder(source).raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise _syntax_error(source, text, error) from None
-    except RecursionError:
-        message = f"{source} is nested too deeply."
-        raise model_error("MODEL_JSON", "$", message, expected="a few levels of nesting") from None
     if _SURROGATE.search(text):
         _check_surrogates(value, source)
     return value
@@ -110,6 +110,21 @@ def _without_extensions(text: str) -> str:
         return match.group() if stays else " "
 
     return _STRING_OR_LAST_COMMA.sub(comma, text)
+
+
+def _check_depth(text: str, source: str) -> None:
+    """A limit of our own, far from where Python's recursion ends."""
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        found = match.group()
+        depth += (found in "[{") - (found in "]}")
+        if depth > _MOST_DEPTH:
+            line = text.count("\n", 0, match.start()) + 1
+            message = f"{source}, line {line}: values are nested more than {_MOST_DEPTH} deep."
+            expected = f"at most {_MOST_DEPTH} levels"
+            raise model_error("MODEL_JSON", "$", message, given=depth, expected=expected)
+        if depth <= 0:
+            return  # what follows the root is not read
 
 
 def _syntax_error(source: str, text: str, error: json.JSONDecodeError) -> ModelError:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from dmlemu.dml.enums import ExecutionFlags, TensorDataType
 from dmlemu.dml.operators.base import FieldKind, OperatorDesc, operator_fields
 
-from .errors import model_error
+from .errors import ModelError, model_error
 from .files import exists
 from .initial_values import InitialValues, dtype_of, read_initial_values
 from .json_text import read_json
@@ -148,10 +148,16 @@ def read_model(path: Path, input_path: Path | None = None) -> Model:
     """
     if not exists(path) and input_path is not None:
         path = input_path / path
+    try:
+        return _read_model(path, path.parent if input_path is None else input_path)
+    except ModelError as error:
+        raise ModelError(replace(error.report, operation=str(path))) from None
+
+
+def _read_model(path: Path, base: Path) -> Model:
     if path.suffix.lower() == ".onnx":
         message = f"{path} is an ONNX model; ONNX models are not supported."
         raise model_error("MODEL_UNSUPPORTED", "$", message, given=".onnx", expected="a JSON model")
-    base = path.parent if input_path is None else input_path
     root = Node(read_json(path))
     root.as_object()
     resources = {name: _resource(name, node, base) for name, node in root["resources"].members()}
@@ -215,7 +221,9 @@ def _compile_type(node: Node) -> None:
             "DmlCompileGraph",
             "DmlCompileOp",
         )
-    node.fail("MODEL_VALUE", "is no compile type", node.shown(), "DmlCompileOp or DmlCompileGraph")
+    node.fail(
+        "MODEL_VALUE", f"({node.shown()}) is no compile type", node.shown(), "DmlCompileOp or DmlCompileGraph"
+    )
 
 
 # --- bindings ---
@@ -251,7 +259,9 @@ def _offset(node: Node, resource: ResourceDesc, resources: Mapping[str, Resource
         element_size = dtype_of(resource.data_type).itemsize
     offset = offset_node.uint64() * element_size
     if offset >= resource.size_in_bytes:
-        what = f"is byte {offset} of '{resource.name}', which has {resource.size_in_bytes}"
+        what = (
+            f"({offset_node.value}) is byte {offset} of '{resource.name}', which has {resource.size_in_bytes}"
+        )
         offset_node.fail("MODEL_VALUE", what, offset_node.value, "an element inside the resource")
     return offset
 
@@ -312,7 +322,12 @@ def _command(
         return PrintCommand(resource.name, verbose is not None and verbose.boolean(), node.path, text)
     if kind == "writefile":
         return _write_file(node, resources, text)
-    type_node.fail("MODEL_VALUE", "is no command", type_node.shown(), "dispatch, print or writeFile")
+    type_node.fail(
+        "MODEL_VALUE",
+        f"({type_node.shown()}) is no command",
+        type_node.shown(),
+        "dispatch, print or writeFile",
+    )
 
 
 def _dispatch(
@@ -328,7 +343,7 @@ def _dispatch(
         node["dispatchable"].fail("MODEL_NAME", what, f"'{name:.60}'", expected)
     groups = node.get("threadGroupCount")
     if groups is not None and len(groups.uint32_array()) != 3:
-        groups.fail("MODEL_VALUE", "is not three numbers", groups.shown(), "[x, y, z]")
+        groups.fail("MODEL_VALUE", f"({groups.shown()}) is not three numbers", groups.shown(), "[x, y, z]")
     bindings = _bindings(node["bindings"], resources)
     _check_names(node["bindings"], dispatchables[name], dispatchables[name].bind_points)
     return DispatchCommand(name, bindings, node.path, text)
@@ -342,7 +357,7 @@ def _write_file(node: Node, resources: Mapping[str, ResourceDesc], text: str) ->
         what = f"('{target.string():.60}') is an image, and images are not supported"
         target.fail("MODEL_UNSUPPORTED", what, suffix, ".npy, or any other name for raw bytes")
     if not Path(target.string()).name:
-        target.fail("MODEL_VALUE", "names no file", target.shown(), "a file name")
+        target.fail("MODEL_VALUE", f"({target.shown()}) names no file", target.shown(), "a file name")
     dimensions = node.get("dimensions")
     sizes = () if dimensions is None else tuple(dimensions.uint32_array())
     return WriteFileCommand(resource.name, target.string(), sizes, node.path, text)

@@ -134,7 +134,7 @@ class Node:
     # --- refusing ---
 
     def refuse(self, expected: str) -> NoReturn:
-        self.fail("MODEL_TYPE", f"is not {expected}", self.shown(), expected)
+        self.fail("MODEL_TYPE", f"({self.shown()}) is not {expected}", self.shown(), expected)
 
     def fail(self, id: str, what: str, given: object = "", expected: object = "", hint: str = "") -> NoReturn:
         """``what`` is a clause that follows the path: "is not a string"."""

@@ -111,7 +111,8 @@ def _counted(node: Node, name: str, count: int | None) -> list[Node]:
     """The first ``count`` elements: C reads no more of them either."""
     elements = node.elements()
     if count is not None and count > len(elements):
-        node.fail("MODEL_VALUE", f"has fewer elements than {name}", len(elements), f"{name} ({count})")
+        what = f"has fewer elements ({len(elements)}) than {name} ({count})"
+        node.fail("MODEL_VALUE", what, len(elements), f"{name} ({count})")
     return elements[:count]
 
 
@@ -127,7 +128,12 @@ def _read_value(node: Node, field: Field, desc: Node) -> Any:
 def _buffer_tensor_desc(node: Node) -> BufferTensorDesc:
     type_node = node.get("Type")
     if type_node is not None and type_node.enum(TensorType) is not TensorType.BUFFER:
-        type_node.fail("MODEL_VALUE", "is no type of tensor that exists", type_node.shown(), "BUFFER")
+        type_node.fail(
+            "MODEL_VALUE",
+            f"({type_node.shown()}) is no type of tensor that exists",
+            type_node.shown(),
+            "BUFFER",
+        )
     node = node.get("Desc") or node
     sizes, strides = node["Sizes"].elements(), node.get("Strides")
     count_node = node.get("DimensionCount")
