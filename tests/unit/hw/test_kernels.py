@@ -1,0 +1,141 @@
+"""The kernels in C as Python reaches them: names, constants, threads and forked processes."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dmlemu_hw import kernels, packets
+from dmlemu_hw.descriptors import Descriptor, DescriptorKind
+
+TYPES = {"float32": 1, "uint32": 3, "uint8": 5, "int32": 6, "int8": 8}
+TABLE = 0x1000  # GPU address of the descriptor table
+
+
+def dispatch(kernel, *arrays, **constants):
+    """Runs a kernel on contiguous arrays (None: absent) as the command processor does."""
+    descriptors, tensors, segments = b"", [], []
+    for slot, array in enumerate(arrays):
+        if array is None:
+            descriptors += Descriptor(DescriptorKind.UNWRITTEN).encode()
+            tensors.append(packets.tensor(packets.SLOT_NONE, packets.READ, 0, [], [], 0))
+            continue
+        address = 0x10000000 * (slot + 1)
+        segments.append((address, array.nbytes, kernels.ffi.cast("uint8_t *", array.ctypes.data)))
+        descriptors += Descriptor(DescriptorKind.UAV, address=address, size=array.nbytes).encode()
+        strides = [stride // array.itemsize for stride in array.strides]
+        kind = TYPES[array.dtype.name]
+        tensors.append(packets.tensor(slot, packets.READ_WRITE, kind, array.shape, strides, array.nbytes))
+    heap = kernels.ffi.from_buffer("uint8_t[]", bytearray(descriptors))
+    writer = packets.PacketWriter()
+    writer.dispatch(kernels.number(kernel), TABLE, tensors, kernels.pack(kernel, **constants), 0)
+    packet = writer.bytes()
+    memory = kernels.ffi.new("dmlk_segment[]", [(TABLE, len(descriptors), heap), *segments])
+    fault = kernels.ffi.new("dmlk_fault *")
+    status = kernels.lib.dmlk_dispatch(
+        kernels.ffi.from_buffer(packet), len(packet), memory, len(segments) + 1, fault
+    )
+    assert status == kernels.constant("DMLK_OK")
+
+
+def results() -> dict[str, bytes]:
+    """What kernels make of tensors large enough for several threads."""
+    random = np.random.default_rng(1)
+    a = random.standard_normal((700, 600)).astype(np.float32)
+    outputs = {}
+    outputs["add"] = np.zeros_like(a)
+    dispatch("element_wise_binary", a, a, outputs["add"], function=kernels.constant("DMLK_BINARY_ADD"))
+    outputs["sum"] = np.zeros((1, 600), np.float32)
+    sum_function = kernels.constant("DMLK_REDUCE_SUM")
+    dispatch("reduce", a, outputs["sum"], function=sum_function, axes_mask=1)
+    outputs["gemm"] = np.zeros((700, 700), np.float32)
+    dispatch("gemm", a, a, None, outputs["gemm"], trans_b=1, alpha=1)
+    image = random.integers(0, 255, (1, 8, 64, 64)).astype(np.uint8)
+    filters = random.integers(-128, 127, (30, 8, 3, 3)).astype(np.int8)
+    outputs["convolution"] = np.zeros((1, 30, 62, 62), np.int32)
+    dispatch(
+        "convolution_integer",
+        *(image, None, filters, None, outputs["convolution"]),
+        spatial=2,
+        groups=1,
+        strides=(1, 1),
+        dilations=(1, 1),
+    )
+    return {name: array.tobytes() for name, array in outputs.items()}
+
+
+def test_numbers_and_names_are_inverse():
+    names = [kernels.name(number) for number in range(kernels.count())]
+    assert names == sorted(names)
+    assert [kernels.number(name) for name in names] == list(range(kernels.count()))
+
+
+def test_unknown_kernels_are_named():
+    with pytest.raises(ValueError, match="No kernel is named 'gem'"):
+        kernels.number("gem")
+    with pytest.raises(ValueError, match="No kernel is named 'gem'"):
+        kernels.pack("gem", alpha=1)
+    for number in (-1, kernels.count()):
+        with pytest.raises(ValueError, match="is not below the number of kernels"):
+            kernels.name(number)
+
+
+def test_constants_of_the_headers():
+    assert kernels.constant("DMLK_REDUCE_SUM_SQUARE") == 11
+    assert kernels.constant("DMLK_SLOT_NONE") == 2**32 - 1
+    for name in ("DMLK_NOTHING", "dmlk_dispatch"):
+        with pytest.raises(ValueError, match="define no constant"):
+            kernels.constant(name)
+
+
+def test_pack_lays_out_the_struct():
+    assert kernels.pack("copy") == b""
+    assert kernels.pack("gemm", trans_b=1, beta=0.5) == np.array([0, 1, 0, 0x3F000000], "<u4").tobytes()
+    packed = kernels.pack("convolution_integer", spatial=2, strides=np.array([3, 4]))
+    assert packed == np.array([2, 0, 3, 4, 0, 0, 0, 0, 0, 0], "<u4").tobytes()
+
+
+def test_pack_refuses_what_does_not_fit():
+    with pytest.raises(TypeError, match=r"has no constant 'gamma' \(fields: trans_a, trans_b, alpha, beta\)"):
+        kernels.pack("gemm", gamma=1)
+    with pytest.raises(TypeError, match=r"has no constant 'axis' \(fields: none\)"):
+        kernels.pack("copy", axis=1)
+    with pytest.raises(TypeError):
+        kernels.pack("gemm", alpha="1")
+    with pytest.raises(OverflowError):
+        kernels.pack("reduce", function=-1)
+    with pytest.raises(OverflowError):
+        kernels.pack("reduce", function=2**32)
+    with pytest.raises(IndexError):
+        kernels.pack("convolution_integer", strides=(1, 2, 3))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_do_not_depend_on_threads(threads):
+    program = f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+    program += "import hashlib, test_kernels\n"
+    program += "for name, data in test_kernels.results().items():\n"
+    program += "    print(name, hashlib.sha256(data).hexdigest())"
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "OMP_NUM_THREADS": str(count)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for count in (2, threads)
+    ]
+    assert runs[0] == runs[1]
+    assert len(runs[0].splitlines()) == 4
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
+def test_forked_processes_run_kernels():
+    expected = results()  # by now the threads exist, which the child will not have
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if results() == expected else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
