@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/pip install -q --disable-pip-version-check
-KERNELS := $(shell find kernels_c -name '*.c' -o -name '*.h' -o -name CMakeLists.txt -o -name build_ffi.py)
+KERNELS := $(shell find kernels_c -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py)
 
 help:
 	@echo "make run     classify handwritten digits on the emulated device"
