@@ -116,7 +116,7 @@ def test_accumulates_over_iterations_and_repeats(add: Any, load: Callable[[Any],
 
 
 @pytest.mark.parametrize("queue", [d3d12.CommandListType.DIRECT, d3d12.CommandListType.COMPUTE])
-@pytest.mark.parametrize(("uav", "aliasing"), [(True, False), (True, True)])
+@pytest.mark.parametrize(("uav", "aliasing"), [(False, False), (True, False), (True, True)])
 def test_queues_and_barriers(
     add: Any, load: Callable[[Any], Model], queue: d3d12.CommandListType, uav: bool, aliasing: bool
 ) -> None:

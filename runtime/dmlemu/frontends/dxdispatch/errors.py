@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dmlemu.errors import Report
 
 
@@ -36,3 +38,12 @@ def model_error(
             context=context,
         )
     )
+
+
+def add_context(report: Report, *context: str) -> Report:
+    """The report of an API call that a model made.
+
+    Where Python made the call says nothing to the author of a model; ``context`` says what does.
+    """
+    kept = [line for line in report.context if not line.startswith("While calling ")]
+    return replace(report, context=(*kept, *context))

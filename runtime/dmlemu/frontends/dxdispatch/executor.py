@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from dmlemu.errors import Error
 
 from .device import Device
 from .dispatchable import DmlDispatchable, Resources
-from .errors import model_error
+from .errors import add_context, model_error
 from .files import write_file
 from .initial_values import dtype_of
 from .model import Command, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
@@ -169,5 +168,4 @@ class _While:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Error):
-            context = (*error.report.context, f"While {self._doing}")
-            raise Error(error.hresult, replace(error.report, context=context)) from None
+            raise Error(error.hresult, add_context(error.report, f"While {self._doing}")) from None

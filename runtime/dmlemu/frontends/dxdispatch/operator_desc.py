@@ -15,7 +15,7 @@ from dmlemu.dml.structs import ScalarUnion, ScaleBias, Size2D
 from dmlemu.dml.tensor_desc import BufferTensorDesc
 from dmlemu.errors import Error
 
-from .errors import ModelError
+from .errors import ModelError, add_context
 from .initial_values import dtype_of
 from .node import Node
 
@@ -50,9 +50,9 @@ def desc_node(node: Node) -> Node:
 
 def located(error: Error, desc: Node, *context: str) -> ModelError:
     """An error of the API about ``desc``, with its field as a path of the model."""
-    report = error.report
+    report = add_context(error.report, *context)
     path = _locate(desc, report.field) if report.field else desc.path
-    return ModelError(dataclasses.replace(report, field=path, context=(*report.context, *context)))
+    return ModelError(dataclasses.replace(report, field=path))
 
 
 def _locate(node: Node, c_path: str) -> str:
