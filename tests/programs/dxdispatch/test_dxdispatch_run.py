@@ -257,6 +257,7 @@ def test_exit_codes(add: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["-f", "N:5"], "--onnx_free_dim_name_override: ONNX dispatchables are not supported"),
         (["--present_separator"], "--present_separator: swap chains are not supported"),
         (["--xbox_allow_precompile"], "Xbox"),
+        (["-S"], "--show_dependencies: DirectX components are not supported"),
         (["--dispatch"], "unrecognized arguments"),
     ],
 )

@@ -19,6 +19,7 @@ _UNSUPPORTED = {
     "PIX captures": ("-c --pix_capture_type", "-o --pix_capture_name"),
     "HLSL dispatchables": ("--print_hlsl_disassembly!",),
     "shader caches": ("--clear_shader_caches!",),
+    "DirectX components": ("-S --show_dependencies!",),
     "Xbox": ("--xbox_allow_precompile!",),
     "DRED": ("--enable_dred!",),
     "clocks and background work of a driver": (
