@@ -48,7 +48,7 @@ typedef struct dmlk_view {
 enum dmlk_status {
     DMLK_OK = 0,
     DMLK_BAD_PACKET = 1,      /* packet does not decode: size, kernel number, rank */
-    DMLK_BAD_ADDRESS = 2,     /* descriptor table or buffer lies in no live allocation */
+    DMLK_BAD_ADDRESS = 2,     /* in no live allocation, or not aligned to the elements */
     DMLK_BAD_DESCRIPTOR = 3,  /* slot never written, or of a kind that a tensor cannot use */
     DMLK_OUT_OF_RANGE = 4,    /* the tensor does not fit the range its descriptor gives */
     DMLK_NOT_IMPLEMENTED = 5, /* the kernel has no code for these types */
