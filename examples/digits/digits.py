@@ -227,7 +227,7 @@ def find_twins(gpu: Gpu, images: Array, misread: Array) -> tuple[Array, Array]:
 
     Returns its index and the number of pixels.  An image is not its own look-alike.
     """
-    queries, candidates = len(misread), TRAINING_IMAGES
+    queries, candidates = len(misread), min(TRAINING_IMAGES, len(images))
     bits = ink_bits(images)  # uint32 [images, 2]: 64 pixels in two words
     row = bits.shape[1] * WORD
     all_bits = gpu.buffer("ink", bits.nbytes)

@@ -201,21 +201,27 @@ def test_every_image_is_misread() -> None:
 
 
 def test_nothing_leaks() -> None:
-    def run_once() -> None:
+    def run_once() -> Gpu:
         with Gpu() as gpu:
-            digits.run(gpu, IMAGES[:64], LABELS[:64], LAYERS, 64, quiet)
+            digits.run(gpu, IMAGES[:500], LABELS[:500], LAYERS, 100, quiet)
+            assert in_use()[0] > 1 << 20
+        return gpu
 
     def in_use() -> tuple[int, int, int]:
-        gc.collect()
         mapped = len(Path("/proc/self/maps").read_text().splitlines())
         return adapter.query_memory_budget().current_usage, len(os.listdir("/proc/self/fd")), mapped
 
     adapter = d3d12.create_adapter_list()[0]
     run_once()
+    gc.collect()
     before = in_use()
-    run_once()
+    gpu = run_once()
+    assert in_use()[0] == 0  # leaving the block releases, though the object is still here
+    del gpu
+    gc.collect()
     after = in_use()
-    assert after[:2] == before[:2]
+    assert before[0] == after[0] == 0
+    assert after[1] == before[1]
     assert after[2] <= before[2] + 4  # the interpreter's own arenas come and go
 
 
@@ -242,6 +248,12 @@ def test_program_prints_and_draws(tmp_path: Path) -> None:
         for twin, distance in [nearest_by_numpy(int(i))]
     ]
     assert np.array_equal(pixels, picture.draw(IMAGES, found, f"{len(found)} of 1797 digits misread"))
+
+
+def test_picture_in_the_docs_is_current(tmp_path: Path) -> None:
+    assert run_program("--output", "now.png", cwd=tmp_path).returncode == 0
+    shown = Path(__file__).parents[2] / "docs" / "pictures" / "misread.png"
+    assert np.array_equal(read_png(tmp_path / "now.png"), read_png(shown))
 
 
 def test_program_repeats_exactly(tmp_path: Path) -> None:

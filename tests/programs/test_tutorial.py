@@ -1,0 +1,117 @@
+"""The tutorial's pages run: each ``python`` block in order, what it prints compared with the ``text`` block
+that follows.  A block that begins with the path of a file quotes that file and must stand in it."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: ``line`` is where its first line stands in the page."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text()
+    found = re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(each[1], each[2], text.count("\n", 0, each.start()) + 2) for each in found]
+
+
+def same(expected: str, got: str) -> bool:
+    """Equal; ``...`` stands for anything."""
+    return doctest.OutputChecker().check_output(expected, got, doctest.ELLIPSIS)
+
+
+def quoted_file(block: Block) -> str | None:
+    match = re.match(r"# (examples/[\w/.-]+)\n", block.text)
+    return match[1] if match else None
+
+
+def stands_in(quote: str, source: str) -> bool:
+    """The quote's lines, at one indentation, are consecutive lines of the source."""
+    wanted = [line.rstrip() for line in quote.strip("\n").splitlines()]
+    lines = [line.rstrip() for line in source.splitlines()]
+    for start in range(len(lines) - len(wanted) + 1):
+        indent = len(lines[start]) - len(lines[start].lstrip())
+        here = [line[indent:] for line in lines[start : start + len(wanted)]]
+        if here == wanted:
+            return True
+    return False
+
+
+@pytest.fixture(params=PAGES, ids=lambda page: page.name)
+def page(request: pytest.FixtureRequest) -> Path:
+    path: Path = request.param
+    return path
+
+
+def test_there_are_pages() -> None:
+    assert [page.name for page in PAGES][:1] == ["01-first-program.md"]
+
+
+def test_page_runs_as_printed(page: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": "__tutorial__"}
+    found = blocks(page)
+    ran = 0
+    for block, following in zip(found, [*found[1:], None], strict=True):
+        if block.language != "python" or quoted_file(block):
+            continue
+        where = f"{page.name}:{block.line}"
+        code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+        expected = following.text if following is not None and following.language == "text" else ""
+        assert same(expected, printed.getvalue()), f"{where} printed\n{printed.getvalue()}"
+        ran += 1
+    assert ran
+
+
+def test_quotes_stand_in_the_files(page: Path) -> None:
+    for block in blocks(page):
+        path = quoted_file(block)
+        if path is not None:
+            quote = block.text.split("\n", 1)[1]
+            assert stands_in(quote, (ROOT / path).read_text()), f"{page.name}:{block.line} is not in {path}"
+
+
+def test_commands_print_what_is_shown(page: Path, tmp_path: Path) -> None:
+    """``console`` blocks: ``$ make NAME`` lines are what the Makefile runs; only ``run`` is tried here."""
+    for block in blocks(page):
+        if block.language != "console" or not block.text.startswith("$ make run\n"):
+            continue
+        command = [sys.executable, str(ROOT / "examples" / "digits" / "digits.py")]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        expected = block.text.split("\n", 1)[1]
+        assert same(expected, done.stdout), f"{page.name}:{block.line} printed\n{done.stdout}"
+
+
+@pytest.mark.parametrize(
+    ("quote", "source", "found"),
+    [
+        ("a\n  b\n", "    a\n      b\n    c\n", True),
+        ("a\nb\n", "    a\n      b\n", False),
+        ("a\nc\n", "a\nb\nc\n", False),
+        ("a\n\nb\n", "  a\n\n  b\n", True),
+    ],
+)
+def test_quotes_are_found_at_any_indentation(quote: str, source: str, found: bool) -> None:
+    assert stands_in(quote, source) is found
