@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault, OutOfMemory
 from dmlemu_hw.gpu import Gpu, QueueKind
+from dmlemu_hw.memory import Allocation, Memory
+from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, HResult, Report, Severity, Strictness
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
@@ -110,6 +111,45 @@ def _check_feature_level(level: FeatureLevel) -> None:
         given=level,
         expected=f"at most {highest}" if known else f"LEVEL_11_0 to {highest}, LEVEL_1_0_CORE",
     )
+
+
+@dataclass(frozen=True)
+class _OutOfMemory:
+    """Turns the hardware's running out of memory into the error of a create method."""
+
+    operation: str
+    rule: str
+    field: str
+    message_id: MessageId
+
+    def guard(self, work: Callable[[], _Result]) -> _Result:
+        try:
+            return work()
+        except OutOfMemory as error:
+            raise failure(
+                "OUT_OF_MEMORY",
+                str(error),
+                operation=self.operation,
+                rule=f"{self.rule}: ID3D12Device::{self.operation}",
+                hresult=HResult.E_OUTOFMEMORY,
+                message_id=self.message_id,
+                field=self.field,
+                given=f"{error.needed} bytes",
+                expected=f"at most {max(0, error.budget - error.used)} bytes: the rest is in use",
+            ) from None
+
+
+def _out_of_memory_for_buffer(operation: str) -> _OutOfMemory:
+    return _OutOfMemory(operation, "RB10", "pDesc.Width", MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN)
+
+
+def _place(memory: Memory, heap: HardwareHeap) -> tuple[HardwareHeap, Allocation]:
+    """An allocation over all of a new heap, which is given up again when there are no addresses."""
+    try:
+        return heap, memory.place(heap, 0, heap.size)
+    except OutOfMemory:
+        heap.close()
+        raise
 
 
 class Device(Object):
@@ -268,8 +308,11 @@ class Device(Object):
         """
         self._check_alive("CreateHeap")
         rules.check_heap_desc(desc)
-        with self._allocating("CreateHeap", "HP1", MessageId.CREATEHEAP_OUTOFMEMORY_RETURN):
-            heap = self._gpu.memory.create_heap(desc.size_in_bytes, poison=self._poisons(desc.flags))
+        memory, size, poison = self._gpu.memory, desc.size_in_bytes, self._poisons(desc.flags)
+        lacking = _OutOfMemory(
+            "CreateHeap", "HP1", "pDesc.SizeInBytes", MessageId.CREATEHEAP_OUTOFMEMORY_RETURN
+        )
+        heap = lacking.guard(lambda: memory.create_heap(size, poison=poison))
         alignment = desc.alignment or rules.TILE
         properties = rules.full_properties(desc.properties)
         desc = replace(desc, alignment=alignment, properties=properties, flags=HeapFlags(desc.flags))
@@ -294,14 +337,10 @@ class Device(Object):
         rules.check_committed_heap(heap_properties, heap_flags)
         kind = HeapType(heap_properties.type)
         desc = self._check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
-        memory = self._gpu.memory
-        with self._allocating(operation, "RB10", MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN):
-            heap = memory.create_heap(desc.width, poison=self._poisons(heap_flags))
-            try:
-                allocation = memory.place(heap, 0, desc.width)
-            except OutOfMemory:
-                heap.close()
-                raise
+        width, poison = desc.width, self._poisons(heap_flags)
+        allocate = self._gpu.memory.create_heap
+        lacking = _out_of_memory_for_buffer(operation)
+        heap, allocation = lacking.guard(lambda: _place(self._gpu.memory, allocate(width, poison=poison)))
         resource = Resource(
             self,
             desc,
@@ -343,8 +382,9 @@ class Device(Object):
         kind = HeapType(properties.type)
         desc = self._check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
         rules.check_placement(desc, heap._desc, str(heap), heap_offset)
-        with self._allocating(operation, "RB10", MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN):
-            allocation = self._gpu.memory.place(heap._heap, heap_offset, desc.width)
+        memory, width = self._gpu.memory, desc.width
+        lacking = _out_of_memory_for_buffer(operation)
+        allocation = lacking.guard(lambda: memory.place(heap._heap, heap_offset, width))
         resource = Resource(
             self,
             desc,
@@ -370,8 +410,8 @@ class Device(Object):
         operation = "CreateReservedResource"
         self._check_alive(operation)
         desc = self._check_buffer(desc, initial_state, optimized_clear_value, None, operation)
-        with self._allocating(operation, "RB10", MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN):
-            allocation = self._gpu.memory.reserve(desc.width)
+        memory, width = self._gpu.memory, desc.width
+        allocation = _out_of_memory_for_buffer(operation).guard(lambda: memory.reserve(width))
         resource = Resource(self, desc, allocation, created_as="reserved", properties=None)
         return self._finish(resource, initial_state, operation)
 
@@ -461,8 +501,9 @@ class Device(Object):
         self._check_alive("CreateDescriptorHeap")
         descriptor_heap.check_desc(desc)
         visible = bool(desc.flags & DescriptorHeapFlags.SHADER_VISIBLE)
-        with self._allocating("CreateDescriptorHeap", "DH2", MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC):
-            heap = self._gpu.descriptors.create_heap(desc.num_descriptors, visible)
+        field, wrong = "pDescriptorHeapDesc.NumDescriptors", MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
+        lacking = _OutOfMemory("CreateDescriptorHeap", "DH2", field, wrong)
+        heap = lacking.guard(lambda: self._gpu.descriptors.create_heap(desc.num_descriptors, visible))
         result = DescriptorHeap(self, desc, heap)
         self._descriptor_heaps[heap.cpu_start] = result
         return result
@@ -576,13 +617,11 @@ class Device(Object):
         """
         self._check_alive("CreateQueryHeap")
         query_heap.check_desc(desc)
-        size = query_heap.QUERY_SIZE * desc.count
-        with self._allocating("CreateQueryHeap", "QY1", MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS):
-            heap = self._gpu.memory.create_heap(size)
-            try:
-                allocation = self._gpu.memory.place(heap, 0, size)
-            finally:
-                heap.close()  # the allocation keeps the bytes
+        memory, size = self._gpu.memory, query_heap.QUERY_SIZE * desc.count
+        wrong = MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS
+        lacking = _OutOfMemory("CreateQueryHeap", "QY1", "pDesc.Count", wrong)
+        heap, allocation = lacking.guard(lambda: _place(memory, memory.create_heap(size)))
+        heap.close()  # the allocation keeps the bytes
         return QueryHeap(self, desc, allocation)
 
     # --- what the device is ---
@@ -845,22 +884,6 @@ class Device(Object):
             self._gpu.descriptors.write(dest_descriptor, make())
         except Error as error:
             self._reject(error)
-
-    @contextmanager
-    def _allocating(self, operation: str, rule: str, message_id: MessageId) -> Iterator[None]:
-        try:
-            yield
-        except OutOfMemory as error:
-            raise failure(
-                "OUT_OF_MEMORY",
-                str(error),
-                operation=operation,
-                rule=f"{rule}: ID3D12Device::{operation}",
-                hresult=HResult.E_OUTOFMEMORY,
-                message_id=message_id,
-                given=f"{error.needed} bytes",
-                expected=f"at most {max(0, error.budget - error.used)} bytes: the rest is in use",
-            ) from None
 
     # --- the GPU at work ---
 
