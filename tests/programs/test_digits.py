@@ -216,12 +216,11 @@ def test_nothing_leaks() -> None:
     gc.collect()
     before = in_use()
     gpu = run_once()
-    assert in_use()[0] == 0  # leaving the block releases, though the object is still here
+    assert in_use()[0] == before[0]  # leaving the block releases, though the object is still here
     del gpu
     gc.collect()
     after = in_use()
-    assert before[0] == after[0] == 0
-    assert after[1] == before[1]
+    assert after[:2] == before[:2]
     assert after[2] <= before[2] + 4  # the interpreter's own arenas come and go
 
 
