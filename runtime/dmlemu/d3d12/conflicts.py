@@ -30,10 +30,13 @@ def conflict_error(
     state, wanted = spell_state(conflict.state), spell_state(conflict.wanted)
     origin = " (promoted from COMMON)" if conflict.promoted else ""
     rule, check, message_id = _rule(conflict, resource, operation)
+    given, expected = wanted, f"{state}{origin}"
     if conflict.clash is Clash.SPLIT:
         message = f"{resource} is touched between the begin and the end of a split barrier."
+        expected = "no use before the barrier with END_ONLY"
     elif conflict.clash is Clash.END:
         message = f"A split barrier of {resource} ends, and none with the same states has begun."
+        given, expected = f"END_ONLY from {wanted}", "a barrier with BEGIN_ONLY and the same states before it"
     elif conflict.clash is Clash.BEFORE:
         message = f"A transition of {resource} starts from state ({wanted}); its state is {state}{origin}."
     else:
@@ -46,8 +49,8 @@ def conflict_error(
         hresult=hresult,
         message_id=message_id,
         field=field,
-        given=wanted,
-        expected=f"{state}{origin}",
+        given=given,
+        expected=expected,
         object=resource,
         context=(context,),
     )

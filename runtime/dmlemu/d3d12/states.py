@@ -208,8 +208,8 @@ class Journey:
             conflict = _conflict_on_entry(state, promoted, track)
             if conflict is not None:
                 return conflict
-        if track.split is not None or split != resource._split:
-            self._splits[resource] = track.split or split
+        if track.split is not None or track.ends is not None:
+            self._splits[resource] = track.split
         if track.before is not None:
             self._states[resource] = (track.state, track.promoted)
         elif state == COMMON or promoted:
