@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from dmlemu.dml import FeatureLevel, OperatorType, ReduceFunction
+from dmlemu.dml.describe import describe
 from dmlemu.dml.operators.base import (
     Allowed,
     FieldKind,
@@ -113,6 +114,19 @@ def test_unknown_operators_are_refused_with_a_suggestion() -> None:
         find_operator("DML_OPERATOR_GEM")
     with pytest.raises(ValueError, match="no operator named 'INVALID'"):
         find_operator("INVALID")
+
+
+@each_operator
+def test_the_page_names_everything(desc: type[OperatorDesc]) -> None:
+    page = describe(desc)
+
+    for name, *_ in FACTS[desc.TYPE.name]["fields"]:
+        assert f"| `{name}` |" in page
+    for level in FACTS[desc.TYPE.name]["tables"]:
+        if desc.TYPE.name not in WIDER_THAN_THE_PAGE:
+            assert f"| {level} |" in page
+    assert (desc.__doc__ or "").split("\n")[0] in page
+    assert "def reference" in page or "def function" in page
 
 
 def by_name(support: Any) -> dict[str, Any]:

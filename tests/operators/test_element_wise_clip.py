@@ -90,6 +90,16 @@ def test_bytes_past_the_value_are_ignored() -> None:
     assert found.tolist() == [-2, 1, 2]
 
 
+def test_a_signalling_nan_is_no_bound_either() -> None:
+    x = tensor(T.FLOAT16, 2)
+    signalling = dml.ScalarUnion(b"\x01\x7c" + b"\0" * 6)
+    op = dml.ElementWiseClip1OperatorDesc(
+        input_tensor=x, output_tensor=x, min_max_data_type=T.FLOAT16, min=signalling, max=signalling
+    )
+
+    assert compare(op, {"input_tensor": np.float16([-9, 9])})["output_tensor"].tolist() == [-9, 9]
+
+
 @both
 @given(st.data())
 def test_any_layout(operator: OperatorType, data: st.DataObject) -> None:

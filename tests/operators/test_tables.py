@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from examples import EXAMPLES, NEWEST, accepted, example, refused, tensor
 
-from dmlemu import dml
+from dmlemu import dml, evaluate
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators.base import OperatorDesc, camel, level_name, operator_fields, registry
+from dmlemu.errors import Error
 
 O = OperatorType  # noqa: E741
 each_example = pytest.mark.parametrize("desc", EXAMPLES.values(), ids=lambda desc: desc.TYPE.name)
@@ -97,9 +99,18 @@ def test_the_hint_names_the_level_that_allows_it() -> None:
         (O.REDUCE, {"axes": [2.0]}, "Axes[0]", "2.0", "an integer from 0 to 4294967295"),
         (O.REDUCE, {"axes": 2}, "Axes", "2", "a sequence of numbers"),
         (O.REDUCE, {"axes": None}, "Axes", "None", "a sequence of numbers"),
+        (O.ARGMAX, {"axis_direction": [0]}, "AxisDirection", "[0]", "INCREASING or DECREASING"),
+        (
+            O.ARGMAX,
+            {"axis_direction": dml.MatrixTransform.NONE},
+            "AxisDirection",
+            "<MatrixTransform.NONE: 0>",
+            "INCREASING or DECREASING",
+        ),
         (O.ARGMAX, {"axis_direction": 2}, "AxisDirection", "2", "INCREASING or DECREASING"),
         (O.ACTIVATION_ELU, {"alpha": "1"}, "Alpha", "'1'", "a number that FLOAT can hold"),
         (O.ACTIVATION_ELU, {"alpha": 1e39}, "Alpha", "1e+39", "a number that FLOAT can hold"),
+        (O.ACTIVATION_ELU, {"alpha": 10**400}, "Alpha", str(10**400), "a number that FLOAT can hold"),
         (O.GEMM, {"beta": None}, "Beta", "None", "a number that FLOAT can hold"),
         (
             O.ELEMENT_WISE_IDENTITY,
@@ -133,6 +144,11 @@ def test_values_that_the_field_cannot_hold_are_refused(
     refused(example(operator, **changes), "OP_FIELD_RANGE", field, given, expected)
 
 
+def test_infinity_and_nan_are_floats() -> None:
+    for value in (float("inf"), -float("inf"), float("nan"), np.float32(0.1), 7, 3.4028234e38):
+        accepted(example(O.ACTIVATION_ELU, alpha=value))
+
+
 def test_an_unknown_enum_value_names_the_members() -> None:
     desc = example(O.REDUCE, function=99)
 
@@ -155,6 +171,29 @@ def test_lists_become_tuples_and_numbers_become_members() -> None:
     assert desc.axes == (2,)
     assert desc.function is dml.ReduceFunction.MIN
     assert desc == example(O.REDUCE, function=dml.ReduceFunction.MIN, axes=(2,))
+
+
+def test_numpy_numbers_do_not_overflow() -> None:
+    """As uint32 the padded size would wrap to that of the output."""
+    most = np.uint32(2**32 - 1)
+    desc = example(O.CONVOLUTION_INTEGER, start_padding=np.array([1, most]), group_count=np.uint8(2))
+
+    report = refused(desc, "OP_SHAPE", "OutputTensor.Sizes[3]", 10, 9 + 2**32 - 1 + 3 - 3 + 1)
+    assert all(type(each) is int for each in (*desc.start_padding, desc.group_count))
+    assert "4294967307 elements" in report.message
+
+
+def test_the_device_refuses_what_the_declaration_forbids() -> None:
+    """The rest of these tests ask the declarations; CreateOperator does too."""
+    x = tensor(T.INT8, 1, 1, 1, 4)
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=x, output_tensor=x)
+
+    assert evaluate(desc, input_tensor=np.ones((1, 1, 1, 4), np.int8))["output_tensor"].sum() == 4
+    with pytest.raises(Error, match="feature level 2_0") as caught:
+        evaluate(desc, feature_level=FeatureLevel.LEVEL_2_0, input_tensor=np.ones((1, 1, 1, 4), np.int8))
+    assert caught.value.report.operation == "CreateOperator(DML_OPERATOR_ELEMENT_WISE_IDENTITY)"
+    with pytest.raises(Error, match="stands in Axes twice"):
+        evaluate(example(O.REDUCE, axes=[2, 2]), input_tensor=np.zeros((1, 2, 3, 4), np.float32))
 
 
 def levels(desc: OperatorDesc) -> list[FeatureLevel]:

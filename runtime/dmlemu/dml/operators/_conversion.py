@@ -5,7 +5,8 @@
 * integer to narrower integer: the low bits;
 * integer to float: nearest even.
 
-DirectML's documents name only the second rule's first part; docs/decisions says why the rest is so.
+DirectML's documents name only the second rule's first part; docs/reference/left-open.md gives reasons for
+the rest.
 """
 
 from __future__ import annotations

@@ -13,9 +13,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import Enum, IntEnum
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
@@ -230,14 +232,17 @@ class OperatorDesc:
         _REGISTRY[type] = cls
 
     def __post_init__(self) -> None:
-        """Arrays become tuples, so that descs never change; numbers of an enum become its members."""
+        """Arrays become tuples, so that descs never change; NumPy's numbers become Python's, which do not
+        overflow; numbers of an enum become its members."""
         for item in operator_fields(type(self)):
-            value = getattr(self, item.name)
+            value = _plain(getattr(self, item.name))
             if item.kind in _ARRAYS or item.array:
-                if isinstance(value, (list, np.ndarray)):
-                    object.__setattr__(self, item.name, tuple(value))
-            elif item.enum is not None and isinstance(value, (int, np.integer)) and value in list(item.enum):
-                object.__setattr__(self, item.name, item.enum(int(value)))
+                if isinstance(value, (list, tuple, range, np.ndarray)):
+                    value = tuple(_plain(each) for each in value)
+            elif item.enum is not None and not isinstance(value, Enum):
+                with suppress(ValueError, TypeError):
+                    value = item.enum(value)
+            object.__setattr__(self, item.name, value)
 
     def allowed(self, level: FeatureLevel) -> Mapping[str, Allowed]:
         """Ranks and types per tensor field on a device of ``level``: the highest table not above it.
@@ -457,7 +462,7 @@ class Check:
                 self._value(item.c_name, item, item.kind, value)
 
     def _array(self, item: Field, values: object) -> None:
-        if not isinstance(values, (tuple, range)):
+        if not isinstance(values, tuple):
             self._refuse(item.c_name, values, "a sequence of numbers")
         element = {FieldKind.UINT_ARRAY: FieldKind.UINT, FieldKind.INT_ARRAY: FieldKind.INT}
         for i, value in enumerate(values):
@@ -597,6 +602,10 @@ def level_name(level: FeatureLevel) -> str:
     return level.name.removeprefix("LEVEL_")
 
 
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _is_integer(value: object, low: int, high: int) -> bool:
     try:
         return low <= operator.index(value) <= high  # type: ignore[arg-type]
@@ -605,10 +614,9 @@ def _is_integer(value: object, low: int, high: int) -> bool:
 
 
 def _is_float32(value: object) -> bool:
-    if not isinstance(value, (int, float, np.integer, np.floating)):
+    if not isinstance(value, (int, float)):
         return False
-    number = abs(float(value))
-    return not number < float("inf") or number <= _FLOAT32_MAX
+    return value != value or abs(value) <= _FLOAT32_MAX or abs(value) == inf
 
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)

@@ -11,7 +11,7 @@ from ..enums import FeatureLevel, OperatorType, TensorDataType
 from ..structs import ScalarUnion, ScaleBias
 from ..tensor_desc import BufferTensorDesc
 from . import base
-from ._conversion import Array, convert, raw_bits
+from ._conversion import FLOATS, Array, convert, float64, raw_bits
 from ._element_wise import UnaryOperatorDesc, scale_bias_constants, scaled
 
 _TENSORS = "input_tensor output_tensor"
@@ -104,8 +104,8 @@ class ElementWiseClip1OperatorDesc(
 
     def function(self, x: Array, data_type: TensorDataType) -> Array:
         x = scaled(x, self.scale_bias, data_type)
-        low, high = (
-            np.asarray(each.value(data_type), self.output_tensor.dtype) for each in (self.min, self.max)
-        )
+        low, high = (np.asarray(each.value(data_type), x.dtype) for each in (self.min, self.max))
+        if data_type in FLOATS:
+            low, high = float64(low), float64(high)
         y: Array = np.fmax(low, np.fmin(x, high))
         return y
