@@ -220,7 +220,8 @@ def test_nothing_leaks() -> None:
     del gpu
     gc.collect()
     after = in_use()
-    assert after[:2] == before[:2]
+    assert after[0] == before[0]
+    assert after[1] <= before[1]  # fewer: what an earlier test left went in between
     assert after[2] <= before[2] + 4  # the interpreter's own arenas come and go
 
 
