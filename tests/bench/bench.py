@@ -51,19 +51,22 @@ def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> 
     return dml.BufferTensorDesc(data_type=data_type, sizes=sizes, strides=strides)
 
 
-def onnx_session(op: str, inputs: dict[str, Array], output_type: int, **attributes: Any) -> Any:
+def onnx_session(
+    op: str, inputs: dict[str, Array], output_type: int, rank: int, **attributes: Any
+) -> Callable[[], object]:
     """A one-node ONNX Runtime session with its inputs bound once; returns a call that runs it."""
     values = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         for name, array in inputs.items()
     ]
-    result = helper.make_tensor_value_info("y", output_type, None)
+    result = helper.make_tensor_value_info("y", output_type, [f"d{i}" for i in range(rank)])
     node = helper.make_node(op, list(inputs), ["y"], **attributes)
     graph = helper.make_graph([node], "bench", values, [result])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.checker.check_model(model)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 0
+    # Threads that spin between runs would slow down whoever is measured next.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     return lambda: session.run(None, inputs)
 
@@ -83,7 +86,7 @@ def nonzero_cases(device: d3d12.Device) -> Iterator[Case]:
         physical = logical if strides is None else np.ascontiguousarray(logical.transpose(0, 1, 3, 2))
         view = logical if strides is None else physical.transpose(0, 1, 3, 2)
         prepared = PreparedDispatch(device, desc, {"input_tensor": physical})
-        nonzero = onnx_session("NonZero", {"x": logical}, TensorProto.INT64)
+        nonzero = onnx_session("NonZero", {"x": logical}, TensorProto.INT64, rank=2)
         peers = {"numpy argwhere": lambda v=view: np.argwhere(v)}
         if strides is None:
             peers["ORT NonZero"] = nonzero
@@ -135,6 +138,7 @@ def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
             "ConvInteger",
             {"x": x, "w": w},
             TensorProto.INT32,
+            rank=4,
             kernel_shape=[kernel, kernel],
             strides=[stride, stride],
             pads=[padding] * 4,
@@ -164,7 +168,7 @@ def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
     one = tensor(T.UINT32, [1])
     desc = dml.ElementWiseBitCountOperatorDesc(input_tensor=one, output_tensor=one)
     content = {"input_tensor": np.ones(1, np.uint32)}
-    session = onnx_session("Identity", {"x": np.ones(1, np.uint32)}, TensorProto.UINT32)
+    session = onnx_session("Identity", {"x": np.ones(1, np.uint32)}, TensorProto.UINT32, rank=1)
     single = PreparedDispatch(device, desc, content)
     yield Case("one tiny dispatch, submit to fence", "-", single.run, {"ORT session.run": session})
     many = PreparedDispatch(device, desc, content, count=1000)
