@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -82,18 +83,7 @@ def counted(
     dispatchable: Dispatchable, role: Role, bindings: Sequence[Binding] | None, count: int
 ) -> list[BindingDesc]:
     """The bindings as descs, if there are as many as the dispatchable has slots."""
-    given: object = () if bindings is None else bindings
-    if not isinstance(given, (list, tuple)):
-        raise binding_failure(
-            dispatchable,
-            role,
-            "BIND_TYPE",
-            f"Bindings ({type(given).__name__}) is not a list of bindings.",
-            field="Bindings",
-            given=type(given).__name__,
-            expected=f"a list of {count}",
-            rule="BT5",
-        )
+    given = _as_list(dispatchable, role, "Bindings", () if bindings is None else bindings)
     if len(given) != count:
         which = "one per operator" if dispatchable.grouped else "optional tensors included"
         raise binding_failure(
@@ -107,6 +97,21 @@ def counted(
             rule="BT5" if given else "BT16",
         )
     return [as_desc(dispatchable, role, f"Bindings[{i}]", binding) for i, binding in enumerate(given)]
+
+
+def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -> Sequence[object]:
+    if isinstance(given, (list, tuple)):
+        return given
+    raise binding_failure(
+        dispatchable,
+        role,
+        "BIND_TYPE",
+        f"{path} ({type(given).__name__}) is not a list of bindings.",
+        field=path,
+        given=type(given).__name__,
+        expected="a list of bindings",
+        rule="BT5",
+    )
 
 
 def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) -> BindingDesc:
@@ -147,7 +152,7 @@ def group(
     path, role = f"Bindings[{index}]", Role.INPUT
     array: Sequence[object] = ()
     if isinstance(desc.desc, BufferArrayBinding):
-        array = desc.desc.bindings
+        array = _as_list(dispatchable, role, f"{path}.Bindings", desc.desc.bindings)
     elif desc.desc is not None:
         raise binding_failure(
             dispatchable,
@@ -299,8 +304,8 @@ class SlotCheck:
         except TypeError:
             number = -1
         if not 0 <= number < 2**64:
-            what = f"is bound with {member} ({value!r}), which is no UINT64"
-            self.fail("BIND_RANGE", what, repr(value), "0 to 2**64 - 1", member=member)
+            what = f"is bound with {member} ({reprlib.repr(value)}), which is no UINT64"
+            self.fail("BIND_RANGE", what, reprlib.repr(value), "0 to 2**64 - 1", member=member)
         return number
 
     def fail(

@@ -6,6 +6,7 @@ refers to the table afterwards, so it may be reset or dropped once a dispatch is
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ class BindingTable(DeviceChild):
         """
 
         def find(target: Dispatchable) -> list[tuple[Slot, BindingDesc]]:
-            if target.grouped and not bindings and not any(map(_wanted, target.inputs)):
+            if target.grouped and _is_nothing(bindings) and not any(map(_wanted, target.inputs)):
                 return []  # nothing is owned: may be skipped
             descs = counted(target, Role.INPUT, bindings, len(target.inputs))
             if not target.grouped:
@@ -111,7 +112,7 @@ class BindingTable(DeviceChild):
         """
 
         def find(target: Dispatchable) -> list[tuple[Slot, BindingDesc]]:
-            if target.grouped and not bindings and not _wanted(target.outputs):
+            if target.grouped and _is_nothing(bindings) and not _wanted(target.outputs):
                 return []
             descs = counted(target, Role.OUTPUT, bindings, len(target.outputs))
             return list(zip(target.outputs, descs, strict=True))
@@ -203,6 +204,10 @@ class BindingTable(DeviceChild):
         return self._desc.dispatchable, self._desc.cpu_descriptor_handle
 
 
+def _is_nothing(bindings: object) -> bool:
+    return bindings is None or (isinstance(bindings, (list, tuple)) and not bindings)
+
+
 def _wanted(slots: Sequence[Slot]) -> bool:
     """Something must be bound to one of the slots."""
     return not all(slot.absent for slot in slots)
@@ -237,6 +242,16 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
         expected = "a compiled operator or an operator initializer"
         raise fail("OP_FIELD_RANGE", "Dispatchable", f"is not {expected}", given, expected, "BT1")
     device._check_own(desc.dispatchable, "Dispatchable", operation)
+    for field, number in (
+        ("CPUDescriptorHandle", desc.cpu_descriptor_handle),
+        ("GPUDescriptorHandle", desc.gpu_descriptor_handle),
+        ("SizeInDescriptors", desc.size_in_descriptors),
+    ):
+        if not isinstance(number, int) or number < 0:
+            shown = reprlib.repr(number)
+            raise fail(
+                "OP_FIELD_RANGE", field, "is no number it can hold", shown, "an unsigned integer", "BT2"
+            )
     needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"

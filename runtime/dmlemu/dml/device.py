@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import reprlib
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -34,6 +36,7 @@ __all__ = [
 
 HIGHEST_FEATURE_LEVEL = max(FeatureLevel)
 _EXECUTION_FLAGS = sum(ExecutionFlags)
+_serials = itertools.count(1)
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=IntEnum)
 
@@ -97,7 +100,10 @@ def create_device(
     _check_flags(flags, int(CreateDeviceFlags.DEBUG), operation)
     level = _member(FeatureLevel, feature_level, "feature_level", operation)
     # Levels of the future are no mistake of the caller, just unsupported.
-    if int(minimum_feature_level) > level:
+    if not isinstance(minimum_feature_level, int):
+        given = type(minimum_feature_level).__name__
+        raise _wrong("MinimumFeatureLevel", given, "a FeatureLevel", "DD1", operation)
+    if minimum_feature_level > level:
         raise failure(
             "OP_FEATURE_LEVEL",
             f"MinimumFeatureLevel ({_level(minimum_feature_level)}) is above the device's ({level.name}).",
@@ -138,6 +144,7 @@ class Device(Object):
 
     def __init__(self, d3d12_device: D3D12Device, flags: CreateDeviceFlags, level: FeatureLevel) -> None:
         super().__init__()
+        self.serial = next(_serials)
         self._d3d12_device = d3d12_device
         self._flags = flags
         self._level = level
@@ -176,8 +183,8 @@ class Device(Object):
             data_type = _member(TensorDataType, asked.data_type, "DataType", operation)
             return FeatureDataTensorDataTypeSupport(self._supports(data_type))
         levels = self._query(query, FeatureQueryFeatureLevels, operation).requested_feature_levels
-        if not len(levels):
-            raise _wrong("RequestedFeatureLevelCount", 0, "1 or more", "DD5", operation)
+        if not isinstance(levels, (list, tuple)) or not levels:
+            raise _wrong("RequestedFeatureLevels", reprlib.repr(levels), "a list of levels", "DD5", operation)
         known = [level for level in FeatureLevel if level in list(levels) and level <= self._level]
         if not known:
             expected = f"a level up to {self._level.name}"
@@ -302,13 +309,15 @@ class Device(Object):
 
     def _page(self, pageables: Sequence[Dispatchable], step: int, operation: str) -> None:
         self._check_alive(operation)
+        if not isinstance(pageables, (list, tuple)):
+            raise _wrong("Objects", type(pageables).__name__, "a list of objects", "DD7", operation)
         for i, item in enumerate(pageables):
             field = f"Objects[{i}]"
             if not isinstance(item, Dispatchable):
                 expected = "a compiled operator or an operator initializer"
                 raise _wrong(field, type(item).__name__, expected, "DD7", operation)
             self._check_own(item, field, operation)
-            if item._residency + step * list(pageables).count(item) < 0:
+            if item._residency + step * pageables.count(item) < 0:
                 raise _wrong(field, f"{item}, evicted before", "a resident object", "DD7", operation)
         for item in pageables:
             item._residency += step
@@ -410,11 +419,11 @@ def _check_flags(flags: object, known: int, operation: str) -> None:
     if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
         raise failure(
             "EXEC_FLAG_BAD",
-            f"Flags ({flags!r}) has unknown bits.",
+            f"Flags ({reprlib.repr(flags)}) has unknown bits.",
             operation=operation,
             rule="2.6, DML_EXECUTION_FLAGS" if known != 1 else "DD1, DML_CREATE_DEVICE_FLAGS",
             field="Flags",
-            given=repr(flags),
+            given=reprlib.repr(flags),
             expected=f"bits of 0x{known:X}",
         )
 

@@ -8,6 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ..errors import Error
 from .compile import Call, Program, TensorField, copy_calls, owned_bytes, pack
 from .enums import ExecutionFlags
 from .object import DeviceChild, failure
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from .operators.base import OperatorDesc
 
 __all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot"]
+
+
+_INITIALIZE = "CreateOperatorInitializer"
 
 
 class Role(Enum):
@@ -182,6 +186,8 @@ class OperatorInitializer(Dispatchable):
         operators of this device, DXGI_ERROR_DEVICE_REMOVED after removal.
         """
         self._device._check_alive("Reset")
+        if not isinstance(operators, (list, tuple)):
+            raise _not_compiled("CompiledOperators", operators)
         for i, operator in enumerate(operators):
             _check_operator(self._device, operator, i)
         self.operators = tuple(operators)
@@ -219,18 +225,23 @@ class OperatorInitializer(Dispatchable):
 
 def _check_operator(device: Device, operator: object, index: int) -> None:
     """CompiledOperators[index] is a compiled operator of this device."""
-    field, operation = f"CompiledOperators[{index}]", "CreateOperatorInitializer"
+    field = f"CompiledOperators[{index}]"
     if not isinstance(operator, CompiledOperator):
-        raise failure(
-            "OP_FIELD_RANGE",
-            f"{field} ({type(operator).__name__}) is not a compiled operator.",
-            operation=operation,
-            rule="2.8, IDMLDevice::CreateOperatorInitializer",
-            field=field,
-            given=type(operator).__name__,
-            expected="a compiled operator",
-        )
-    device._check_own(operator, field, operation)
+        raise _not_compiled(field, operator)
+    device._check_own(operator, field, _INITIALIZE)
+
+
+def _not_compiled(field: str, given: object) -> Error:
+    wanted = "a compiled operator" if "[" in field else "a list of compiled operators"
+    return failure(
+        "OP_FIELD_RANGE",
+        f"{field} ({type(given).__name__}) is not {wanted}.",
+        operation=_INITIALIZE,
+        rule=f"2.8, IDMLDevice::{_INITIALIZE}",
+        field=field,
+        given=type(given).__name__,
+        expected=wanted,
+    )
 
 
 def _tensor_slot(field: TensorField, number: int, owned: bool) -> Slot:

@@ -82,13 +82,15 @@ def _search(sizes: list[int], strides: list[int]) -> list[int] | None:
     base = residue * width + quotients
     low = np.searchsorted(keys, base + np.maximum(quotient - reach, -quotients), side="left")
     high = np.searchsorted(keys, base + np.minimum(quotient + reach, quotients), side="right")
-    zero = len(a) // 2  # a = 0 with b = 0 is the empty solution: every group's middle
-    for i in np.flatnonzero(high - low > (np.arange(len(a)) == zero)):
-        for j in order[low[i] : high[i]][:2]:
-            if i != zero or j != len(b) // 2:
-                d = -(int(a[i]) + int(b[j])) // stride
-                return _assemble(len(sizes), (left, int(i)), (right, int(j)), (long, d), sizes)
-    return None
+    found = high - low
+    found[len(a) // 2] -= 1  # all d = 0 is no solution; the middle of a group is its d = 0
+    if not found.any():
+        return None
+    # Solutions come in pairs, d and -d, so the first b that fits belongs to one that is not all 0.
+    i = int(np.flatnonzero(found)[0])
+    j = int(order[low[i]])
+    d = -(int(a[i]) + int(b[j])) // stride
+    return _assemble(len(sizes), (left, i), (right, j), (long, d), sizes)
 
 
 def _balanced(dimensions: list[int], sizes: list[int]) -> tuple[list[int], list[int]]:

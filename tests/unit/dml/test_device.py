@@ -43,6 +43,14 @@ def test_DD1_minimum_feature_level() -> None:
         dml.create_device(parent, minimum_feature_level=0x7000)  # type: ignore[arg-type]
 
 
+def test_DD1_levels_are_levels() -> None:
+    parent = new_d3d12()
+    with refused("OP_FIELD_RANGE", "DD1", "MinimumFeatureLevel"):
+        dml.create_device(parent, minimum_feature_level="5_0")  # type: ignore[arg-type]
+    with refused("OP_FIELD_RANGE", "2.1", "feature_level"):
+        dml.create_device(parent, feature_level=0x1234)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("wrong", [None, "device", 5])
 def test_DD1_d3d12_device(wrong: Any) -> None:
     with refused("OP_FIELD_RANGE", "DD1", "D3D12Device"):
@@ -138,7 +146,7 @@ def test_DD5_feature_levels() -> None:
     assert highest(device, Levels.LEVEL_1_0, Levels.LEVEL_3_1, 0x9000) is Levels.LEVEL_3_1
     with refused("OP_FEATURE_LEVEL", "DD5", "RequestedFeatureLevels", UNSUPPORTED):
         highest(device, Levels.LEVEL_5_0)
-    with refused("OP_FIELD_RANGE", "DD5", "RequestedFeatureLevelCount"):
+    with refused("OP_FIELD_RANGE", "DD5", "RequestedFeatureLevels"):
         highest(device)
 
 
@@ -176,6 +184,8 @@ def test_DD7_residency(world: World) -> None:
     world.dml.evict([initializer])
     with refused("OP_FIELD_RANGE", "DD7", "Objects[1]"):
         world.dml.make_resident([compiled, world.dml.create_operator(identity())])  # type: ignore[list-item]
+    with refused("OP_FIELD_RANGE", "DD7", "Objects"):
+        world.dml.evict(compiled)  # type: ignore[arg-type]
     world.dml.make_resident([compiled])
     assert world.works()
 

@@ -127,6 +127,8 @@ def test_2_8_reset_serves_other_operators(world: World) -> None:
     assert run(world, compiled, a, Binding(persistent)) == (A @ B).ravel().tolist()
     with refused("OP_FIELD_RANGE", "2.8", "CompiledOperators[1]"):
         initializer.reset([compiled, identity()])  # type: ignore[list-item]
+    with refused("OP_FIELD_RANGE", "2.8", "CompiledOperators"):
+        initializer.reset(compiled)  # type: ignore[arg-type]
     assert initializer.operators == (compiled,)
 
 
