@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from dmlemu.dml import BufferTensorDesc, TensorDataType, calc_buffer_tensor_size
+from dmlemu.dml import BufferTensorDesc, TensorDataType, TensorFlags, calc_buffer_tensor_size
 
 Array = np.ndarray[Any, Any]
 T = TensorDataType
@@ -74,11 +74,14 @@ def layouts(draw: DrawFn, sizes: Sequence[int], *, output: bool) -> list[int] | 
 def tensors(
     draw: DrawFn, data_type: TensorDataType, sizes: Sequence[int], *, output: bool = False
 ) -> BufferTensorDesc:
-    """A tensor desc of the given type and sizes with any legal layout and total size."""
+    """A tensor desc of the given type and sizes with any legal layout and total size; now and then an input
+    that belongs to DirectML, so that it is read from the persistent resource."""
     strides = draw(layouts(sizes, output=output))
     least = calc_buffer_tensor_size(data_type, sizes, strides)
     extra = draw(st.sampled_from([0, 0, 4, 64]))
-    return BufferTensorDesc(data_type, sizes, strides, least + extra)
+    owned = not output and draw(st.integers(0, 7)) == 7
+    flags = TensorFlags.OWNED_BY_DML if owned else TensorFlags.NONE
+    return BufferTensorDesc(data_type, sizes, strides, least + extra, flags=flags)
 
 
 seeds = st.integers(0, 2**32 - 1)
