@@ -1,4 +1,4 @@
-"""The tutorial's pages run: each ``python`` block in order, what it prints compared with the ``text`` block
+"""The README and the tutorial's pages run: each ``python`` block in order, what it prints compared with the ``text`` block
 that follows.  A block that begins with the path of a file quotes that file and must stand in it."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md"))]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def page(request: pytest.FixtureRequest) -> Path:
 
 
 def test_there_are_pages() -> None:
-    assert [page.name for page in PAGES][:1] == ["01-first-program.md"]
+    assert [page.name for page in PAGES][:2] == ["README.md", "01-first-program.md"]
 
 
 def test_page_runs_as_printed(page: Path) -> None:
