@@ -38,6 +38,7 @@ class CommandAllocator(DeviceChild):
         while a list records with it (CL7).  While the GPU still executes one of its lists the real
         thing corrupts it; here that raises at strictness ``debug`` and ``strict``.
         """
+        self._check_open("Reset")
         self._device._check_alive("Reset")
         if self._recording is not None:
             raise failure(

@@ -108,6 +108,7 @@ class CommandList(DeviceChild):
         E_FAIL when it is closed already (CL5).  E_INVALIDARG at strictness ``runtime`` when a
         recording call was wrong: the report is that call's.
         """
+        self._check_open("Close")
         self._device._check_alive("Close")
         if not self._is_open or self._recording is None:
             raise self._life_cycle_error(
@@ -131,8 +132,8 @@ class CommandList(DeviceChild):
         another list records with (CL2, CL4).  ``initial_state`` (a pipeline state) must be None.
         """
         operation = "ID3D12GraphicsCommandList::Reset"
+        self._check_open("Reset")
         self._device._check_alive("Reset")
-        self._device._check_child(self, operation, "this")
         if self._is_open:
             raise self._life_cycle_error(
                 "LIST_OPEN",
@@ -145,13 +146,11 @@ class CommandList(DeviceChild):
             raise not_implemented(operation, "A pipeline state")
         self._start(allocator, operation)
 
-    def release(self) -> None:
-        """Gives the list up; a recording that is open ends, so that its allocator is free again."""
+    def _free(self) -> None:  # an open recording ends, so that its allocator is free again
         if self._is_open and self._recording is not None:
             self._recording.allocator._recording = None
             self._is_open = False
         self._recording = None
-        super().release()
 
     def clear_state(self, pipeline_state: None = None) -> None:
         """Forgets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12)."""
@@ -408,6 +407,7 @@ class CommandList(DeviceChild):
         if self._device._removed is not None:
             return False
         if not self._is_open:
+            self._check_open(operation)
             if self._device._is_runtime:
                 return False
             message = f"{operation} is called on {self}, which is closed."

@@ -57,6 +57,7 @@ class CommandQueue(DeviceChild):
         ``debug`` and ``strict`` that raises, at ``runtime`` it removes the device
         (DXGI_ERROR_INVALID_CALL).
         """
+        self._check_open("ExecuteCommandLists")
         if self._device._removed is not None:
             return
         with self._lock:
@@ -115,6 +116,7 @@ class CommandQueue(DeviceChild):
         no sizes is one tile each; no flags is NONE for all, no counts is all tiles for one range and
         one each for several.
         """
+        self._check_open("UpdateTileMappings")
         if self._device._removed is not None:
             return
         mapping = TileMapping(
@@ -273,6 +275,7 @@ class CommandQueue(DeviceChild):
             self._pending.popleft()
 
     def _fence_work(self, fence: Fence | None, value: int, operation: str) -> None:
+        self._check_open(operation)
         self._device._check_alive(operation)
         name = f"ID3D12CommandQueue::{operation}"
         if fence is None:

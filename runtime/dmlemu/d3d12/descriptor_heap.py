@@ -74,9 +74,7 @@ class DescriptorHeap(DeviceChild):
         super().set_name(name)
         self._heap.label = name
 
-    def release(self) -> None:
-        """Gives the heap up; its handles are never used again."""
-        super().release()
+    def _free(self) -> None:  # the handles are never used again
         self._end()
 
 

@@ -133,11 +133,8 @@ class Fence(DeviceChild):
         super().set_name(name)
         self._fence.label = name
 
-    def release(self) -> None:
-        """Gives the fence up; whatever waits for it goes on (FN6)."""
-        if not self._released:
-            super().release()
-            self._device._run_gpu(self._fence.close, None)
+    def _free(self) -> None:  # whatever waits for it goes on (FN6)
+        self._device._run_gpu(self._fence.close, None)
 
     def _remark_backwards(self, value: int, by: object) -> None:
         """FN2 allows it, and it is rarely meant: a warning."""
@@ -156,17 +153,6 @@ class Fence(DeviceChild):
             object=self,
         )
         self._device._info(error, Severity.WARNING)
-
-    def _check_open(self, operation: str) -> None:
-        if self._released:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
-                f"{operation} is called on {self}, which has been released.",
-                operation=operation,
-                rule=f"FN6: {operation}",
-                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-                object=self,
-            )
 
 
 def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: MultipleFenceWaitFlags) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from ..errors import HResult, caller
+from .enums import MessageId
 from .reports import failure
 
 if TYPE_CHECKING:
@@ -148,7 +149,23 @@ class DeviceChild(Object):
         """``ID3D12DeviceChild::GetDevice`` (nf-d3d12-id3d12devicechild-getdevice)."""
         return self._device
 
+    def _check_open(self, operation: str) -> None:
+        """Raises when the object has been released: in C++ the program would crash here or later."""
+        if self._released:
+            raise failure(
+                "OBJECT_DELETED_IN_USE",
+                f"{operation} is called on {self}, which has been released.",
+                operation=operation,
+                rule="CL9: IUnknown::Release",
+                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+                object=self,
+            )
+
     def release(self) -> None:
         if not self._released:
             super().release()
+            self._free()
             self._device._forget(self)
+
+    def _free(self) -> None:
+        """Gives back what the object holds of the GPU; called once, by :meth:`release`."""

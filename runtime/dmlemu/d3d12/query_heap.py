@@ -37,8 +37,7 @@ class QueryHeap(DeviceChild):
         super().set_name(name)
         self._allocation.label = name
 
-    def release(self) -> None:
-        super().release()
+    def _free(self) -> None:
         self._end()
 
 

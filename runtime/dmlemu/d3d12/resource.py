@@ -56,9 +56,7 @@ class Heap(DeviceChild):
         super().set_name(name)
         self._heap.label = self._label()
 
-    def release(self) -> None:
-        """Gives the heap up; its bytes live on while placed buffers or mapped tiles stand on them."""
-        super().release()
+    def _free(self) -> None:  # the bytes live on while placed buffers or mapped tiles stand on them
         self._end()
 
     def _label(self) -> str:
@@ -254,9 +252,7 @@ class Resource(DeviceChild):
         super().set_name(name)
         self._allocation.label = self._label()
 
-    def release(self) -> None:
-        """Gives the buffer up: its addresses fault from now on, also for work already submitted."""
-        super().release()
+    def _free(self) -> None:  # the addresses fault from now on, also for work already submitted
         if self._mapped is not None:
             self._mapped._invalidate()
             self._mapped = None
@@ -276,17 +272,6 @@ class Resource(DeviceChild):
 
     def _label(self) -> str:
         return self.name or f"{self.kind} #{self.serial}"
-
-    def _check_open(self, operation: str) -> None:
-        if self._released:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
-                f"{operation} is called on {self}, which has been released.",
-                operation=operation,
-                rule=f"ID3D12Resource::{operation}",
-                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-                object=self,
-            )
 
     def _check_mappable(self, operation: str, message_id: MessageId) -> None:
         if self._properties is not None and is_cpu_visible(self._properties):

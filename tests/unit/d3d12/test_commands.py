@@ -1,0 +1,460 @@
+"""Commands: rules CM1 to CM5 (copies, clears, writes) and QY1 to QY4 (timestamps)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlemu import Error, HResult
+from dmlemu.d3d12 import (
+    BufferUav,
+    BufferUavFlags,
+    CommandQueueDesc,
+    Format,
+    HeapType,
+    QueryHeap,
+    QueryHeapDesc,
+    QueryHeapType,
+    QueryType,
+    Rect,
+    ResourceBarrier,
+    UnorderedAccessViewDesc,
+    WriteBufferImmediateMode,
+    WriteBufferImmediateParameter,
+)
+from dmlemu_hw.events import Recorded
+
+from .stage import COMPUTE, COPY, DIRECT, INVALID, STATE, Stage, fails
+
+TIMESTAMP = QueryType.TIMESTAMP
+
+
+# --- copies ---
+
+
+@pytest.mark.parametrize(
+    "dst, src, size, message_id",
+    [
+        (250, 0, 10, 841),
+        (0, 250, 10, 844),
+        (-1, 0, 4, 841),
+        (0, -1, 4, 844),
+        (0, 0, 257, 841),
+        (0, 0, -1, 841),
+        (257, 0, 0, 841),
+    ],
+)
+def test_CM1_ranges(stage: Stage, dst: int, src: int, size: int, message_id: int) -> None:
+    commands, _ = stage.record()
+
+    with fails("CM1", INVALID, message_id):
+        commands.copy_buffer_region(stage.buffer(), dst, stage.buffer(), src, size)
+    stage.run(commands)
+
+
+def test_CM1_operands(stage: Stage) -> None:
+    commands, _ = stage.record()
+    buffer: Any = stage.buffer()
+
+    with fails("CM1", INVALID, 839):
+        commands.copy_buffer_region(None, 0, buffer, 0, 4)  # type: ignore[arg-type]
+    with fails("CM1", INVALID, 842):
+        commands.copy_buffer_region(buffer, 0, None, 0, 4)  # type: ignore[arg-type]
+    with fails("CM1", INVALID, 998):
+        commands.copy_buffer_region(buffer, 0, buffer, 128, 4)
+    with fails("OB3"):
+        commands.copy_buffer_region(buffer, 0, Stage().buffer(), 0, 4)
+
+
+@pytest.mark.parametrize("dst, src, size", [(3, 5, 7), (0, 255, 1), (256, 0, 0), (0, 0, 256)])
+def test_CM1_any_byte_offset(stage: Stage, dst: int, src: int, size: int) -> None:
+    data = np.arange(256, dtype=np.uint8)
+    buffer = stage.filled(np.zeros(256, np.uint8))
+    commands, _ = stage.record()
+    commands.copy_buffer_region(buffer, dst, stage.upload(data), src, size)
+    stage.run(commands)
+
+    expected = np.zeros(256, np.uint8)
+    expected[dst : dst + size] = data[src : src + size]
+    np.testing.assert_array_equal(stage.read(buffer), expected)
+
+
+def test_CM2_copy_resource(stage: Stage) -> None:
+    commands, _ = stage.record()
+    buffer: Any = stage.buffer()
+
+    with fails("CM2", INVALID, 943):
+        commands.copy_resource(None, buffer)  # type: ignore[arg-type]
+    with fails("CM2", INVALID, 945):
+        commands.copy_resource(buffer, None)  # type: ignore[arg-type]
+    with fails("CM2", INVALID, 946):
+        commands.copy_resource(buffer, buffer)
+    with fails("CM2", INVALID, 946):
+        commands.copy_resource(buffer, stage.buffer(128))
+    commands.copy_resource(buffer, stage.buffer())
+    stage.run(commands)
+
+
+# --- clears ---
+
+
+class Clears:
+    """A buffer of 16 dwords with a view in a CPU heap and in a shader-visible one."""
+
+    def __init__(self, stage: Stage, view: UnorderedAccessViewDesc) -> None:
+        self.stage = stage
+        self.buffer = stage.filled(np.full(64, 0xEE, np.uint8))
+        self.host, self.visible = stage.heap(), stage.heap(visible=True)
+        self.cpu = self.host.get_cpu_descriptor_handle_for_heap_start()
+        self.gpu = self.visible.get_gpu_descriptor_handle_for_heap_start()
+        for heap in (self.host, self.visible):
+            stage.device.create_unordered_access_view(
+                self.buffer, None, view, heap.get_cpu_descriptor_handle_for_heap_start()
+            )
+        self.list, _ = stage.record()
+        self.list.set_descriptor_heaps([self.visible])
+
+    def result(self, dtype: str = "u4") -> list[float]:
+        self.stage.run(self.list)
+        return self.stage.read(self.buffer).view(dtype).tolist()
+
+
+RAW = UnorderedAccessViewDesc(Format.R32_TYPELESS, buffer=BufferUav(4, 8, flags=BufferUavFlags.RAW))
+OLD = 0xEEEEEEEE
+
+
+def test_CM4_raw_views_take_the_first_value(stage: Stage) -> None:
+    clears = Clears(stage, RAW)
+    clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (7, 8, 9, 10))
+
+    assert clears.result() == [OLD] * 4 + [7] * 8 + [OLD] * 4
+
+
+def test_CM4_typed_views_take_a_value_per_component(stage: Stage) -> None:
+    clears = Clears(stage, UnorderedAccessViewDesc(Format.R16G16_UINT, buffer=BufferUav(1, 2)))
+    clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (0x10001, 2, 3, 4))
+
+    assert clears.result("u2")[:8] == [0xEEEE, 0xEEEE, 1, 2, 1, 2, 0xEEEE, 0xEEEE]
+
+
+def test_CM4_float_values_are_converted(stage: Stage) -> None:
+    clears = Clears(stage, UnorderedAccessViewDesc(Format.R16_FLOAT, buffer=BufferUav(0, 32)))
+    clears.list.clear_unordered_access_view_float(clears.gpu, clears.cpu, clears.buffer, (0.5, 0, 0, 0))
+
+    assert clears.result("f2") == [0.5] * 32
+
+
+def test_CM4_rects_are_element_ranges(stage: Stage) -> None:
+    clears = Clears(stage, RAW)
+    rects = [Rect(0, 0, 2, 1), Rect(5, 0, 6, 1), Rect(3, 0, 3, 1)]
+    clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (1, 0, 0, 0), rects)
+
+    assert clears.result()[4:12] == [1, 1, OLD, OLD, OLD, 1, OLD, OLD]
+
+
+@pytest.mark.parametrize("rect", [Rect(0, 0, 9, 1), Rect(3, 0, 2, 1), Rect(-1, 0, 2, 1)])
+def test_CM4_rects_outside(stage: Stage, rect: Rect) -> None:
+    clears = Clears(stage, RAW)
+
+    with fails("CM4"):
+        clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (1,) * 4, [rect])
+    assert clears.result() == [OLD] * 16
+
+
+@pytest.mark.parametrize("values", [(1, 2, 3), (1, 2, 3, -1), (2**32, 0, 0, 0), ()])
+def test_CM4_values(stage: Stage, values: tuple[int, ...]) -> None:
+    clears = Clears(stage, RAW)
+
+    with fails("CM4"):
+        clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, values)
+
+
+def test_CM4_float_values(stage: Stage) -> None:
+    clears = Clears(stage, RAW)
+
+    with fails("CM4"):
+        clears.list.clear_unordered_access_view_float(clears.gpu, clears.cpu, clears.buffer, (1.0, 2.0))
+
+
+def test_CM4_gpu_handle_of_the_heap_that_is_set(stage: Stage) -> None:
+    clears = Clears(stage, RAW)
+    clear = clears.list.clear_unordered_access_view_uint
+    other = stage.heap(visible=True)
+
+    for handle in (
+        0,
+        clears.gpu + 4 * 32,
+        clears.gpu + 1,
+        other.get_gpu_descriptor_handle_for_heap_start(),
+        clears.cpu,
+    ):
+        with fails("CM4", INVALID, 1315):
+            clear(handle, clears.cpu, clears.buffer, (0,) * 4)
+    clears.list.set_descriptor_heaps([])
+    with fails("CM4", INVALID, 1315):
+        clear(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
+
+
+def test_CM4_cpu_handle(stage: Stage) -> None:
+    clears = Clears(stage, RAW)
+    clear = clears.list.clear_unordered_access_view_uint
+
+    with fails("DH5", INVALID, 1314):
+        clear(clears.gpu, clears.visible.get_cpu_descriptor_handle_for_heap_start(), clears.buffer, (0,) * 4)
+    with fails("DH4", INVALID, 646):
+        clear(clears.gpu, 12345, clears.buffer, (0,) * 4)
+    with fails("CM4", INVALID, 1314):  # never written
+        clear(clears.gpu, clears.cpu + 32, clears.buffer, (0,) * 4)
+    stage.device.create_constant_buffer_view(None, clears.cpu + 32)
+    with fails("CM4", INVALID, 1314):  # no UAV
+        clear(clears.gpu, clears.cpu + 32, clears.buffer, (0,) * 4)
+
+
+def test_CM4_resource(stage: Stage) -> None:
+    clears = Clears(stage, RAW)
+
+    for resource in (None, stage.buffer()):
+        with fails("CM4", INVALID, 1215):
+            clears.list.clear_unordered_access_view_uint(
+                clears.gpu,
+                clears.cpu,
+                resource,  # type: ignore[arg-type]
+                (0,) * 4,
+            )
+
+
+def test_CM4_structured_views(stage: Stage) -> None:
+    clears = Clears(stage, UnorderedAccessViewDesc(Format.UNKNOWN, buffer=BufferUav(0, 4, 8)))
+
+    with fails("CM4", INVALID, 1156):
+        clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
+
+
+def test_CM4_needs_uav_state(stage: Stage) -> None:
+    clears = Clears(stage, RAW)
+    clears.list.resource_barrier(
+        ResourceBarrier.transition(clears.buffer, STATE.COMMON, STATE.NON_PIXEL_SHADER_RESOURCE)
+    )
+
+    with fails("ST1", INVALID, 538):
+        clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
+
+
+def test_CM4_formats_not_emulated(stage: Stage) -> None:
+    clears = Clears(stage, UnorderedAccessViewDesc(Format.R8G8B8A8_UNORM, buffer=BufferUav(0, 4)))
+
+    with pytest.raises(Error, match="is not emulated"):
+        clears.list.clear_unordered_access_view_float(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
+
+
+# --- immediate writes ---
+
+
+def test_CM5_write_buffer_immediate(stage: Stage) -> None:
+    buffer, other = stage.buffer(16), stage.buffer(16)
+    at, elsewhere = buffer.get_gpu_virtual_address(), other.get_gpu_virtual_address()
+    commands, _ = stage.record()
+    commands.write_buffer_immediate(
+        [
+            WriteBufferImmediateParameter(at + 4, 7),
+            WriteBufferImmediateParameter(at + 12, 2**32 - 1),
+            WriteBufferImmediateParameter(elsewhere, 3),
+        ],
+        [
+            WriteBufferImmediateMode.DEFAULT,
+            WriteBufferImmediateMode.MARKER_IN,
+            WriteBufferImmediateMode.MARKER_OUT,
+        ],
+    )
+    commands.write_buffer_immediate([])
+    stage.run(commands)
+
+    assert stage.read(buffer).view("u4").tolist() == [0, 7, 0, 2**32 - 1]
+    assert stage.read(other).view("u4").tolist() == [3, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "offset, value, modes",
+    [
+        (2, 0, None),
+        (16, 0, None),
+        (-4, 0, None),
+        (0, 2**32, None),
+        (0, -1, None),
+        (0, 0, [3]),
+        (0, 0, []),
+    ],
+)
+def test_CM5_arguments(stage: Stage, offset: int, value: int, modes: Any) -> None:
+    buffer = stage.buffer(16)
+    commands, _ = stage.record()
+    param = WriteBufferImmediateParameter(buffer.get_gpu_virtual_address() + offset, value)
+
+    with fails("CM5"):
+        commands.write_buffer_immediate([param], modes)
+    stage.run(commands)
+
+
+def test_CM5_needs_copy_dest_state(stage: Stage) -> None:
+    buffer = stage.buffer(heap=HeapType.UPLOAD)
+    commands, _ = stage.record()
+
+    with fails("ST6", INVALID, 538):
+        commands.write_buffer_immediate([WriteBufferImmediateParameter(buffer.get_gpu_virtual_address(), 1)])
+
+
+# --- timestamps ---
+
+
+def queries(stage: Stage, count: int = 4, type: QueryHeapType = QueryHeapType.TIMESTAMP) -> QueryHeap:
+    return stage.device.create_query_heap(QueryHeapDesc(type, count))
+
+
+@pytest.mark.parametrize(
+    "desc", [QueryHeapDesc(count=0), QueryHeapDesc(count=-1), QueryHeapDesc(6), QueryHeapDesc(node_mask=2)]
+)
+def test_QY1_description(stage: Stage, desc: QueryHeapDesc) -> None:
+    with fails("QY1", INVALID, 729):
+        stage.device.create_query_heap(desc)
+
+
+def test_QY1_other_queries_are_not_emulated(stage: Stage) -> None:
+    with pytest.raises(Error, match="OCCLUSION is not emulated"):
+        queries(stage, type=QueryHeapType.OCCLUSION)
+
+
+def test_QY2_end_query(stage: Stage) -> None:
+    heap = queries(stage)
+    commands, _ = stage.record()
+
+    with fails("QY2", INVALID, 731):
+        commands.begin_query(heap, TIMESTAMP, 0)
+    with fails("QY2", INVALID, 731):
+        commands.end_query(None, TIMESTAMP, 0)  # type: ignore[arg-type]
+    with fails("QY2", INVALID, 731):
+        commands.end_query(heap, QueryType.OCCLUSION, 0)
+    for index in (-1, 4):
+        with fails("QY2", INVALID, 731):
+            commands.end_query(heap, TIMESTAMP, index)
+    with fails("QY2", INVALID, 731):
+        commands.end_query(queries(stage, type=QueryHeapType.COPY_QUEUE_TIMESTAMP), TIMESTAMP, 0)
+    commands.end_query(heap, TIMESTAMP, 3)
+    stage.run(commands)
+
+
+@pytest.mark.parametrize(
+    "start, count, width, offset",
+    [
+        (0, 5, 256, 0),
+        (3, 2, 256, 0),
+        (-1, 1, 256, 0),
+        (0, 1, 256, 4),
+        (0, 1, 256, 256),
+        (0, 4, 24, 0),
+        (0, 1, 8, -8),
+    ],
+)
+def test_QY3_resolve(stage: Stage, start: int, count: int, width: int, offset: int) -> None:
+    heap, commands = queries(stage), stage.record()[0]
+
+    with fails("QY3", INVALID, 733):
+        commands.resolve_query_data(heap, TIMESTAMP, start, count, stage.buffer(width), offset)
+    with fails("QY3", INVALID, 733):
+        commands.resolve_query_data(heap, TIMESTAMP, 0, 1, None, 0)  # type: ignore[arg-type]
+    stage.run(commands)
+
+
+def test_QY3_unresolved_slots_give_0(stage: Stage) -> None:
+    heap, target = queries(stage), stage.buffer(40, HeapType.READBACK)
+    commands, _ = stage.record()
+    commands.end_query(heap, TIMESTAMP, 1)
+    commands.resolve_query_data(heap, TIMESTAMP, 0, 4, target, 8)
+    commands.resolve_query_data(heap, TIMESTAMP, 0, 0, target, 0)
+    stage.run(commands)
+
+    times = target.map().view(np.uint64)
+    assert times[[0, 1, 3, 4]].tolist() == [0, 0, 0, 0] and times[2] > 0
+
+
+@pytest.mark.parametrize(
+    "type, heap_type",
+    [
+        (DIRECT, QueryHeapType.TIMESTAMP),
+        (COMPUTE, QueryHeapType.TIMESTAMP),
+        (COPY, QueryHeapType.COPY_QUEUE_TIMESTAMP),
+    ],
+)
+def test_QY4_timestamps_grow_with_work(stage: Stage, type: Any, heap_type: QueryHeapType) -> None:
+    heap = queries(stage, 3, heap_type)
+    results = stage.buffer(24, HeapType.READBACK)
+    small, large = stage.buffer(256), stage.buffer(1 << 20)
+    commands, _ = stage.record(type)
+    commands.end_query(heap, TIMESTAMP, 0)
+    commands.copy_resource(small, stage.buffer(256))
+    commands.end_query(heap, TIMESTAMP, 1)
+    commands.copy_resource(large, stage.buffer(1 << 20))
+    commands.end_query(heap, TIMESTAMP, 2)
+    commands.resolve_query_data(heap, TIMESTAMP, 0, 3, results, 0)
+    stage.run(commands)
+
+    first, second, third = results.map().view(np.uint64).tolist()
+    assert first < second < third and third - second > second - first
+
+
+def test_QY4_clocks(stage: Stage) -> None:
+    queue = stage.queue
+    before = queue.get_clock_calibration()
+    stage.filled(np.zeros(16, np.uint8))
+    after = queue.get_clock_calibration()
+
+    assert queue.get_timestamp_frequency() == 1_000_000_000
+    assert after.gpu_timestamp > before.gpu_timestamp
+    assert after.cpu_timestamp >= before.cpu_timestamp
+    copies = stage.device.create_command_queue(CommandQueueDesc(COPY))
+    assert copies.get_timestamp_frequency() == queue.get_timestamp_frequency()
+
+
+# --- what listens ---
+
+
+def test_commands_are_announced(stage: Stage) -> None:
+    seen: list[Recorded] = []
+    heap, buffer = stage.heap(visible=True), stage.buffer()
+    commands, _ = stage.record()
+    subscription = stage.device._gpu.events.subscribe(
+        lambda event: seen.append(event) if isinstance(event, Recorded) else None
+    )
+    commands.set_descriptor_heaps([heap])
+    commands.copy_resource(buffer, stage.buffer())
+    commands.resource_barrier([ResourceBarrier.uav(None), ResourceBarrier.uav(buffer)])
+    commands.set_marker(1, "here")
+    subscription.close()
+    commands.set_marker(1, "there")
+
+    assert [event.command for event in seen] == [0, 1, 2, 3, 4]
+    assert [event.opcode for event in seen] == [9, 2, 4, 4, 8]
+
+
+def test_faults_name_the_command_and_the_list(stage: Stage) -> None:
+    source = stage.buffer()
+    source.set_name("source")
+    commands, _ = stage.record()
+    commands.set_name("upload pass")
+    commands.set_marker(1, "first")
+    commands.copy_resource(stage.buffer(), source)
+    commands._record_named("Copy 'weights'")
+    commands.close()
+    source.release()
+    stage.queue.set_name("main queue")
+    stage.queue.execute_command_lists([commands])
+
+    with pytest.raises(Error) as caught:
+        stage.finish()
+    report, text = caught.value.report, str(caught.value)
+    assert caught.value.hresult is HResult.DXGI_ERROR_DEVICE_HUNG
+    assert report.operation == "Copy 'weights'"
+    assert "command 1 of command list 'upload pass'" in text
+    assert "queue 'main queue'" in text and "'source'" in text
+    assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG

@@ -1,0 +1,112 @@
+"""Handles that are dropped or closed give everything back to the host."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlemu.d3d12 import DescriptorHeapDesc, HeapDesc, HeapType, QueryHeapDesc, ResourceDesc
+
+from .stage import STATE, Stage, fails
+
+
+def use_everything(close: bool) -> None:
+    stage = Stage()
+    device = stage.device
+    heap = device.create_heap(HeapDesc(1 << 20))
+    placed = device.create_placed_resource(heap, 65536, ResourceDesc.buffer(256), STATE.COMMON)
+    reserved = device.create_reserved_resource(ResourceDesc.buffer(1 << 17), STATE.COMMON)
+    stage.queue.update_tile_mappings(reserved, None, None, heap)
+    views = device.create_descriptor_heap(DescriptorHeapDesc(num_descriptors=100))
+    queries = device.create_query_heap(QueryHeapDesc(count=10))
+    upload = stage.upload(np.arange(64))
+    array = upload.map().view()
+    commands, allocator = stage.record()
+    commands.copy_buffer_region(placed, 0, upload, 0, 256)
+    stage.run(commands)
+    stage.read(placed)
+    if close:
+        for thing in (commands, allocator, upload, queries, views, reserved, placed, heap, stage.queue):
+            thing.release()
+        stage.fence.close()
+        device.close()
+    assert array[0] == 0
+
+
+def collect() -> None:
+    for _ in range(3):  # what goes in one round may have held the rest
+        gc.collect()
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def mappings() -> int:
+    return Path("/proc/self/maps").read_text().count("memfd:dmlemu")
+
+
+@pytest.mark.parametrize("close", [True, False], ids=["closed", "dropped"])
+def test_nothing_leaks(close: bool) -> None:
+    use_everything(close)
+    collect()
+    files, maps = open_files(), mappings()
+    for _ in range(5):
+        use_everything(close)
+    collect()
+
+    assert open_files() == files
+    assert mappings() == maps
+
+
+def test_dropped_buffers_give_their_memory_back(stage: Stage) -> None:
+    before = stage.adapter.query_memory_budget().current_usage
+    for _ in range(1000):
+        stage.buffer(1 << 20)  # a thousand times what the adapter has in total / 64
+
+    assert stage.adapter.query_memory_budget().current_usage == before
+
+
+def test_finished_work_gives_its_resources_back(stage: Stage) -> None:
+    for _ in range(3):
+        data = np.full(20 << 20, 1, np.uint8)
+        stage.read(stage.filled(data))  # needs 60 of 64 MiB, and keeps none
+
+
+def test_close_is_idempotent(stage: Stage) -> None:
+    for thing in (
+        stage.buffer(),
+        stage.heap(),
+        stage.queue,
+        stage.device.create_heap(HeapDesc(65536)),
+        stage.device.create_query_heap(QueryHeapDesc()),
+        stage.device.create_fence(),
+        stage.record()[1],
+    ):
+        with thing:
+            thing.close()
+        thing.close()
+    commands, _ = stage.record()
+    with commands:
+        pass
+    commands.release()
+    with fails("CL9"):
+        commands.reset(stage.record()[1])
+
+
+def test_arrays_outlive_the_device() -> None:
+    stage = Stage()
+    buffer = stage.buffer(1 << 20, HeapType.UPLOAD)
+    array = buffer.map().view(np.uint32)
+    array[:] = 3
+    device = stage.device
+    del buffer, stage
+    device.close()
+    del device
+    gc.collect()
+
+    assert int(array.sum()) == 3 << 18

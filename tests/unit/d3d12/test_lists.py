@@ -1,0 +1,548 @@
+"""Allocators, lists and queues: rules CL1 to CL13, Q1 to Q5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlemu import Error, HResult, Strictness
+from dmlemu.d3d12 import (
+    CommandList,
+    CommandListFlags,
+    CommandListType,
+    CommandQueueDesc,
+    CommandQueueFlags,
+    CommandQueuePriority,
+    DescriptorHeapType,
+    HeapType,
+    QueryType,
+    ResourceBarrier,
+)
+from dmlemu_hw.packets import MarkerPacket, decode
+
+from .stage import BUNDLE, COMPUTE, COPY, DIRECT, INVALID, INVALID_CALL, STATE, Stage, fails, remarks
+
+E_FAIL = HResult.E_FAIL
+TYPES = [DIRECT, BUNDLE, COMPUTE, COPY]
+
+
+@pytest.mark.parametrize("type", [-1, 99])
+def test_CL1_allocator_types(stage: Stage, type: CommandListType) -> None:
+    with fails("CL1"):
+        stage.device.create_command_allocator(type)
+
+
+def test_CL1_video_is_not_emulated(stage: Stage) -> None:
+    with pytest.raises(Error, match="VIDEO_DECODE is not emulated"):
+        stage.device.create_command_allocator(CommandListType.VIDEO_DECODE)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_CL2_lists_are_created_open(stage: Stage, type: CommandListType) -> None:
+    commands, _ = stage.record(type)
+
+    assert commands.get_type() == type
+    commands.close()
+
+
+def test_CL2_allocator(stage: Stage) -> None:
+    device, allocator = stage.device, stage.device.create_command_allocator(DIRECT)
+
+    with fails("CL2", INVALID, 1313):
+        device.create_command_list(0, DIRECT, None)  # type: ignore[arg-type]
+    with fails("CL2", INVALID, 549):
+        device.create_command_list(0, COMPUTE, allocator)
+    with fails("CL2", INVALID, 1155):
+        device.create_command_list(0, 99, allocator)  # type: ignore[arg-type]
+    with fails("HP7"):
+        device.create_command_list(2, DIRECT, allocator)
+    with fails("OB3"):
+        device.create_command_list(0, DIRECT, Stage().device.create_command_allocator(DIRECT))
+    device.create_command_list(1, DIRECT, allocator)
+
+
+def test_CL2_pipeline_states_are_not_emulated(stage: Stage) -> None:
+    allocator = stage.device.create_command_allocator(DIRECT)
+
+    with pytest.raises(Error, match="pipeline state is not emulated"):
+        stage.device.create_command_list(0, DIRECT, allocator, object())  # type: ignore[arg-type]
+    stage.device.create_command_list(0, DIRECT, allocator)
+
+
+def test_CL3_create_command_list1_is_closed(stage: Stage) -> None:
+    commands = stage.device.create_command_list1(0, DIRECT)
+
+    with fails("CL5", E_FAIL, 547):
+        commands.close()
+    with fails("Q2", INVALID_CALL, 1131):
+        stage.queue.execute_command_lists([commands])
+    commands.reset(stage.device.create_command_allocator(DIRECT))
+    stage.run(commands)
+
+
+def test_CL3_arguments(stage: Stage) -> None:
+    with fails("CL3", INVALID, 1155):
+        stage.device.create_command_list1(0, 99)  # type: ignore[arg-type]
+    with fails("CL3"):
+        stage.device.create_command_list1(0, DIRECT, CommandListFlags(1))
+
+
+def test_CL4_one_open_list_per_allocator(stage: Stage) -> None:
+    first, allocator = stage.record()
+
+    with fails("CL4", INVALID, 540):
+        stage.device.create_command_list(0, DIRECT, allocator)
+    second = stage.device.create_command_list1(0, DIRECT)
+    with fails("CL4", INVALID, 540):
+        second.reset(allocator)
+    first.close()
+    second.reset(allocator)
+
+
+def test_CL4_releasing_a_list_frees_its_allocator(stage: Stage) -> None:
+    first, allocator = stage.record()
+    first.release()
+
+    stage.device.create_command_list(0, DIRECT, allocator)
+
+
+def test_CL5_close_twice(stage: Stage) -> None:
+    commands, _ = stage.record()
+    commands.close()
+
+    with fails("CL5", E_FAIL, 547):
+        commands.close()
+    stage.run(commands)
+
+
+def test_CL6_reset_of_an_open_list(stage: Stage) -> None:
+    commands, _ = stage.record()
+
+    with fails("CL6", E_FAIL, 544):
+        commands.reset(stage.device.create_command_allocator(DIRECT))
+    commands.close()
+
+
+def test_CL6_reset_right_after_execute(stage: Stage) -> None:
+    targets = [stage.buffer() for _ in range(3)]
+    commands, _ = stage.record()
+    for i, target in enumerate(targets):
+        commands.copy_resource(target, stage.upload(np.full(256, i + 1, np.uint8)))
+        stage.submit(commands)
+        commands.reset(stage.device.create_command_allocator(DIRECT))
+    commands.close()
+    stage.finish()
+
+    assert [stage.read(each)[0] for each in targets] == [1, 2, 3]
+
+
+def test_CL7_allocator_reset_while_a_list_records(stage: Stage) -> None:
+    commands, allocator = stage.record()
+
+    with fails("CL7", E_FAIL, 543):
+        allocator.reset()
+    commands.close()
+    allocator.reset()
+
+
+def test_CL7_allocator_reset_in_flight(stage: Stage) -> None:
+    commands, allocator = stage.record()
+    commands.copy_resource(stage.buffer(), stage.buffer())
+    stage.submit(commands)
+
+    with fails("CL7", E_FAIL, 552):
+        allocator.reset()
+    stage.finish()
+    allocator.reset()
+
+
+def test_CL7_at_runtime_an_allocator_resets_any_time() -> None:
+    stage = Stage(Strictness.RUNTIME)
+    commands, allocator = stage.record()
+    stage.submit(commands)
+    allocator.reset()
+
+
+def test_CL8_several_recordings_without_allocator_reset(stage: Stage) -> None:
+    commands, allocator = stage.record()
+    buffer = stage.buffer()
+    for value in (1, 2):
+        commands.copy_resource(buffer, stage.upload(np.full(256, value, np.uint8)))
+        stage.run(commands)
+        assert stage.read(buffer)[0] == value
+        commands.reset(allocator)
+
+
+def test_CL9_a_released_resource_faults_when_executed(stage: Stage) -> None:
+    buffer, source = stage.buffer(), stage.buffer()
+    source.set_name("weights")
+    commands, _ = stage.record()
+    commands.copy_resource(buffer, source)
+    commands.close()
+    source.close()
+    stage.queue.execute_command_lists([commands])
+
+    with pytest.raises(Error) as caught:
+        stage.finish()
+    assert caught.value.hresult is HResult.DXGI_ERROR_DEVICE_HUNG
+    assert caught.value.report.id == "OBJECT_DELETED_IN_USE" and caught.value.report.d3d12_id == 921
+    assert "'weights'" in str(caught.value)
+
+
+def test_CL9_a_released_resource_cannot_be_recorded(stage: Stage) -> None:
+    buffer, source = stage.buffer(), stage.buffer()
+    source.close()
+    commands, _ = stage.record()
+
+    with fails("CL9", INVALID, 921):
+        commands.copy_resource(buffer, source)
+
+
+def test_CL9_garbage_collection_frees_nothing_under_recorded_work(stage: Stage) -> None:
+    buffer = stage.buffer()
+    commands, _ = stage.record()
+    commands.copy_resource(buffer, stage.upload(np.full(256, 5, np.uint8)))  # no name holds the source
+    stage.run(commands)
+
+    assert stage.read(buffer)[0] == 5
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda c, s: c.copy_resource(s.buffer(), s.buffer()),
+        lambda c, s: c.copy_buffer_region(s.buffer(), 0, s.buffer(), 0, 4),
+        lambda c, s: c.resource_barrier([]),
+        lambda c, s: c.set_descriptor_heaps([]),
+        lambda c, s: c.set_marker(0, "x"),
+        lambda c, s: c.clear_state(),
+        lambda c, s: c.write_buffer_immediate([]),
+        lambda c, s: c.end_query(None, QueryType.TIMESTAMP, 0),
+    ],
+)
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_CL11_calls_on_a_closed_list(
+    command: Callable[[CommandList, Stage], Any], strictness: Strictness
+) -> None:
+    stage = Stage(strictness)
+    commands, _ = stage.record()
+    commands.close()
+
+    if strictness is Strictness.RUNTIME:
+        command(commands, stage)
+    else:
+        with fails("CL11", E_FAIL, 547):
+            command(commands, stage)
+    stage.run(commands)
+
+
+@pytest.mark.parametrize("strictness", [Strictness.DEBUG, Strictness.STRICT])
+def test_CL11_wrong_calls_raise_and_are_not_recorded(strictness: Strictness) -> None:
+    stage = Stage(strictness)
+    commands, _ = stage.record()
+    buffer = stage.buffer()
+    commands.copy_resource(buffer, stage.upload(np.full(256, 5, np.uint8)))
+    with fails("CM1", INVALID, 841):
+        commands.copy_buffer_region(buffer, 250, stage.buffer(), 0, 10)
+    stage.run(commands)
+
+    assert stage.read(buffer)[255] == 5
+
+
+def test_CL11_wrong_calls_make_a_runtime_close_fail() -> None:
+    stage = Stage(Strictness.RUNTIME)
+    commands, allocator = stage.record()
+    commands.copy_buffer_region(stage.buffer(), 250, stage.buffer(), 0, 10)
+    commands.copy_resource(stage.buffer(8), stage.buffer(4))
+
+    with fails("CM1", INVALID, 841):  # the first of both
+        commands.close()
+    allocator.reset()
+    commands.reset(allocator)
+    stage.run(commands)
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+
+
+def test_CL12_heaps_are_forgotten_by_reset_and_clear_state(stage: Stage) -> None:
+    heap = stage.heap(visible=True)
+    commands, allocator = stage.record()
+    commands.set_descriptor_heaps([heap])
+    assert commands._descriptor_heaps == {DescriptorHeapType.CBV_SRV_UAV: heap}
+    commands.clear_state()
+    assert commands._descriptor_heaps == {}
+    commands.set_descriptor_heaps([heap])
+    commands.close()
+    commands.reset(allocator)
+    assert commands._descriptor_heaps == {}
+
+
+ALLOWED: dict[str, tuple[Callable[[CommandList, Stage], Any], set[CommandListType]]] = {
+    "CopyBufferRegion": (
+        lambda c, s: c.copy_buffer_region(s.buffer(), 0, s.buffer(), 0, 4),
+        {DIRECT, COMPUTE, COPY},
+    ),
+    "CopyResource": (lambda c, s: c.copy_resource(s.buffer(), s.buffer()), {DIRECT, COMPUTE, COPY}),
+    "ResourceBarrier": (
+        lambda c, s: c.resource_barrier(ResourceBarrier.aliasing(None, None)),
+        {DIRECT, COMPUTE, COPY},
+    ),
+    "WriteBufferImmediate": (lambda c, s: c.write_buffer_immediate([]), set(TYPES)),
+    "SetDescriptorHeaps": (lambda c, s: c.set_descriptor_heaps([]), {DIRECT, COMPUTE, BUNDLE}),
+    "ClearState": (lambda c, s: c.clear_state(), {DIRECT, COMPUTE, BUNDLE}),
+    "SetMarker": (lambda c, s: c.set_marker(1, "x"), set(TYPES)),
+    "BeginEvent": (lambda c, s: c.begin_event(1, "x"), set(TYPES)),
+    "EndEvent": (lambda c, s: c.end_event(), set(TYPES)),
+    "ClearUnorderedAccessViewUint": (
+        lambda c, s: c.clear_unordered_access_view_uint(0, 0, s.buffer(), (0,) * 4),
+        {DIRECT, COMPUTE},
+    ),
+    "ClearUnorderedAccessViewFloat": (
+        lambda c, s: c.clear_unordered_access_view_float(0, 0, s.buffer(), (0,) * 4),
+        {DIRECT, COMPUTE},
+    ),
+    "EndQuery": (lambda c, s: c.end_query(None, QueryType.TIMESTAMP, 0), {DIRECT, COMPUTE, COPY}),
+    "ResolveQueryData": (
+        lambda c, s: c.resolve_query_data(None, QueryType.TIMESTAMP, 0, 0, s.buffer(), 0),
+        {DIRECT, COMPUTE, COPY},
+    ),
+    "BeginQuery": (lambda c, s: c.begin_query(None, QueryType.TIMESTAMP, 0), {DIRECT}),
+}
+
+
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("operation", list(ALLOWED))
+def test_CL13_which_list_type_records_what(stage: Stage, operation: str, type: CommandListType) -> None:
+    command, allowed = ALLOWED[operation]
+    commands, _ = stage.record(type)
+    if type in allowed:
+        try:
+            command(commands, stage)
+        except Error as error:  # other rules may object
+            assert not error.report.rule.startswith("CL13")
+    else:
+        with fails("CL13", INVALID, 537):
+            command(commands, stage)
+    commands.close()
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["dispatch", "execute_indirect", "set_predication", "discard_resource", "set_pipeline_state", "barrier"],
+)
+def test_CL_unsupported_methods_say_so(stage: Stage, method: str) -> None:
+    commands, _ = stage.record()
+
+    with pytest.raises(Error, match="is not emulated") as caught:
+        getattr(commands, method)(1, 1, 1)
+    assert caught.value.hresult is HResult.E_NOTIMPL
+
+
+# --- queues ---
+
+
+@pytest.mark.parametrize(
+    "desc, message_id",
+    [
+        (CommandQueueDesc(BUNDLE), 909),
+        (CommandQueueDesc(CommandListType.NONE), 909),
+        (CommandQueueDesc(99), 909),  # type: ignore[arg-type]
+        (CommandQueueDesc(flags=CommandQueueFlags(8)), 910),
+        (CommandQueueDesc(priority=7), 920),
+        (CommandQueueDesc(node_mask=2), None),
+    ],
+)
+def test_Q1_description(stage: Stage, desc: CommandQueueDesc, message_id: int | None) -> None:
+    with fails("Q1", INVALID, message_id):
+        stage.device.create_command_queue(desc)
+
+
+def test_Q1_node_mask_reads_1(stage: Stage) -> None:
+    desc = CommandQueueDesc(COMPUTE, CommandQueuePriority.HIGH, CommandQueueFlags.DISABLE_GPU_TIMEOUT)
+    told = stage.device.create_command_queue(desc).get_desc()
+
+    assert told == CommandQueueDesc(COMPUTE, 100, CommandQueueFlags.DISABLE_GPU_TIMEOUT, 1)
+
+
+def bundle(stage: Stage) -> CommandList:
+    commands, _ = stage.record(BUNDLE)
+    commands.close()
+    return commands
+
+
+def other_type(stage: Stage) -> CommandList:
+    commands, _ = stage.record(COMPUTE)
+    commands.close()
+    return commands
+
+
+def open_list(stage: Stage) -> CommandList:
+    return stage.record()[0]
+
+
+def without_commands(stage: Stage) -> CommandList:
+    commands, allocator = stage.record()
+    commands.close()
+    allocator.reset()
+    return commands
+
+
+def never_recorded(stage: Stage) -> CommandList:
+    return stage.device.create_command_list1(0, DIRECT)
+
+
+WRONG_LISTS = [
+    (bundle, 835),
+    (other_type, 836),
+    (open_list, 837),
+    (without_commands, 541),
+    (never_recorded, 1131),
+]
+
+
+@pytest.mark.parametrize("make, message_id", WRONG_LISTS)
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_Q2_wrong_lists(
+    make: Callable[[Stage], CommandList], message_id: int, strictness: Strictness
+) -> None:
+    stage = Stage(strictness)
+    good, _ = stage.record()
+    buffer = stage.buffer()
+    good.copy_resource(buffer, stage.upload(np.full(256, 1, np.uint8)))
+    good.close()
+    lists = [good, make(stage)]
+
+    if strictness is Strictness.RUNTIME:
+        stage.queue.execute_command_lists(lists)
+        assert stage.device.get_device_removed_reason() is INVALID_CALL
+        return
+    with fails("Q2", INVALID_CALL, message_id):
+        stage.queue.execute_command_lists(lists)
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+    assert stage.read(buffer)[0] == 0  # the whole call was dropped
+    stage.run(good)
+
+
+def test_Q2_failed_list() -> None:
+    stage = Stage(Strictness.RUNTIME)
+    commands, _ = stage.record()
+    commands.copy_resource(stage.buffer(), None)  # type: ignore[arg-type]
+    with fails("CM2", INVALID, 945):
+        commands.close()
+    stage.queue.execute_command_lists([commands])
+
+    assert stage.device.get_device_removed_reason() is INVALID_CALL
+    report = stage.device._removal_report
+    assert report is not None and report.d3d12_id == 838
+
+
+def test_Q2_no_list(stage: Stage) -> None:
+    with fails("Q2", INVALID_CALL):
+        stage.queue.execute_command_lists([None])  # type: ignore[list-item]
+    with fails("OB3"):
+        foreign = Stage()
+        stage.queue.execute_command_lists([without_commands(foreign)])
+
+
+def test_Q2_no_lists_at_all(stage: Stage) -> None:
+    stage.queue.execute_command_lists([])
+
+    assert remarks(stage) == [1131]
+
+
+def test_Q3_lists_run_in_array_order(stage: Stage) -> None:
+    buffer = stage.buffer()
+    lists = []
+    for value in (1, 2):
+        commands, _ = stage.record()
+        commands.copy_resource(buffer, stage.upload(np.full(256, value, np.uint8)))
+        commands.resource_barrier(ResourceBarrier.transition(buffer, STATE.COPY_DEST, STATE.COMMON))
+        lists.append(commands)
+    stage.run(*lists)
+
+    assert stage.read(buffer)[0] == 2
+
+
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_Q3_a_pending_list_is_not_submitted_again(strictness: Strictness) -> None:
+    stage = Stage(strictness)
+    commands, _ = stage.record()
+    stage.submit(commands)
+
+    if strictness is Strictness.RUNTIME:
+        stage.submit(commands)
+        assert stage.device.get_device_removed_reason() is INVALID_CALL
+        return
+    with fails("Q3", INVALID_CALL, 553):
+        stage.submit(commands)
+    stage.finish()
+    stage.run(commands)
+
+
+def test_Q3_not_twice_in_one_call(stage: Stage) -> None:
+    commands, _ = stage.record()
+    commands.close()
+
+    with fails("Q3", INVALID_CALL, 553):
+        stage.queue.execute_command_lists([commands, commands])
+    stage.run(commands)
+
+
+def test_Q4_queue_order(stage: Stage) -> None:
+    """The copy comes after a wait that the host ends, and the signal after the copy."""
+    gate, done = stage.device.create_fence(), stage.device.create_fence()
+    buffer, source = stage.buffer(heap=HeapType.READBACK), stage.buffer(heap=HeapType.UPLOAD)
+    commands, _ = stage.record()
+    commands.copy_resource(buffer, source)
+    commands.close()
+    stage.queue.wait(gate, 1)
+    stage.queue.execute_command_lists([commands])
+    stage.queue.signal(done, 1)
+    stage.device._gpu.drain()
+    assert done.get_completed_value() == 0
+
+    source.map()[0] = 9
+    gate.signal(1)
+    done.wait(1)
+    assert buffer.map()[0] == 9
+
+
+@pytest.mark.parametrize("metadata, text", [(0, "läuft".encode("utf-16-le") + b"\0\0"), (1, b"l\xe4uft\0")])
+def test_Q5_markers(stage: Stage, metadata: int, text: bytes) -> None:
+    commands, _ = stage.record()
+    commands.begin_event(metadata, "läuft")
+    commands.set_marker(2, b"any bytes")
+    commands.end_event()
+    for where in (commands, stage.queue):
+        where.set_marker(7, b"")
+        where.begin_event(0, "")
+        where.end_event()
+    packets = [each for each in decode(commands._writer.bytes()) if isinstance(each, MarkerPacket)]
+    stage.run(commands)
+
+    assert (packets[0].metadata, packets[0].data) == (metadata, text)
+    assert (packets[1].metadata, packets[1].data, packets[2].kind) == (2, b"any bytes", 2)
+
+
+def test_CL9_released_objects_are_not_usable(stage: Stage) -> None:
+    commands, allocator = stage.record()
+    queue, fence, upload = stage.queue, stage.device.create_fence(), stage.buffer(heap=HeapType.UPLOAD)
+    for thing in (commands, allocator, queue, fence, upload):
+        thing.release()
+
+    for call in (
+        lambda: commands.close(),
+        lambda: commands.reset(allocator),
+        lambda: commands.set_marker(0, ""),
+        lambda: allocator.reset(),
+        lambda: queue.execute_command_lists([]),
+        lambda: queue.signal(fence, 1),
+        lambda: queue.update_tile_mappings(upload),
+        lambda: fence.signal(1),
+        lambda: fence.wait(1),
+        lambda: upload.map(),
+    ):
+        with fails("CL9", INVALID, 921):
+            call()
