@@ -8,14 +8,19 @@ the persistent resource, each if there is one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw import kernels, packets
 
 from .enums import TensorDataType
-from .tensor_desc import PERSISTENT_BUFFER_ALIGNMENT, BufferTensorDesc, calc_buffer_tensor_size
+from .tensor_desc import (
+    PERSISTENT_BUFFER_ALIGNMENT,
+    TEMPORARY_BUFFER_ALIGNMENT,
+    BufferTensorDesc,
+    calc_buffer_tensor_size,
+)
 
 if TYPE_CHECKING:
     from .operators.base import OperatorDesc
@@ -23,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Call",
     "KernelCall",
+    "Lowered",
     "Operand",
+    "Owned",
     "Program",
     "Temporary",
     "TensorField",
@@ -80,7 +87,8 @@ def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
 class Operand:
     """A tensor of a kernel call: where it lives, its layout in elements and how it is used.
 
-    ``offset`` and ``byte_size`` are bytes inside the range that the slot's descriptor gives.
+    ``slot`` is a descriptor of the table, or stands for the temporary or persistent resource until
+    the program is packed.  ``offset`` and ``byte_size`` are bytes inside the descriptor's range.
     """
 
     slot: int
@@ -91,11 +99,10 @@ class Operand:
     byte_size: int
     offset: int = 0
 
-    def record(self, temporary_slot: int, persistent_slot: int) -> bytes:
+    def record(self) -> bytes:
         """The ``dmlk_tensor`` of a dispatch packet."""
-        slot = {_TEMPORARY: temporary_slot, _PERSISTENT: persistent_slot}.get(self.slot, self.slot)
         return packets.tensor(
-            slot, self.access, self.data_type, self.sizes, self.strides, self.byte_size, self.offset
+            self.slot, self.access, self.data_type, self.sizes, self.strides, self.byte_size, self.offset
         )
 
 
@@ -142,25 +149,81 @@ class Call(NamedTuple):
     constants: bytes
 
 
-class Program:
-    """The kernel calls of one operator; handed to its ``lower``.
+class Owned(NamedTuple):
+    """Bytes of the persistent resource, where an input flagged OWNED_BY_DML lives."""
 
-    Inputs flagged OWNED_BY_DML live in the persistent resource once the initializer has copied them
-    there, byte for byte and with the layout the desc gives; reads of them are redirected.
+    offset: int
+    size: int
+
+
+class Lowered:
+    """What one dispatch does: kernel calls over the tensors of its table, of an operator or a graph.
+
+    ``fields`` are the tensors that are bound, in the order of their descriptors.  Operands name them by
+    slot wherever they live: inputs flagged OWNED_BY_DML live in the persistent resource once the
+    initializer has copied them there, byte for byte; packing redirects the operands.
     """
 
-    def __init__(self, desc: OperatorDesc) -> None:
-        self.fields = tensor_fields(desc)
+    def __init__(self, fields: tuple[TensorField, ...]) -> None:
+        self.fields = fields
         self.calls: list[KernelCall] = []
         self.temporary_size = 0
         self.persistent_size = 0
-        self.owned: dict[int, int] = {}  # slot -> offset in the persistent resource
+        self.owned: dict[int, Owned] = {}  # by slot
+
+    def own(self, slot: int, size: int) -> None:
+        """Keeps the first ``size`` bytes of an input in the persistent resource."""
+        self.owned[slot] = Owned(self.reserve_persistent(size), size)
+
+    def reserve_temporary(self, size: int) -> int:
+        """The offset of so many bytes of their own in the temporary resource."""
+        offset = self.temporary_size
+        self.temporary_size = _align(offset + size, TEMPORARY_BUFFER_ALIGNMENT)
+        return offset
+
+    def reserve_persistent(self, size: int) -> int:
+        """The offset of so many bytes of their own in the persistent resource."""
+        offset = self.persistent_size
+        self.persistent_size = _align(offset + size, PERSISTENT_BUFFER_ALIGNMENT)
+        return offset
+
+    @property
+    def temporary_slot(self) -> int:
+        return len(self.fields)
+
+    @property
+    def persistent_slot(self) -> int:
+        return len(self.fields) + bool(self.temporary_size)
+
+    def pack(self) -> tuple[Call, ...]:
+        """The calls with everything that does not depend on bindings already in bytes."""
+        return tuple(
+            pack(replace(call, operands=tuple(map(self._placed, call.operands)))) for call in self.calls
+        )
+
+    def _placed(self, operand: Operand) -> Operand:
+        """The operand at its place among the descriptors."""
+        if operand.slot == _TEMPORARY:
+            return replace(operand, slot=self.temporary_slot)
+        if operand.slot == _PERSISTENT:
+            return replace(operand, slot=self.persistent_slot)
+        kept = self.owned.get(operand.slot)
+        if kept is None:
+            return operand
+        size = min(operand.byte_size, kept.size - operand.offset)
+        offset = kept.offset + operand.offset
+        return replace(operand, slot=self.persistent_slot, offset=offset, byte_size=size)
+
+
+class Program(Lowered):
+    """The kernel calls of one operator; handed to its ``lower``."""
+
+    def __init__(self, desc: OperatorDesc) -> None:
+        super().__init__(tensor_fields(desc))
         self._slots = {(field.name, field.index): slot for slot, field in enumerate(self.fields)}
         for slot, field in enumerate(self.fields):
             if field.desc is not None and field.desc.owned_by_dml:
-                self.owned[slot] = self.persistent_size
-                end = self.persistent_size + owned_bytes(field.desc)
-                self.persistent_size = _align(end, PERSISTENT_BUFFER_ALIGNMENT)
+                self.own(slot, owned_bytes(field.desc))
 
     def read(
         self,
@@ -218,37 +281,21 @@ class Program:
             if sizes is None or strides is None
             else (tuple(sizes), tuple(strides))
         )
-        if slot in self.owned:
-            size = owned_bytes(desc)
-            return Operand(_PERSISTENT, access, desc.data_type, *layout, size, self.owned[slot])
         return Operand(slot, access, desc.data_type, *layout, desc.size_in_bytes)
 
     def temporary(self, data_type: TensorDataType, sizes: Sequence[int]) -> Temporary:
         """A new packed tensor in the temporary resource; its contents start undefined."""
-        made = Temporary(data_type, tuple(sizes), self.temporary_size)
-        size = calc_buffer_tensor_size(data_type, made.sizes)
-        self.temporary_size = _align(self.temporary_size + size, PERSISTENT_BUFFER_ALIGNMENT)
-        return made
+        size = calc_buffer_tensor_size(data_type, sizes)
+        return Temporary(data_type, tuple(sizes), self.reserve_temporary(size))
 
     def call(self, kernel: str, *operands: Operand, constants: bytes = b"") -> None:
         """Runs ``kernel`` after the calls before it; ``operands`` in the order the kernel declares."""
         self.calls.append(KernelCall(kernel, operands, constants))
 
-    @property
-    def temporary_slot(self) -> int:
-        return len(self.fields)
 
-    @property
-    def persistent_slot(self) -> int:
-        return len(self.fields) + bool(self.temporary_size)
-
-    def pack(self) -> tuple[Call, ...]:
-        """The calls with everything that does not depend on bindings already in bytes."""
-        return tuple(pack(call, self.temporary_slot, self.persistent_slot) for call in self.calls)
-
-
-def pack(call: KernelCall, temporary_slot: int = 0, persistent_slot: int = 0) -> Call:
-    records = tuple(operand.record(temporary_slot, persistent_slot) for operand in call.operands)
+def pack(call: KernelCall) -> Call:
+    """The call, with operands that name descriptors, in the bytes of a packet."""
+    records = tuple(operand.record() for operand in call.operands)
     return Call(kernels.number(call.kernel), records, call.constants)
 
 

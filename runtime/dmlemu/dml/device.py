@@ -256,7 +256,14 @@ class Device(Object):
             raise _wrong("Operator", type(op).__name__, "an operator", "2.6", operation)
         self._check_own(op, "Operator", operation)
         _check_flags(flags, _EXECUTION_FLAGS, operation)
-        return CompiledOperator(self, op, ExecutionFlags(flags))
+        return CompiledOperator(
+            self,
+            op._program,
+            ExecutionFlags(flags),
+            type_name=op.type_name,
+            in_place=op.desc.IN_PLACE,
+            operator=op,
+        )
 
     def compile_graph(self, desc: object, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
         """Graphs are not emulated yet: raises E_NOTIMPL.  Mirrors ``IDMLDevice1::CompileGraph``."""

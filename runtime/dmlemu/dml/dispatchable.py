@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..errors import Error
-from .compile import Call, Program, TensorField, copy_calls, owned_bytes, pack
+from .compile import Call, Lowered, Program, TensorField, copy_calls, pack
 from .enums import ExecutionFlags
 from .object import DeviceChild, failure
 from .structs import BindingProperties
@@ -119,46 +119,52 @@ class CompiledOperator(Dispatchable):
 
     Its table has a descriptor for each tensor of the operator in the struct's order, inputs first,
     absent and owned ones included, then one each for the temporary and persistent resource it needs.
+    ``type_name`` says in messages what it runs; ``in_place``: outputs may be bound where inputs are.
     """
 
     kind = "compiled operator"
 
-    def __init__(self, device: Device, operator: Operator, flags: ExecutionFlags) -> None:
+    def __init__(
+        self,
+        device: Device,
+        lowered: Lowered,
+        flags: ExecutionFlags,
+        *,
+        type_name: str,
+        in_place: bool,
+        operator: Operator | None,
+    ) -> None:
         super().__init__(device)
-        program = operator._program
         self.operator = operator
+        self.type_name = type_name
         self.flags = flags
         self.volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
-        self.in_place = operator.desc.IN_PLACE
+        self.in_place = in_place
         slots = [
-            _tensor_slot(field, slot, slot in program.owned) for slot, field in enumerate(program.fields)
+            _tensor_slot(field, slot, slot in lowered.owned) for slot, field in enumerate(lowered.fields)
         ]
         self.inputs = tuple((slot,) for slot in slots if slot.role is Role.INPUT)
         self.outputs = tuple(slot for slot in slots if slot.role is Role.OUTPUT)
         self.temporary = _resource_slot(
             "TemporaryResource",
             Role.TEMPORARY,
-            program.temporary_slot,
-            program.temporary_size,
+            lowered.temporary_slot,
+            lowered.temporary_size,
             TEMPORARY_BUFFER_ALIGNMENT,
         )
         self.persistent = _resource_slot(
             "PersistentResource",
             Role.PERSISTENT,
-            program.persistent_slot,
-            program.persistent_size,
+            lowered.persistent_slot,
+            lowered.persistent_size,
             PERSISTENT_BUFFER_ALIGNMENT,
         )
-        self.calls = program.pack()
-        self.descriptor_count = program.persistent_slot + bool(program.persistent_size)
-        self._owned = program.owned
-        self._fields = program.fields
+        self.calls = lowered.pack()
+        self.descriptor_count = lowered.persistent_slot + bool(lowered.persistent_size)
+        self._owned = lowered.owned
+        self._fields = lowered.fields
         self._initialized_at: int | None = None
         """GPU address of the persistent resource that was initialised (0 without one); None: not yet."""
-
-    @property
-    def type_name(self) -> str:
-        return self.operator.type_name
 
     def __str__(self) -> str:
         return f"{super().__str__()} ({self.type_name})"
@@ -214,11 +220,10 @@ class OperatorInitializer(Dispatchable):
     def _copies(self) -> list[Call]:
         calls: list[Call] = []
         for i, operator in enumerate(self.operators):
-            inputs = [field for field in operator._fields if not field.output]
-            for slot, offset in operator._owned.items():
-                desc, source, target = inputs[slot].desc, self.inputs[i][slot], self.outputs[i]
-                assert desc is not None and source.descriptor is not None and target.descriptor is not None
-                copies = copy_calls(source.descriptor, target.descriptor, offset, owned_bytes(desc))
+            for slot, kept in operator._owned.items():
+                source, target = self.inputs[i][slot], self.outputs[i]
+                assert source.descriptor is not None and target.descriptor is not None
+                copies = copy_calls(source.descriptor, target.descriptor, *kept)
                 calls += [pack(call) for call in copies]
         return calls
 

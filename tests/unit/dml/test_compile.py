@@ -70,19 +70,20 @@ def test_slots_are_inputs_outputs_temporary_persistent() -> None:
     made = program.temporary(F32, [3, 5])
     assert [field.path for field in program.fields] == ["ATensor", "BTensor", "CTensor", "OutputTensor"]
     assert (program.temporary_slot, program.persistent_slot) == (4, 5)
-    operands = [
+    program.call(
+        "gemm",
         program.read("a_tensor"),
         program.read("b_tensor"),
-        program.write("output_tensor"),
         made.read(),
-    ]
-    slots = [int.from_bytes(each.record(4, 5)[:4], "little") for each in operands]
-    assert slots == [0, 5, 3, 4]
+        program.write("output_tensor"),
+    )
+    [call] = program.pack()
+    assert [int.from_bytes(each[:4], "little") for each in call.tensors] == [0, 5, 4, 3]
 
 
 def test_resources_are_aligned_to_256() -> None:
     program = compile.Program(stack(flags=OWNED))
-    assert program.owned == {0: 0, 1: 256, 2: 512}
+    assert program.owned == {0: (0, 16), 1: (256, 16), 2: (512, 16)}
     assert program.persistent_size == 768
     places = [program.temporary(F32, [65]).offset for _ in range(3)]
     assert places == [0, 512, 1024]
@@ -94,7 +95,7 @@ def test_operands_in_another_layout() -> None:
     assert (operand.sizes, operand.strides, operand.byte_size) == ((6,), (1,), 24)
     with pytest.raises(ValueError, match="together"):
         program.read("a_tensor", sizes=[6])
-    assert program.read("c_tensor").record(0, 0)[:4] == b"\xff" * 4  # absent
+    assert program.read("c_tensor").record()[:4] == b"\xff" * 4  # absent
 
 
 def test_large_owned_inputs_are_copied_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
