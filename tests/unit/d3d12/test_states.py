@@ -545,3 +545,15 @@ def test_messages_name_both_states(track: Track) -> None:
     assert "buffer 'activations'" in text
     assert "given COPY_SOURCE; expected COPY_DEST (promoted from COMMON)" in text
     assert "While calling CopyResource at test_states.py:" in text
+
+
+def test_OR1_copies_to_the_same_bytes_keep_their_order(stage: Stage) -> None:
+    buffer = stage.buffer()
+    commands, _ = stage.record()
+    for value in range(1, 9):
+        source = stage.upload(np.full(256, value, np.uint8))
+        commands.copy_buffer_region(buffer, value * 8, source, 0, 256 - value * 8)
+    stage.run(commands)
+
+    seen = stage.read(buffer).reshape(-1, 8)[:, 0].tolist()
+    assert seen == [0, 1, 2, 3, 4, 5, 6, 7] + [8] * 24
