@@ -94,10 +94,8 @@ class _Call:
     def check(self, barrier: ResourceBarrier, path: str) -> None:
         inner = barrier.barrier
         if _CONTENTS.get(barrier.type) is not type(inner):
-            wrong, expected = (
-                MessageId.RESOURCE_BARRIER_INVALID_TYPE,
-                "TRANSITION, ALIASING or UAV with its struct",
-            )
+            wrong = MessageId.RESOURCE_BARRIER_INVALID_TYPE
+            expected = "TRANSITION, ALIASING or UAV with its struct"
             message = f"Barrier type ({spell(barrier.type)}) is not the one of its contents."
             raise _bad("ST10", message, f"{path}.Type", barrier.type, expected, wrong)
         _check_flags(barrier, path)
@@ -114,10 +112,8 @@ class _Call:
         resource = barrier.resource
         if self._list._type == CommandListType.COPY:
             wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
-            message, expected = (
-                "A list of type COPY has a UAV barrier.",
-                "a transition or an aliasing barrier",
-            )
+            message = "A list of type COPY has a UAV barrier."
+            expected = "a transition or an aliasing barrier"
             raise _bad("ST17", message, f"{path}.Type", ResourceBarrierType.UAV, expected, wrong, "LIST_TYPE")
         if resource is None:
             return
@@ -151,38 +147,42 @@ class _Call:
         self._track(resource, before, after, flags, path)
 
     def _check_state(self, resource: Resource, state: int, field: str) -> None:
-        text = spell_state(state)
+        fixed = resource._fixed_states
+        if (
+            state & ~self._list._states
+            or not states.is_combination(state)
+            or (fixed is not None and state & ~fixed)
+            or missing_flag(state, resource._flags) is not None
+        ):
+            raise self._state_error(resource, state, field)
+
+    def _state_error(self, resource: Resource, state: int, field: str) -> Error:
+        """Why :meth:`_check_state` refuses a state."""
+        text, kind, expressible = spell_state(state), self._list._type, self._list._states
         if state & ~states.KNOWN_STATES:
-            message, expected = (
-                f"State ({text}) has bits that are not known.",
-                "members of D3D12_RESOURCE_STATES",
-            )
+            message, expected = f"State ({text}) has unknown bits.", "members of D3D12_RESOURCE_STATES"
             wrong = MessageId.RESOURCE_BARRIER_RESERVED_BITS
-            raise _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
+            return _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
         if not states.is_combination(state):
-            message = f"State ({text}) joins a write state with another state."
-            wrong, expected = (
-                MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
-                "one write state, or read states only",
-            )
-            raise _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
-        kind, expressible = self._list._type, self._list._states
+            message = f"State ({text}) joins a write state with another."
+            expected = "one write state, or reads"
+            wrong = MessageId.RESOURCE_BARRIER_INVALID_COMBINATION
+            return _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
         if state & ~expressible:
             message = f"State ({text}) is not one that a list of type {spell(kind)} can express."
             wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
             rule = "ST17" if kind == CommandListType.COPY else "ST18"
-            raise _bad(rule, message, field, text, spell_state(expressible), wrong, "LIST_TYPE", resource)
+            return _bad(rule, message, field, text, spell_state(expressible), wrong, "LIST_TYPE", resource)
         fixed = resource._fixed_states
         if fixed is not None and state & ~fixed:
             message = f"{resource}, in a heap of type {spell(resource._heap_type)}, has no state ({text})."
             wrong = MessageId.RESOURCE_BARRIER_INVALID_HEAP
-            raise _bad("ST6", message, field, text, spell_state(fixed), wrong, resource=resource)
+            return _bad("ST6", message, field, text, spell_state(fixed), wrong, resource=resource)
         missing = missing_flag(state, resource._flags)
-        if missing is not None:
-            rule = "ST16" if state & states.UNORDERED_ACCESS else "RB7"
-            message = f"State ({text}) needs flag {spell(missing)}, which {resource} lacks."
-            wrong, expected = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, f"a buffer with {spell(missing)}"
-            raise _bad(rule, message, field, text, expected, wrong, resource=resource)
+        rule = "ST16" if state & states.UNORDERED_ACCESS else "RB7"
+        message = f"State ({text}) needs flag {spell(missing)}, which {resource} lacks."
+        wrong, expected = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, f"a buffer with {spell(missing)}"
+        return _bad(rule, message, field, text, expected, wrong, resource=resource)
 
     def _track(self, resource: Resource, before: int, after: int, flags: int, path: str) -> None:
         recording = self._recording

@@ -204,16 +204,12 @@ class CommandQueue(DeviceChild):
             wrong = MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH
             raise error("Q2", "LIST_TYPE", message, path, each._type, self._desc.type, wrong)
         if each._is_open:
-            message, wrong = (
-                f"{each} is executed while it is open.",
-                MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
-            )
+            message = f"{each} is executed while it is open."
+            wrong = MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST
             raise error("Q2", "LIST_OPEN", message, path, "an open list", "a closed list", wrong)
         if each._failed:
-            message, wrong = (
-                f"{each} is executed, and its Close failed.",
-                MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
-            )
+            message = f"{each} is executed, and its Close failed."
+            wrong = MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST
             raise error(
                 "Q2", "LIST_CLOSED", message, path, "a failed list", "a list whose Close succeeded", wrong
             )

@@ -212,10 +212,8 @@ def _check_cleared_view(device: Device, cpu_handle: int, resource: Resource, ope
         raise _bad("DESC_KIND", "CM4", operation, message, field, given, expected, wrong, resource)
     if not resource._address <= view.address < resource._address + resource._width:
         wrong = MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR
-        message, expected = (
-            f"The view that is cleared is not of {resource}.",
-            device._name_address(view.address),
-        )
+        message = f"The view that is cleared is not of {resource}."
+        expected = device._name_address(view.address)
         raise _bad("DESC_KIND", "CM4", operation, message, "pResource", resource, expected, wrong, resource)
     pattern = clear_pattern(view.format, (0, 0, 0, 0), False)
     if pattern is None:

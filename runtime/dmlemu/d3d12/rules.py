@@ -22,7 +22,7 @@ from .enums import (
     TextureLayout,
 )
 from .reports import failure, not_implemented, spell
-from .states import COPY_DEST, DEPTH_STATES, GENERIC_READ, KNOWN_STATES, UNORDERED_ACCESS, is_combination
+from .states import COPY_DEST, GENERIC_READ, KNOWN_STATES, is_combination
 from .structs import (
     DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT,
     DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT,
@@ -598,16 +598,25 @@ def check_initial_state(
         )
 
 
+_FLAGS_OF_STATES = tuple(
+    (int(states), int(flag))
+    for states, flag in (
+        (ResourceStates.UNORDERED_ACCESS, ResourceFlags.ALLOW_UNORDERED_ACCESS),
+        (ResourceStates.RENDER_TARGET, ResourceFlags.ALLOW_RENDER_TARGET),
+        (ResourceStates.DEPTH_READ | ResourceStates.DEPTH_WRITE, ResourceFlags.ALLOW_DEPTH_STENCIL),
+        (
+            ResourceStates.RAYTRACING_ACCELERATION_STRUCTURE,
+            ResourceFlags.RAYTRACING_ACCELERATION_STRUCTURE,
+        ),
+    )
+)
+
+
 def missing_flag(state: int, flags: int) -> ResourceFlags | None:
     """The resource flag that a state needs and the resource lacks (RB7, ST16)."""
-    if state & UNORDERED_ACCESS and not flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
-        return ResourceFlags.ALLOW_UNORDERED_ACCESS
-    if state & ResourceStates.RENDER_TARGET and not flags & ResourceFlags.ALLOW_RENDER_TARGET:
-        return ResourceFlags.ALLOW_RENDER_TARGET
-    if state & DEPTH_STATES and not flags & ResourceFlags.ALLOW_DEPTH_STENCIL:
-        return ResourceFlags.ALLOW_DEPTH_STENCIL
-    if state & ResourceStates.RAYTRACING_ACCELERATION_STRUCTURE:
-        return ResourceFlags.RAYTRACING_ACCELERATION_STRUCTURE
+    for states, flag in _FLAGS_OF_STATES:
+        if state & states and not flags & flag:
+            return ResourceFlags(flag)
     return None
 
 

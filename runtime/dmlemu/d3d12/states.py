@@ -39,7 +39,6 @@ WRITE_STATES = int(
     | ResourceStates.VIDEO_PROCESS_WRITE
     | ResourceStates.VIDEO_ENCODE_WRITE
 )
-DEPTH_STATES = int(ResourceStates.DEPTH_READ | ResourceStates.DEPTH_WRITE)
 KNOWN_STATES = WRITE_STATES | int(
     ResourceStates.GENERIC_READ
     | ResourceStates.DEPTH_READ
