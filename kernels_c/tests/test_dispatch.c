@@ -221,6 +221,23 @@ TEST(more_tensors_than_usual) {
     device_end(&d);
 }
 
+TEST(constant_data_writes_its_constants) {
+    const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (uint32_t size = 4; size <= 8; size += 4) { /* 4: fewer bytes than the tensor has */
+        device d;
+        device_begin(&d, "constant_data");
+        device_tensor(&d, DMLK_UINT32, 1, (const int64_t[]){2}, NULL);
+        device_constants(&d, bytes, size, 0);
+        CHECK_EQUAL(device_dispatch(&d), size == 8 ? DMLK_OK : DMLK_BAD_PACKET);
+        if (size == 8) {
+            CHECK(memcmp(d.views[0].base, bytes, 8) == 0);
+        } else {
+            CHECK_EQUAL(d.views[0].base[0], DEVICE_UNTOUCHED);
+        }
+        device_end(&d);
+    }
+}
+
 int main(void) {
     RUN(a_good_packet_runs);
     RUN(truncated_packets);
@@ -236,5 +253,6 @@ int main(void) {
     RUN(no_memory_at_all);
     RUN(segments_are_found);
     RUN(more_tensors_than_usual);
+    RUN(constant_data_writes_its_constants);
     return RESULT();
 }

@@ -206,7 +206,7 @@ class SlotCheck:
                 rule="BT7" if owned else self._type_rule(),
                 hint="bind DML_BINDING_TYPE_NONE",
             )
-        if slot.absent:
+        if slot.absent or (slot.optional and desc.type is BindingType.NONE):
             return None
         if not isinstance(desc.desc, BufferBinding):
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it needs a buffer of {slot.size} bytes"

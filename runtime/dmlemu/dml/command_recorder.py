@@ -155,10 +155,11 @@ def _check_bindings(device: Device, dispatchable: Dispatchable, bindings: Bindin
         return
     if not dispatchable.volatile:
         for slot in _slots(dispatchable):
-            if not slot.absent and slot not in bindings._bound:
+            if not (slot.absent or slot.optional or slot in bindings._bound):
                 raise _unbound(dispatchable, slot)
     if device._strictness is not Strictness.RUNTIME:
-        _check_aliases(dispatchable, list(bindings._bound.values()))
+        # Of an unused graph input no byte is read.
+        _check_aliases(dispatchable, [bound for bound in bindings._bound.values() if bound.slot.size])
     bindings._complete = True
 
 

@@ -34,13 +34,14 @@ __all__ = [
     "Program",
     "Temporary",
     "TensorField",
+    "constant_calls",
     "copy_calls",
     "tensor_fields",
 ]
 
 # Slots that get their number when the whole program is known.
-_TEMPORARY, _PERSISTENT = -1, -2
-_ABSENT = 0xFFFFFFFF  # DMLK_SLOT_NONE
+TEMPORARY, PERSISTENT = -1, -2
+ABSENT = 0xFFFFFFFF  # DMLK_SLOT_NONE
 
 
 class Access(IntEnum):
@@ -53,13 +54,17 @@ class Access(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class TensorField:
-    """One tensor of an operator desc as bindings count them: absent optional tensors have no ``desc``."""
+    """One tensor of an operator desc as bindings count them: absent optional tensors have no ``desc``.
+
+    For a graph: one of its inputs or outputs.  ``unused``: an input that no node reads.
+    """
 
     path: str  # "InputTensors[1]"
     name: str  # "input_tensors"
     index: int | None  # in an array field
     desc: BufferTensorDesc | None
     output: bool
+    unused: bool = False
 
 
 def tensor_fields(desc: OperatorDesc) -> tuple[TensorField, ...]:
@@ -106,7 +111,7 @@ class Operand:
         )
 
 
-_NOTHING = Operand(_ABSENT, Access.READ, TensorDataType.UNKNOWN, (), (), 0)
+_NOTHING = Operand(ABSENT, Access.READ, TensorDataType.UNKNOWN, (), (), 0)
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ class Temporary:
     def _operand(self, access: Access) -> Operand:
         packed = BufferTensorDesc(self.data_type, self.sizes)
         strides, size = packed.effective_strides, packed.size_in_bytes
-        return Operand(_TEMPORARY, access, self.data_type, self.sizes, strides, size, self.offset)
+        return Operand(TEMPORARY, access, self.data_type, self.sizes, strides, size, self.offset)
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,7 @@ class Lowered:
         self.temporary_size = 0
         self.persistent_size = 0
         self.owned: dict[int, Owned] = {}  # by slot
+        self.constants: list[tuple[int, bytes]] = []  # offset in the persistent resource, and data
 
     def own(self, slot: int, size: int) -> None:
         """Keeps the first ``size`` bytes of an input in the persistent resource."""
@@ -203,9 +209,9 @@ class Lowered:
 
     def _placed(self, operand: Operand) -> Operand:
         """The operand at its place among the descriptors."""
-        if operand.slot == _TEMPORARY:
+        if operand.slot == TEMPORARY:
             return replace(operand, slot=self.temporary_slot)
-        if operand.slot == _PERSISTENT:
+        if operand.slot == PERSISTENT:
             return replace(operand, slot=self.persistent_slot)
         kept = self.owned.get(operand.slot)
         if kept is None:
@@ -307,18 +313,31 @@ def owned_bytes(desc: BufferTensorDesc) -> int:
 _CHUNK = 2**30  # dwords; sizes in packets have 32 bits
 
 
-def copy_calls(source_slot: int, slot: int, offset: int, size: int) -> Iterator[KernelCall]:
-    """Copies ``size`` bytes (a multiple of 4) from the start of one slot to ``offset`` in another."""
+def copy_calls(
+    source_slot: int, slot: int, offset: int, size: int, source_offset: int = 0
+) -> Iterator[KernelCall]:
+    """Copies ``size`` bytes (a multiple of 4) from ``source_offset`` in one slot to ``offset`` in another."""
     for start in range(0, size // 4, _CHUNK):
         count = min(_CHUNK, size // 4 - start)
         layout = (TensorDataType.UINT32, (count,), (1,), 4 * count)
         yield KernelCall(
             "copy",
             (
-                Operand(source_slot, Access.READ, *layout, 4 * start),
+                Operand(source_slot, Access.READ, *layout, source_offset + 4 * start),
                 Operand(slot, Access.WRITE, *layout, offset + 4 * start),
             ),
         )
+
+
+_CONSTANT_CHUNK = 2**16  # bytes that one packet carries
+
+
+def constant_calls(slot: int, offset: int, data: bytes) -> Iterator[KernelCall]:
+    """Writes ``data`` (a multiple of 4 bytes) to ``offset`` in a slot; the packets carry it."""
+    for start in range(0, len(data), _CONSTANT_CHUNK):
+        part = data[start : start + _CONSTANT_CHUNK]
+        layout = (TensorDataType.UINT32, (len(part) // 4,), (1,), len(part))
+        yield KernelCall("constant_data", (Operand(slot, Access.WRITE, *layout, offset + start),), part)
 
 
 def _align(value: int, alignment: int) -> int:

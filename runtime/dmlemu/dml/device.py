@@ -19,10 +19,12 @@ from .command_recorder import CommandRecorder
 from .compile import Program, tensor_fields
 from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, TensorDataType
+from .graph import lower_graph
+from .graph_checks import check_graph
 from .in_flight import InFlight
 from .object import DeviceChild, at_call, failure, not_implemented
 from .operators.base import Check, OperatorDesc, check_operator, registry
-from .structs import BindingTableDesc
+from .structs import BindingTableDesc, GraphDesc
 from .tensor_desc import BufferTensorDesc
 
 __all__ = [
@@ -265,10 +267,41 @@ class Device(Object):
             operator=op,
         )
 
-    def compile_graph(self, desc: object, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
-        """Graphs are not emulated yet: raises E_NOTIMPL.  Mirrors ``IDMLDevice1::CompileGraph``."""
-        self._check_alive("CompileGraph")
-        raise not_implemented("CompileGraph", "IDMLDevice1::CompileGraph")
+    def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
+        """Makes a whole graph of operators one dispatchable; mirrors ``IDMLDevice1::CompileGraph``.
+
+        The result has the graph's inputs and outputs, InputCount and OutputCount of them, keeps nothing
+        of ``desc`` and has an initializer run of its own.  Between connected tensors bytes pass: their
+        sizes, strides and types may differ, their TotalTensorSizeInBytes must not.  An input without
+        edges may be bound or be NONE.  Outputs may not be bound where inputs are.
+
+        Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a graph that breaks a rule
+        (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
+        feature level 2_1.
+        """
+        operation = "CompileGraph"
+        self._check_alive(operation)
+        if self._level < FeatureLevel.LEVEL_2_1:
+            raise failure(
+                "OP_FEATURE_LEVEL",
+                f"IDMLDevice1 came with LEVEL_2_1; this device has {self._level.name}.",
+                operation=operation,
+                rule="2.12, IDMLDevice1",
+                hresult=HResult.E_NOINTERFACE,
+                given=self._level.name,
+                expected="LEVEL_2_1 or higher",
+            )
+        _check_flags(flags, _EXECUTION_FLAGS, operation)
+        graph = check_graph(self, desc)
+        count = len(graph.nodes)
+        return CompiledOperator(
+            self,
+            lower_graph(graph),
+            ExecutionFlags(flags),
+            type_name=f"graph of {count} node{'s' * (count != 1)}",
+            in_place=False,
+            operator=None,
+        )
 
     def create_operator_initializer(
         self, compiled_operators: Sequence[CompiledOperator] = ()

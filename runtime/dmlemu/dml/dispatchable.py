@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..errors import Error
-from .compile import Call, Lowered, Program, TensorField, copy_calls, pack
+from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, copy_calls, pack
 from .enums import ExecutionFlags
 from .object import DeviceChild, failure
 from .structs import BindingProperties
@@ -44,8 +44,8 @@ class Slot:
     """One binding that a dispatchable wants, or must not get.
 
     ``size`` and ``alignment`` are bytes; ``descriptor`` is the place in the table's range, None when
-    the slot has none.  ``absent`` says why nothing may be bound here; empty when a buffer must be.
-    ``desc`` is the layout of an input or output tensor.
+    the slot has none.  ``absent`` says why nothing may be bound here; empty when a buffer must be, or
+    may be (``optional``).  ``desc`` is the layout of an input or output tensor.
     """
 
     path: str
@@ -55,6 +55,7 @@ class Slot:
     alignment: int = MINIMUM_BUFFER_TENSOR_ALIGNMENT
     desc: BufferTensorDesc | None = None
     absent: str = ""
+    optional: bool = False
 
 
 class Operator(DeviceChild):
@@ -162,6 +163,7 @@ class CompiledOperator(Dispatchable):
         self.calls = lowered.pack()
         self.descriptor_count = lowered.persistent_slot + bool(lowered.persistent_size)
         self._owned = lowered.owned
+        self._constants = tuple(lowered.constants)
         self._fields = lowered.fields
         self._initialized_at: int | None = None
         """GPU address of the persistent resource that was initialised (0 without one); None: not yet."""
@@ -173,7 +175,8 @@ class CompiledOperator(Dispatchable):
 class OperatorInitializer(Dispatchable):
     """Initialises compiled operators, all in one dispatch; mirrors ``IDMLOperatorInitializer``.
 
-    Copies the inputs flagged OWNED_BY_DML into the operators' persistent resources.
+    Copies the inputs flagged OWNED_BY_DML, and the constants of graphs, into the operators' persistent
+    resources.
     """
 
     kind = "operator initializer"
@@ -218,14 +221,18 @@ class OperatorInitializer(Dispatchable):
         self.calls = tuple(self._copies())
 
     def _copies(self) -> list[Call]:
-        calls: list[Call] = []
-        for i, operator in enumerate(self.operators):
+        calls: list[KernelCall] = []
+        for operator, inputs, output in zip(self.operators, self.inputs, self.outputs, strict=True):
+            target = output.descriptor
+            if target is None:
+                continue
             for slot, kept in operator._owned.items():
-                source, target = self.inputs[i][slot], self.outputs[i]
-                assert source.descriptor is not None and target.descriptor is not None
-                copies = copy_calls(source.descriptor, target.descriptor, *kept)
-                calls += [pack(call) for call in copies]
-        return calls
+                source = inputs[slot].descriptor
+                assert source is not None  # owned inputs have one
+                calls += copy_calls(source, target, *kept)
+            for offset, data in operator._constants:
+                calls += constant_calls(target, offset, data)
+        return [pack(call) for call in calls]
 
 
 def _check_operator(device: Device, operator: object, index: int) -> None:
@@ -252,6 +259,8 @@ def _not_compiled(field: str, given: object) -> Error:
 def _tensor_slot(field: TensorField, number: int, owned: bool) -> Slot:
     """The slot of a compiled operator's tensor; ``number`` is its descriptor."""
     role = Role.OUTPUT if field.output else Role.INPUT
+    if field.unused:
+        return Slot(field.path, role, number, optional=True)
     if field.desc is None:
         return Slot(field.path, role, number, absent="is absent in the operator's desc")
     if owned:

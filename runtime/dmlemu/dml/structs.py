@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .tensor_desc import BufferTensorDesc
 
 if TYPE_CHECKING:
     from ..d3d12 import Resource
-    from .dispatchable import Dispatchable
+    from .dispatchable import Dispatchable, Operator
 
 __all__ = [
     "BindingDesc",
@@ -22,6 +22,12 @@ __all__ = [
     "BindingTableDesc",
     "BufferArrayBinding",
     "BufferBinding",
+    "ConstantDataGraphNodeDesc",
+    "GraphDesc",
+    "InputGraphEdgeDesc",
+    "IntermediateGraphEdgeDesc",
+    "OperatorGraphNodeDesc",
+    "OutputGraphEdgeDesc",
     "ScalarUnion",
     "ScaleBias",
     "Size2D",
@@ -157,3 +163,70 @@ class BindingTableDesc:
     cpu_descriptor_handle: int
     gpu_descriptor_handle: int
     size_in_descriptors: int
+
+
+@dataclass(frozen=True)
+class OperatorGraphNodeDesc:
+    """Mirrors ``DML_OPERATOR_GRAPH_NODE_DESC``: a node of a graph that runs an operator."""
+
+    operator: Operator
+    name: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantDataGraphNodeDesc:
+    """Mirrors ``DML_CONSTANT_DATA_GRAPH_NODE_DESC``: a node whose only output is these bytes.
+
+    ``data`` is copied by ``compile_graph``; its size, DataSize, is a multiple of 4.  From feature level
+    6_2 on.
+    """
+
+    data: bytes | bytearray | memoryview | np.ndarray[Any, Any]
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class InputGraphEdgeDesc:
+    """Mirrors ``DML_INPUT_GRAPH_EDGE_DESC``: an input of the graph feeds an input of a node."""
+
+    graph_input_index: int
+    to_node_index: int
+    to_node_input_index: int
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class OutputGraphEdgeDesc:
+    """Mirrors ``DML_OUTPUT_GRAPH_EDGE_DESC``: an output of a node is an output of the graph."""
+
+    from_node_index: int
+    from_node_output_index: int
+    graph_output_index: int
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class IntermediateGraphEdgeDesc:
+    """Mirrors ``DML_INTERMEDIATE_GRAPH_EDGE_DESC``: an output of a node feeds an input of another."""
+
+    from_node_index: int
+    from_node_output_index: int
+    to_node_index: int
+    to_node_input_index: int
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class GraphDesc:
+    """Mirrors ``DML_GRAPH_DESC``; the other counts of the struct are the lengths of the lists.
+
+    Inputs and outputs of a node are counted as its operator's bindings are: in the order of the struct,
+    arrays element by element, absent optional tensors included.
+    """
+
+    input_count: int
+    output_count: int
+    nodes: Sequence[OperatorGraphNodeDesc | ConstantDataGraphNodeDesc]
+    input_edges: Sequence[InputGraphEdgeDesc] = ()
+    output_edges: Sequence[OutputGraphEdgeDesc] = ()
+    intermediate_edges: Sequence[IntermediateGraphEdgeDesc] = ()

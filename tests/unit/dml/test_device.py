@@ -380,13 +380,6 @@ def test_2_6_only_operators_are_compiled(world: World) -> None:
     assert world.works()
 
 
-def test_graphs_are_not_emulated_yet(world: World) -> None:
-    with refused("OP_NOT_EMULATED", "", "", HResult.E_NOTIMPL) as caught:
-        world.dml.compile_graph(None)
-    assert "CompileGraph" in caught.report.message
-    assert world.works()
-
-
 # --- 2.11: removal ---
 
 

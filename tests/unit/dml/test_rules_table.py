@@ -12,7 +12,8 @@ IDS = (
     {f"DD{i}" for i in range(1, 9)}
     | {f"TN{i}" for i in range(1, 12)}
     | {f"BT{i}" for i in range(1, 17)}
-    | {"2.6", "2.8", "2.10", "2.11", "GR1 to GR9"}
+    | {f"GR{i}" for i in range(1, 10)}
+    | {"2.6", "2.7", "2.8", "2.10", "2.11"}
 )
 
 

@@ -1,0 +1,111 @@
+"""Graphs become kernel calls: those of their nodes, with operands moved to where the tensors live.
+
+A tensor that a graph input feeds lives where that is bound, and one that feeds a graph output likewise;
+what else nodes hand to each other lives in the temporary resource, constants in the persistent one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..errors import HResult
+from .compile import ABSENT, PERSISTENT, TEMPORARY, Lowered, Operand, TensorField, copy_calls, owned_bytes
+from .dispatchable import Operator
+from .graph_checks import GRAPH, Graph, Port
+from .object import failure
+from .tensor_desc import BufferTensorDesc
+
+__all__ = ["lower_graph"]
+
+Place = tuple[int, int]  # slot, and offset in bytes
+
+
+def lower_graph(graph: Graph) -> Lowered:
+    """The calls of a checked graph, its inputs and outputs as fields.
+
+    Raises :class:`dmlemu.Error` (E_OUTOFMEMORY) when a resource would have 2**64 bytes or more.
+    """
+    lowered = Lowered((*_input_fields(graph), *_output_fields(graph)))
+    places: dict[Port, Place] = {(GRAPH, i): (i, 0) for i in range(graph.input_count)}
+    for i, readers in graph.readers.items():
+        if readers[0].owned_by_dml:
+            lowered.own(i, max(map(owned_bytes, readers)))
+    _place_constants(graph, lowered, places)
+    outputs = dict(enumerate(graph.results, graph.input_count))
+    for slot, port in outputs.items():
+        places.setdefault(port, (slot, 0))
+    for number in graph.order:
+        node = graph.nodes[number]
+        if isinstance(node, Operator):
+            _lower_node(graph, number, node, lowered, places)
+    for slot, port in outputs.items():
+        source, offset = places[port]
+        if source != slot:  # the second output that this tensor feeds
+            lowered.calls += copy_calls(source, slot, 0, graph.extent(port), offset)
+    _check_size(lowered)
+    return lowered
+
+
+def _input_fields(graph: Graph) -> Iterator[TensorField]:
+    """An input must serve every node that reads it: the largest range, the strictest alignment."""
+    for i in range(graph.input_count):
+        readers = graph.readers.get(i)
+        desc: BufferTensorDesc | None = None
+        if readers:
+            largest = max(readers, key=lambda reader: reader.size_in_bytes)
+            alignment = max(reader.guaranteed_base_offset_alignment for reader in readers)
+            desc = replace(largest, guaranteed_base_offset_alignment=alignment)
+        yield TensorField(f"Inputs[{i}]", "inputs", i, desc, False, unused=desc is None)
+
+
+def _output_fields(graph: Graph) -> Iterator[TensorField]:
+    for i, port in enumerate(graph.results):
+        yield TensorField(f"Outputs[{i}]", "outputs", i, graph.tensor(port), True)
+
+
+def _place_constants(graph: Graph, lowered: Lowered, places: dict[Port, Place]) -> None:
+    for number, node in enumerate(graph.nodes):
+        if isinstance(node, bytes):
+            offset = lowered.reserve_persistent(len(node))
+            lowered.constants.append((offset, node))
+            places[number, 0] = PERSISTENT, offset
+
+
+def _lower_node(
+    graph: Graph, number: int, node: Operator, lowered: Lowered, places: dict[Port, Place]
+) -> None:
+    """Adds the calls of a node; everything it reads has its place."""
+    program = node._program
+    for i, field in enumerate(graph.outputs(number)):
+        if field.desc is not None and (number, i) not in places:
+            places[number, i] = TEMPORARY, lowered.reserve_temporary(field.desc.size_in_bytes)
+    moved: dict[int, Place] = {TEMPORARY: (TEMPORARY, lowered.reserve_temporary(program.temporary_size))}
+    inputs = len(graph.inputs(number))
+    for slot, field in enumerate(program.fields):
+        if field.desc is not None:
+            port = (number, slot - inputs) if field.output else graph.sources[number, slot]
+            moved[slot] = places[port]
+
+    def move(operand: Operand) -> Operand:
+        if operand.slot == ABSENT:
+            return operand
+        slot, offset = moved[operand.slot]
+        return replace(operand, slot=slot, offset=operand.offset + offset)
+
+    for call in program.calls:
+        lowered.calls.append(replace(call, operands=tuple(map(move, call.operands))))
+
+
+def _check_size(lowered: Lowered) -> None:
+    for what, size in (("temporary", lowered.temporary_size), ("persistent", lowered.persistent_size)):
+        if size >= 2**64:
+            raise failure(
+                "OUT_OF_MEMORY",
+                f"The {what} resource of the graph would have {size} bytes.",
+                operation="CompileGraph",
+                rule="2.7, IDMLDevice1::CompileGraph",
+                hresult=HResult.E_OUTOFMEMORY,
+                given=size,
+                expected="less than 2**64 bytes",
+            )

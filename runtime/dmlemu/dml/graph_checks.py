@@ -1,0 +1,359 @@
+"""The rules of graphs (GR1 to GR6), and a graph in the form that lowering reads."""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from .compile import TensorField, owned_bytes
+from .dispatchable import Operator
+from .enums import FeatureLevel, TensorDataType
+from .object import failure
+from .structs import (
+    ConstantDataGraphNodeDesc,
+    GraphDesc,
+    InputGraphEdgeDesc,
+    IntermediateGraphEdgeDesc,
+    OperatorGraphNodeDesc,
+    OutputGraphEdgeDesc,
+)
+from .tensor_desc import BufferTensorDesc
+
+if TYPE_CHECKING:
+    from .device import Device
+
+__all__ = ["GRAPH", "Graph", "Port", "check_graph"]
+
+_OPERATION = "CompileGraph"
+_MOST_BINDINGS = 1_000_000  # descriptors of the largest shader-visible heap
+
+Port = tuple[int, int]
+"""A node and the number of one of its inputs or outputs; ``GRAPH`` and the number of a graph input."""
+
+GRAPH = -1
+
+
+class Graph:
+    """A graph whose rules hold.
+
+    ``nodes`` are operators and the bytes of constants, ``order`` runs each after those it reads,
+    ``sources`` says which output feeds a node's input, ``results`` which one each graph output is, and
+    ``readers`` has the tensors of the nodes that read a graph input.
+    """
+
+    def __init__(self) -> None:
+        self.input_count = 0
+        self.nodes: list[Operator | bytes] = []
+        self.order: list[int] = []
+        self.sources: dict[Port, Port] = {}
+        self.results: list[Port] = []
+        self.readers: dict[int, list[BufferTensorDesc]] = {}
+        self._fields: list[tuple[list[TensorField], list[TensorField]]] = []
+
+    def add(self, node: Operator | bytes) -> None:
+        if isinstance(node, bytes):
+            desc = BufferTensorDesc(TensorDataType.UINT32, (len(node) // 4,))
+            fields: tuple[TensorField, ...] = (TensorField("Data", "data", None, desc, True),)
+        else:
+            fields = node._program.fields
+        self.nodes.append(node)
+        self._fields.append(([f for f in fields if not f.output], [f for f in fields if f.output]))
+
+    def inputs(self, node: int) -> list[TensorField]:
+        return self._fields[node][0]
+
+    def outputs(self, node: int) -> list[TensorField]:
+        return self._fields[node][1]
+
+    def tensor(self, output: Port) -> BufferTensorDesc:
+        """The tensor that a node's output gives."""
+        desc = self.outputs(output[0])[output[1]].desc
+        assert desc is not None  # edges come from tensors that are there
+        return desc
+
+    def extent(self, output: Port) -> int:
+        """Bytes up to its last element."""
+        return owned_bytes(self.tensor(output))
+
+
+def check_graph(device: Device, desc: GraphDesc) -> Graph:
+    """The graph that ``desc`` describes.
+
+    Raises :class:`dmlemu.Error` (E_INVALIDARG) for the first rule it breaks.
+    """
+    if not isinstance(desc, GraphDesc):
+        given = type(desc).__name__
+        _fail("OP_FIELD_RANGE", "2.7", "Desc", f"Desc ({given}) is not a GraphDesc.", given, "a GraphDesc")
+    return _Checks(device, desc).graph
+
+
+class _Checks:
+    """Reads a desc part by part; each part may rely on those before it."""
+
+    def __init__(self, device: Device, desc: GraphDesc) -> None:
+        self.device, self.desc, self.graph = device, desc, Graph()
+        self.graph.input_count = self._count("InputCount", desc.input_count)
+        self.output_count = self._count("OutputCount", desc.output_count)
+        self._nodes()
+        self._input_edges()
+        self._intermediate_edges()
+        self._every_input_is_fed()
+        self._output_edges()
+        self._order()
+
+    def _count(self, field: str, value: object) -> int:
+        number = _integer(value)
+        if not 0 <= number <= _MOST_BINDINGS:
+            shown, expected = reprlib.repr(value), f"0 to {_MOST_BINDINGS}"
+            message = f"{field} ({shown}) is not a number of bindings that a descriptor heap can hold."
+            _fail("OP_FIELD_RANGE", "2.7", field, message, shown, expected)
+        return number
+
+    # --- nodes ---
+
+    def _nodes(self) -> None:
+        nodes = _list("Nodes", self.desc.nodes, (OperatorGraphNodeDesc, ConstantDataGraphNodeDesc))
+        if not nodes:
+            _fail("OP_FIELD_RANGE", "2.7", "NodeCount", "NodeCount (0) makes no graph.", 0, ">= 1")
+        for i, node in enumerate(nodes):
+            path = f"Nodes[{i}]"
+            if isinstance(node, ConstantDataGraphNodeDesc):
+                self.graph.add(self._constant(path, node))
+                continue
+            if not isinstance(node.operator, Operator):
+                given = type(node.operator).__name__
+                message = f"{path}.Operator ({given}) is not an operator."
+                _fail("OP_FIELD_RANGE", "2.7", f"{path}.Operator", message, given, "an operator")
+            self.device._check_own(node.operator, f"{path}.Operator", _OPERATION)
+            self.graph.add(node.operator)
+
+    def _constant(self, path: str, node: ConstantDataGraphNodeDesc) -> bytes:
+        level = self.device.feature_level
+        if level < FeatureLevel.LEVEL_6_2:
+            message = f"{path}.Type (CONSTANT) came with LEVEL_6_2; this device has {level.name}."
+            _fail("OP_FEATURE_LEVEL", "GR6", f"{path}.Type", message, "CONSTANT", "OPERATOR")
+        data = node.data
+        numbers = isinstance(data, np.ndarray) and not data.dtype.hasobject
+        if not numbers and not isinstance(data, (bytes, bytearray, memoryview)):
+            given = type(data).__name__
+            message = f"{path}.Data ({given}) is neither bytes nor an array of numbers."
+            _fail("OP_FIELD_RANGE", "GR6", f"{path}.Data", message, given, "bytes or an array of numbers")
+        copy = data.tobytes() if isinstance(data, (np.ndarray, memoryview)) else bytes(data)
+        if not copy or len(copy) % 4:
+            field, expected = f"{path}.DataSize", "a multiple of 4, at least 4"
+            message = f"{field} ({len(copy)}) is not {expected}."
+            _fail("OP_FIELD_RANGE", "GR6", field, message, len(copy), expected)
+        return copy
+
+    def _name(self, number: int) -> str:
+        """``Nodes[1] ('relu', DML_OPERATOR_ACTIVATION_RELU)``."""
+        node, given = self.graph.nodes[number], self.desc.nodes[number].name
+        kind = node.type_name if isinstance(node, Operator) else "constant data"
+        name = "" if given is None else f"'{given:.60}', "
+        return f"Nodes[{number}] ({name}{kind})"
+
+    # --- edges ---
+
+    def _input_edges(self) -> None:
+        owned_by: dict[int, str] = {}
+        for i, edge in enumerate(_list("InputEdges", self.desc.input_edges, (InputGraphEdgeDesc,))):
+            path = f"InputEdges[{i}]"
+            start = _index(
+                f"{path}.GraphInputIndex",
+                edge.graph_input_index,
+                self.graph.input_count,
+                "input of the graph",
+            )
+            port, reader = self._to(path, edge)
+            readers = self.graph.readers.setdefault(start, [])
+            first = owned_by.setdefault(start, path)
+            if readers and readers[0].owned_by_dml != reader.owned_by_dml:
+                given, expected = ("", "not ") if reader.owned_by_dml else ("not ", "")
+                message = (
+                    f"{path} feeds input {start} of the graph to a tensor that is {given}OWNED_BY_DML, "
+                    f"{first} to one that is {expected}OWNED_BY_DML."
+                )
+                field = f"{path}.GraphInputIndex"
+                given, expected = f"{given}OWNED_BY_DML", f"{expected}OWNED_BY_DML"
+                _fail("GRAPH_EDGE_MISMATCH", "GR4", field, message, given, expected)
+            readers.append(reader)
+            self.graph.sources[port] = GRAPH, start
+
+    def _intermediate_edges(self) -> None:
+        edges = _list("IntermediateEdges", self.desc.intermediate_edges, (IntermediateGraphEdgeDesc,))
+        for i, edge in enumerate(edges):
+            path = f"IntermediateEdges[{i}]"
+            source = self._from(path, edge)
+            port, reader = self._to(path, edge)
+            if reader.owned_by_dml:
+                message = (
+                    f"{path} feeds an output of {self._name(source[0])} to {self._input(port)}, which is "
+                    "OWNED_BY_DML; only an input of the graph can belong to DirectML."
+                )
+                field = f"{path}.ToNodeInputIndex"
+                _fail("GRAPH_EDGE_MISMATCH", "GR4", field, message, "OWNED_BY_DML", "an edge of InputEdges")
+            size = self.graph.tensor(source).size_in_bytes
+            if size != reader.size_in_bytes:
+                self._sizes_differ(path, source, port, size, reader.size_in_bytes)
+            self.graph.sources[port] = source
+
+    def _sizes_differ(self, path: str, source: Port, port: Port, given: int, expected: int) -> NoReturn:
+        constant = isinstance(self.graph.nodes[source[0]], bytes)
+        field = "DataSize" if constant else "TotalTensorSizeInBytes"
+        message = (
+            f"{path} connects {self._output(source)} with {self._input(port)}, but {field} ({given}) "
+            f"differs from TotalTensorSizeInBytes ({expected})."
+        )
+        rule = "GR6" if constant else "GR3"
+        _fail("GRAPH_EDGE_MISMATCH", rule, f"{path}.ToNodeInputIndex", message, given, expected)
+
+    def _output_edges(self) -> None:
+        results: dict[int, tuple[Port, str]] = {}
+        for i, edge in enumerate(_list("OutputEdges", self.desc.output_edges, (OutputGraphEdgeDesc,))):
+            path = f"OutputEdges[{i}]"
+            source = self._from(path, edge)
+            field = f"{path}.GraphOutputIndex"
+            end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
+            if end in results:
+                message = f"{path} gives output {end} of the graph, which {results[end][1]} gives already."
+                _fail("GRAPH_OUTPUT_UNSET", "GR1", field, message, "two edges", "one edge for each output")
+            results[end] = source, path
+        for end in range(self.output_count):
+            if end not in results:
+                message = f"OutputEdges has no edge for output {end} of the graph's {self.output_count}."
+                expected = f"an edge with GraphOutputIndex {end}"
+                _fail("GRAPH_OUTPUT_UNSET", "GR1", "OutputEdges", message, "no edge", expected)
+            self.graph.results.append(results[end][0])
+
+    def _from(self, path: str, edge: OutputGraphEdgeDesc | IntermediateGraphEdgeDesc) -> Port:
+        """The output where an edge starts."""
+        graph = self.graph
+        node = _index(f"{path}.FromNodeIndex", edge.from_node_index, len(graph.nodes), "node")
+        outputs, field = graph.outputs(node), f"{path}.FromNodeOutputIndex"
+        what = f"output of {self._name(node)}"
+        output = _index(field, edge.from_node_output_index, len(outputs), what)
+        if outputs[output].desc is None:
+            self._absent(field, f"{self._output((node, output))}")
+        return node, output
+
+    def _to(
+        self, path: str, edge: InputGraphEdgeDesc | IntermediateGraphEdgeDesc
+    ) -> tuple[Port, BufferTensorDesc]:
+        """The node's input where an edge ends, and its tensor; it has no other edge."""
+        graph = self.graph
+        node = _index(f"{path}.ToNodeIndex", edge.to_node_index, len(graph.nodes), "node")
+        inputs, field = graph.inputs(node), f"{path}.ToNodeInputIndex"
+        index = _index(field, edge.to_node_input_index, len(inputs), f"input of {self._name(node)}")
+        port, desc = (node, index), inputs[index].desc
+        if desc is None:
+            self._absent(field, self._input(port))
+        if port in graph.sources:
+            message = f"{path} feeds {self._input(port)}, which another edge feeds already."
+            _fail("GRAPH_INPUT_UNSET", "GR1", field, message, "two edges", "one edge for each input")
+        return port, desc
+
+    def _absent(self, field: str, tensor: str) -> NoReturn:
+        message = f"{field} names {tensor}, which is absent in the operator's desc."
+        _fail("GRAPH_EDGE_MISMATCH", "GR2", field, message, "an absent tensor", "no edge")
+
+    def _input(self, port: Port) -> str:
+        return f"{self.graph.inputs(port[0])[port[1]].path} of {self._name(port[0])}"
+
+    def _output(self, port: Port) -> str:
+        return f"{self.graph.outputs(port[0])[port[1]].path} of {self._name(port[0])}"
+
+    # --- the whole ---
+
+    def _every_input_is_fed(self) -> None:
+        for node in range(len(self.graph.nodes)):
+            for index, field in enumerate(self.graph.inputs(node)):
+                if field.desc is not None and (node, index) not in self.graph.sources:
+                    message = f"{self._input((node, index))} is fed by no edge."
+                    where = f"Nodes[{node}]"
+                    expected = f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}"
+                    _fail("GRAPH_INPUT_UNSET", "GR2", where, message, "no edge", expected)
+
+    def _order(self) -> None:
+        """Of the nodes that could run next, the first in the list does."""
+        sorter: TopologicalSorter[int] = TopologicalSorter()
+        for node in range(len(self.graph.nodes)):
+            sorter.add(node)
+        for (node, _), (source, _) in self.graph.sources.items():
+            if source != GRAPH:
+                sorter.add(node, source)
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            self._cycle(error.args[1])
+        ready: list[int] = []
+        while sorter.is_active():
+            for node in sorter.get_ready():
+                heappush(ready, node)
+            node = heappop(ready)
+            self.graph.order.append(node)
+            sorter.done(node)
+
+    def _cycle(self, nodes: Sequence[int]) -> NoReturn:
+        """``nodes`` follow each other, the last is the first again."""
+        steps = set(pairwise(nodes))
+        edges = enumerate(self.desc.intermediate_edges)
+        first = next(i for i, edge in edges if (edge.from_node_index, edge.to_node_index) in steps)
+        shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
+        message = f"The intermediate edges run in a circle: {shown}."
+        field = f"IntermediateEdges[{first}]"
+        _fail("GRAPH_CYCLE", "GR1", field, message, shown, "a graph without cycles")
+
+
+def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
+    """A list of descs of these kinds."""
+    expected = " or ".join(kind.__name__ for kind in kinds)
+    if not isinstance(value, (list, tuple)):
+        given = type(value).__name__
+        message = f"{field} ({given}) is not a list."
+        _fail("OP_FIELD_RANGE", "2.7", field, message, given, f"a list of {expected}")
+    for i, item in enumerate(value):
+        path, given = f"{field}[{i}]", type(item).__name__
+        if not isinstance(item, kinds):
+            message = f"{path} ({given}) is not of type {expected}."
+            _fail("OP_FIELD_RANGE", "2.7", path, message, given, expected)
+        if item.name is not None and not isinstance(item.name, str):
+            given = type(item.name).__name__
+            message = f"{path}.Name ({given}) is not a string."
+            _fail("OP_FIELD_RANGE", "GR9", f"{path}.Name", message, given, "a string or None")
+    return list(value)
+
+
+def _integer(value: object) -> int:
+    """-1 for what is no number."""
+    try:
+        return -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return -1
+
+
+def _index(field: str, value: object, count: int, what: str) -> int:
+    number = _integer(value)
+    if not 0 <= number < count:
+        shown = reprlib.repr(value)
+        message = f"{field} ({shown}) names no {what}; there {'is' if count == 1 else 'are'} {count}."
+        _fail("GRAPH_INDEX", "GR1", field, message, shown, f"0 to {count - 1}" if count else "no edge")
+    return number
+
+
+def _fail(id: str, rule: str, field: str, message: str, given: object, expected: object) -> NoReturn:
+    raise failure(
+        id,
+        message,
+        operation=_OPERATION,
+        rule=f"{rule}, DML_GRAPH_DESC",
+        field=field,
+        given=given,
+        expected=expected,
+    )
