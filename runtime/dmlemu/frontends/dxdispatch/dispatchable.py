@@ -1,4 +1,4 @@
-"""A DirectML operator of a model: compiled, initialised, bound and dispatched."""
+"""A DirectML operator of a model: compiled, alone or as a graph, initialised, bound and dispatched."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ class DmlDispatchable:
     def initialize(self) -> None:
         """Compiles the operator and runs its initializer over the OWNED_BY_DML tensors."""
         device = self._device
-        self._compiled = device.dml.compile_operator(self._operator, self._model.execution_flags)
-        self._compiled.set_name(self._model.name)
+        self._compiled = self._compile()
         initializer = device.dml.create_operator_initializer([self._compiled])
         initializer.set_name(f"initializer of {self._model.name}")
         properties = initializer.get_binding_properties()
@@ -82,6 +81,24 @@ class DmlDispatchable:
         device.recorder.record_dispatch(device.list, initializer, table)
         device.keep_until_executed(heap)
         device.execute_and_wait()
+
+    def _compile(self) -> dml.CompiledOperator:
+        device, model = self._device.dml, self._model
+        if not model.graph:
+            compiled = device.compile_operator(self._operator, model.execution_flags)
+            compiled.set_name(model.name)
+            return compiled
+        inputs, outputs = _present(self._inputs), _present(self._outputs)
+        desc = dml.GraphDesc(
+            len(inputs),
+            len(outputs),
+            [dml.OperatorGraphNodeDesc(self._operator, model.name)],
+            [dml.InputGraphEdgeDesc(i, 0, to, name) for i, (to, name) in enumerate(inputs)],
+            [dml.OutputGraphEdgeDesc(0, start, i, name) for i, (start, name) in enumerate(outputs)],
+        )
+        compiled = device.compile_graph(desc, model.execution_flags)
+        compiled.set_name(f"Graph_{model.name}")
+        return compiled
 
     def bind(self, bindings: Bindings) -> None:
         """Writes a new heap of exactly the descriptors that the operator needs."""
@@ -104,7 +121,13 @@ class DmlDispatchable:
         self._device.execute_and_wait()
 
     def _bind(self, points: list[BindPoint], bindings: Bindings) -> list[dml.BufferBinding | None]:
-        return [entry for point in points for entry in self._resources.bind(point, bindings)]
+        """What a graph has no edge for gets no binding, not even NONE."""
+        return [
+            entry
+            for point in points
+            if point.present or point.name in bindings or not self._model.graph
+            for entry in self._resources.bind(point, bindings)
+        ]
 
     def _temporary(self, size: int) -> dml.BufferBinding:
         buffer = self._device.create_buffer(size, name=f"temporary resource of {self._model.name}")
@@ -133,3 +156,9 @@ class DmlDispatchable:
                 size_in_descriptors=count,
             )
         )
+
+
+def _present(points: list[BindPoint]) -> list[tuple[int, str]]:
+    """The tensors that the desc has: their numbers among the operator's inputs (or outputs), and names."""
+    counted = [point for point in points for _ in range(point.count)]
+    return [(number, point.name) for number, point in enumerate(counted) if point.present]

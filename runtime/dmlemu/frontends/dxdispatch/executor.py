@@ -58,7 +58,8 @@ class Executor:
             self._initialize(name, dispatchable)
 
     def _initialize(self, name: str, dispatchable: DmlDispatchable) -> None:
-        self._log("Compile Op")
+        graph = self._model.dispatchables[name].graph
+        self._log("Compiling op using IDMLDevice1::CompileGraph" if graph else "Compile Op")
         start = time.perf_counter()
         with _While(f"initializing dispatchable '{name}'"):
             dispatchable.initialize()

@@ -77,22 +77,27 @@ Bindings: TypeAlias = Mapping[str, tuple[BindingSource, ...]]
 
 @dataclass(frozen=True)
 class BindPoint:
-    """A tensor field of an operator, to which ``count`` buffers are bound."""
+    """A tensor field of an operator, to which ``count`` buffers are bound; ``present`` in the desc."""
 
     name: str
     count: int
     output: bool
+    present: bool = True
 
 
 @dataclass(frozen=True)
 class Dispatchable:
-    """A DirectML operator and the buffers that initialise its OWNED_BY_DML tensors."""
+    """A DirectML operator and the buffers that initialise its OWNED_BY_DML tensors.
+
+    ``graph``: it is compiled as the only node of a graph.
+    """
 
     name: str
     node: Node  # the fields of the desc, for messages
     desc: OperatorDesc
     execution_flags: ExecutionFlags
     bindings: Bindings
+    graph: bool = False
 
     @property
     def bind_points(self) -> list[BindPoint]:
@@ -100,8 +105,10 @@ class Dispatchable:
         points = []
         for field in operator_fields(type(self.desc)):
             if field.is_tensor:
-                count = len(getattr(self.desc, field.name)) if field.array else 1
-                points.append(BindPoint(field.c_name, count, field.kind is FieldKind.OUTPUT_TENSOR))
+                value = getattr(self.desc, field.name)
+                count = len(value) if field.array else 1
+                output = field.kind is FieldKind.OUTPUT_TENSOR
+                points.append(BindPoint(field.c_name, count, output, value is not None))
         return sorted(points, key=lambda point: point.output)
 
 
@@ -197,30 +204,25 @@ def _dispatchable(name: str, node: Node, resources: Mapping[str, ResourceDesc]) 
         what = f"('{kind}') cannot run: {reason}"
         type_node.fail("MODEL_UNSUPPORTED", what, kind, "a DirectML operator")
     desc = read_operator_desc(node)
-    compile_type, flags = node.get("dmlCompileType"), node.get("executionFlags")
-    if compile_type is not None and compile_type.string() != "DmlCompileOp":
-        _compile_type(compile_type)
-    bindings = node.get("bindings")
+    flags, bindings = node.get("executionFlags"), node.get("bindings")
     result = Dispatchable(
         name,
         desc_node(node),
         desc,
         ExecutionFlags.NONE if flags is None else flags.flags(ExecutionFlags),
         {} if bindings is None else _bindings(bindings, resources),
+        _is_graph(node.get("dmlCompileType")),
     )
     if bindings is not None:
         _check_names(bindings, result, [point for point in result.bind_points if not point.output])
     return result
 
 
-def _compile_type(node: Node) -> None:
+def _is_graph(node: Node | None) -> bool:
+    if node is None or node.string() == "DmlCompileOp":
+        return False
     if node.string() == "DmlCompileGraph":
-        node.fail(
-            "MODEL_UNSUPPORTED",
-            "(DmlCompileGraph) cannot run: graphs are not implemented",
-            "DmlCompileGraph",
-            "DmlCompileOp",
-        )
+        return True
     node.fail(
         "MODEL_VALUE", f"({node.shown()}) is no compile type", node.shown(), "DmlCompileOp or DmlCompileGraph"
     )
