@@ -2,7 +2,7 @@
 
 Names are those of ``d3d12.h``: methods in snake_case with the parameters of the C++ methods, structs
 as frozen dataclasses without the prefix, enum members unchanged.  Methods that return an HRESULT
-raise :class:`dmlemu.Error` when it is a failure.
+raise :class:`dmlemu.Error` when it is a failure; an argument of a wrong Python type raises TypeError.
 """
 
 from dmlemu_hw.gpu import Policy

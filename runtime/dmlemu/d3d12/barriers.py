@@ -9,7 +9,8 @@ from ..errors import Error, Severity
 from . import states
 from .conflicts import conflict_error, spell_state
 from .enums import CommandListType, MessageId, ResourceBarrierFlags, ResourceBarrierType, ResourceStates
-from .reports import failure, spell
+from .reports import failure, spell, spell_object
+from .resource import Resource
 from .rules import missing_flag
 from .states import Track
 from .structs import (
@@ -23,7 +24,6 @@ from .structs import (
 if TYPE_CHECKING:
     from .command_list import CommandList
     from .recording import Recording
-    from .resource import Resource
 
 _OPERATION = "ResourceBarrier"
 _BOTH = int(ResourceBarrierFlags.BEGIN_ONLY | ResourceBarrierFlags.END_ONLY)
@@ -92,6 +92,10 @@ class _Call:
                 self._recording.tracks[resource] = track
 
     def check(self, barrier: ResourceBarrier, path: str) -> None:
+        if not isinstance(barrier, ResourceBarrier):
+            given, wrong = spell_object(barrier), MessageId.RESOURCE_BARRIER_INVALID_TYPE
+            message = f"{path} ({given}) is not a barrier."
+            raise _bad("ST10", message, path, given, "a D3D12_RESOURCE_BARRIER", wrong)
         inner = barrier.barrier
         if _CONTENTS.get(barrier.type) is not type(inner):
             wrong = MessageId.RESOURCE_BARRIER_INVALID_TYPE
@@ -106,7 +110,7 @@ class _Call:
         else:
             for resource in (inner.resource_before, inner.resource_after):
                 if resource is not None:
-                    self._device._check_child(resource, _OPERATION, f"{path}.Aliasing")
+                    self._device._check_child(resource, Resource, _OPERATION, f"{path}.Aliasing")
 
     def _check_uav(self, barrier: ResourceUavBarrier, path: str) -> None:
         resource = barrier.resource
@@ -118,7 +122,7 @@ class _Call:
         if resource is None:
             return
         field = f"{path}.UAV.pResource"
-        self._device._check_child(resource, _OPERATION, field)
+        self._device._check_child(resource, Resource, _OPERATION, field)
         missing = missing_flag(states.UNORDERED_ACCESS, resource._flags)
         if missing is not None:
             wrong, given = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, resource.get_desc().flags
@@ -130,7 +134,7 @@ class _Call:
         if resource is None:
             wrong = MessageId.RESOURCE_BARRIER_NULL_POINTER
             raise _bad("ST10", "A transition names no resource.", field, None, "a resource", wrong)
-        self._device._check_child(resource, _OPERATION, field)
+        self._device._check_child(resource, Resource, _OPERATION, field)
         if barrier.subresource not in (0, RESOURCE_BARRIER_ALL_SUBRESOURCES):
             wrong, field = MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE, f"{path}.Subresource"
             message = f"Subresource ({barrier.subresource}) of {resource} does not exist: a buffer has one."

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
+
+import numpy as np
 
 from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter
 
 from ..errors import Error, HResult
 from . import commands, states
+from .arguments import floats, instance, integer, sequence
 from .barriers import check_barriers, packet_of
 from .command_allocator import CommandAllocator
 from .conflicts import conflict_error
@@ -245,8 +247,8 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat``.
         """
         operation = "ClearUnorderedAccessViewFloat"
-        bits = struct.unpack(f"<{len(values)}I", struct.pack(f"<{len(values)}f", *values))
-        raw = commands.check_clear_values(operation, bits)
+        bits = np.array(floats(values, "values"), np.float32).view(np.uint32)
+        raw = commands.check_clear_values(operation, bits.tolist())
         self._clear(operation, view_gpu_handle_in_current_heap, view_cpu_handle, resource, raw, rects, True)
 
     def _clear(
@@ -274,7 +276,7 @@ class CommandList(DeviceChild):
         (nf-d3d12-id3d12graphicscommandlist-resourcebarrier).  When one of them is wrong, none is
         recorded.
         """
-        rows = [barriers] if isinstance(barriers, ResourceBarrier) else list(barriers)
+        rows = [barriers] if isinstance(barriers, ResourceBarrier) else sequence(barriers, "barriers")
         assert self._recording is not None
         check_barriers(self, self._recording, rows)
         for barrier in rows:
@@ -360,7 +362,8 @@ class CommandList(DeviceChild):
 
     def _mark(self, operation: str, kind: int, metadata: int, data: bytes | str) -> None:
         if self._may_record(operation, IMMEDIATE):
-            self._writer.marker(kind, metadata & 0xFFFFFFFF, encode_marker(metadata, data))
+            metadata = integer(metadata, "metadata") & 0xFFFFFFFF
+            self._writer.marker(kind, metadata, encode_marker(metadata, data))
             self._announce(Opcode.MARKER)
 
     # --- not emulated; each raises E_NOTIMPL with its name ---
@@ -456,7 +459,7 @@ class CommandList(DeviceChild):
         tracks, resources, lenient = recording.tracks, recording.resources, self._device._is_runtime
         for resource, state in uses:
             if resource._released or resource not in resources:
-                self._device._check_child(resource, operation, "pResource")
+                self._device._check_child(resource, Resource, operation, "pResource")
             if not lenient:
                 conflict = _conflict_of_use(resource, state, tracks)
                 if conflict is not None:
@@ -535,7 +538,7 @@ def check_allocator(
     if allocator is None:
         null = MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR
         raise bad("CL2", "LIST_TYPE", "No command allocator is given.", None, "a command allocator", null)
-    device._check_child(allocator, operation, "pAllocator")
+    device._check_child(allocator, CommandAllocator, operation, "pAllocator")
     if allocator._type != type:
         message = f"{allocator} is of type {spell(allocator._type)}, and the list of type {spell(type)}."
         wrong = MessageId.WRONG_COMMAND_ALLOCATOR_TYPE
@@ -552,4 +555,5 @@ def encode_marker(metadata: int, data: bytes | str) -> bytes:
     """The bytes of a marker's text: UTF-16 for metadata 0, else one byte per character."""
     if isinstance(data, bytes):
         return data
+    data = instance(data, str, "data")
     return (data + "\0").encode("utf-16-le" if metadata == 0 else "latin-1", "replace")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dmlemu_hw.queue import Queue as HardwareQueue
 
 from ..errors import Error, HResult, Severity
+from .arguments import instance, sequence
 from .command_list import CommandList
 from .conflicts import conflict_error
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
@@ -62,7 +63,7 @@ class CommandQueue(DeviceChild):
             return
         with self._lock:
             try:
-                recordings = self._check_lists(list(command_lists))
+                recordings = self._check_lists(sequence(command_lists, "command_lists"))
                 journey = self._check_states(recordings)
                 _run_last_checks(recordings)
             except Error as error:
@@ -193,7 +194,7 @@ class CommandQueue(DeviceChild):
         error = self._list_error
         if each is None:
             raise error("Q2", "LIST_TYPE", "No command list is given.", path, None, "a command list", None)
-        self._device._check_child(each, "ExecuteCommandLists", path)
+        self._device._check_child(each, CommandList, "ExecuteCommandLists", path)
         if each._type == CommandListType.BUNDLE:
             message, wrong = f"{each} is a bundle.", MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED
             raise error("Q2", "LIST_TYPE", message, path, each._type, self._desc.type, wrong)
@@ -285,7 +286,7 @@ class CommandQueue(DeviceChild):
                 expected="a fence",
                 object=self,
             )
-        self._device._check_child(fence, name, "pFence")
+        self._device._check_child(fence, Fence, name, "pFence")
         fence._check_open(operation)
         check_value(value, name, "Value")
 
@@ -381,6 +382,7 @@ def check_desc(desc: CommandQueueDesc) -> None:
             expected=expected,
         )
 
+    instance(desc, CommandQueueDesc, "desc")
     if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
         message = f"A queue of type ({spell(desc.type)}) cannot exist."
         raise bad(message, "Type", desc.type, "DIRECT, COMPUTE or COPY", MessageId.CREATE_QUEUE_INVALID_TYPE)

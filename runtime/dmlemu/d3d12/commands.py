@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.descriptors import DescriptorKind
 from dmlemu_hw.formats import clear_pattern
 
 from ..errors import Error
+from .arguments import instance, integer, integers, sequence
 from .descriptor_heap import DescriptorHeap, find_slot
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId, WriteBufferImmediateMode
-from .reports import failure, not_implemented, spell, spell_handle
+from .reports import failure, not_implemented, spell, spell_handle, spell_object
 from .resource import Resource
 from .structs import Rect, WriteBufferImmediateParameter
 
@@ -49,6 +50,15 @@ def _bad(
 # --- copies (CM1, CM2) ---
 
 
+def _check_buffer(resource: object, operation: str, field: str) -> None:
+    """A buffer at all; whether it is alive and of this device is checked where it is used."""
+    if not isinstance(resource, Resource):
+        given = spell_object(resource)
+        raise _bad(
+            "COPY_NULL", "OB3", operation, f"{field} ({given}) is no buffer.", field, given, "a buffer", None
+        )
+
+
 def check_copy_buffer_region(
     dst: Resource, dst_offset: int, src: Resource, src_offset: int, size: int
 ) -> None:
@@ -60,11 +70,12 @@ def check_copy_buffer_region(
     ):
         if resource is None:
             raise _bad("COPY_NULL", "CM1", operation, f"{field} is None.", field, None, "a buffer", null)
+        _check_buffer(resource, operation, field)
     for resource, offset, field, outside in (
         (dst, dst_offset, "DstOffset", MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS),
         (src, src_offset, "SrcOffset", MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS),
     ):
-        width = resource._width
+        width, offset, size = resource._width, integer(offset, field), integer(size, "num_bytes")
         if offset < 0 or size < 0 or offset + size > width:
             message = f"The {size} bytes at offset {offset} do not lie in {resource} of {width} bytes."
             given, expected = f"[{offset}, {offset + size})", f"within [0, {width})"
@@ -86,6 +97,7 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
     ):
         if resource is None:
             raise _bad("COPY_NULL", "CM2", operation, f"{field} is None.", field, None, "a buffer", null)
+        _check_buffer(resource, operation, field)
     field, wrong = "pSrcResource", MessageId.COPYRESOURCE_INVALIDSRCRESOURCE
     if dst is src:
         message = f"{dst} is copied onto itself."
@@ -110,13 +122,16 @@ def check_immediate(
     def bad(field: str, given: Any, expected: Any, message: str) -> Error:
         return _bad("COPY_RANGE", "CM5", "WriteBufferImmediate", message, field, given, expected, None)
 
+    params = sequence(params, "params")
     if modes is None:
         modes = [WriteBufferImmediateMode.DEFAULT] * len(params)
+    modes = sequence(modes, "modes")
     if len(modes) != len(params):
         raise bad("pModes", len(modes), len(params), "The modes are not one per write.")
     writes = []
     for i, (param, mode) in enumerate(zip(params, modes, strict=True)):
-        field, address = f"pParams[{i}]", spell_handle(param.dest)
+        field = f"pParams[{i}]"
+        address = spell_handle(instance(param, WriteBufferImmediateParameter, field).dest)
         if param.dest % 4:
             raise bad(
                 f"{field}.Dest", address, "a multiple of 4", f"Address ({address}) is not a multiple of 4."
@@ -124,7 +139,7 @@ def check_immediate(
         if not 0 <= param.value < 2**32:
             message = f"Value ({param.value}) is not an unsigned 32-bit number."
             raise bad(f"{field}.Value", param.value, "0 to 2**32 - 1", message)
-        if mode not in list(WriteBufferImmediateMode):
+        if integer(mode, f"pModes[{i}]") not in list(WriteBufferImmediateMode):
             expected = "a member of D3D12_WRITEBUFFERIMMEDIATE_MODE"
             raise bad(f"pModes[{i}]", mode, expected, f"Mode ({spell(mode)}) is not known.")
         resource = device._resource_at(param.dest)
@@ -151,8 +166,9 @@ def check_clear(
     if resource is None:
         wrong, message = MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR, "No resource is given."
         raise _bad("DESC_KIND", "CM4", operation, message, "pResource", None, "the viewed resource", wrong)
-    command_list._device._check_child(resource, operation, "pResource")
+    command_list._device._check_child(resource, Resource, operation, "pResource")
     elements = _check_cleared_view(command_list._device, cpu_handle, resource, operation)
+    rects = [instance(rect, Rect, f"rects[{i}]") for i, rect in enumerate(sequence(rects, "rects"))]
     for i, rect in enumerate(rects):
         if not 0 <= rect.left <= rect.right <= elements:
             given, expected = f"[{rect.left}, {rect.right})", f"within [0, {elements})"
@@ -163,9 +179,9 @@ def check_clear(
     return [(rect.left, rect.right) for rect in rects]
 
 
-def check_clear_values(operation: str, values: Sequence[int]) -> list[int]:
+def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
     """CM4: four unsigned 32-bit numbers."""
-    raw = [int(value) for value in values]
+    raw = integers(values, "values")
     if len(raw) != 4 or any(not 0 <= value < 2**32 for value in raw):
         message, expected = "The clear values are not four u32.", "four numbers of 32 bits"
         raise _bad("DESC_KIND", "CM4", operation, message, "Values", raw, expected, None)
@@ -174,7 +190,8 @@ def check_clear_values(operation: str, values: Sequence[int]) -> list[int]:
 
 def _check_current_handle(command_list: CommandList, gpu_handle: int, operation: str) -> None:
     heap = command_list._descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
-    found = command_list._device._gpu.descriptors.locate_gpu(gpu_handle)
+    field = "ViewGPUHandleInCurrentHeap"
+    found = command_list._device._gpu.descriptors.locate_gpu(integer(gpu_handle, field))
     if heap is not None and found is not None and found[0] is heap._heap:
         return
     where = "no shader-visible heap" if found is None else f"'{found[0].label}'"
@@ -183,7 +200,7 @@ def _check_current_handle(command_list: CommandList, gpu_handle: int, operation:
         "CM4",
         operation,
         "The GPU descriptor handle is not of the shader-visible heap that is set on the list.",
-        "ViewGPUHandleInCurrentHeap",
+        field,
         f"{spell_handle(gpu_handle)} of {where}",
         "a heap set by SetDescriptorHeaps" if heap is None else f"a handle of {heap}",
         MessageId.DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE,
@@ -232,11 +249,11 @@ def check_heaps(device: Device, heaps: Sequence[DescriptorHeap]) -> dict[Descrip
         return _bad("DESC_HEAP_NOT_VISIBLE", "DH8", operation, message, field, given, expected, wrong)
 
     chosen: dict[DescriptorHeapType, DescriptorHeap] = {}
-    for i, heap in enumerate(heaps):
+    for i, heap in enumerate(sequence(heaps, "descriptor_heaps")):
         field = f"ppDescriptorHeaps[{i}]"
         if heap is None:
             raise bad("No heap is given.", field, None, "a descriptor heap")
-        device._check_child(heap, operation, field)
+        device._check_child(heap, DescriptorHeap, operation, field)
         desc = heap._desc
         if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
             message = f"{heap} is not shader-visible."

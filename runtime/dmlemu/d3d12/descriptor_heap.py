@@ -11,6 +11,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.descriptors import DescriptorHeap as HardwareDescriptorHeap
 
 from ..errors import Error
+from .arguments import instance, integer, integers
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
 from .object import DeviceChild
 from .reports import failure, spell, spell_handle
@@ -95,6 +96,7 @@ def check_desc(desc: DescriptorHeapDesc) -> None:
             expected=expected,
         )
 
+    instance(desc, DescriptorHeapDesc, "descriptor_heap_desc")
     invalid = MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
     if desc.type not in list(DescriptorHeapType):
         message = f"Descriptor heap type ({spell(desc.type)}) is not known."
@@ -126,7 +128,7 @@ def check_desc(desc: DescriptorHeapDesc) -> None:
 
 def find_slot(device: Device, cpu_handle: int, operation: str, field: str) -> tuple[DescriptorHeap, int]:
     """The heap and index that a CPU handle means (DH4); raises for any other number."""
-    found = device._gpu.descriptors.locate(cpu_handle)
+    found = device._gpu.descriptors.locate(integer(cpu_handle, field))
     heap = None if found is None else device._descriptor_heaps.get(found[0].cpu_start)
     if found is None or heap is None:
         raise failure(
@@ -152,6 +154,7 @@ def copy_descriptors(
     operation: str,
 ) -> None:
     """DH5, DH6: copies the source ranges, one after the other, into the destination ranges."""
+    integer(type, "descriptor_heaps_type")
     destination = _ranges(dest_starts, dest_sizes, "Dest", operation)
     source = _ranges(src_starts, src_sizes, "Src", operation)
     given, wanted = sum(count for _, count in source), sum(count for _, count in destination)
@@ -175,8 +178,10 @@ def copy_descriptors(
 def _ranges(
     starts: Sequence[int], sizes: Sequence[int] | None, side: str, operation: str
 ) -> list[tuple[int, int]]:
+    starts = integers(starts, f"p{side}DescriptorRangeStarts")
     if sizes is None:
         return [(start, 1) for start in starts]
+    sizes = integers(sizes, f"p{side}DescriptorRangeSizes")
     if len(sizes) != len(starts):
         raise _bad_ranges(
             f"There are {len(starts)} range starts and {len(sizes)} range sizes.",

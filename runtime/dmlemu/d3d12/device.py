@@ -17,6 +17,7 @@ from dmlemu_hw.memory import Heap as HardwareHeap
 from ..errors import Error, HResult, Report, Severity, Strictness
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
+from .arguments import integer, integers, sequence
 from .command_allocator import CommandAllocator
 from .command_list import CommandList, check_allocator
 from .command_queue import CommandQueue
@@ -40,7 +41,7 @@ from .fence import Event, Fence
 from .object import DeviceChild, Object
 from .query_heap import QueryHeap
 from .recording import Recording
-from .reports import InfoQueue, failure, not_implemented, spell
+from .reports import InfoQueue, failure, not_implemented, spell, spell_object
 from .resource import Heap, Resource
 from .structs import (
     ClearValue,
@@ -249,7 +250,7 @@ class Device(Object):
         self._check_alive(operation)
         rules.check_node_mask(node_mask, operation, "nodeMask")
         self._check_list_type(type, operation, "CL3")
-        if flags != CommandListFlags.NONE:
+        if integer(flags, "flags") != CommandListFlags.NONE:
             raise failure(
                 "LIST_TYPE",
                 f"Command list flags ({spell(flags)}) are not known.",
@@ -279,10 +280,11 @@ class Device(Object):
 
         Mirrors ``ID3D12Device1::SetEventOnMultipleFenceCompletion``.
         """
+        fences, fence_values = sequence(fences, "fences"), integers(fence_values, "fence_values")
         fence.check_multiple(fences, fence_values, flags)
         pairs = list(zip(fences, fence_values, strict=True))
         for each, value in pairs:
-            self._check_child(each, "SetEventOnMultipleFenceCompletion", "ppFences")
+            self._check_child(each, Fence, "SetEventOnMultipleFenceCompletion", "ppFences")
             fence.check_value(value, "SetEventOnMultipleFenceCompletion", "pFenceValues")
         all_of_them = flags == MultipleFenceWaitFlags.ALL
         if event is not None:
@@ -377,7 +379,7 @@ class Device(Object):
                 given=None,
                 expected="a heap",
             )
-        self._check_child(heap, operation, "pHeap")
+        self._check_child(heap, Heap, operation, "pHeap")
         properties = heap._desc.properties
         kind = HeapType(properties.type)
         desc = self._check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
@@ -422,7 +424,7 @@ class Device(Object):
 
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
-        return footprints.resource_allocation_info(resource_descs)
+        return footprints.resource_allocation_info(sequence(resource_descs, "resource_descs"))
 
     def get_copyable_footprints(
         self,
@@ -447,7 +449,7 @@ class Device(Object):
 
         Mirrors ``ID3D12Device::GetCustomHeapProperties``; a type that is none raises.
         """
-        if heap_type == HeapType.CUSTOM or heap_type not in list(HeapType):
+        if integer(heap_type, "heap_type") == HeapType.CUSTOM or heap_type not in list(HeapType):
             known = heap_type == HeapType.CUSTOM
             raise failure(
                 "RES_DESC",
@@ -772,12 +774,12 @@ class Device(Object):
             context=(f"Removed with {self._removed.name}: {why}",),
         )
 
-    def _check_child(self, child: Object, operation: str, field: str) -> None:
-        """An argument must be a live object of this device."""
-        if isinstance(child, DeviceChild) and child._device is self and not child._released:
+    def _check_child(self, child: object, kind: type[DeviceChild], operation: str, field: str) -> None:
+        """An argument must be a live object of this device and of its kind (OB3, CL9)."""
+        if isinstance(child, kind) and child._device is self and not child._released:
             return
-        if not isinstance(child, DeviceChild):
-            given, what = type(child).__name__, "is no object of a device"
+        if not isinstance(child, kind):
+            given, what = spell_object(child), f"is no {kind.kind}"
         elif child._device is not self:
             given, what = str(child), "belongs to another device"
         else:
@@ -791,11 +793,11 @@ class Device(Object):
             message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else None,
             field=field,
             given=given,
-            expected="a live object of the device",
+            expected=f"a live {kind.kind} of the device",
         )
 
     def _check_list_type(self, type: CommandListType, operation: str, rule: str) -> None:
-        if type in _LIST_TYPES:
+        if integer(type, "type") in _LIST_TYPES:
             return
         if type in list(CommandListType) and type != CommandListType.NONE:
             raise not_implemented(operation, f"A command list of type {spell(type)}")
@@ -839,8 +841,9 @@ class Device(Object):
                 given=None,
                 expected="a sequence of heaps, resources, descriptor heaps or query heaps",
             )
+        objects = sequence(objects, "objects")
         for i, each in enumerate(objects):
-            self._check_child(each, operation, f"ppObjects[{i}]")
+            self._check_child(each, DeviceChild, operation, f"ppObjects[{i}]")
         return [each for each in objects if isinstance(each, Heap | Resource | DescriptorHeap | QueryHeap)]
 
     def _poisons(self, flags: HeapFlags) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .arguments import Struct, integer
 from .enums import (
     CommandListSupportFlags,
     CommandListType,
@@ -62,7 +63,7 @@ class FeatureDataD3D12Options:
 
 
 @dataclass(frozen=True)
-class FeatureDataArchitecture:
+class FeatureDataArchitecture(Struct):
     """``D3D12_FEATURE_DATA_ARCHITECTURE``: a discrete adapter with memory of its own."""
 
     node_index: int = 0
@@ -72,7 +73,7 @@ class FeatureDataArchitecture:
 
 
 @dataclass(frozen=True)
-class FeatureDataArchitecture1:
+class FeatureDataArchitecture1(Struct):
     """``D3D12_FEATURE_DATA_ARCHITECTURE1``."""
 
     node_index: int = 0
@@ -91,7 +92,7 @@ class FeatureDataFeatureLevels:
 
 
 @dataclass(frozen=True)
-class FeatureDataFormatSupport:
+class FeatureDataFormatSupport(Struct):
     """``D3D12_FEATURE_DATA_FORMAT_SUPPORT``: numbers of ``D3D12_FORMAT_SUPPORT1`` and ``2``."""
 
     format: Format = Format.UNKNOWN
@@ -108,21 +109,21 @@ class FeatureDataGpuVirtualAddressSupport:
 
 
 @dataclass(frozen=True)
-class FeatureDataShaderModel:
+class FeatureDataShaderModel(Struct):
     """``D3D12_FEATURE_DATA_SHADER_MODEL``: in the highest the program knows, out the lower of both."""
 
     highest_shader_model: ShaderModel = ShaderModel.NONE
 
 
 @dataclass(frozen=True)
-class FeatureDataRootSignature:
+class FeatureDataRootSignature(Struct):
     """``D3D12_FEATURE_DATA_ROOT_SIGNATURE``: in the highest the program knows, out the lower of both."""
 
     highest_version: RootSignatureVersion = RootSignatureVersion.VERSION_1_1
 
 
 @dataclass(frozen=True)
-class FeatureDataCommandQueuePriority:
+class FeatureDataCommandQueuePriority(Struct):
     """``D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY``."""
 
     command_list_type: CommandListType = CommandListType.DIRECT
@@ -298,7 +299,7 @@ _ANSWERS: dict[int, tuple[type, Callable[[Any], Any]]] = {
 
 def answer(feature: Feature, data: Any = None) -> Any:
     """The struct of ``feature`` with the device's answers; ``data`` holds the inputs, if it has some."""
-    if feature not in list(Feature):
+    if integer(feature, "feature") not in list(Feature):
         raise failure(
             "FEATURE_DATA",
             f"Feature ({spell(feature)}) is not a D3D12_FEATURE.",

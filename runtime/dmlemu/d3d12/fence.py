@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dmlemu_hw.fence import Fence as HardwareFence
 
 from ..errors import Error, HResult, Severity
+from .arguments import integer
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
 from .object import DeviceChild
 from .reports import failure, spell
@@ -26,6 +27,7 @@ class Event(Protocol):
 
 def check_flags(flags: FenceFlags) -> None:
     """FN1."""
+    integer(flags, "flags")
     known = int(FenceFlags.SHARED | FenceFlags.SHARED_CROSS_ADAPTER | FenceFlags.NON_MONITORED)
     if int(flags) & ~known:
         raise failure(
@@ -42,7 +44,7 @@ def check_flags(flags: FenceFlags) -> None:
 
 def check_value(value: int, operation: str, field: str) -> None:
     """A fence value is an unsigned 64-bit number."""
-    if not 0 <= value <= UINT64_MAX:
+    if not 0 <= integer(value, field) <= UINT64_MAX:
         raise failure(
             "FENCE_VALUE",
             f"Fence value ({value}) is not an unsigned 64-bit number.",
@@ -54,15 +56,34 @@ def check_value(value: int, operation: str, field: str) -> None:
         )
 
 
+def _check_event(descriptor: int) -> None:
+    try:
+        os.fstat(descriptor)
+    except (OSError, OverflowError):
+        raise failure(
+            "FENCE_EVENT",
+            f"Event ({descriptor}) is no open file.",
+            operation="SetEventOnCompletion",
+            rule="FN8: ID3D12Fence::SetEventOnCompletion",
+            hresult=HResult.E_HANDLE,
+            field="hEvent",
+            given=descriptor,
+            expected="the number of an eventfd",
+        ) from None
+
+
 def notifier(event: Event | int) -> Callable[[], None]:
     """How to fire an event: an int is an eventfd, to which 1 is written (FN8)."""
     if isinstance(event, int):
         descriptor = event
+        _check_event(descriptor)
 
         def fire() -> None:
             os.write(descriptor, (1).to_bytes(8, "little"))
 
         return fire
+    if not callable(getattr(event, "set", None)):
+        raise TypeError(f"event must have a method set() or be an eventfd, not {type(event).__name__}.")
     return event.set
 
 
@@ -172,7 +193,7 @@ def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: Multip
             expected=expected,
         )
 
-    if flags not in (MultipleFenceWaitFlags.ALL, MultipleFenceWaitFlags.ANY):
+    if integer(flags, "flags") not in (MultipleFenceWaitFlags.ALL, MultipleFenceWaitFlags.ANY):
         message = f"Multiple fence wait flags ({spell(flags)}) have bits that are not known."
         wrong = MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS
         raise bad(message, "Flags", flags, "ALL or ANY", wrong)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import Error, HResult
+from .arguments import integer
 from .enums import Format, MessageId
 from .reports import failure
 from .rules import TILE, check_resource_desc, round_up
@@ -18,6 +19,7 @@ from .structs import (
     SubresourceFootprint,
 )
 
+_UINT16_MAX = 2**16 - 1
 _UINT32_MAX = 2**32 - 1
 
 
@@ -40,13 +42,16 @@ def copyable_footprints(
     desc: ResourceDesc, first_subresource: int, num_subresources: int, base_offset: int
 ) -> tuple[CopyableFootprints, Error | None]:
     """The one footprint of a buffer; everything is filled with ones when the arguments are wrong (CF1)."""
+    first_subresource = integer(first_subresource, "first_subresource")
+    num_subresources = integer(num_subresources, "num_subresources")
+    base_offset = integer(base_offset, "base_offset")
     try:
         desc = check_resource_desc(desc, "GetCopyableFootprints")
         _check_footprint_range(desc, first_subresource, num_subresources)
     except Error as error:
         if error.hresult is HResult.E_NOTIMPL:
             raise
-        count = max(0, num_subresources)
+        count = min(max(0, num_subresources), _UINT16_MAX)
         ones = SubresourceFootprint(Format.UNKNOWN, _UINT32_MAX, _UINT32_MAX, _UINT32_MAX, _UINT32_MAX)
         return (
             CopyableFootprints(

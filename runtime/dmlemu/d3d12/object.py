@@ -138,6 +138,8 @@ class Object:
 class DeviceChild(Object):
     """An object of one device, which it keeps alive; mirrors ``ID3D12DeviceChild``."""
 
+    kind = "object of a device"
+
     def __init__(self, device: Device) -> None:
         super().__init__()
         self._device = device

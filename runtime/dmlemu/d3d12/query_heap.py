@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dmlemu_hw.memory import Allocation
 
 from ..errors import Error
+from .arguments import instance, integer
 from .enums import CommandListType, MessageId, QueryHeapType, QueryType
 from .object import DeviceChild
 from .reports import failure, not_implemented, spell
@@ -56,6 +57,7 @@ def check_desc(desc: QueryHeapDesc) -> None:
             expected=expected,
         )
 
+    instance(desc, QueryHeapDesc, "desc")
     if desc.type not in list(QueryHeapType):
         message = f"Query heap type ({spell(desc.type)}) is not known."
         raise bad(message, "Type", desc.type, "a member of D3D12_QUERY_HEAP_TYPE")
@@ -116,9 +118,10 @@ def check_resolve(
         return _bad_query(operation, "QY3", message, field, given, expected, wrong)
 
     _check_slots(command_list, heap, type, start, count, operation)
+    integer(offset, "aligned_destination_buffer_offset")
     if destination is None:
         raise bad("No destination is given.", "pDestinationBuffer", None, "a buffer")
-    command_list._device._check_child(destination, operation, "pDestinationBuffer")
+    command_list._device._check_child(destination, Resource, operation, "pDestinationBuffer")
     field, size, width = "AlignedDestinationBufferOffset", QUERY_SIZE * count, destination._width
     if offset < 0 or offset % QUERY_SIZE:
         raise bad(f"Destination offset ({offset}) is not a multiple of 8.", field, offset, "a multiple of 8")
@@ -143,9 +146,11 @@ def _check_slots(
 
     if heap is None:
         raise bad("No query heap is given.", "pQueryHeap", None, "a query heap")
-    command_list._device._check_child(heap, operation, "pQueryHeap")
+    command_list._device._check_child(heap, QueryHeap, operation, "pQueryHeap")
     kind, size = heap._desc.type, heap._desc.count
-    if type != QueryType.TIMESTAMP:
+    integer(start, "index")
+    integer(count, "num_queries")
+    if integer(type, "type") != QueryType.TIMESTAMP:
         message = f"Query type ({spell(type)}) does not fit {heap} of type {spell(kind)}."
         raise bad(message, "Type", type, QueryType.TIMESTAMP)
     copies = command_list._type == CommandListType.COPY

@@ -39,6 +39,11 @@ def _spell_flags(value: IntFlag) -> str:
     return " | ".join(names)
 
 
+def spell_object(value: object) -> str:
+    """An argument of the wrong type: an API object by its name, anything else by its type."""
+    return str(value) if hasattr(value, "created_at") else type(value).__name__
+
+
 def spell_handle(value: int) -> str:
     """A descriptor handle or a GPU virtual address."""
     return f"0x{value:X}"

@@ -13,6 +13,7 @@ from dmlemu_hw.memory import Allocation
 from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, Severity
+from .arguments import instance, integer
 from .enums import HeapFlags, HeapType, MessageId
 from .object import DeviceChild
 from .reports import failure, not_implemented, spell
@@ -291,7 +292,7 @@ class Resource(DeviceChild):
         )
 
     def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
-        if subresource != 0:
+        if integer(subresource, "subresource") != 0:
             raise failure(
                 "MAP_RANGE",
                 f"Subresource ({subresource}) does not exist: a buffer has one.",
@@ -305,7 +306,10 @@ class Resource(DeviceChild):
             )
 
     def _check_range(self, range: Range | None, operation: str, field: str, message_id: MessageId) -> None:
-        if range is None or range.end <= range.begin or self._device._is_runtime:
+        if range is None:
+            return
+        instance(range, Range, field)
+        if range.end <= range.begin or self._device._is_runtime:
             return
         if range.begin < 0 or range.end > self._width:
             raise failure(

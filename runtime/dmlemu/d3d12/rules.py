@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .arguments import instance, integer
 from .enums import (
     CpuPageProperty,
     Format,
@@ -189,7 +190,7 @@ def check_heap_properties(
 
 def check_node_mask(mask: int, operation: str, field: str) -> None:
     """HP7: the device has one node."""
-    if mask not in (0, 1):
+    if integer(mask, field) not in (0, 1):
         raise failure(
             "RES_DESC",
             f"Node mask ({mask}) names nodes that the device does not have.",
@@ -256,6 +257,7 @@ def check_heap_desc(desc: HeapDesc | None) -> None:
             given=None,
             expected="a D3D12_HEAP_DESC",
         )
+    instance(desc, HeapDesc, "desc")
     if desc.size_in_bytes <= 0:
         raise failure(
             "RES_DESC",
@@ -320,8 +322,9 @@ def check_committed_heap(properties: HeapProperties | None, flags: HeapFlags) ->
             given=None,
             expected="a D3D12_HEAP_PROPERTIES",
         )
+    instance(properties, HeapProperties, "heap_properties")
     check_heap_properties(properties, operation, "pHeapProperties", COMMITTED_MESSAGES)
-    bits = int(flags)
+    bits = integer(flags, "heap_flags")
     _check_known_heap_flags(bits, operation, "HeapFlags", COMMITTED_MESSAGES)
     refused = bits & (_DENY_ALL | HeapFlags.ALLOW_DISPLAY)
     if refused:
@@ -379,6 +382,7 @@ def check_resource_desc(desc: ResourceDesc | None, operation: str) -> ResourceDe
             given=None,
             expected="a D3D12_RESOURCE_DESC",
         )
+    instance(desc, ResourceDesc, "desc")
     if desc.dimension != ResourceDimension.BUFFER:
         if desc.dimension in (
             ResourceDimension.TEXTURE1D,
@@ -563,7 +567,7 @@ def check_initial_state(
             expected=expected,
         )
 
-    bits = int(state)
+    bits = integer(state, "initial_state")
     text = spell(ResourceStates(bits))
     if bits & ~KNOWN_STATES:
         raise bad(
@@ -623,6 +627,7 @@ def missing_flag(state: int, flags: int) -> ResourceFlags | None:
 def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: int) -> None:
     """PL1 to PL3: a buffer fits where it is placed."""
     operation = "CreatePlacedResource"
+    offset = integer(offset, "heap_offset")
     if offset < 0 or offset % desc.alignment:
         raise failure(
             "HEAP_RANGE",

@@ -1,6 +1,7 @@
 """The structs of ``d3d12.h``: frozen dataclasses with the fields of the C struct in its order.
 
-Defaults are what a buffer needs, so that most fields can be left out.
+Defaults are what a buffer needs, so that most fields can be left out.  A field of a wrong Python type
+raises TypeError; whether a number is legal is for the call that takes the struct.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .arguments import Struct, integer
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
@@ -47,7 +49,7 @@ UINT64_MAX = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True)
-class Luid:
+class Luid(Struct):
     """``LUID``: names an adapter for as long as the process lives."""
 
     low_part: int
@@ -55,7 +57,7 @@ class Luid:
 
 
 @dataclass(frozen=True)
-class HeapProperties:
+class HeapProperties(Struct):
     """``D3D12_HEAP_PROPERTIES``."""
 
     type: HeapType = HeapType.DEFAULT
@@ -66,7 +68,7 @@ class HeapProperties:
 
 
 @dataclass(frozen=True)
-class HeapDesc:
+class HeapDesc(Struct):
     """``D3D12_HEAP_DESC``; sizes in bytes, alignment 0 means 65536."""
 
     size_in_bytes: int
@@ -76,7 +78,7 @@ class HeapDesc:
 
 
 @dataclass(frozen=True)
-class SampleDesc:
+class SampleDesc(Struct):
     """``DXGI_SAMPLE_DESC``."""
 
     count: int = 1
@@ -84,7 +86,7 @@ class SampleDesc:
 
 
 @dataclass(frozen=True)
-class ResourceDesc:
+class ResourceDesc(Struct):
     """``D3D12_RESOURCE_DESC``.  Only buffers are emulated: see :meth:`buffer`."""
 
     dimension: ResourceDimension
@@ -115,7 +117,7 @@ class ClearValue:
 
 
 @dataclass(frozen=True)
-class Range:
+class Range(Struct):
     """``D3D12_RANGE``: bytes ``[begin, end)``; empty when ``end <= begin``."""
 
     begin: int = 0
@@ -160,7 +162,7 @@ class CopyableFootprints:
 
 
 @dataclass(frozen=True)
-class CommandQueueDesc:
+class CommandQueueDesc(Struct):
     """``D3D12_COMMAND_QUEUE_DESC``."""
 
     type: CommandListType = CommandListType.DIRECT
@@ -170,7 +172,7 @@ class CommandQueueDesc:
 
 
 @dataclass(frozen=True)
-class DescriptorHeapDesc:
+class DescriptorHeapDesc(Struct):
     """``D3D12_DESCRIPTOR_HEAP_DESC``."""
 
     type: DescriptorHeapType = DescriptorHeapType.CBV_SRV_UAV
@@ -180,7 +182,7 @@ class DescriptorHeapDesc:
 
 
 @dataclass(frozen=True)
-class ConstantBufferViewDesc:
+class ConstantBufferViewDesc(Struct):
     """``D3D12_CONSTANT_BUFFER_VIEW_DESC``: a GPU virtual address and a size, both multiples of 256."""
 
     buffer_location: int
@@ -188,7 +190,7 @@ class ConstantBufferViewDesc:
 
 
 @dataclass(frozen=True)
-class BufferUav:
+class BufferUav(Struct):
     """``D3D12_BUFFER_UAV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
 
     first_element: int = 0
@@ -199,7 +201,7 @@ class BufferUav:
 
 
 @dataclass(frozen=True)
-class UnorderedAccessViewDesc:
+class UnorderedAccessViewDesc(Struct):
     """``D3D12_UNORDERED_ACCESS_VIEW_DESC`` with its buffer member."""
 
     format: Format = Format.UNKNOWN
@@ -208,7 +210,7 @@ class UnorderedAccessViewDesc:
 
 
 @dataclass(frozen=True)
-class BufferSrv:
+class BufferSrv(Struct):
     """``D3D12_BUFFER_SRV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
 
     first_element: int = 0
@@ -218,7 +220,7 @@ class BufferSrv:
 
 
 @dataclass(frozen=True)
-class ShaderResourceViewDesc:
+class ShaderResourceViewDesc(Struct):
     """``D3D12_SHADER_RESOURCE_VIEW_DESC`` with its buffer member."""
 
     format: Format = Format.UNKNOWN
@@ -228,7 +230,7 @@ class ShaderResourceViewDesc:
 
 
 @dataclass(frozen=True)
-class QueryHeapDesc:
+class QueryHeapDesc(Struct):
     """``D3D12_QUERY_HEAP_DESC``."""
 
     type: QueryHeapType = QueryHeapType.TIMESTAMP
@@ -237,7 +239,7 @@ class QueryHeapDesc:
 
 
 @dataclass(frozen=True)
-class TiledResourceCoordinate:
+class TiledResourceCoordinate(Struct):
     """``D3D12_TILED_RESOURCE_COORDINATE``: a tile of 64 KiB; a buffer's tiles are one row, counted by x."""
 
     x: int = 0
@@ -247,7 +249,7 @@ class TiledResourceCoordinate:
 
 
 @dataclass(frozen=True)
-class TileRegionSize:
+class TileRegionSize(Struct):
     """``D3D12_TILE_REGION_SIZE``; with ``use_box`` width * height * depth equals ``num_tiles``."""
 
     num_tiles: int
@@ -258,7 +260,7 @@ class TileRegionSize:
 
 
 @dataclass(frozen=True)
-class WriteBufferImmediateParameter:
+class WriteBufferImmediateParameter(Struct):
     """``D3D12_WRITEBUFFERIMMEDIATE_PARAMETER``: a GPU virtual address (multiple of 4) and a 32-bit value."""
 
     dest: int
@@ -266,7 +268,7 @@ class WriteBufferImmediateParameter:
 
 
 @dataclass(frozen=True)
-class Rect:
+class Rect(Struct):
     """``D3D12_RECT``; of a buffer's clear only ``left`` and ``right`` count, in elements."""
 
     left: int
@@ -326,6 +328,13 @@ class ResourceBarrier:
         flags: ResourceBarrierFlags = ResourceBarrierFlags.NONE,
     ) -> ResourceBarrier:
         """As ``CD3DX12_RESOURCE_BARRIER::Transition``."""
+        for value, field in (
+            (state_before, "state_before"),
+            (state_after, "state_after"),
+            (subresource, "subresource"),
+            (flags, "flags"),
+        ):
+            integer(value, field)
         barrier = ResourceTransitionBarrier(resource, subresource, state_before, state_after)
         return cls(ResourceBarrierType.TRANSITION, flags, barrier)
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, HResult
+from .arguments import instance, integer, integers, sequence
 from .enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
 from .reports import failure, spell
+from .resource import Heap, Resource
 from .rules import TILE, round_up
 from .structs import TiledResourceCoordinate, TileRegionSize
 
 if TYPE_CHECKING:
     from .device import Device
-    from .resource import Heap, Resource
 
+_Struct = TypeVar("_Struct")
 Region = tuple[int, int, "HardwareHeap | None", int, bool]  # tile, count, heap, heap tile, reuse
 _Range = tuple[int, int, int]  # flags, heap tile, count
 
@@ -61,12 +63,12 @@ def check_mappings(device: Device, mapping: TileMapping) -> list[Region]:
     resource = mapping.resource
     if resource is None:
         raise _bad("RS4", "No resource is given.", "pResource", None, "a reserved resource")
-    device._check_child(resource, "UpdateTileMappings", "pResource")
+    device._check_child(resource, Resource, "UpdateTileMappings", "pResource")
     resource._check_open("UpdateTileMappings")
     if resource.created_as != "reserved":
         message = f"{resource} is a {resource.created_as} resource: it has no tiles."
         raise _bad("RS4", message, "pResource", resource.created_as, "reserved", resource)
-    if mapping.flags not in (TileMappingFlags.NONE, TileMappingFlags.NO_HAZARD):
+    if integer(mapping.flags, "flags") not in (TileMappingFlags.NONE, TileMappingFlags.NO_HAZARD):
         raise _bad(
             "RS5",
             f"Flags ({spell(mapping.flags)}) are not known.",
@@ -89,7 +91,8 @@ def check_mappings(device: Device, mapping: TileMapping) -> list[Region]:
 def _regions(mapping: TileMapping) -> list[tuple[int, int]]:
     """The regions as (first tile, tiles)."""
     tiles = round_up(mapping.resource._width, TILE) // TILE
-    starts, sizes = mapping.starts, mapping.sizes
+    starts = _structs(mapping.starts, TiledResourceCoordinate, "pResourceRegionStartCoordinates")
+    sizes = _structs(mapping.sizes, TileRegionSize, "pResourceRegionSizes")
     if starts is None:
         if sizes is None:
             return [(0, tiles)]
@@ -129,14 +132,22 @@ def _region(index: int, start: TiledResourceCoordinate, size: TileRegionSize, ti
 
 def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
     """The heap ranges, with the defaults of what is None."""
-    given = [each for each in (mapping.range_flags, mapping.heap_starts, mapping.counts) if each is not None]
+    range_flags, heap_starts, counts = (
+        None if each is None else integers(each, field)
+        for each, field in (
+            (mapping.range_flags, "pRangeFlags"),
+            (mapping.heap_starts, "pHeapRangeStartOffsets"),
+            (mapping.counts, "pRangeTileCounts"),
+        )
+    )
+    given = [each for each in (range_flags, heap_starts, counts) if each is not None]
     number = len(given[0]) if given else 1
     if any(len(each) != number for each in given):
         message = "The arrays of heap ranges differ in length."
         raise _bad(
             "RS5", message, "NumRanges", " and ".join(str(len(each)) for each in given), "equal lengths"
         )
-    flags = [_NONE] * number if mapping.range_flags is None else [int(each) for each in mapping.range_flags]
+    flags = [_NONE] * number if range_flags is None else range_flags
     for i, flag in enumerate(flags):
         if flag not in (_NONE, _NULL, _SKIP, _REUSE):
             message = f"Range flags ({spell(TileRangeFlags(flag))}) are not one of those allowed."
@@ -147,19 +158,21 @@ def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
                 TileRangeFlags(flag),
                 "NONE, NULL, SKIP or REUSE_SINGLE_TILE",
             )
-    if mapping.heap_starts is None:
+    if heap_starts is None:
         if number > 1 and any(flag in (_NONE, _REUSE) for flag in flags):
             raise _bad(
                 "RS5", "No heap offsets are given.", "pHeapRangeStartOffsets", None, "an offset per range"
             )
-        starts = [0] * number
-    else:
-        starts = [int(each) for each in mapping.heap_starts]
-    if mapping.counts is None:
+        heap_starts = [0] * number
+    if counts is None:
         counts = [total] if number == 1 else [1] * number
-    else:
-        counts = [int(each) for each in mapping.counts]
-    return list(zip(flags, starts, counts, strict=True))
+    return list(zip(flags, heap_starts, counts, strict=True))
+
+
+def _structs(value: Sequence[_Struct] | None, kind: type[_Struct], field: str) -> list[_Struct] | None:
+    if value is None:
+        return None
+    return [instance(each, kind, f"{field}[{i}]") for i, each in enumerate(sequence(value, field))]
 
 
 def _check_heap(device: Device, mapping: TileMapping, ranges: list[_Range]) -> None:
@@ -170,7 +183,7 @@ def _check_heap(device: Device, mapping: TileMapping, ranges: list[_Range]) -> N
             message = "No heap is given, and a range maps tiles of one."
             raise _bad("RS5", message, "pHeap", None, "a heap, or only ranges with flag NULL or SKIP")
         return
-    device._check_child(heap, "UpdateTileMappings", "pHeap")
+    device._check_child(heap, Heap, "UpdateTileMappings", "pHeap")
     if heap._desc.flags & HeapFlags.DENY_BUFFERS:
         raise _bad(
             "RS7", f"{heap} denies buffers.", "pHeap", heap._desc.flags, "a heap without DENY_BUFFERS", heap

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
 
 from ..errors import Error
+from .arguments import instance
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
@@ -18,6 +19,7 @@ from .enums import (
 )
 from .formats import TYPED
 from .reports import failure, not_implemented, spell, spell_handle
+from .resource import Resource
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
     RAW_UAV_SRV_BYTE_ALIGNMENT,
@@ -30,7 +32,8 @@ from .structs import (
 
 if TYPE_CHECKING:
     from .device import Device
-    from .resource import Resource
+
+_Desc = TypeVar("_Desc", UnorderedAccessViewDesc, ShaderResourceViewDesc)
 
 MAX_CONSTANT_BUFFER = 65536
 MAX_STRUCTURE_STRIDE = 2048
@@ -95,8 +98,7 @@ def unordered_access_view(
 ) -> Descriptor:
     """The descriptor of ``CreateUnorderedAccessView``."""
     faults = _UAV_FAULTS
-    desc_given = _check_view_pair(device, resource, desc, faults)
-    assert isinstance(desc_given, UnorderedAccessViewDesc)
+    desc_given = _check_view_pair(device, resource, desc, UnorderedAccessViewDesc, faults)
     if desc_given.view_dimension != UavDimension.BUFFER:
         raise _bad_dimension(desc_given.view_dimension, UavDimension.UNKNOWN, UavDimension, faults)
     view = desc_given.buffer
@@ -132,8 +134,7 @@ def shader_resource_view(
 ) -> Descriptor:
     """The descriptor of ``CreateShaderResourceView``."""
     faults = _SRV_FAULTS
-    desc_given = _check_view_pair(device, resource, desc, faults)
-    assert isinstance(desc_given, ShaderResourceViewDesc)
+    desc_given = _check_view_pair(device, resource, desc, ShaderResourceViewDesc, faults)
     if desc_given.view_dimension != SrvDimension.BUFFER:
         raise _bad_dimension(desc_given.view_dimension, SrvDimension.UNKNOWN, SrvDimension, faults)
     view = desc_given.buffer
@@ -166,7 +167,7 @@ def constant_buffer_view(device: Device, desc: ConstantBufferViewDesc | None) ->
             expected=expected,
         )
 
-    if desc is None or desc.size_in_bytes == 0:
+    if desc is None or instance(desc, ConstantBufferViewDesc, "desc").size_in_bytes == 0:
         return Descriptor(DescriptorKind.CBV)
     invalid = MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC
     address, size = desc.buffer_location, desc.size_in_bytes
@@ -196,14 +197,15 @@ def constant_buffer_view(device: Device, desc: ConstantBufferViewDesc | None) ->
 def _check_view_pair(
     device: Device,
     resource: Resource | None,
-    desc: UnorderedAccessViewDesc | ShaderResourceViewDesc | None,
+    desc: _Desc | None,
+    kind: type[_Desc],
     faults: _Faults,
-) -> UnorderedAccessViewDesc | ShaderResourceViewDesc:
+) -> _Desc:
     if resource is not None:
-        device._check_child(resource, faults.operation, "pResource")
+        device._check_child(resource, Resource, faults.operation, "pResource")
         resource._check_open(faults.operation)
     if desc is not None:
-        return desc
+        return instance(desc, kind, "desc")
     if resource is None:
         message = (
             "Neither a resource nor a description is given: nothing says what kind of null view is meant."
@@ -353,7 +355,7 @@ def _counter_address(device: Device, counter: Resource | None, view: BufferUav, 
             message = f"CounterOffsetInBytes ({offset}) is given without a counter resource."
             raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, "0")
         return 0
-    device._check_child(counter, _UAV, "pCounterResource")
+    device._check_child(counter, Resource, _UAV, "pCounterResource")
     counter._check_open(_UAV)
     if raw or view.structure_byte_stride == 0:
         message = f"{counter} is to count a view that is not structured."

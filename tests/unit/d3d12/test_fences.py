@@ -256,6 +256,13 @@ def test_FN8_an_int_is_an_eventfd(stage: Stage) -> None:
         os.close(handle)
 
 
+@pytest.mark.parametrize("handle", [-1, 9999, 2**70])
+def test_FN8_no_open_file(stage: Stage, handle: int) -> None:
+    with fails("FN8", HResult.E_HANDLE):
+        stage.fence.set_event_on_completion(1, handle)
+    stage.finish()
+
+
 def test_wait_with_timeout(stage: Stage) -> None:
     assert not stage.fence.wait(1, timeout=0.01)
     stage.queue.signal(stage.fence, 1)

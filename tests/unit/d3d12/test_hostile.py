@@ -1,0 +1,237 @@
+"""Whatever is passed, a call answers with dmlemu.Error or TypeError, and the device stays usable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlemu import Error, HResult
+from dmlemu.d3d12 import (
+    BufferSrv,
+    BufferUav,
+    ConstantBufferViewDesc,
+    DescriptorHeapDesc,
+    DescriptorHeapType,
+    Format,
+    HeapDesc,
+    HeapFlags,
+    HeapProperties,
+    HeapType,
+    QueryHeapDesc,
+    QueryType,
+    Range,
+    Rect,
+    ResourceBarrier,
+    ResourceDesc,
+    ShaderResourceViewDesc,
+    TiledResourceCoordinate,
+    TileRegionSize,
+    UnorderedAccessViewDesc,
+    WriteBufferImmediateParameter,
+)
+
+from .stage import DIRECT, STATE, UAV, Stage
+
+Call = tuple[Callable[..., Any], list[Any]]
+VIEWS = DescriptorHeapType.CBV_SRV_UAV
+
+
+class World:
+    """One of everything, and for every method a call that succeeds."""
+
+    def __init__(self) -> None:
+        self.stage = stage = Stage()
+        self.device = device = stage.device
+        self.buffer, self.other = stage.buffer(), stage.buffer()
+        self.upload = stage.buffer(heap=HeapType.UPLOAD)
+        self.heap = device.create_heap(HeapDesc(1 << 18))
+        self.reserved = device.create_reserved_resource(ResourceDesc.buffer(1 << 17), STATE.COMMON)
+        self.visible, self.hidden = stage.heap(visible=True), stage.heap()
+        self.cpu = self.hidden.get_cpu_descriptor_handle_for_heap_start()
+        self.target = self.visible.get_cpu_descriptor_handle_for_heap_start()
+        self.gpu = self.visible.get_gpu_descriptor_handle_for_heap_start()
+        self.view = UnorderedAccessViewDesc(Format.R32_UINT, buffer=BufferUav(0, 4))
+        for slot in (self.cpu, self.target):
+            device.create_unordered_access_view(self.buffer, None, self.view, slot)
+        self.queries = device.create_query_heap(QueryHeapDesc(count=4))
+        self.list, self.allocator = stage.record()
+        self.list.set_descriptor_heaps([self.visible])
+        self.closed, self.free = stage.record()
+        self.closed.close()
+        self.foreign = Stage().buffer()
+        self.released = stage.buffer()
+        self.released.release()
+
+    def calls(self) -> dict[str, Call]:
+        w, d, c, q = self, self.device, self.list, self.stage.queue
+        write = WriteBufferImmediateParameter(w.other.get_gpu_virtual_address(), 1)
+        buffer = ResourceDesc.buffer(64)
+        return {
+            "create_heap": (d.create_heap, [HeapDesc(65536)]),
+            "HeapDesc": (
+                lambda *a: d.create_heap(HeapDesc(*a)),
+                [65536, HeapProperties(), 0, HeapFlags.NONE],
+            ),
+            "HeapProperties": (
+                lambda *a: d.create_heap(HeapDesc(65536, HeapProperties(*a))),
+                [HeapType.DEFAULT, 0, 0, 0, 0],
+            ),
+            "create_committed_resource": (
+                d.create_committed_resource,
+                [HeapProperties(), HeapFlags.NONE, buffer, STATE.COMMON, None],
+            ),
+            "ResourceDesc": (
+                lambda *a: d.create_reserved_resource(ResourceDesc(*a), STATE.COMMON),
+                [1, 0, 64, 1, 1, 1, Format.UNKNOWN, buffer.sample_desc, 1, UAV],
+            ),
+            "create_placed_resource": (d.create_placed_resource, [w.heap, 65536, buffer, STATE.COMMON, None]),
+            "create_reserved_resource": (d.create_reserved_resource, [buffer, STATE.COMMON, None]),
+            "create_command_queue": (d.create_command_queue, [None]),
+            "create_command_allocator": (d.create_command_allocator, [DIRECT]),
+            "create_command_list": (d.create_command_list, [0, DIRECT, w.free, None]),
+            "create_command_list1": (d.create_command_list1, [0, DIRECT, 0]),
+            "create_fence": (d.create_fence, [0, 0]),
+            "create_descriptor_heap": (d.create_descriptor_heap, [DescriptorHeapDesc()]),
+            "DescriptorHeapDesc": (
+                lambda *a: d.create_descriptor_heap(DescriptorHeapDesc(*a)),
+                [VIEWS, 1, 0, 0],
+            ),
+            "create_query_heap": (d.create_query_heap, [QueryHeapDesc()]),
+            "QueryHeapDesc": (lambda *a: d.create_query_heap(QueryHeapDesc(*a)), [1, 1, 0]),
+            "create_unordered_access_view": (
+                d.create_unordered_access_view,
+                [w.buffer, None, w.view, w.cpu],
+            ),
+            "BufferUav": (
+                lambda *a: d.create_unordered_access_view(
+                    w.buffer, None, UnorderedAccessViewDesc(Format.R32_UINT, buffer=BufferUav(*a)), w.cpu
+                ),
+                [0, 4, 0, 0, 0],
+            ),
+            "create_shader_resource_view": (
+                d.create_shader_resource_view,
+                [w.buffer, ShaderResourceViewDesc(Format.R32_UINT, buffer=BufferSrv(0, 4)), w.cpu],
+            ),
+            "create_constant_buffer_view": (d.create_constant_buffer_view, [None, w.cpu]),
+            "ConstantBufferViewDesc": (
+                lambda *a: d.create_constant_buffer_view(ConstantBufferViewDesc(*a), w.cpu),
+                [w.buffer.get_gpu_virtual_address(), 256],
+            ),
+            "copy_descriptors": (d.copy_descriptors, [[w.target], [1], [w.cpu], [1], VIEWS]),
+            "copy_descriptors_simple": (d.copy_descriptors_simple, [1, w.target, w.cpu, VIEWS]),
+            "check_feature_support": (d.check_feature_support, [0, None]),
+            "get_resource_allocation_info": (d.get_resource_allocation_info, [0, [buffer]]),
+            "get_copyable_footprints": (d.get_copyable_footprints, [buffer, 0, 1, 0]),
+            "get_custom_heap_properties": (d.get_custom_heap_properties, [0, HeapType.UPLOAD]),
+            "make_resident": (d.make_resident, [[w.buffer]]),
+            "set_event_on_multiple": (
+                d.set_event_on_multiple_fence_completion,
+                [[w.stage.fence], [0], 0, None],
+            ),
+            "signal": (w.stage.fence.signal, [0]),
+            "wait": (lambda value: w.stage.fence.wait(value, 0), [0]),
+            "set_event_on_completion": (w.stage.fence.set_event_on_completion, [0, None]),
+            "queue.signal": (q.signal, [d.create_fence(), 0]),
+            "queue.wait": (q.wait, [w.stage.fence, 0]),
+            "execute_command_lists": (q.execute_command_lists, [[w.closed]]),
+            "update_tile_mappings": (
+                q.update_tile_mappings,
+                [w.reserved, [TiledResourceCoordinate()], [TileRegionSize(1)], w.heap, [0], [0], [1], 0],
+            ),
+            "TiledResourceCoordinate": (
+                lambda *a: q.update_tile_mappings(
+                    w.reserved, [TiledResourceCoordinate(*a)], None, w.heap, None, [0]
+                ),
+                [0, 0, 0, 0],
+            ),
+            "map": (w.upload.map, [0, None]),
+            "Range": (lambda *a: w.upload.map(0, Range(*a)), [0, 1]),
+            "reset": (w.closed.reset, [w.free, None]),
+            "copy_buffer_region": (c.copy_buffer_region, [w.buffer, 0, w.other, 0, 4]),
+            "copy_resource": (c.copy_resource, [w.buffer, w.other]),
+            "write_buffer_immediate": (c.write_buffer_immediate, [[write], None]),
+            "WriteBufferImmediateParameter": (
+                lambda *a: c.write_buffer_immediate([WriteBufferImmediateParameter(*a)]),
+                [write.dest, 1],
+            ),
+            "clear_uint": (
+                c.clear_unordered_access_view_uint,
+                [w.gpu, w.cpu, w.buffer, (1, 2, 3, 4), ()],
+            ),
+            "clear_float": (
+                c.clear_unordered_access_view_float,
+                [w.gpu, w.cpu, w.buffer, (1.0, 2, 3, 4), [Rect(0, 0, 1, 1)]],
+            ),
+            "resource_barrier": (c.resource_barrier, [ResourceBarrier.uav(None)]),
+            "transition": (
+                lambda *a: c.resource_barrier(ResourceBarrier.transition(*a)),
+                [w.buffer, STATE.COMMON, STATE.COPY_DEST, 0, 0],
+            ),
+            "aliasing": (
+                lambda *a: c.resource_barrier(ResourceBarrier.aliasing(*a)),
+                [w.buffer, w.other],
+            ),
+            "set_descriptor_heaps": (c.set_descriptor_heaps, [[w.visible]]),
+            "end_query": (c.end_query, [w.queries, QueryType.TIMESTAMP, 0]),
+            "resolve_query_data": (
+                c.resolve_query_data,
+                [w.queries, QueryType.TIMESTAMP, 0, 1, w.other, 0],
+            ),
+            "set_marker": (c.set_marker, [0, "text"]),
+        }
+
+    def junk(self) -> list[Any]:
+        return [
+            None,
+            -1,
+            2**70,
+            1.5,
+            float("nan"),
+            "text",
+            b"",
+            [],
+            [None],
+            [-1],
+            ["text"],
+            [2**70],
+            object(),
+            np.int64(0),
+            np.zeros(3),
+            self.foreign,
+            self.released,
+            self.queries,
+            [self.foreign],
+            [self.list],
+            HeapDesc(1),
+        ]
+
+
+NAMES = list(World().calls())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_calls_themselves_succeed(name: str) -> None:
+    world = World()
+    call, arguments = world.calls()[name]
+    call(*arguments)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_junk_is_answered(name: str) -> None:
+    world = World()
+    for position in range(len(world.calls()[name][1])):
+        for index in range(len(world.junk())):
+            call, arguments = world.calls()[name]
+            arguments[position] = world.junk()[index]
+            with suppress(Error, TypeError):
+                call(*arguments)
+            assert world.device.get_device_removed_reason() is HResult.S_OK
+            if world.list._recording is None or not world.list._is_open or world.closed._is_open:
+                world = World()
+    fresh, _ = world.stage.record()
+    fresh.copy_resource(world.other, world.upload)
+    world.stage.run(fresh)
