@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -99,3 +100,26 @@ def index_of_extreme(
     first, last = np.argmax(hit, -1), rows.shape[-1] - 1 - np.argmax(hit[..., ::-1], -1)
     index = np.where(hit.any(-1) & (direction == AxisDirection.DECREASING), last, first)
     return convert(index, output.data_type).reshape(output.sizes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgumentOperatorDesc(base.OperatorDesc):
+    """ARGMAX and ARGMIN: they differ in which element they look for."""
+
+    FUNCTION: ClassVar[ReduceFunction]
+
+    input_tensor: BufferTensorDesc = base.input_tensor()
+    output_tensor: BufferTensorDesc = base.output_tensor()
+    axes: Sequence[int] = base.uint_array(count="AxisCount")
+    axis_direction: AxisDirection = base.enumeration(AxisDirection)
+
+    def rules(self, check: base.Check) -> None:
+        check_axes(check, self.input_tensor, self.axes)
+
+    def lower(self, program: Program) -> None:
+        call_reduce(program, self.FUNCTION, self.axes, self.axis_direction)
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        x, largest = np.asarray(inputs["input_tensor"]), self.FUNCTION == ReduceFunction.ARGMAX
+        index = index_of_extreme(x, self.axes, self.output_tensor, largest, self.axis_direction)
+        return {"output_tensor": index}

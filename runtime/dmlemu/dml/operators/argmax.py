@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..enums import AxisDirection, FeatureLevel, OperatorType, ReduceFunction
-from ..tensor_desc import BufferTensorDesc
-from . import base
-from ._conversion import Array
-from ._reduction import ARGUMENT_SUPPORT, call_reduce, check_axes, index_of_extreme
-
-if TYPE_CHECKING:
-    from ..compile import Program
+from ..enums import FeatureLevel, OperatorType, ReduceFunction
+from ._reduction import ARGUMENT_SUPPORT, ArgumentOperatorDesc
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArgmaxOperatorDesc(
-    base.OperatorDesc,
+    ArgumentOperatorDesc,
     type=OperatorType.ARGMAX,
     introduced=FeatureLevel.LEVEL_3_0,
     support=ARGUMENT_SUPPORT,
@@ -33,17 +23,4 @@ class ArgmaxOperatorDesc(
     every index is 0.
     """
 
-    input_tensor: BufferTensorDesc = base.input_tensor()
-    output_tensor: BufferTensorDesc = base.output_tensor()
-    axes: Sequence[int] = base.uint_array(count="AxisCount")
-    axis_direction: AxisDirection = base.enumeration(AxisDirection)
-
-    def rules(self, check: base.Check) -> None:
-        check_axes(check, self.input_tensor, self.axes)
-
-    def lower(self, program: Program) -> None:
-        call_reduce(program, ReduceFunction.ARGMAX, self.axes, self.axis_direction)
-
-    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        x, direction = np.asarray(inputs["input_tensor"]), self.axis_direction
-        return {"output_tensor": index_of_extreme(x, self.axes, self.output_tensor, True, direction)}
+    FUNCTION = ReduceFunction.ARGMAX
