@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -546,3 +547,30 @@ def test_CL9_released_objects_are_not_usable(stage: Stage) -> None:
     ):
         with fails("CL9", INVALID, 921):
             call()
+
+
+def test_Q4_queues_and_lists_from_several_threads(stage: Stage) -> None:
+    """Each thread records lists of its own; all submit to one queue and wait."""
+    sums: list[int] = []
+
+    def work(value: int) -> None:
+        source, target = stage.buffer(heap=HeapType.UPLOAD), stage.buffer(heap=HeapType.READBACK)
+        source.map().view()[:] = value
+        fence = stage.device.create_fence()
+        for turn in range(1, 20):
+            commands, _ = stage.record()
+            commands.copy_resource(target, source)
+            commands.close()
+            stage.queue.execute_command_lists([commands])
+            stage.queue.signal(fence, turn)
+            fence.wait(turn)
+        sums.append(int(target.map().view().sum()) // 256)
+
+    threads = [threading.Thread(target=work, args=(value,)) for value in (1, 2, 3, 4)]
+    stage.queue_of(DIRECT)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(sums) == [1, 2, 3, 4]
