@@ -535,7 +535,7 @@ class _Storage(_Mapped):
         self.users = 1
         self.file_offset, host = file.map_new(capacity)
         super().__init__(host)
-        _at_end(self, partial(_release, host, capacity))
+        _at_end(self, partial(_release, host, capacity, os.getpid()))
 
 
 def _add_user(storage: _Storage | None) -> None:
@@ -673,9 +673,10 @@ class _Mappings:
 _mappings = _Mappings()
 
 
-def _release(host: int, size: int) -> None:
+def _release(host: int, size: int, owner: int) -> None:
     pointer = ffi.cast("void *", host)
-    lib.madvise(pointer, size, _MADV_REMOVE)
+    if os.getpid() == owner:  # a forked process shares the file: its parent still needs the bytes
+        lib.madvise(pointer, size, _MADV_REMOVE)
     lib.munmap(pointer, size)
     _mappings.give(1)
 

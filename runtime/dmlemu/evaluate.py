@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -99,6 +100,17 @@ def _same_bits(a: Array, b: Array) -> bool:
 
 _private: dict[dml.FeatureLevel, _Session] = {}
 _private_lock = threading.Lock()
+_inherited: list[dict[dml.FeatureLevel, _Session]] = []  # of the parent process; never given up here
+
+
+def _start_anew() -> None:
+    """A forked process shares its parent's GPU memory, fences too: it needs devices of its own."""
+    global _private, _private_lock
+    _inherited.append(_private)
+    _private, _private_lock = {}, threading.Lock()  # another thread may have held the old one
+
+
+os.register_at_fork(after_in_child=_start_anew)
 
 
 def _session(device: dml.Device | None, level: dml.FeatureLevel) -> _Session:

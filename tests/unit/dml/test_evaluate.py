@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -188,3 +189,27 @@ def test_4_bit_types_have_no_numpy_type() -> None:
     desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [4])
     with pytest.raises(NotImplementedError, match="UINT4"):
         pack_tensor(desc, np.zeros(4, np.uint8))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
+def test_forked_processes_do_not_share_a_device() -> None:
+    def wrong(factor: int) -> int:
+        results = (
+            dmlemu.evaluate(add(), a_tensor=factor * FOUR, b_tensor=i * FOUR)["output_tensor"]
+            for i in range(50)
+        )
+        return sum(not np.array_equal(result, (factor + i) * FOUR) for i, result in enumerate(results))
+
+    assert wrong(1) == 0  # the device exists from here on
+    children = []
+    for factor in (100, 200, 300):
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(min(wrong(factor), 1))
+            finally:
+                os._exit(2)
+        children.append(child)
+    found = wrong(7)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
+    assert found == 0

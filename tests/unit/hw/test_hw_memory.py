@@ -498,3 +498,16 @@ def mappings() -> int:
 
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
+def test_memory_given_up_in_a_forked_process_stays_with_the_parent(gpu: Gpu) -> None:
+    allocation = buffer(gpu, TILE_SIZE)
+    np.asarray(allocation.buffer())[:] = 7
+    child = os.fork()
+    if child == 0:
+        allocation.close()
+        gc.collect()
+        os._exit(0 if allocation._mapped is None else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (np.asarray(allocation.buffer()) == 7).all()
