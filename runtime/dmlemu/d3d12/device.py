@@ -338,7 +338,7 @@ class Device(Object):
         self._check_alive(operation)
         rules.check_committed_heap(heap_properties, heap_flags)
         kind = HeapType(heap_properties.type)
-        desc = self._check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
         width, poison = desc.width, self._poisons(heap_flags)
         allocate = self._gpu.memory.create_heap
         lacking = _out_of_memory_for_buffer(operation)
@@ -369,20 +369,11 @@ class Device(Object):
         """
         operation = "CreatePlacedResource"
         self._check_alive(operation)
-        if heap is None:
-            raise failure(
-                "RES_DESC",
-                "No heap is given.",
-                operation=operation,
-                rule="PL3: ID3D12Device::CreatePlacedResource",
-                field="pHeap",
-                given=None,
-                expected="a heap",
-            )
+        rules.check_heap_given(heap)
         self._check_child(heap, Heap, operation, "pHeap")
         properties = heap._desc.properties
         kind = HeapType(properties.type)
-        desc = self._check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
         rules.check_placement(desc, heap._desc, str(heap), heap_offset)
         memory, width = self._gpu.memory, desc.width
         lacking = _out_of_memory_for_buffer(operation)
@@ -411,7 +402,7 @@ class Device(Object):
         """
         operation = "CreateReservedResource"
         self._check_alive(operation)
-        desc = self._check_buffer(desc, initial_state, optimized_clear_value, None, operation)
+        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, None, operation)
         memory, width = self._gpu.memory, desc.width
         allocation = _out_of_memory_for_buffer(operation).guard(lambda: memory.reserve(width))
         resource = Resource(self, desc, allocation, created_as="reserved", properties=None)
@@ -449,22 +440,7 @@ class Device(Object):
 
         Mirrors ``ID3D12Device::GetCustomHeapProperties``; a type that is none raises.
         """
-        if integer(heap_type, "heap_type") == HeapType.CUSTOM or heap_type not in list(HeapType):
-            known = heap_type == HeapType.CUSTOM
-            raise failure(
-                "RES_DESC",
-                f"Heap type ({spell(heap_type)}) stands for no fixed properties.",
-                operation="GetCustomHeapProperties",
-                rule="HP8: ID3D12Device::GetCustomHeapProperties",
-                message_id=MessageId.GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE
-                if known
-                else MessageId.GETCUSTOMHEAPPROPERTIES_UNRECOGNIZEDHEAPTYPE,
-                field="heapType",
-                given=heap_type,
-                expected="DEFAULT, UPLOAD, READBACK or GPU_UPLOAD",
-            )
-        rules.check_node_mask(node_mask, "GetCustomHeapProperties", "nodeMask")
-        return rules.custom_properties(HeapType(heap_type))
+        return rules.custom_properties(node_mask, heap_type)
 
     def make_resident(self, objects: Sequence[DeviceChild]) -> None:
         """Counts each object's residency up (RD1); mirrors ``ID3D12Device::MakeResident``."""
@@ -811,21 +787,6 @@ class Device(Object):
             given=type,
             expected="DIRECT, BUNDLE, COMPUTE or COPY",
         )
-
-    def _check_buffer(
-        self,
-        desc: ResourceDesc,
-        state: ResourceStates,
-        clear_value: object | None,
-        kind: HeapType | None,
-        operation: str,
-    ) -> ResourceDesc:
-        desc = rules.check_resource_desc(desc, operation)
-        rules.check_clear_value(clear_value, operation)
-        if kind is not None:
-            rules.check_heap_type_of_buffer(desc, kind, operation)
-        rules.check_initial_state(state, desc, kind, operation)
-        return desc
 
     def _check_pageables(
         self, objects: Sequence[DeviceChild] | None, operation: str, message_id: MessageId

@@ -1,11 +1,13 @@
 """The rules for heaps and buffers: what the create methods check before they create anything.
 
-Every function raises :class:`dmlemu.Error`; ``operation`` is the API method's name, ``path`` the
-field that holds the struct.
+Most rules are rows of a table: whether the rule is broken, its id, the field and what it holds, what
+it should hold, the nearest D3D12_MESSAGE_ID, and the sentence that says so (``{}`` is what is given).
+The first broken one raises :class:`dmlemu.Error`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,8 +37,47 @@ from .structs import (
 
 TILE = DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT
 
+_Row = tuple[bool, str, str, Any, Any, MessageId | None, str]
+
+
+def round_up(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment
+
+
+def _check(
+    rows: Iterable[_Row], operation: str, page: str, check: str = "RES_DESC", object: Any = ""
+) -> None:
+    """Raises for the first broken rule; ``page`` is where the rules are written."""
+    for broken, rule, field, given, expected, message_id, sentence in rows:
+        if broken:
+            raise failure(
+                check,
+                sentence.replace("{}", spell(given), 1),
+                operation=operation,
+                rule=f"{rule}: {page}",
+                message_id=message_id,
+                field=field,
+                given=given,
+                expected=expected,
+                object=object,
+            )
+
+
+def _bits(flags: Iterable[Any]) -> int:
+    bits = 0
+    for member in flags:
+        bits |= int(member)
+    return bits
+
+
+# --- heaps ---
+
 _HEAP_TYPES = frozenset(int(each) for each in HeapType)
+_PAGE_PROPERTIES = frozenset(int(each) for each in CpuPageProperty)
+_MEMORY_POOLS = frozenset(int(each) for each in MemoryPool)
+_KNOWN_HEAP_FLAGS = _bits(HeapFlags.__members__.values())
 _DENY_ALL = int(HeapFlags.DENY_BUFFERS | HeapFlags.DENY_RT_DS_TEXTURES | HeapFlags.DENY_NON_RT_DS_TEXTURES)
+_DISPLAY = int(HeapFlags.ALLOW_DISPLAY)
 _NOT_EMULATED_HEAP_FLAGS = (
     HeapFlags.SHARED
     | HeapFlags.SHARED_CROSS_ADAPTER
@@ -44,20 +85,7 @@ _NOT_EMULATED_HEAP_FLAGS = (
     | HeapFlags.ALLOW_WRITE_WATCH
     | HeapFlags.TOOLS_USE_MANUAL_WRITE_TRACKING
 )
-
-
-def _all_bits(flags: Any) -> int:
-    bits = 0
-    for member in flags:
-        bits |= int(member)
-    return bits
-
-
-_KNOWN_HEAP_FLAGS = _all_bits(HeapFlags.__members__.values())
-
-
-def round_up(value: int, alignment: int) -> int:
-    return -(-value // alignment) * alignment
+_HEAP_ALIGNMENTS = (0, DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT, DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT)
 
 
 @dataclass(frozen=True)
@@ -72,7 +100,7 @@ class _HeapMessages:
     flags: MessageId
 
 
-HEAP_MESSAGES = _HeapMessages(
+_HEAP_MESSAGES = _HeapMessages(
     MessageId.CREATEHEAP_UNRECOGNIZEDHEAPTYPE,
     MessageId.CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
     MessageId.CREATEHEAP_UNRECOGNIZEDMEMORYPOOL,
@@ -80,7 +108,7 @@ HEAP_MESSAGES = _HeapMessages(
     MessageId.CREATEHEAP_UNRECOGNIZEDMISCFLAGS,
     MessageId.CREATEHEAP_INVALIDMISCFLAGS,
 )
-COMMITTED_MESSAGES = _HeapMessages(
+_COMMITTED_MESSAGES = _HeapMessages(
     MessageId.CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE,
     MessageId.CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
     MessageId.CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL,
@@ -90,116 +118,111 @@ COMMITTED_MESSAGES = _HeapMessages(
 )
 
 
-def check_heap_properties(
+def check_heap_desc(desc: HeapDesc | None) -> None:
+    """HP1 to HP7 and HP9: the argument of CreateHeap."""
+    operation = "CreateHeap"
+    _require(desc, "HP9", operation, "pDesc", MessageId.CREATEHEAP_NULLDESC)
+    desc = instance(desc, HeapDesc, "desc")
+    size, alignment, flags = desc.size_in_bytes, desc.alignment, int(desc.flags)
+    size_id, alignment_id = MessageId.CREATEHEAP_INVALIDSIZE, MessageId.CREATEHEAP_INVALIDALIGNMENT
+    # fmt: off
+    _check((
+        (size <= 0, "HP1", "pDesc.SizeInBytes", size, "at least 1",
+         size_id, "Heap size ({}) is not positive."),
+        (alignment not in _HEAP_ALIGNMENTS, "HP2", "pDesc.Alignment", alignment, "0, 65536 or 4194304",
+         alignment_id, "Heap alignment ({}) is not one that heaps can have."),
+    ), operation, "D3D12_HEAP_DESC")
+    # fmt: on
+    _check_heap_properties(desc.properties, operation, "pDesc.Properties", _HEAP_MESSAGES)
+    _check_known_heap_flags(flags, operation, "pDesc.Flags", _HEAP_MESSAGES)
+    given, wrong = HeapFlags(flags), MessageId.CREATEHEAP_INVALIDMISCFLAGS
+    # fmt: off
+    _check((
+        (flags & _DENY_ALL == _DENY_ALL, "HP5", "pDesc.Flags", given, "at most two of three DENY_* flags",
+         wrong, "The heap denies buffers and both kinds of textures ({}): nothing could lie in it."),
+        (flags & _DISPLAY != 0, "HP6", "pDesc.Flags", given, "no ALLOW_DISPLAY",
+         wrong, "The heap has flags ({}), and only committed resources are for display."),
+    ), operation, "D3D12_HEAP_FLAGS")
+    # fmt: on
+
+
+def check_committed_heap(properties: HeapProperties | None, heap_flags: HeapFlags) -> None:
+    """HP3 to HP7 and HP9: the implicit heap of CreateCommittedResource."""
+    operation, messages = "CreateCommittedResource", _COMMITTED_MESSAGES
+    null = MessageId.CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES
+    _require(properties, "HP9", operation, "pHeapProperties", null)
+    properties = instance(properties, HeapProperties, "heap_properties")
+    _check_heap_properties(properties, operation, "pHeapProperties", messages)
+    flags = integer(heap_flags, "heap_flags")
+    _check_known_heap_flags(flags, operation, "HeapFlags", messages)
+    # fmt: off
+    _check((
+        (flags & (_DENY_ALL | _DISPLAY) != 0, "HP6", "HeapFlags", HeapFlags(flags),
+         "no DENY_*, ALLOW_ONLY_* or ALLOW_DISPLAY flag", messages.flags,
+         "A committed buffer has heap flags ({}) that are for heaps of several resources."),
+    ), operation, "D3D12_HEAP_FLAGS")
+    # fmt: on
+
+
+def _require(value: object, rule: str, operation: str, field: str, message_id: MessageId | None) -> None:
+    """A pointer that must not be null."""
+    row = (value is None, rule, field, value, "a struct or an object", message_id, f"{field} is {{}}.")
+    _check((row,), operation, f"ID3D12Device::{operation}")
+
+
+def _check_heap_properties(
     properties: HeapProperties, operation: str, path: str, messages: _HeapMessages
 ) -> None:
     """HP3, HP4, HP7: type, page property, pool and node masks fit each other."""
-
-    def bad(
-        rule: str, field: str, given: Any, expected: str, message: str, message_id: MessageId
-    ) -> Exception:
-        return failure(
-            "RES_DESC",
-            message,
-            operation=operation,
-            rule=f"{rule}: D3D12_HEAP_PROPERTIES",
-            message_id=message_id,
-            field=f"{path}.{field}",
-            given=given,
-            expected=expected,
-        )
-
     kind, page, pool = properties.type, properties.cpu_page_property, properties.memory_pool_preference
-    if kind not in _HEAP_TYPES:
-        raise bad(
-            "HP3",
-            "Type",
-            kind,
-            "a member of D3D12_HEAP_TYPE",
-            f"Heap type ({spell(kind)}) is not known.",
-            messages.type,
-        )
-    if page not in list(CpuPageProperty):
-        raise bad(
-            "HP3",
-            "CPUPageProperty",
-            page,
-            "a member of D3D12_CPU_PAGE_PROPERTY",
-            f"CPU page property ({spell(page)}) is not known.",
-            messages.page,
-        )
-    if pool not in list(MemoryPool):
-        raise bad(
-            "HP3",
-            "MemoryPoolPreference",
-            pool,
-            "a member of D3D12_MEMORY_POOL",
-            f"Memory pool ({spell(pool)}) is not known.",
-            messages.pool,
-        )
-    if kind != HeapType.CUSTOM:
-        if page != CpuPageProperty.UNKNOWN:
-            raise bad(
-                "HP3",
-                "CPUPageProperty",
-                page,
-                "UNKNOWN",
-                f"A heap of type {spell(kind)} chooses a CPU page property ({spell(page)}).",
-                messages.properties,
-            )
-        if pool != MemoryPool.UNKNOWN:
-            raise bad(
-                "HP3",
-                "MemoryPoolPreference",
-                pool,
-                "UNKNOWN",
-                f"A heap of type {spell(kind)} chooses a memory pool ({spell(pool)}).",
-                messages.properties,
-            )
-    else:
-        if page == CpuPageProperty.UNKNOWN:
-            raise bad(
-                "HP3",
-                "CPUPageProperty",
-                page,
-                "NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK",
-                "A CUSTOM heap leaves its CPU page property UNKNOWN.",
-                messages.properties,
-            )
-        if pool == MemoryPool.UNKNOWN:
-            raise bad(
-                "HP3",
-                "MemoryPoolPreference",
-                pool,
-                "L0 or L1",
-                "A CUSTOM heap leaves its memory pool UNKNOWN.",
-                messages.properties,
-            )
-        if pool == MemoryPool.L1 and page == CpuPageProperty.WRITE_BACK:
-            raise bad(
-                "HP4",
-                "CPUPageProperty",
-                page,
-                "NOT_AVAILABLE or WRITE_COMBINE",
-                "A CUSTOM heap in video memory (L1) has the CPU page property WRITE_BACK.",
-                messages.properties,
-            )
+    type_field, page_field, pool_field = (
+        f"{path}.Type",
+        f"{path}.CPUPageProperty",
+        f"{path}.MemoryPoolPreference",
+    )
+    custom, no_page, no_pool = kind == HeapType.CUSTOM, page == 0, pool == 0
+    video_back = custom and pool == MemoryPool.L1 and page == CpuPageProperty.WRITE_BACK
+    wrong = messages.properties
+    # fmt: off
+    _check((
+        (kind not in _HEAP_TYPES, "HP3", type_field, kind, "a member of D3D12_HEAP_TYPE",
+         messages.type, "Heap type ({}) is not known."),
+        (page not in _PAGE_PROPERTIES, "HP3", page_field, page, "a member of D3D12_CPU_PAGE_PROPERTY",
+         messages.page, "CPU page property ({}) is not known."),
+        (pool not in _MEMORY_POOLS, "HP3", pool_field, pool, "a member of D3D12_MEMORY_POOL",
+         messages.pool, "Memory pool ({}) is not known."),
+        (not custom and not no_page, "HP3", page_field, page, CpuPageProperty.UNKNOWN,
+         wrong, "A heap chooses a CPU page property ({}), and its type is not CUSTOM."),
+        (not custom and not no_pool, "HP3", pool_field, pool, MemoryPool.UNKNOWN,
+         wrong, "A heap chooses a memory pool ({}), and its type is not CUSTOM."),
+        (custom and no_page, "HP3", page_field, page, "NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK",
+         wrong, "A CUSTOM heap leaves its CPU page property {}."),
+        (custom and no_pool, "HP3", pool_field, pool, "L0 or L1",
+         wrong, "A CUSTOM heap leaves its memory pool {}."),
+        (video_back, "HP4", page_field, page, "NOT_AVAILABLE or WRITE_COMBINE",
+         wrong, "A CUSTOM heap in video memory (L1) has the CPU page property {}."),
+    ), operation, "D3D12_HEAP_PROPERTIES")
+    # fmt: on
     check_node_mask(properties.creation_node_mask, operation, f"{path}.CreationNodeMask")
     check_node_mask(properties.visible_node_mask, operation, f"{path}.VisibleNodeMask")
 
 
 def check_node_mask(mask: int, operation: str, field: str) -> None:
     """HP7: the device has one node."""
-    if integer(mask, field) not in (0, 1):
-        raise failure(
-            "RES_DESC",
-            f"Node mask ({mask}) names nodes that the device does not have.",
-            operation=operation,
-            rule="HP7: D3D12_HEAP_PROPERTIES",
-            field=field,
-            given=mask,
-            expected="0 or 1",
-        )
+    known = integer(mask, field) in (0, 1)
+    row = (not known, "HP7", field, mask, "0 or 1", None, "Node mask ({}) names nodes that do not exist.")
+    _check((row,), operation, "D3D12_HEAP_PROPERTIES")
+
+
+def _check_known_heap_flags(flags: int, operation: str, field: str, messages: _HeapMessages) -> None:
+    unknown, given = flags & ~_KNOWN_HEAP_FLAGS != 0, HeapFlags(flags & 0xFFFF_FFFF_FFFF_FFFF)
+    sentence = "Heap flags ({}) have bits that are not known."
+    expected = "members of D3D12_HEAP_FLAGS"
+    row = (unknown, "HP5", field, given, expected, messages.unknown_flags, sentence)
+    _check((row,), operation, "D3D12_HEAP_FLAGS")
+    missing = given & _NOT_EMULATED_HEAP_FLAGS
+    if missing:
+        raise not_implemented(operation, f"Heap flag {spell(missing)}")
 
 
 def full_properties(properties: HeapProperties) -> HeapProperties:
@@ -207,16 +230,30 @@ def full_properties(properties: HeapProperties) -> HeapProperties:
     return replace(properties, creation_node_mask=1, visible_node_mask=1)
 
 
-def custom_properties(kind: HeapType) -> HeapProperties:
-    """What a heap type stands for on a discrete adapter (HP8)."""
-    page = {
-        HeapType.DEFAULT: CpuPageProperty.NOT_AVAILABLE,
-        HeapType.UPLOAD: CpuPageProperty.WRITE_COMBINE,
-        HeapType.READBACK: CpuPageProperty.WRITE_BACK,
-        HeapType.GPU_UPLOAD: CpuPageProperty.WRITE_COMBINE,
-    }[kind]
-    local = kind in (HeapType.DEFAULT, HeapType.GPU_UPLOAD)
-    return HeapProperties(HeapType.CUSTOM, page, MemoryPool.L1 if local else MemoryPool.L0, 1, 1)
+# What a heap type stands for on a discrete adapter (HP8).
+_CUSTOM_PROPERTIES = {
+    HeapType.DEFAULT: (CpuPageProperty.NOT_AVAILABLE, MemoryPool.L1),
+    HeapType.UPLOAD: (CpuPageProperty.WRITE_COMBINE, MemoryPool.L0),
+    HeapType.READBACK: (CpuPageProperty.WRITE_BACK, MemoryPool.L0),
+    HeapType.GPU_UPLOAD: (CpuPageProperty.WRITE_COMBINE, MemoryPool.L1),
+}
+
+
+def custom_properties(node_mask: int, kind: HeapType) -> HeapProperties:
+    """HP8: GetCustomHeapProperties."""
+    operation, number = "GetCustomHeapProperties", integer(kind, "heap_type")
+    check_node_mask(node_mask, operation, "nodeMask")
+    invalid = MessageId.GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE
+    unknown = MessageId.GETCUSTOMHEAPPROPERTIES_UNRECOGNIZEDHEAPTYPE
+    sentence = "Heap type ({}) stands for no fixed properties."
+    expected = "DEFAULT, UPLOAD, READBACK or GPU_UPLOAD"
+    rows = (
+        (number == HeapType.CUSTOM, "HP8", "heapType", kind, expected, invalid, sentence),
+        (number not in _CUSTOM_PROPERTIES, "HP8", "heapType", kind, expected, unknown, sentence),
+    )
+    _check(rows, operation, f"ID3D12Device::{operation}")
+    page, pool = _CUSTOM_PROPERTIES[HeapType(number)]
+    return HeapProperties(HeapType.CUSTOM, page, pool, 1, 1)
 
 
 def is_cpu_visible(properties: HeapProperties) -> bool:
@@ -226,122 +263,10 @@ def is_cpu_visible(properties: HeapProperties) -> bool:
     return properties.type != HeapType.DEFAULT
 
 
-def _check_known_heap_flags(flags: int, operation: str, path: str, messages: _HeapMessages) -> None:
-    if flags & ~_KNOWN_HEAP_FLAGS:
-        raise failure(
-            "RES_DESC",
-            f"Heap flags ({spell(HeapFlags(flags))}) have bits that are not known.",
-            operation=operation,
-            rule="HP5: D3D12_HEAP_FLAGS",
-            message_id=messages.unknown_flags,
-            field=path,
-            given=HeapFlags(flags),
-            expected="members of D3D12_HEAP_FLAGS",
-        )
-    missing = HeapFlags(flags) & _NOT_EMULATED_HEAP_FLAGS
-    if missing:
-        raise not_implemented(operation, f"Heap flag {spell(missing)}")
-
-
-def check_heap_desc(desc: HeapDesc | None) -> None:
-    """HP1 to HP7 and HP9."""
-    operation = "CreateHeap"
-    if desc is None:
-        raise failure(
-            "RES_DESC",
-            "No heap description is given.",
-            operation=operation,
-            rule="HP9: ID3D12Device::CreateHeap",
-            message_id=MessageId.CREATEHEAP_NULLDESC,
-            field="pDesc",
-            given=None,
-            expected="a D3D12_HEAP_DESC",
-        )
-    instance(desc, HeapDesc, "desc")
-    if desc.size_in_bytes <= 0:
-        raise failure(
-            "RES_DESC",
-            f"Heap size ({desc.size_in_bytes}) is not positive.",
-            operation=operation,
-            rule="HP1: D3D12_HEAP_DESC",
-            message_id=MessageId.CREATEHEAP_INVALIDSIZE,
-            field="pDesc.SizeInBytes",
-            given=desc.size_in_bytes,
-            expected="at least 1",
-        )
-    alignments = (0, DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT, DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT)
-    if desc.alignment not in alignments:
-        raise failure(
-            "RES_DESC",
-            f"Heap alignment ({desc.alignment}) is not one that heaps can have.",
-            operation=operation,
-            rule="HP2: D3D12_HEAP_DESC",
-            message_id=MessageId.CREATEHEAP_INVALIDALIGNMENT,
-            field="pDesc.Alignment",
-            given=desc.alignment,
-            expected="0, 65536 or 4194304",
-        )
-    check_heap_properties(desc.properties, operation, "pDesc.Properties", HEAP_MESSAGES)
-    flags = int(desc.flags)
-    _check_known_heap_flags(flags, operation, "pDesc.Flags", HEAP_MESSAGES)
-    if flags & _DENY_ALL == _DENY_ALL:
-        raise failure(
-            "RES_DESC",
-            "The heap denies buffers and both kinds of textures: nothing could lie in it.",
-            operation=operation,
-            rule="HP5: D3D12_HEAP_FLAGS",
-            message_id=MessageId.CREATEHEAP_INVALIDMISCFLAGS,
-            field="pDesc.Flags",
-            given=HeapFlags(flags),
-            expected="at most two of DENY_BUFFERS, DENY_RT_DS_TEXTURES, DENY_NON_RT_DS_TEXTURES",
-        )
-    if flags & HeapFlags.ALLOW_DISPLAY:
-        raise failure(
-            "RES_DESC",
-            "The heap has flag ALLOW_DISPLAY, which only committed resources may have.",
-            operation=operation,
-            rule="HP6: D3D12_HEAP_FLAGS",
-            message_id=MessageId.CREATEHEAP_INVALIDMISCFLAGS,
-            field="pDesc.Flags",
-            given=HeapFlags(flags),
-            expected="no ALLOW_DISPLAY",
-        )
-
-
-def check_committed_heap(properties: HeapProperties | None, flags: HeapFlags) -> None:
-    """HP3 to HP7 for the implicit heap of a committed resource."""
-    operation = "CreateCommittedResource"
-    if properties is None:
-        raise failure(
-            "RES_DESC",
-            "No heap properties are given.",
-            operation=operation,
-            rule="HP9: ID3D12Device::CreateCommittedResource",
-            message_id=MessageId.CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES,
-            field="pHeapProperties",
-            given=None,
-            expected="a D3D12_HEAP_PROPERTIES",
-        )
-    instance(properties, HeapProperties, "heap_properties")
-    check_heap_properties(properties, operation, "pHeapProperties", COMMITTED_MESSAGES)
-    bits = integer(flags, "heap_flags")
-    _check_known_heap_flags(bits, operation, "HeapFlags", COMMITTED_MESSAGES)
-    refused = bits & (_DENY_ALL | HeapFlags.ALLOW_DISPLAY)
-    if refused:
-        raise failure(
-            "RES_DESC",
-            f"A committed buffer has heap flags ({spell(HeapFlags(refused))}) that are for shared heaps.",
-            operation=operation,
-            rule="HP6: D3D12_HEAP_FLAGS",
-            message_id=MessageId.CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS,
-            field="HeapFlags",
-            given=HeapFlags(bits),
-            expected="no DENY_*, ALLOW_ONLY_* or ALLOW_DISPLAY flag",
-        )
-
-
 # --- buffers ---
 
+_KNOWN_RESOURCE_FLAGS = _bits(ResourceFlags)
+_TEXTURES = (ResourceDimension.TEXTURE1D, ResourceDimension.TEXTURE2D, ResourceDimension.TEXTURE3D)
 _REFUSED_BUFFER_FLAGS = (
     # flag, why
     (ResourceFlags.ALLOW_SIMULTANEOUS_ACCESS, "which only textures may have: all buffers allow it anyway"),
@@ -351,255 +276,135 @@ _REFUSED_BUFFER_FLAGS = (
     (ResourceFlags.VIDEO_DECODE_REFERENCE_ONLY, "which only textures may have"),
     (ResourceFlags.VIDEO_ENCODE_REFERENCE_ONLY, "which only textures may have"),
 )
-_KNOWN_RESOURCE_FLAGS = _all_bits(ResourceFlags)
-
-
-def _bad_desc(
-    rule: str, field: str, given: Any, expected: str, message: str, operation: str, message_id: MessageId
-) -> Exception:
-    return failure(
-        "RES_DESC",
-        message,
-        operation=operation,
-        rule=f"{rule}: D3D12_RESOURCE_DESC",
-        message_id=message_id,
-        field=f"pDesc.{field}",
-        given=given,
-        expected=expected,
-    )
 
 
 def check_resource_desc(desc: ResourceDesc | None, operation: str) -> ResourceDesc:
     """RB1 to RB3: a legal buffer, returned as GetDesc tells it."""
-    if desc is None:
-        raise failure(
-            "RES_DESC",
-            "No resource description is given.",
-            operation=operation,
-            rule=f"RB1: ID3D12Device::{operation}",
-            message_id=MessageId.CREATERESOURCE_INVALIDDESC,
-            field="pDesc",
-            given=None,
-            expected="a D3D12_RESOURCE_DESC",
-        )
-    instance(desc, ResourceDesc, "desc")
-    if desc.dimension != ResourceDimension.BUFFER:
-        if desc.dimension in (
-            ResourceDimension.TEXTURE1D,
-            ResourceDimension.TEXTURE2D,
-            ResourceDimension.TEXTURE3D,
-        ):
-            raise not_implemented(operation, f"A resource of dimension {spell(desc.dimension)}")
-        raise _bad_desc(
-            "RB1",
-            "Dimension",
-            desc.dimension,
-            "BUFFER",
-            f"Resource dimension ({spell(desc.dimension)}) is not known.",
-            operation,
-            MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
-        )
+    _require(desc, "RB1", operation, "pDesc", MessageId.CREATERESOURCE_INVALIDDESC)
+    desc = instance(desc, ResourceDesc, "desc")
+    if desc.dimension in _TEXTURES:
+        raise not_implemented(operation, f"A resource of dimension {spell(desc.dimension)}")
     _check_buffer_shape(desc, operation)
     _check_buffer_flags(desc, operation)
-    return replace(desc, alignment=DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT, flags=ResourceFlags(desc.flags))
+    return replace(desc, alignment=DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT)
 
 
 def _check_buffer_shape(desc: ResourceDesc, operation: str) -> None:
-    if desc.width < 1:
-        raise _bad_desc(
-            "RB1",
-            "Width",
-            desc.width,
-            "at least 1",
-            f"Buffer width ({desc.width}) is not positive.",
-            operation,
-            MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
-        )
-    for field, given in (("Height", desc.height), ("DepthOrArraySize", desc.depth_or_array_size)):
-        if given != 1:
-            raise _bad_desc(
-                "RB1",
-                field,
-                given,
-                "1",
-                f"A buffer has {field} ({given}), and it is one row of bytes.",
-                operation,
-                MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
-            )
-    if desc.mip_levels != 1:
-        raise _bad_desc(
-            "RB1",
-            "MipLevels",
-            desc.mip_levels,
-            "1",
-            f"A buffer has MipLevels ({desc.mip_levels}).",
-            operation,
-            MessageId.CREATERESOURCE_INVALIDMIPLEVELS,
-        )
-    if desc.format != Format.UNKNOWN:
-        raise _bad_desc(
-            "RB1",
-            "Format",
-            desc.format,
-            "UNKNOWN",
-            f"A buffer has Format ({spell(desc.format)}): views have formats, buffers have not.",
-            operation,
-            MessageId.CREATERESOURCE_INVALIDFORMAT,
-        )
-    if desc.sample_desc != SampleDesc(1, 0):
-        samples = f"{{{desc.sample_desc.count}, {desc.sample_desc.quality}}}"
-        raise _bad_desc(
-            "RB1",
-            "SampleDesc",
-            samples,
-            "{1, 0}",
-            f"A buffer has SampleDesc ({samples}).",
-            operation,
-            MessageId.CREATERESOURCE_INVALIDSAMPLEDESC,
-        )
-    if desc.layout != TextureLayout.ROW_MAJOR:
-        raise _bad_desc(
-            "RB1",
-            "Layout",
-            desc.layout,
-            "ROW_MAJOR",
-            f"A buffer has Layout ({spell(desc.layout)}).",
-            operation,
-            MessageId.CREATERESOURCE_INVALIDLAYOUT,
-        )
-    if desc.alignment not in (0, DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT):
-        raise _bad_desc(
-            "RB2",
-            "Alignment",
-            desc.alignment,
-            "0 or 65536",
-            f"Buffer alignment ({desc.alignment}) is not one that buffers can have.",
-            operation,
-            MessageId.CREATERESOURCE_INVALIDALIGNMENT,
-        )
+    dimensions = MessageId.CREATERESOURCE_INVALIDDIMENSIONS
+    dimension, width, height, depth = desc.dimension, desc.width, desc.height, desc.depth_or_array_size
+    mips, format, samples = desc.mip_levels, desc.format, desc.sample_desc
+    layout, alignment = desc.layout, desc.alignment
+    sample_text = f"{{{samples.count}, {samples.quality}}}"
+    # fmt: off
+    _check((
+        (dimension != ResourceDimension.BUFFER, "RB1", "pDesc.Dimension", dimension, ResourceDimension.BUFFER,
+         dimensions, "Resource dimension ({}) is not known."),
+        (width < 1, "RB1", "pDesc.Width", width, "at least 1",
+         dimensions, "Buffer width ({}) is not positive."),
+        (height != 1, "RB1", "pDesc.Height", height, 1,
+         dimensions, "A buffer has Height ({}), and it is one row of bytes."),
+        (depth != 1, "RB1", "pDesc.DepthOrArraySize", depth, 1,
+         dimensions, "A buffer has DepthOrArraySize ({}), and it is one row of bytes."),
+        (mips != 1, "RB1", "pDesc.MipLevels", mips, 1,
+         MessageId.CREATERESOURCE_INVALIDMIPLEVELS, "A buffer has MipLevels ({})."),
+        (format != Format.UNKNOWN, "RB1", "pDesc.Format", format, Format.UNKNOWN,
+         MessageId.CREATERESOURCE_INVALIDFORMAT, "A buffer has Format ({}): only its views have formats."),
+        (samples != SampleDesc(1, 0), "RB1", "pDesc.SampleDesc", sample_text, "{1, 0}",
+         MessageId.CREATERESOURCE_INVALIDSAMPLEDESC, "A buffer has SampleDesc ({})."),
+        (layout != TextureLayout.ROW_MAJOR, "RB1", "pDesc.Layout", layout, TextureLayout.ROW_MAJOR,
+         MessageId.CREATERESOURCE_INVALIDLAYOUT, "A buffer has Layout ({})."),
+        (alignment not in (0, TILE), "RB2", "pDesc.Alignment", alignment, "0 or 65536",
+         MessageId.CREATERESOURCE_INVALIDALIGNMENT, "Buffers cannot have alignment ({})."),
+    ), operation, "D3D12_RESOURCE_DESC")
+    # fmt: on
 
 
 def _check_buffer_flags(desc: ResourceDesc, operation: str) -> None:
-    flags = int(desc.flags)
-
-    def bad(rule: str, message: str, expected: str) -> Exception:
-        return _bad_desc(
-            rule,
-            "Flags",
-            ResourceFlags(flags),
-            expected,
-            message,
-            operation,
-            MessageId.CREATERESOURCE_INVALIDMISCFLAGS,
-        )
-
-    if flags & ~_KNOWN_RESOURCE_FLAGS:
-        raise bad(
+    flags, field, wrong = int(desc.flags), "pDesc.Flags", MessageId.CREATERESOURCE_INVALIDMISCFLAGS
+    if not flags & ~int(ResourceFlags.ALLOW_UNORDERED_ACCESS | ResourceFlags.ALLOW_RENDER_TARGET):
+        return
+    unknown = flags & ~_KNOWN_RESOURCE_FLAGS != 0
+    tight = flags & int(ResourceFlags.USE_TIGHT_ALIGNMENT) != 0
+    rows: list[_Row] = [
+        (
+            unknown,
             "RB3",
-            f"Resource flags ({spell(ResourceFlags(flags))}) have bits that are not known.",
+            field,
+            desc.flags,
             "members of D3D12_RESOURCE_FLAGS",
+            wrong,
+            "Resource flags ({}) are not known.",
         )
+    ]
     for flag, why in _REFUSED_BUFFER_FLAGS:
-        if flags & flag:
-            raise bad("RB3", f"A buffer has flag {spell(flag)}, {why}.", f"no {spell(flag)}")
-    if flags & ResourceFlags.USE_TIGHT_ALIGNMENT:
-        raise bad(
-            "RB2",
-            "A buffer has flag USE_TIGHT_ALIGNMENT, which the device does not support.",
-            "no USE_TIGHT_ALIGNMENT: D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT says NOT_SUPPORTED",
-        )
-    if flags & ResourceFlags.RAYTRACING_ACCELERATION_STRUCTURE:
+        sentence = f"A buffer has flag {spell(flag)}, {why}."
+        rows.append((flags & int(flag) != 0, "RB3", field, desc.flags, f"no {spell(flag)}", wrong, sentence))
+    expected = "no USE_TIGHT_ALIGNMENT: D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT says NOT_SUPPORTED"
+    sentence = "A buffer has flag USE_TIGHT_ALIGNMENT, which the device does not support."
+    rows.append((tight, "RB2", field, desc.flags, expected, wrong, sentence))
+    _check(rows, operation, "D3D12_RESOURCE_FLAGS")
+    if flags & int(ResourceFlags.RAYTRACING_ACCELERATION_STRUCTURE):
         raise not_implemented(operation, "A ray-tracing acceleration structure")
 
 
-def check_clear_value(value: object | None, operation: str) -> None:
-    """RB4."""
-    if value is not None:
-        raise failure(
-            "RES_DESC",
-            "A buffer has an optimized clear value, which only textures may have.",
-            operation=operation,
-            rule=f"RB4: ID3D12Device::{operation}",
-            message_id=MessageId.CREATERESOURCE_INVALIDCLEARVALUE,
-            field="pOptimizedClearValue",
-            given=type(value).__name__,
-            expected="None",
-        )
+def check_buffer(
+    desc: ResourceDesc | None,
+    initial_state: ResourceStates,
+    clear_value: object | None,
+    kind: HeapType | None,
+    operation: str,
+) -> ResourceDesc:
+    """RB1 to RB7: a legal buffer for a heap of type ``kind`` (None: reserved), as GetDesc tells it."""
+    desc = check_resource_desc(desc, operation)
+    given = type(clear_value).__name__
+    wrong = MessageId.CREATERESOURCE_INVALIDCLEARVALUE
+    sentence = "A buffer has an optimized clear value ({}), which only textures may have."
+    row = (clear_value is not None, "RB4", "pOptimizedClearValue", given, "None", wrong, sentence)
+    _check((row,), operation, f"ID3D12Device::{operation}")
+    _check_flags_in_heap(desc, kind, operation)
+    _check_initial_state(integer(initial_state, "initial_state"), desc, kind, operation)
+    return desc
 
 
-def check_heap_type_of_buffer(desc: ResourceDesc, kind: HeapType, operation: str) -> None:
-    """RB5: UPLOAD and READBACK heaps hold no buffer that shaders write."""
-    flags = int(desc.flags) & (ResourceFlags.ALLOW_UNORDERED_ACCESS | ResourceFlags.ALLOW_RENDER_TARGET)
-    if flags and kind in (HeapType.UPLOAD, HeapType.READBACK):
-        raise failure(
-            "RES_DESC",
-            f"A buffer in a heap of type {spell(kind)} has flag {spell(ResourceFlags(flags))}.",
-            operation=operation,
-            rule=f"RB5: D3D12_HEAP_TYPE_{spell(kind)}",
-            message_id=MessageId.CREATERESOURCE_INVALIDMISCFLAGS,
-            field="pDesc.Flags",
-            given=ResourceFlags(desc.flags),
-            expected="neither ALLOW_UNORDERED_ACCESS nor ALLOW_RENDER_TARGET",
-        )
+def _check_flags_in_heap(desc: ResourceDesc, kind: HeapType | None, operation: str) -> None:
+    written = int(desc.flags) & int(ResourceFlags.ALLOW_UNORDERED_ACCESS | ResourceFlags.ALLOW_RENDER_TARGET)
+    broken = written != 0 and kind in (HeapType.UPLOAD, HeapType.READBACK)
+    expected = "neither ALLOW_UNORDERED_ACCESS nor ALLOW_RENDER_TARGET"
+    sentence = f"A buffer in a heap of type {spell(kind)} has flags ({{}}), and shaders cannot write it."
+    wrong = MessageId.CREATERESOURCE_INVALIDMISCFLAGS
+    row = (broken, "RB5", "pDesc.Flags", desc.flags, expected, wrong, sentence)
+    _check((row,), operation, "D3D12_HEAP_TYPE")
 
 
-def allowed_states(kind: HeapType) -> int | None:
+def allowed_states(kind: HeapType | None) -> int | None:
     """The states in which a buffer of an UPLOAD or READBACK heap stays for ever (RB6, ST6); else None."""
     if kind == HeapType.UPLOAD:
         return GENERIC_READ
     return COPY_DEST if kind == HeapType.READBACK else None
 
 
-def check_initial_state(
-    state: ResourceStates, desc: ResourceDesc, kind: HeapType | None, operation: str
-) -> None:
-    """RB6, RB7: the state in which a buffer may be created; ``kind`` is None for reserved resources."""
-
-    def bad(rule: str, message: str, expected: str, message_id: MessageId) -> Exception:
-        return failure(
-            "RES_DESC",
-            message,
-            operation=operation,
-            rule=f"{rule}: D3D12_RESOURCE_STATES",
-            message_id=message_id,
-            field="InitialResourceState",
-            given=ResourceStates(bits),
-            expected=expected,
-        )
-
-    bits = integer(state, "initial_state")
-    text = spell(ResourceStates(bits))
-    if bits & ~KNOWN_STATES:
-        raise bad(
-            "RB7",
-            f"Initial state ({text}) has bits that are not known.",
-            "members of D3D12_RESOURCE_STATES",
-            MessageId.RESOURCE_BARRIER_RESERVED_BITS,
-        )
-    if not is_combination(bits):
-        raise bad(
-            "RB7",
-            f"Initial state ({text}) joins a write state with another state.",
-            "one write state alone, or read states only",
-            MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
-        )
-    allowed = None if kind is None else allowed_states(kind)
-    if allowed is not None and bits & ~allowed:
-        assert kind is not None
-        raise bad(
-            "RB6",
-            f"Initial state ({text}) is not one that a heap of type {spell(kind)} allows.",
-            f"{spell(ResourceStates(allowed))} or COMMON",
-            MessageId.RESOURCE_BARRIER_INVALID_HEAP,
-        )
-    missing = missing_flag(bits, int(desc.flags))
-    if missing is not None:
-        raise bad(
-            "RB7",
-            f"Initial state ({text}) needs flag {spell(missing)}, which the buffer lacks.",
-            f"a state that flags ({spell(desc.flags)}) allow",
-            MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
-        )
+def _check_initial_state(state: int, desc: ResourceDesc, kind: HeapType | None, operation: str) -> None:
+    """RB6, RB7."""
+    fixed, missing = allowed_states(kind), missing_flag(state, int(desc.flags))
+    field, given = "InitialResourceState", ResourceStates(state & 0xFFFF_FFFF_FFFF_FFFF)
+    unknown = state & ~KNOWN_STATES != 0
+    outside = fixed is not None and state & ~fixed != 0
+    stays = f"{spell(ResourceStates(fixed or 0))} or COMMON"
+    join = "Initial state ({}) joins a write state with another."
+    lacking = f"Initial state ({{}}) needs flag {spell(missing)}."
+    outer = f"A heap of type {spell(kind)} allows no initial state ({{}})."
+    # fmt: off
+    _check((
+        (unknown, "RB7", field, given, "members of D3D12_RESOURCE_STATES",
+         MessageId.RESOURCE_BARRIER_RESERVED_BITS, "Initial state ({}) has bits that are not known."),
+        (not is_combination(state), "RB7", field, given, "one write state alone, or read states only",
+         MessageId.RESOURCE_BARRIER_INVALID_COMBINATION, join),
+        (outside, "RB6", field, given, stays,
+         MessageId.RESOURCE_BARRIER_INVALID_HEAP, outer),
+        (missing is not None, "RB7", field, given, f"a buffer with flag {spell(missing)}",
+         MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, lacking),
+    ), operation, "D3D12_RESOURCE_STATES")
+    # fmt: on
 
 
 _FLAGS_OF_STATES = tuple(
@@ -626,44 +431,24 @@ def missing_flag(state: int, flags: int) -> ResourceFlags | None:
 
 def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: int) -> None:
     """PL1 to PL3: a buffer fits where it is placed."""
-    operation = "CreatePlacedResource"
-    offset = integer(offset, "heap_offset")
-    if offset < 0 or offset % desc.alignment:
-        raise failure(
-            "HEAP_RANGE",
-            f"Heap offset ({offset}) is not a multiple of the buffer's alignment ({desc.alignment}).",
-            operation=operation,
-            rule="PL1: ID3D12Device::CreatePlacedResource",
-            message_id=MessageId.CREATERESOURCE_INVALIDALIGNMENT,
-            field="HeapOffset",
-            given=offset,
-            expected=f"a multiple of {desc.alignment}",
-            object=heap_name,
-        )
+    operation, offset = "CreatePlacedResource", integer(offset, "heap_offset")
     size, capacity = round_up(desc.width, TILE), round_up(heap.size_in_bytes, TILE)
-    if offset + size > capacity:
-        raise failure(
-            "HEAP_RANGE",
-            f"A buffer of {size} bytes at heap offset ({offset}) runs {offset + size - capacity} bytes past "
-            f"the {capacity} bytes of {heap_name}.",
-            operation=operation,
-            rule="PL2: ID3D12Device::CreatePlacedResource",
-            message_id=MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
-            field="HeapOffset",
-            given=offset,
-            expected=f"at most {capacity - size}"
-            if size <= capacity
-            else f"a buffer of at most {capacity} bytes",
-            object=heap_name,
-        )
-    if heap.flags & HeapFlags.DENY_BUFFERS:
-        raise failure(
-            "RES_DESC",
-            "A buffer is placed in a heap that denies buffers.",
-            operation=operation,
-            rule="PL3: D3D12_HEAP_FLAGS",
-            field="pHeap",
-            given=HeapFlags(heap.flags),
-            expected="a heap without DENY_BUFFERS",
-            object=heap_name,
-        )
+    misplaced = offset < 0 or offset % TILE != 0
+    room = f"at most {capacity - size}" if size <= capacity else f"a buffer of at most {capacity} bytes"
+    denied = int(heap.flags) & int(HeapFlags.DENY_BUFFERS) != 0
+    outside = f"A buffer of {size} bytes at heap offset ({{}}) runs past the {capacity} bytes of {heap_name}."
+    # fmt: off
+    _check((
+        (misplaced, "PL1", "HeapOffset", offset, "a multiple of 65536",
+         MessageId.CREATERESOURCE_INVALIDALIGNMENT, "Heap offset ({}) is not a multiple of 65536."),
+        (offset + size > capacity, "PL2", "HeapOffset", offset, room,
+         MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, outside),
+        (denied, "PL3", "pHeap", heap.flags, "a heap without DENY_BUFFERS",
+         None, "A buffer is placed in a heap that denies buffers ({})."),
+    ), operation, f"ID3D12Device::{operation}", "HEAP_RANGE", heap_name)
+    # fmt: on
+
+
+def check_heap_given(heap: object | None) -> None:
+    """PL3: CreatePlacedResource needs a heap."""
+    _require(heap, "PL3", "CreatePlacedResource", "pHeap", None)

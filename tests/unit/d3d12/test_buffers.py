@@ -269,6 +269,14 @@ def test_PL2_range(stage: Stage, offset: int, width: int) -> None:
     stage.device.create_placed_resource(heap, 0, ResourceDesc.buffer(2 * TILE), STATE.COMMON)
 
 
+def test_PL2_names_with_braces(stage: Stage) -> None:
+    heap = stage.device.create_heap(HeapDesc(TILE))
+    heap.set_name("{0} {x} {}")
+
+    with pytest.raises(Error, match=r"'\{0\} \{x\} \{\}'"):
+        stage.device.create_placed_resource(heap, TILE, GOOD, STATE.COMMON)
+
+
 def test_PL3_heap_must_take_buffers(stage: Stage) -> None:
     heap = stage.device.create_heap(HeapDesc(TILE, flags=HeapFlags.DENY_BUFFERS))
 
