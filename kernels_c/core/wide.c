@@ -1,5 +1,7 @@
 #include "wide.h"
 
+#include "parallel.h"
+
 static inline uint16_t narrow_float16(double x) { return dmlk_double_to_half(x); }
 static inline float narrow_float32(double x) { return (float)x; }
 static inline double narrow_float64(double x) { return x; }

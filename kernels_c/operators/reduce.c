@@ -1,37 +1,111 @@
 /* reduce: out = function over the reduced axes of in.
  *
  * Up to DMLK_CHUNK neighbouring outputs are worked on at once.  The input is read along whichever
- * is closer in memory, the reduced or the kept axes; either way each output meets its inputs in
- * logical order, so that results do not depend on layout or threads.  Floats are accumulated in
- * double, integers modulo 2^64 (the low bits are right for every narrower type). */
+ * is closer in memory, the reduced or the kept axes.  Results do not depend on layout or threads:
+ *   - integers are added and multiplied modulo 2^bits, and elements compared, as the bits they are
+ *     (reduce.inc); any order gives the same, only places are found in logical order;
+ *   - sums and products of floats are made in double and in logical order, input number i going
+ *     to partial result i % lanes, so that several can be added at a time. */
 #include "reduce.h"
 
 #include <math.h>
 
 #include "kernel.h"
 
-/* What remains to be done once each input was mapped (to its square, say). */
-enum combination { SUM, PRODUCT, MAXIMUM, MINIMUM };
+#define LANES 8
+#define PIECE 128 /* inputs looked through at once for a place */
+
+enum combination {
+    SUM,
+    SUM_OF_ABSOLUTES,
+    SUM_OF_SQUARES,
+    PRODUCT,
+    LARGEST_INTEGER,
+    LARGEST_FLOAT,
+    PLACE_OF_INTEGER,
+    PLACE_OF_FLOAT
+};
+
+struct job;
+struct block;
+
+/* How inputs of one type are taken in.  n inputs, `stride` apart, the first being number `index`: */
+struct methods {
+    void (*start)(const struct job *job, struct block *block);
+    /* ... all into one output ... */
+    void (*fold)(const struct job *job, struct block *block, int64_t output, const uint8_t *at, int64_t stride,
+                 int64_t n, int64_t index);
+    /* ... or, all being number `index`, into the first n outputs. */
+    void (*join)(const struct job *job, struct block *block, const uint8_t *at, int64_t stride, int64_t n,
+                 int64_t index);
+    void (*finish)(const struct job *job, const struct block *block, uint8_t *at, int64_t stride);
+};
 
 struct job {
     uint32_t function;
-    enum combination combination;
     bool last_index;
     uint32_t in, out; /* types */
-    enum dmlk_kind kind;
     dmlk_iter kept;    /* operands: in, out */
     dmlk_iter reduced; /* operand: in */
+    const struct methods *methods;
+    enum combination how;
+    uint64_t flip, infinity; /* of LARGEST_* and PLACE_*: see reduce.inc */
+    int64_t lanes;           /* of sums and products of floats */
 };
 
 /* The outputs worked on. */
 struct block {
     int64_t count;
-    dmlk_wide value;
-    dmlk_wide place; /* MAXIMUM, MINIMUM: where the value stands among the reduced elements */
-    dmlk_wide shift; /* LOG_SUM_EXP: subtracted before exp */
+    union {
+        uint64_t bits[DMLK_CHUNK]; /* of the type's width each */
+        double lanes[LANES][DMLK_CHUNK];
+    };
+    union {
+        dmlk_wide place; /* PLACE_*: where the value stands among the reduced elements */
+        dmlk_wide shift; /* LOG_SUM_EXP: subtracted before exp */
+    };
 };
 
-static void map_floats(uint32_t function, double *x, int64_t n, const double *shift, int64_t shift_stride) {
+#define DMLK_ONLY_UNSIGNED
+#define DMLK_BODY "reduce.inc"
+#include "each_type.inc"
+
+static const struct methods bits_methods[] = {
+    [DMLK_UINT8] = {start_uint8, fold_uint8, join_uint8, finish_uint8},
+    [DMLK_UINT16] = {start_uint16, fold_uint16, join_uint16, finish_uint16},
+    [DMLK_UINT32] = {start_uint32, fold_uint32, join_uint32, finish_uint32},
+    [DMLK_UINT64] = {start_uint64, fold_uint64, join_uint64, finish_uint64},
+};
+
+/* --- sums and products of floats --- */
+
+/* exp(x) for x <= 0, infinity and NaN: 2^n * exp(r), |r| <= log(2) / 2.  Within 1e-14, and the compiler
+ * can work on several at a time. */
+static inline double exp_of_shifted(double x) {
+    static const double log2e = 0x1.71547652b82fep0;
+    static const double log2_high = 0x1.62e42fee00000p-1, log2_low = 0x1.a39ef35793c76p-33;
+    const double shifter = 0x1.8p52; /* after adding it the low bits are n */
+    const double t = x * log2e + shifter, n = t - shifter;
+    const double r = x - n * log2_high - n * log2_low;
+    double sum = 1.0 / 479001600;
+    sum = sum * r + 1.0 / 39916800;
+    sum = sum * r + 1.0 / 3628800;
+    sum = sum * r + 1.0 / 362880;
+    sum = sum * r + 1.0 / 40320;
+    sum = sum * r + 1.0 / 5040;
+    sum = sum * r + 1.0 / 720;
+    sum = sum * r + 1.0 / 120;
+    sum = sum * r + 1.0 / 24;
+    sum = sum * r + 1.0 / 6;
+    sum = sum * r + 1.0 / 2;
+    sum = sum * r + 1;
+    sum = sum * r + 1;
+    const double y = dmlk_bits_double(dmlk_double_bits(sum) + (dmlk_double_bits(t) << 52));
+    return x < -700 ? 0 : x > 700 ? (double)INFINITY : y;
+}
+
+DMLK_CLONES static void map_floats(uint32_t function, double *x, int64_t n, const double *shift,
+                                   int64_t shift_stride) {
     switch (function) {
     case DMLK_REDUCE_L1:
         for (int64_t i = 0; i < n; i++) {
@@ -46,81 +120,123 @@ static void map_floats(uint32_t function, double *x, int64_t n, const double *sh
         break;
     case DMLK_REDUCE_LOG_SUM_EXP:
         for (int64_t i = 0; i < n; i++) {
-            x[i] = exp(x[i] - shift[i * shift_stride]);
+            x[i] = exp_of_shifted(x[i] - shift[i * shift_stride]);
         }
         break;
     default: break;
     }
 }
 
-static void map_integers(uint32_t function, enum dmlk_kind kind, uint64_t *x, int64_t n) {
-    if (function == DMLK_REDUCE_L1 && kind == DMLK_KIND_SIGNED) {
-        for (int64_t i = 0; i < n; i++) {
-            x[i] = x[i] >> 63 ? 0 - x[i] : x[i];
-        }
-    } else if (function == DMLK_REDUCE_SUM_SQUARE) {
-        for (int64_t i = 0; i < n; i++) {
-            x[i] *= x[i];
+static inline double combine_floats(enum combination how, double a, double b) {
+    return how == PRODUCT ? a * b : a + b;
+}
+
+static void start_floats(const struct job *job, struct block *block) {
+    for (int64_t lane = 0; lane < job->lanes; lane++) {
+        for (int64_t i = 0; i < block->count; i++) {
+            block->lanes[lane][i] = job->how == PRODUCT ? 1 : 0;
         }
     }
 }
 
-#define W double
-#define A double
-#define IS_NAN(x) ((x) != (x))
-#define NAME(x) x##_float
-#include "reduce.inc"
-
-#define W int64_t
-#define A uint64_t
-#define IS_NAN(x) false
-#define NAME(x) x##_signed
-#include "reduce.inc"
-
-#define W uint64_t
-#define A uint64_t
-#define IS_NAN(x) false
-#define NAME(x) x##_unsigned
-#include "reduce.inc"
-
-/* Takes n inputs into the block: all into output `first` (step 0), or into n outputs from there (step 1). */
-static void take_in(const struct job *job, struct block *block, int64_t first, int64_t step, dmlk_wide *x,
-                    int64_t n, int64_t index) {
-    int64_t *place = block->place.i + first;
-    switch (job->kind) {
-    case DMLK_KIND_FLOAT:
-        map_floats(job->function, x->f, n, block->shift.f + first, step);
-        combine_float(job, block->value.f + first, place, step, x->f, n, index);
-        break;
-    case DMLK_KIND_SIGNED:
-        map_integers(job->function, job->kind, x->u, n);
-        combine_signed(job, block->value.i + first, place, step, x->i, n, index);
-        break;
-    case DMLK_KIND_UNSIGNED:
-        map_integers(job->function, job->kind, x->u, n);
-        combine_unsigned(job, block->value.u + first, place, step, x->u, n, index);
-        break;
+static inline __attribute__((always_inline)) void fold_floats_by(enum combination how, int64_t lanes,
+                                                                 struct block *block, int64_t output,
+                                                                 const double *x, int64_t n, int64_t index) {
+    int64_t i = 0;
+    if (lanes == LANES && n >= 2 * LANES) {
+        for (; (index + i) % LANES != 0; i++) {
+            double *v = &block->lanes[(index + i) % LANES][output];
+            *v = combine_floats(how, *v, x[i]);
+        }
+        double v[LANES];
+        for (int lane = 0; lane < LANES; lane++) {
+            v[lane] = block->lanes[lane][output];
+        }
+        for (; i + LANES <= n; i += LANES) {
+            for (int lane = 0; lane < LANES; lane++) {
+                v[lane] = combine_floats(how, v[lane], x[i + lane]);
+            }
+        }
+        for (int lane = 0; lane < LANES; lane++) {
+            block->lanes[lane][output] = v[lane];
+        }
+    }
+    for (; i < n; i++) {
+        double *v = &block->lanes[(index + i) % lanes][output];
+        *v = combine_floats(how, *v, x[i]);
     }
 }
+
+DMLK_CLONES static void fold_doubles(const struct job *job, struct block *block, int64_t output, const double *x,
+                                     int64_t n, int64_t index) {
+    if (job->how == PRODUCT) {
+        fold_floats_by(PRODUCT, job->lanes, block, output, x, n, index);
+    } else {
+        fold_floats_by(SUM, job->lanes, block, output, x, n, index);
+    }
+}
+
+static void fold_floats(const struct job *job, struct block *block, int64_t output, const uint8_t *at,
+                        int64_t stride, int64_t n, int64_t index) {
+    const int64_t bytes = job->kept.bytes[0];
+    dmlk_wide x;
+    for (int64_t r = 0; r < n; r += DMLK_CHUNK) {
+        const int64_t count = dmlk_min(n - r, DMLK_CHUNK);
+        dmlk_load_wide(job->in, at + r * stride * bytes, stride, count, &x);
+        map_floats(job->function, x.f, count, block->shift.f + output, 0);
+        fold_doubles(job, block, output, x.f, count, index + r);
+    }
+}
+
+DMLK_CLONES static void join_doubles(enum combination how, double *restrict v, const double *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = combine_floats(how, v[i], x[i]);
+    }
+}
+
+static void join_floats(const struct job *job, struct block *block, const uint8_t *at, int64_t stride, int64_t n,
+                        int64_t index) {
+    dmlk_wide x;
+    dmlk_load_wide(job->in, at, stride, n, &x);
+    map_floats(job->function, x.f, n, block->shift.f, 1);
+    join_doubles(job->how, block->lanes[index % job->lanes], x.f, n);
+}
+
+static void finish_floats(const struct job *job, const struct block *block, uint8_t *at, int64_t stride) {
+    dmlk_wide result;
+    for (int64_t i = 0; i < block->count; i++) {
+        double v = block->lanes[0][i];
+        for (int64_t lane = 1; lane < job->lanes; lane++) {
+            v = combine_floats(job->how, v, block->lanes[lane][i]);
+        }
+        switch (job->function) {
+        case DMLK_REDUCE_AVERAGE: v /= (double)job->reduced.count; break;
+        case DMLK_REDUCE_L2: v = sqrt(v); break;
+        case DMLK_REDUCE_LOG_SUM: v = log(v); break;
+        case DMLK_REDUCE_LOG_SUM_EXP: v = log(v) + block->shift.f[i]; break;
+        default: break;
+        }
+        result.f[i] = v;
+    }
+    dmlk_store_wide(job->out, at, stride, block->count, DMLK_KIND_FLOAT, &result);
+}
+
+static const struct methods float_methods = {start_floats, fold_floats, join_floats, finish_floats};
+
+/* --- going through the inputs --- */
 
 /* A row of m reduced positions, the first being number `index`, for each output of the block. */
 static void take_in_row(const struct job *job, struct block *block, const uint8_t *at, int64_t m, int64_t index) {
     const int64_t bytes = job->kept.bytes[0];
     const int64_t kept = dmlk_iter_row_strides(&job->kept)[0];
     const int64_t reduced = dmlk_iter_row_strides(&job->reduced)[0];
-    dmlk_wide x;
     if (block->count == 1 || reduced < kept) {
         for (int64_t j = 0; j < block->count; j++) {
-            for (int64_t r = 0; r < m; r += DMLK_CHUNK) {
-                int64_t n = dmlk_min(m - r, DMLK_CHUNK);
-                dmlk_load_wide(job->in, at + (j * kept + r * reduced) * bytes, reduced, n, &x);
-                take_in(job, block, j, 0, &x, n, index + r);
-            }
+            job->methods->fold(job, block, j, at + j * kept * bytes, reduced, m, index);
         }
     } else {
         for (int64_t r = 0; r < m; r++) {
-            dmlk_load_wide(job->in, at + r * reduced * bytes, kept, block->count, &x);
-            take_in(job, block, 0, 1, &x, block->count, index + r);
+            job->methods->join(job, block, at + r * reduced * bytes, kept, block->count, index + r);
         }
     }
 }
@@ -128,6 +244,7 @@ static void take_in_row(const struct job *job, struct block *block, const uint8_
 /* All reduced positions.  `at` is the input of the first output. */
 static void take_in_all(const struct job *job, struct block *block, const uint8_t *at) {
     dmlk_cursor cursor;
+    job->methods->start(job, block);
     dmlk_iter_seek(&job->reduced, 0, &cursor);
     for (int64_t index = 0; index < job->reduced.count;) {
         int64_t m = dmlk_iter_row_left(&job->reduced, &cursor);
@@ -137,95 +254,88 @@ static void take_in_all(const struct job *job, struct block *block, const uint8_
     }
 }
 
-static void start(const struct job *job, struct block *block, const uint8_t *at) {
-    if (job->combination == MAXIMUM || job->combination == MINIMUM) {
-        dmlk_load_wide(job->in, at, dmlk_iter_row_strides(&job->kept)[0], block->count, &block->value);
-        memset(&block->place, 0, sizeof block->place);
-        return;
+/* Sets what follows from the function.  Bits are ordered as unsigned integers are, after the sign is turned
+ * over; for the smallest instead of the largest, after all are. */
+static void choose_methods(struct job *job) {
+    const enum dmlk_kind kind = dmlk_type_kind(job->in);
+    const bool is_float = kind == DMLK_KIND_FLOAT;
+    const uint32_t bits = dmlk_type_bits(job->in);
+    job->methods = &bits_methods[dmlk_bits_type(job->in)];
+    switch (job->function) {
+    case DMLK_REDUCE_ARGMAX:
+    case DMLK_REDUCE_ARGMIN: job->how = is_float ? PLACE_OF_FLOAT : PLACE_OF_INTEGER; break;
+    case DMLK_REDUCE_MAX:
+    case DMLK_REDUCE_MIN: job->how = is_float ? LARGEST_FLOAT : LARGEST_INTEGER; break;
+    case DMLK_REDUCE_L1: job->how = kind == DMLK_KIND_SIGNED ? SUM_OF_ABSOLUTES : SUM; break;
+    case DMLK_REDUCE_SUM_SQUARE: job->how = SUM_OF_SQUARES; break;
+    case DMLK_REDUCE_MULTIPLY: job->how = PRODUCT; break;
+    default: job->how = SUM;
     }
-    for (int64_t i = 0; i < block->count; i++) {
-        if (job->kind == DMLK_KIND_FLOAT) {
-            block->value.f[i] = job->combination == PRODUCT ? 1 : 0;
-        } else {
-            block->value.u[i] = job->combination == PRODUCT ? 1 : 0;
-        }
+    const bool compares = job->how >= LARGEST_INTEGER;
+    if (is_float && !compares) {
+        job->methods = &float_methods;
     }
+    job->flip = kind == DMLK_KIND_SIGNED ? UINT64_C(1) << (bits - 1) : 0;
+    if (job->function == DMLK_REDUCE_ARGMIN || job->function == DMLK_REDUCE_MIN) {
+        job->flip = ~job->flip;
+    }
+    job->infinity = bits == 16 ? 0x7c00 : bits == 32 ? 0x7f800000 : 0x7ff0000000000000;
 }
 
 /* exp(x) overflows where log(sum(exp(x))) does not: sum exp(x - maximum), and add the maximum at the end. */
 static void find_shift(const struct job *log_sum_exp, struct block *block, const uint8_t *at) {
     struct job job = *log_sum_exp;
+    dmlk_wide maximum;
     job.function = DMLK_REDUCE_MAX;
-    job.combination = MAXIMUM;
-    start(&job, block, at);
+    choose_methods(&job);
     take_in_all(&job, block, at);
+    job.methods->finish(&job, block, (uint8_t *)&maximum, 1);
+    dmlk_load_wide(job.in, (const uint8_t *)&maximum, 1, block->count, &block->shift);
     for (int64_t i = 0; i < block->count; i++) {
-        block->shift.f[i] = isfinite(block->value.f[i]) ? block->value.f[i] : 0;
+        block->shift.f[i] = isfinite(block->shift.f[i]) ? block->shift.f[i] : 0;
     }
-}
-
-static void finish(const struct job *job, struct block *block) {
-    double *v = block->value.f;
-    for (int64_t i = 0; i < block->count; i++) {
-        switch (job->function) {
-        case DMLK_REDUCE_AVERAGE: v[i] /= (double)job->reduced.count; break;
-        case DMLK_REDUCE_L2: v[i] = sqrt(v[i]); break;
-        case DMLK_REDUCE_LOG_SUM: v[i] = log(v[i]); break;
-        case DMLK_REDUCE_LOG_SUM_EXP: v[i] = log(v[i]) + block->shift.f[i]; break;
-        default: return;
-        }
-    }
-}
-
-static void reduce_block(const struct job *job, uint8_t *const *at, int64_t count) {
-    const int64_t out_stride = dmlk_iter_row_strides(&job->kept)[1];
-    struct block block;
-    block.count = count;
-    if (job->function == DMLK_REDUCE_LOG_SUM_EXP) {
-        find_shift(job, &block, at[0]);
-    }
-    start(job, &block, at[0]);
-    take_in_all(job, &block, at[0]);
-    if (job->function == DMLK_REDUCE_ARGMAX || job->function == DMLK_REDUCE_ARGMIN) {
-        dmlk_store_wide(job->out, at[1], out_stride, count, DMLK_KIND_SIGNED, &block.place);
-        return;
-    }
-    finish(job, &block);
-    dmlk_store_wide(job->out, at[1], out_stride, count, job->kind, &block.value);
 }
 
 static void reduce_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;
+    const int64_t out_stride = dmlk_iter_row_strides(&job->kept)[1];
+    struct block block;
     dmlk_cursor cursor;
     dmlk_iter_seek(&job->kept, begin, &cursor);
     while (begin < end) {
-        int64_t count = dmlk_min(dmlk_min(dmlk_iter_row_left(&job->kept, &cursor), DMLK_CHUNK), end - begin);
-        reduce_block(job, cursor.at, count);
-        dmlk_iter_advance(&job->kept, &cursor, count);
-        begin += count;
+        block.count = dmlk_min(dmlk_min(dmlk_iter_row_left(&job->kept, &cursor), DMLK_CHUNK), end - begin);
+        if (job->function == DMLK_REDUCE_LOG_SUM_EXP) {
+            find_shift(job, &block, cursor.at[0]);
+        }
+        take_in_all(job, &block, cursor.at[0]);
+        if (job->how == PLACE_OF_INTEGER || job->how == PLACE_OF_FLOAT) {
+            dmlk_store_wide(job->out, cursor.at[1], out_stride, block.count, DMLK_KIND_SIGNED, &block.place);
+        } else {
+            job->methods->finish(job, &block, cursor.at[1], out_stride);
+        }
+        begin += block.count;
+        dmlk_iter_advance(&job->kept, &cursor, block.count);
     }
 }
 
-/* Is there code for the function on these types?  Sets what follows from the function. */
-static bool choose_function(struct job *job) {
-    static const enum combination combinations[] = {
-        [DMLK_REDUCE_ARGMAX] = MAXIMUM, [DMLK_REDUCE_ARGMIN] = MINIMUM, [DMLK_REDUCE_MAX] = MAXIMUM,
-        [DMLK_REDUCE_MIN] = MINIMUM,    [DMLK_REDUCE_MULTIPLY] = PRODUCT, [DMLK_REDUCE_SUM_SQUARE] = SUM};
-    if (job->function > DMLK_REDUCE_SUM_SQUARE) {
-        return false;
-    }
-    job->combination = combinations[job->function];
-    switch (job->function) {
+/* Is there code for the function on these types? */
+static bool has_function(uint32_t function, uint32_t in, uint32_t out) {
+    switch (function) {
     case DMLK_REDUCE_ARGMAX:
-    case DMLK_REDUCE_ARGMIN:
-        return dmlk_type_kind(job->out) != DMLK_KIND_FLOAT && dmlk_type_bytes(job->out) >= 4;
+    case DMLK_REDUCE_ARGMIN: return dmlk_type_kind(out) != DMLK_KIND_FLOAT && dmlk_type_bytes(out) >= 4;
     case DMLK_REDUCE_AVERAGE:
     case DMLK_REDUCE_L2:
     case DMLK_REDUCE_LOG_SUM:
-    case DMLK_REDUCE_LOG_SUM_EXP: return job->kind == DMLK_KIND_FLOAT && job->in == job->out;
-    default: return job->in == job->out;
+    case DMLK_REDUCE_LOG_SUM_EXP: return dmlk_type_kind(in) == DMLK_KIND_FLOAT && in == out;
+    default: return function <= DMLK_REDUCE_SUM_SQUARE && in == out;
     }
+}
+
+/* The order of the inputs matters to places and to the rounding of floats. */
+static enum dmlk_order order_of(const struct job *job) {
+    const bool places = job->how == PLACE_OF_INTEGER || job->how == PLACE_OF_FLOAT;
+    return places || job->methods == &float_methods ? DMLK_LOGICAL_ORDER : DMLK_ANY_ORDER;
 }
 
 int dmlk_run_reduce(const dmlk_call *call) {
@@ -234,12 +344,7 @@ int dmlk_run_reduce(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
-    struct job job = {.function = k.function,
-               .last_index = k.last_index != 0,
-               .in = in->type,
-               .out = out->type,
-               .kind = dmlk_type_kind(in->type)};
-    if (!choose_function(&job)) {
+    if (!has_function(k.function, in->type, out->type)) {
         return DMLK_NOT_IMPLEMENTED;
     }
     const dmlk_view reduced_out = dmlk_view_select(out, k.axes_mask);
@@ -248,11 +353,14 @@ int dmlk_run_reduce(const dmlk_call *call) {
     }
     const dmlk_view kept_in = dmlk_view_select(in, ~k.axes_mask), kept_out = dmlk_view_select(out, ~k.axes_mask);
     const dmlk_view reduced = dmlk_view_select(in, k.axes_mask);
+    struct job job = {.function = k.function, .last_index = k.last_index != 0, .in = in->type, .out = out->type};
     int status = dmlk_iter_init(&job.kept, DMLK_ANY_ORDER, (const dmlk_view *[]){&kept_in, &kept_out}, 2);
     if (status == DMLK_OK) {
-        status = dmlk_iter_init(&job.reduced, DMLK_LOGICAL_ORDER, (const dmlk_view *[]){&reduced}, 1);
+        choose_methods(&job);
+        status = dmlk_iter_init(&job.reduced, order_of(&job), (const dmlk_view *[]){&reduced}, 1);
     }
     if (status == DMLK_OK) {
+        job.lanes = job.reduced.count < 4 * LANES ? 1 : LANES;
         const int64_t outputs_worth_a_thread = 65536 / job.reduced.count;
         dmlk_parallel(job.kept.count, dmlk_parts(job.kept.count, outputs_worth_a_thread), reduce_part, &job);
     }

@@ -125,6 +125,7 @@ TEST(of_a_number_and_a_nan_the_number_wins) {
     CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX}, 5, x, DMLK_UINT32), 3);
     CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN}, 5, x, DMLK_INT64), 4);
     CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN}, 2, nans, DMLK_INT64), 0);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX, .last_index = 1}, 2, nans, DMLK_INT64), 0);
     CHECK(isnan(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MAX}, 2, nans, DMLK_FLOAT32)));
     CHECK(isnan(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_SUM}, 5, x, DMLK_FLOAT32)));
 }
@@ -135,6 +136,35 @@ TEST(ties) {
     CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX, .last_index = 1}, 6, x, DMLK_UINT32), 3);
     CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN}, 6, x, DMLK_UINT32), 4);
     CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN, .last_index = 1}, 6, x, DMLK_UINT32), 5);
+}
+
+/* Long enough for several pieces and for all partial results. */
+TEST(long_rows) {
+    enum { N = 1003 };
+    float x[N];
+    double sum = 0, shifted = 0;
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)(i * 37 % 101) - 50;
+        sum += (double)x[i];
+        shifted += exp((double)x[i] - 50);
+    }
+    const int first = 30, last = first + 9 * 101; /* 37 * 30 % 101 = 100 */
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX}, N, x, DMLK_UINT32), first);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX, .last_index = 1}, N, x, DMLK_UINT32), last);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MIN}, N, x, DMLK_FLOAT32), -50);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_SUM}, N, x, DMLK_FLOAT32), sum);
+    const double given = reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_LOG_SUM_EXP}, N, x, DMLK_FLOAT32);
+    CHECK(fabs(given - (50 + log(shifted))) < 1e-5);
+}
+
+/* Equal as values, so the first is its place; but +0.0 is the larger one, whatever the order. */
+TEST(zeros) {
+    const float x[] = {-0.0f, 0.0f, -0.0f};
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMAX}, 3, x, DMLK_UINT32), 0);
+    CHECK_EQUAL(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_ARGMIN, .last_index = 1}, 3, x, DMLK_UINT32), 2);
+    CHECK(!signbit(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MAX}, 3, x, DMLK_FLOAT32)));
+    CHECK(signbit(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MIN}, 3, x, DMLK_FLOAT32)));
+    CHECK(signbit(reduce_floats((dmlk_reduce){.function = DMLK_REDUCE_MAX}, 1, x, DMLK_FLOAT32)));
 }
 
 TEST(sums_do_not_lose_small_terms_nor_overflow) {
@@ -184,6 +214,8 @@ int main(void) {
     RUN(integers);
     RUN(of_a_number_and_a_nan_the_number_wins);
     RUN(ties);
+    RUN(long_rows);
+    RUN(zeros);
     RUN(sums_do_not_lose_small_terms_nor_overflow);
     RUN(integers_wrap);
     RUN(sizes_and_axes_must_fit);
