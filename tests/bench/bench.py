@@ -2,7 +2,9 @@
 
 Each row: a case, a memory layout, our time per dispatch (submit, execute, fence), the peer's time and
 their ratio (below 1: we are faster).  Times are medians of rounds that alternate between both sides, so
-that a machine that changes its speed changes both; the spread is (max - min) / median of our rounds.
+that a machine that changes its speed changes both; +- is half the interquartile range of our rounds.
+The last rows show what the API costs around a kernel: a submission goes through state and lifetime checks,
+a queue and a fence, which an inference session does not have; they do not count for the worst ratio.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class Row:
     ours: float
     spread: float
     peers: dict[str, float]
+    overhead: bool
 
 
 @dataclass
@@ -45,6 +48,7 @@ class Case:
     layout: str
     ours: Callable[[], object]
     peers: dict[str, Callable[[], object]]
+    overhead: bool = False  # shows what the API costs, not a kernel
 
 
 def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> dml.BufferTensorDesc:
@@ -170,20 +174,23 @@ def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
     content = {"input_tensor": np.ones(1, np.uint32)}
     session = onnx_session("Identity", {"x": np.ones(1, np.uint32)}, TensorProto.UINT32, rank=1)
     single = PreparedDispatch(device, desc, content)
-    yield Case("one tiny dispatch, submit to fence", "-", single.run, {"ORT session.run": session})
+    yield Case(
+        "one tiny dispatch, submit to fence", "-", single.run, {"ORT session.run": session}, overhead=True
+    )
     many = PreparedDispatch(device, desc, content, count=1000)
     yield Case(
         "1,000 tiny dispatches and barriers, one list",
         "-",
         many.run,
         {"1,000 ORT runs": repeat(session, 1000)},
+        overhead=True,
     )
 
     def record() -> None:
         many.list.reset(many.allocator)
         many.record(1000)
 
-    yield Case("recording 1,000 dispatches and barriers", "-", record, {})
+    yield Case("recording 1,000 dispatches and barriers", "-", record, {}, overhead=True)
 
 
 def repeat(call: Callable[[], object], times: int) -> Callable[[], object]:
@@ -220,6 +227,7 @@ def measure(case: Case, seconds: float) -> Row:
         ours,
         (quartiles[2] - quartiles[0]) / ours,
         {name: statistics.median(values) for name, values in times.items() if name},
+        case.overhead,
     )
 
 
@@ -266,8 +274,9 @@ def main() -> int:
                     continue
                 row = measure(case, 0.2 if arguments.quick else 1.0)
                 print_row(row)
-                worst = max([worst, *(row.ours / value for value in row.peers.values())])
-    print(f"\nworst ratio to a peer: {worst:.2f}")
+                if not row.overhead:
+                    worst = max([worst, *(row.ours / value for value in row.peers.values())])
+    print(f"\nworst ratio of an operator to a peer: {worst:.2f}")
     return 0
 
 

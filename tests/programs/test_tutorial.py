@@ -1,5 +1,6 @@
-"""The README and the tutorial's pages run: each ``python`` block in order, what it prints compared with the ``text`` block
-that follows.  A block that begins with the path of a file quotes that file and must stand in it."""
+"""The README and the tutorial's pages run: each ``python`` block in order, what it prints compared with
+the ``text`` block that follows.  A block that begins with the path of a file quotes that file and must
+stand in it."""
 
 from __future__ import annotations
 

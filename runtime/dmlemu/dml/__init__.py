@@ -8,7 +8,7 @@ are imported when first asked for.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..d3d12.object import Object
 from . import enums as _enums
@@ -92,12 +92,15 @@ __all__ = [
     "create_device",
 ]
 
+if TYPE_CHECKING:
+    from .operators._names import *  # noqa: F403  (written by `make docs`)
+else:
 
-def __getattr__(name: str) -> Any:
-    from . import operators
+    def __getattr__(name: str) -> Any:
+        from . import operators
 
-    desc = operators.find(name)
-    if desc is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = desc
-    return desc
+        desc = operators.find(name)
+        if desc is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = desc
+        return desc

@@ -1,0 +1,33 @@
+"""Every operator desc, for type checkers.  Written by `make docs`; nothing imports it."""
+
+from .activation import ActivationCeluOperatorDesc as ActivationCeluOperatorDesc
+from .activation import ActivationEluOperatorDesc as ActivationEluOperatorDesc
+from .activation import ActivationGeluOperatorDesc as ActivationGeluOperatorDesc
+from .activation import ActivationHardSigmoidOperatorDesc as ActivationHardSigmoidOperatorDesc
+from .activation import ActivationIdentityOperatorDesc as ActivationIdentityOperatorDesc
+from .activation import ActivationLeakyReluOperatorDesc as ActivationLeakyReluOperatorDesc
+from .activation import ActivationLinearOperatorDesc as ActivationLinearOperatorDesc
+from .activation import ActivationParametricSoftplusOperatorDesc as ActivationParametricSoftplusOperatorDesc
+from .activation import ActivationReluOperatorDesc as ActivationReluOperatorDesc
+from .activation import ActivationScaledEluOperatorDesc as ActivationScaledEluOperatorDesc
+from .activation import ActivationScaledTanhOperatorDesc as ActivationScaledTanhOperatorDesc
+from .activation import ActivationShrinkOperatorDesc as ActivationShrinkOperatorDesc
+from .activation import ActivationSigmoidOperatorDesc as ActivationSigmoidOperatorDesc
+from .activation import ActivationSoftplusOperatorDesc as ActivationSoftplusOperatorDesc
+from .activation import ActivationSoftsignOperatorDesc as ActivationSoftsignOperatorDesc
+from .activation import ActivationTanhOperatorDesc as ActivationTanhOperatorDesc
+from .activation import ActivationThresholdedReluOperatorDesc as ActivationThresholdedReluOperatorDesc
+from .argmax import ArgmaxOperatorDesc as ArgmaxOperatorDesc
+from .argmin import ArgminOperatorDesc as ArgminOperatorDesc
+from .cast import CastOperatorDesc as CastOperatorDesc
+from .convolution_integer import ConvolutionIntegerOperatorDesc as ConvolutionIntegerOperatorDesc
+from .element_wise_add import ElementWiseAdd1OperatorDesc as ElementWiseAdd1OperatorDesc
+from .element_wise_add import ElementWiseAddOperatorDesc as ElementWiseAddOperatorDesc
+from .element_wise_bit_count import ElementWiseBitCountOperatorDesc as ElementWiseBitCountOperatorDesc
+from .element_wise_bit_xor import ElementWiseBitXorOperatorDesc as ElementWiseBitXorOperatorDesc
+from .element_wise_clip import ElementWiseClip1OperatorDesc as ElementWiseClip1OperatorDesc
+from .element_wise_clip import ElementWiseClipOperatorDesc as ElementWiseClipOperatorDesc
+from .element_wise_identity import ElementWiseIdentityOperatorDesc as ElementWiseIdentityOperatorDesc
+from .gemm import GemmOperatorDesc as GemmOperatorDesc
+from .nonzero_coordinates import NonzeroCoordinatesOperatorDesc as NonzeroCoordinatesOperatorDesc
+from .reduce import ReduceOperatorDesc as ReduceOperatorDesc
