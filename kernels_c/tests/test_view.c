@@ -101,8 +101,8 @@ TEST(rows_visit_every_element_once) {
         uint32_t rank = random_sizes(sizes);
         if (round == 0) { /* enough for several threads */
             rank = 2;
-            sizes[0] = 700;
-            sizes[1] = 601;
+            sizes[0] = 1100;
+            sizes[1] = 1001;
         }
         random_strides(rank, sizes, false, strides);
         device d;

@@ -15,7 +15,7 @@ from dmlemu.dml import BufferTensorDesc, MatrixTransform, OperatorType, ReduceFu
 from dmlemu.dml import TensorDataType as T
 
 O = OperatorType  # noqa: E741
-SIZES = [3, 129, 517]
+SIZES = [3, 173, 517]
 
 
 def permuted(data_type: T, sizes: list[int] = SIZES) -> BufferTensorDesc:
@@ -57,7 +57,7 @@ def test_element_wise(source: Any, target: Any) -> None:
 @layouts
 @pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2], []], ids=str)
 def test_reduce(source: Any, axes: list[int]) -> None:
-    sizes = [300, 7, 301]
+    sizes = [300, 12, 301]
     kept = [1 if d in axes else size for d, size in enumerate(sizes)]
     for function in (ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.ARGMIN, ReduceFunction.L1):
         for data_type in (T.INT32, T.FLOAT32):
@@ -79,7 +79,7 @@ def test_nonzero_coordinates(source: Any, kind: str) -> None:
     desc = dml.NonzeroCoordinatesOperatorDesc(
         input_tensor=source(T.FLOAT16),
         output_count_tensor=tensor(T.UINT32, 1),
-        output_coordinates_tensor=permuted(T.UINT32, [3 * 129 * 517, 3]),
+        output_coordinates_tensor=permuted(T.UINT32, [3 * 173 * 517, 3]),
     )
 
     compare(desc, {"input_tensor": filled(desc.input_tensor, Values(kind, 3))[1]})

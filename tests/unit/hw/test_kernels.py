@@ -43,14 +43,14 @@ def dispatch(kernel, *arrays, **constants):
 def results() -> dict[str, bytes]:
     """What kernels make of tensors large enough for several threads."""
     random = np.random.default_rng(1)
-    a = random.standard_normal((700, 600)).astype(np.float32)
+    a = random.standard_normal((1100, 1000)).astype(np.float32)
     outputs = {}
     outputs["add"] = np.zeros_like(a)
     dispatch("element_wise_binary", a, a, outputs["add"], function=kernels.constant("DMLK_BINARY_ADD"))
-    outputs["sum"] = np.zeros((1, 600), np.float32)
+    outputs["sum"] = np.zeros((1, 1000), np.float32)
     sum_function = kernels.constant("DMLK_REDUCE_SUM")
     dispatch("reduce", a, outputs["sum"], function=sum_function, axes_mask=1)
-    outputs["gemm"] = np.zeros((700, 700), np.float32)
+    outputs["gemm"] = np.zeros((1100, 1100), np.float32)
     dispatch("gemm", a, a, None, outputs["gemm"], trans_b=1, alpha=1)
     image = random.integers(0, 255, (1, 8, 64, 64)).astype(np.uint8)
     filters = random.integers(-128, 127, (30, 8, 3, 3)).astype(np.int8)
