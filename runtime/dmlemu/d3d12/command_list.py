@@ -247,7 +247,8 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat``.
         """
         operation = "ClearUnorderedAccessViewFloat"
-        bits = np.array(floats(values, "values"), np.float32).view(np.uint32)
+        with np.errstate(over="ignore"):  # becomes infinite, as the conversion to FLOAT makes it
+            bits = np.array(floats(values, "values")).astype(np.float32).view(np.uint32)
         raw = commands.check_clear_values(operation, bits.tolist())
         self._clear(operation, view_gpu_handle_in_current_heap, view_cpu_handle, resource, raw, rects, True)
 

@@ -182,9 +182,14 @@ def check_clear(
 def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
     """CM4: four unsigned 32-bit numbers."""
     raw = integers(values, "values")
-    if len(raw) != 4 or any(not 0 <= value < 2**32 for value in raw):
-        message, expected = "The clear values are not four u32.", "four numbers of 32 bits"
-        raise _bad("DESC_KIND", "CM4", operation, message, "Values", raw, expected, None)
+    if len(raw) != 4:
+        message = f"Values holds {len(raw)} numbers, and a clear takes 4."
+        raise _bad("DESC_KIND", "CM4", operation, message, "Values", len(raw), "4 numbers", None)
+    for i, value in enumerate(raw):
+        if not 0 <= value < 2**32:
+            field, expected = f"Values[{i}]", "0 to 2**32 - 1"
+            message = f"{field} ({value}) is not an unsigned 32-bit number."
+            raise _bad("DESC_KIND", "CM4", operation, message, field, value, expected, None)
     return raw
 
 

@@ -287,6 +287,9 @@ class SlotCheck:
                 member="Offset",
                 rule=rule,
             )
+        if offset > width:
+            what = f"is bound at Offset ({offset}) of {resource}, which has {width} bytes"
+            self.fail("BIND_RANGE", what, offset, f"<= {width}", member="Offset")
         size = width - offset
         if binding.size_in_bytes is not None:
             size = self._number("SizeInBytes", binding.size_in_bytes)
@@ -294,8 +297,12 @@ class SlotCheck:
             what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} it needs"
             self.fail("BIND_SIZE_SMALL", what, size, f">= {slot.size}", member="SizeInBytes")
         if offset + size > width:
-            what = f"is bound to bytes [{offset}, {offset + size}) of {resource}, which has {width}"
-            self.fail("BIND_RANGE", what, offset + size, f"<= {width}", member="SizeInBytes")
+            what = (
+                f"is bound to SizeInBytes ({size}) from Offset ({offset}) on of {resource}, "
+                f"which has {width} bytes"
+            )
+            expected = f"<= {width - offset}, what is left from Offset ({offset}) on"
+            self.fail("BIND_RANGE", what, size, expected, member="SizeInBytes")
         return offset, size
 
     def _number(self, member: str, value: object) -> int:

@@ -206,7 +206,8 @@ class _Rules:
             self.fail(
                 "TENSOR_RANK",
                 "DimensionCount",
-                f"({desc.rank}) is not between 1 and {most}, the limit of feature level {level.name}.",
+                f"({desc.rank}) is not between 1 and {most}, "
+                f"the limit of feature level {level.name.removeprefix('LEVEL_')}.",
                 desc.rank,
                 f"1 to {most}",
                 "TN2",

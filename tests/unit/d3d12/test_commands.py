@@ -146,6 +146,18 @@ def test_CM4_float_values_are_converted(stage: Stage) -> None:
     assert clears.result("f2") == [0.5] * 32
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("value", "format", "dtype"), [(1e300, "R32_FLOAT", "f4"), (1e10, "R16_FLOAT", "f2")])
+def test_CM4_float_values_too_large_become_infinite(
+    stage: Stage, value: float, format: str, dtype: str
+) -> None:
+    count = 64 // np.dtype(dtype).itemsize
+    clears = Clears(stage, UnorderedAccessViewDesc(Format[format], buffer=BufferUav(0, count)))
+    clears.list.clear_unordered_access_view_float(clears.gpu, clears.cpu, clears.buffer, (-value, 0, 0, 0))
+
+    assert clears.result(dtype) == [-np.inf] * count
+
+
 def test_CM4_rects_are_element_ranges(stage: Stage) -> None:
     clears = Clears(stage, RAW)
     rects = [Rect(0, 0, 2, 1), Rect(5, 0, 6, 1), Rect(3, 0, 3, 1)]
@@ -169,6 +181,17 @@ def test_CM4_values(stage: Stage, values: tuple[int, ...]) -> None:
 
     with fails("CM4"):
         clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, values)
+
+
+def test_CM4_values_are_named(stage: Stage) -> None:
+    clears, report = Clears(stage, RAW), None
+    try:
+        clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (1, 2, -3, 4))
+    except Error as error:
+        report = error.report
+
+    assert report is not None and (report.field, report.given) == ("Values[2]", "-3")
+    assert report.message == "Values[2] (-3) is not an unsigned 32-bit number."
 
 
 def test_CM4_float_values(stage: Stage) -> None:

@@ -280,10 +280,19 @@ def test_BT8_range(world: World, size: int) -> None:
     assert world.works()
 
 
+def test_BT8_range_tells_what_was_written(world: World) -> None:
+    table = world.table(world.compile(identity()))
+    with refused("BIND_RANGE", "BT8", "InputTensor.SizeInBytes") as caught:
+        table.bind_inputs([Binding(world.buffer(4096), 4080, 24)])
+    assert "SizeInBytes (24) from Offset (4080)" in caught.report.message
+    assert caught.report.given == "24" and caught.report.expected.startswith("<= 16,")
+
+
 def test_BT8_offset_past_the_end(world: World) -> None:
     table = world.table(world.compile(identity()))
-    with refused("BIND_RANGE", "BT8", "InputTensor.SizeInBytes"):
+    with refused("BIND_RANGE", "BT8", "InputTensor.Offset") as caught:
         table.bind_inputs([Binding(world.buffer(4096), 8192, 16)])
+    assert caught.report.given == "8192"
     with refused("BIND_SIZE_SMALL", "BT8", "InputTensor.SizeInBytes"):
         table.bind_inputs([Binding(world.buffer(4096), 4096)])  # nothing is left
     assert world.works()

@@ -163,6 +163,12 @@ def test_TN2_rank_below_feature_level_3_0(rank: int) -> None:
     assert refused(desc, level=LEVELS.LEVEL_2_1) == ("TENSOR_RANK", "TN2", field)
 
 
+def test_TN2_names_the_level_once() -> None:
+    with pytest.raises(Error) as caught:
+        f32([1] * 9).check("InputTensor", "CreateOperator", LEVELS.LEVEL_6_4, output=False)
+    assert caught.value.report.message.endswith("the limit of feature level 6_4.")
+
+
 # --- TN3: extent ---
 
 
