@@ -46,6 +46,8 @@ class BindingTable(DeviceChild):
     kind = "binding table"
 
     def __init__(self, device: Device, desc: BindingTableDesc | None) -> None:
+        if desc is not None:
+            check_range(device, desc, "CreateBindingTable")
         super().__init__(device)
         self._desc: BindingTableDesc | None = None
         self._bound: dict[Slot, Bound] = {}
@@ -53,7 +55,7 @@ class BindingTable(DeviceChild):
         self._visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
         self._complete = False  # the recorder found nothing wrong since the last bind
         self._used: tuple[tuple[Resource, int], ...] | None = None
-        self._set(desc, "CreateBindingTable")
+        self._set(desc)
 
     @property
     def dispatchable(self) -> Dispatchable | None:
@@ -67,11 +69,11 @@ class BindingTable(DeviceChild):
         then changes nothing.
         """
         self._device._check_alive("Reset")
-        self._set(desc, "Reset")
-
-    def _set(self, desc: BindingTableDesc | None, operation: str) -> None:
         if desc is not None:
-            check_range(self._device, desc, operation)
+            check_range(self._device, desc, "Reset")
+        self._set(desc)
+
+    def _set(self, desc: BindingTableDesc | None) -> None:
         self._heap, self._visible_start = None, 0
         if desc is not None and desc.dispatchable.descriptor_count:
             descriptors = self._device._gpu.descriptors

@@ -13,7 +13,7 @@ from dmlemu_hw.packets import FLAG_POISON
 
 from ..d3d12 import CommandList, DescriptorHeapType
 from ..d3d12.recording import SHADING
-from ..errors import Error, Severity, Strictness
+from ..errors import Error, Severity, Strictness, caller
 from .binding_checks import Bound
 from .binding_table import BindingTable
 from .dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
@@ -81,12 +81,14 @@ def _fail(
     given: object,
     expected: object,
     rule: str,
+    *,
+    operation: str = _OPERATION,
     **more: Any,
 ) -> Error:
     return failure(
         id,
         message,
-        operation=_OPERATION,
+        operation=operation,
         rule=f"{rule}, {_PAGE}",
         field=field,
         given=given,
@@ -230,7 +232,8 @@ def _track_initialization(
     elif isinstance(dispatchable, CompiledOperator):
         place = _address(bindings, dispatchable.persistent)
         if place or dispatchable._initialized_at is None:
-            recording.on_submit.append(partial(_check_initialized, dispatchable, place))
+            where = f"Recorded by {_OPERATION} into {command_list} at {caller()}"
+            recording.on_submit.append(partial(_check_initialized, dispatchable, place, where))
 
 
 def _address(bindings: BindingTable, slot: Slot) -> int:
@@ -250,7 +253,9 @@ def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]
     return partial(put, before)
 
 
-def _check_initialized(operator: CompiledOperator, place: int) -> None:
+def _check_initialized(operator: CompiledOperator, place: int, where: str) -> None:
+    """``where`` the dispatch was recorded, for the message: submitting is what fails."""
+    more: dict[str, Any] = {"operation": "ExecuteCommandLists", "context": (where,)}
     if operator._initialized_at is None:
         message = f"{operator} is dispatched, but its initializer has not been."
         hint = "record an operator initializer for it, earlier in this list or in one submitted before"
@@ -263,6 +268,7 @@ def _check_initialized(operator: CompiledOperator, place: int) -> None:
             "initialized",
             "2.8",
             hint=hint,
+            **more,
         )
     if operator._initialized_at != place:
         message = f"{operator} is dispatched with another persistent resource than was initialized."
@@ -276,6 +282,7 @@ def _check_initialized(operator: CompiledOperator, place: int) -> None:
             expected,
             "2.8",
             severity=Severity.CORRUPTION,
+            **more,
         )
 
 

@@ -184,9 +184,9 @@ class OperatorInitializer(Dispatchable):
     grouped = True
 
     def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
+        _check_operators(device, operators)
         super().__init__(device)
-        self.operators: tuple[CompiledOperator, ...] = ()
-        self.reset(operators)
+        self._set(operators)
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
         """Makes this the initializer of other operators; not while the GPU uses it.
@@ -195,11 +195,11 @@ class OperatorInitializer(Dispatchable):
         operators of this device, DXGI_ERROR_DEVICE_REMOVED after removal.
         """
         self._device._check_alive("Reset")
-        if not isinstance(operators, (list, tuple)):
-            raise _not_compiled("CompiledOperators", operators)
-        for i, operator in enumerate(operators):
-            _check_operator(self._device, operator, i)
-        self.operators = tuple(operators)
+        _check_operators(self._device, operators)
+        self._set(operators)
+
+    def _set(self, operators: Sequence[CompiledOperator]) -> None:
+        self.operators: tuple[CompiledOperator, ...] = tuple(operators)
         groups: list[tuple[Slot, ...]] = []
         descriptors = 0
         for i, operator in enumerate(self.operators):
@@ -235,12 +235,15 @@ class OperatorInitializer(Dispatchable):
         return [pack(call) for call in calls]
 
 
-def _check_operator(device: Device, operator: object, index: int) -> None:
-    """CompiledOperators[index] is a compiled operator of this device."""
-    field = f"CompiledOperators[{index}]"
-    if not isinstance(operator, CompiledOperator):
-        raise _not_compiled(field, operator)
-    device._check_own(operator, field, _INITIALIZE)
+def _check_operators(device: Device, operators: object) -> None:
+    """CompiledOperators are compiled operators of this device."""
+    if not isinstance(operators, (list, tuple)):
+        raise _not_compiled("CompiledOperators", operators)
+    for i, operator in enumerate(operators):
+        field = f"CompiledOperators[{i}]"
+        if not isinstance(operator, CompiledOperator):
+            raise _not_compiled(field, operator)
+        device._check_own(operator, field, _INITIALIZE)
 
 
 def _not_compiled(field: str, given: object) -> Error:

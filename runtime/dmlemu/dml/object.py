@@ -42,6 +42,7 @@ def failure(
     hint: str = "",
     severity: Severity = Severity.ERROR,
     d3d12_id: int = 0,
+    context: tuple[str, ...] = (),
 ) -> Error:
     """One error of DirectML: ``id`` is the check's stable name, ``rule`` the rule's id and its page."""
     report = Report(
@@ -55,7 +56,7 @@ def failure(
         expected=spell(expected),
         object=str(object),
         hint=hint,
-        context=_place(operation),
+        context=(*context, *_place(operation)),
         rule=rule,
         d3d12_id=d3d12_id,
     )

@@ -202,6 +202,16 @@ def test_DD8_a_compiled_operator_keeps_its_operator(world: World) -> None:
 # --- objects ---
 
 
+def test_refused_objects_are_not_counted(world: World) -> None:
+    create_table: Any = world.dml.create_binding_table
+    create_initializer: Any = world.dml.create_operator_initializer
+    for create in (create_table, create_initializer):
+        with pytest.raises(Error):
+            create([1])
+    assert create_table().serial == 1
+    assert create_initializer().serial == 1
+
+
 def test_names_and_private_data(world: World) -> None:
     import uuid
 

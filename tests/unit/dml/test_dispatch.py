@@ -160,6 +160,10 @@ def test_2_8_dispatched_before_it_is_initialised(world: World) -> None:
     with refused("OP_NOT_INITIALIZED", "2.8", "Dispatchable") as caught:
         world.queue.execute_command_lists([world.list])
     assert "'first layer'" in caught.report.message
+    assert caught.report.operation == "ExecuteCommandLists"
+    recorded, called = caught.report.context
+    assert recorded.startswith("Recorded by RecordDispatch into command list")
+    assert "at test_dispatch.py:" in recorded and called.startswith("While calling ExecuteCommandLists")
     late = world.list
     kind = d3d12.CommandListType.COMPUTE
     world.list = world.d3d12.create_command_list(0, kind, world.d3d12.create_command_allocator(kind))
