@@ -7,11 +7,14 @@ are its two renderings, and :class:`Error` carries one.
 from __future__ import annotations
 
 import json
+import operator
+import reprlib
 import sys
 from dataclasses import asdict, dataclass
 from dataclasses import field as dataclass_field
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, IntFlag
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -134,3 +137,95 @@ def caller() -> str:
     if frame is None:
         return ""
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def as_integer(value: object) -> int | None:
+    """The value as an int; None for what is no integer.  numpy's integers count, truth values do not."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except Exception:  # whatever the value's own method raises
+        return None
+
+
+# --- values in messages ---
+
+_MOST_CHARACTERS = 200  # of a text; of a value half as many
+_MOST_BITS = 128  # of a number that is spelled out; Python itself refuses to above 4300 digits
+
+
+class _Quote(reprlib.Repr):
+    """``repr`` that is short, of containers too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = 16
+        self.maxstring = self.maxother = _MOST_CHARACTERS // 2
+
+    def repr_int(self, x: int, level: int) -> str:
+        bits = x.bit_length()
+        return repr(x) if bits <= _MOST_BITS else f"an integer of {bits} bits"
+
+
+_quote = _Quote().repr
+
+
+def shorten(text: str, most: int = _MOST_CHARACTERS) -> str:
+    """A text for a message: the middle of a long one is left out."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} ... {text[-half:]}"
+
+
+def quote(value: object) -> str:
+    """A value as it is written in Python, shortened; never raises."""
+    try:
+        return shorten(_quote(value), _MOST_CHARACTERS // 2)
+    except Exception:  # whatever the value's own ``__repr__`` raises
+        return f"<{type(value).__name__}>"
+
+
+def spell(value: Any) -> str:
+    """A value for a message, shortened; never raises.
+
+    Enum members by name, flags joined by ``|``, texts and API objects as they are, the rest as it is
+    written in Python.
+    """
+    if isinstance(value, IntFlag):
+        return _spell_flags(value)
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, str):
+        return shorten(value)
+    if is_object(value):
+        return str(value)
+    return quote(value)
+
+
+def spell_object(value: object) -> str:
+    """An argument of the wrong type: an API object by its name, anything else by its type."""
+    return str(value) if is_object(value) else type(value).__name__
+
+
+def is_object(value: object) -> bool:
+    """An object of the API, which has a name for messages."""
+    return hasattr(type(value), "set_private_data")
+
+
+def _spell_flags(value: IntFlag) -> str:
+    members = type(value).__members__
+    bits = int(value)
+    for name, member in members.items():
+        if int(member) == bits:
+            return name
+    names = []
+    for name, member in members.items():
+        bit = int(member)
+        if bit and bit & (bit - 1) == 0 and bits & bit:
+            names.append(name)
+            bits &= ~bit
+    if bits:
+        names.append(f"0x{bits:X}")
+    return " | ".join(names)

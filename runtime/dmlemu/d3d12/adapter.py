@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dmlemu_hw.gpu import Policy
 
+from .arguments import choice, integer, text
 from .enums import FeatureLevel
 from .structs import HardwareId, Luid, MemoryBudget
 
@@ -54,10 +55,10 @@ class Adapter:
         dedicated_memory: int = DEFAULT_MEMORY,
         policy: Policy = Policy.LAZY,
     ) -> None:
-        self.driver_description = name
-        self.dedicated_adapter_memory = dedicated_memory
-        self.shared_system_memory = dedicated_memory
-        self.policy = Policy(policy)
+        self.driver_description = text(name, "name")
+        self.dedicated_adapter_memory = integer(dedicated_memory, "dedicated_memory")
+        self.shared_system_memory = self.dedicated_adapter_memory
+        self.policy = choice(policy, Policy, "policy")
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
         self._lock = threading.RLock()
@@ -74,7 +75,7 @@ class Adapter:
         """Can a device of that level be created?"""
         from .features import MAX_FEATURE_LEVEL
 
-        return level <= MAX_FEATURE_LEVEL
+        return integer(level, "level") <= MAX_FEATURE_LEVEL
 
     def query_memory_budget(self) -> MemoryBudget:
         """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: the budget and its use, in bytes."""

@@ -1,25 +1,49 @@
-"""Python types of arguments: what is no integer, struct or sequence raises TypeError, by the field's name."""
+"""Arguments from Python: what is no integer, struct or sequence raises TypeError, by the field's name.
+
+Whether a number is legal is for the rules; one so large that no rule could say anything about it
+(Python does not even spell it) raises :class:`dmlemu.Error` here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import IntEnum, IntFlag
+from collections.abc import Callable, Iterable
+from enum import Enum, IntEnum, IntFlag
 from operator import index
 from typing import Any, TypeVar, get_type_hints
 
+from ..errors import Error, HResult, Report, caller, spell
+
 _Kind = TypeVar("_Kind")
+_Choice = TypeVar("_Choice", bound=Enum)
 
 
 def _wrong(field: str, what: str, value: object) -> TypeError:
     return TypeError(f"{field} must be {what}, not {type(value).__name__}.")
 
 
+def outside(value: object, field: str, expected: str, message: str = "is out of range") -> Error:
+    """The error for a value that the field cannot hold."""
+    place = caller()
+    report = Report(
+        id="ARGUMENT_RANGE",
+        message=f"{field} ({spell(value)}) {message}.",
+        field=field,
+        given=spell(value),
+        expected=expected,
+        context=(f"While calling from {place}",) if place else (),
+    )
+    return Error(HResult.E_INVALIDARG, report)
+
+
 def integer(value: Any, field: str) -> int:
     """The value as an int; numpy's integers and enum members count."""
     try:
-        return index(value)
-    except TypeError:
+        number = index(value)
+    except Exception:  # whatever the value's own method raises
         raise _wrong(field, "an integer", value) from None
+    if number.bit_length() > 128:
+        raise outside(number, field, "a number of up to 64 bits", "is larger than any field of the API")
+    return number
 
 
 def instance(value: Any, kind: type[_Kind], field: str) -> _Kind:
@@ -43,10 +67,51 @@ def integers(value: Any, field: str) -> list[int]:
 
 def floats(value: Any, field: str) -> list[float]:
     """The value's items, all numbers."""
-    for i, each in enumerate(items := sequence(value, field)):
-        if isinstance(each, str | bytes) or not hasattr(each, "__float__"):
-            raise _wrong(f"{field}[{i}]", "a number", each)
-    return [float(each) for each in items]
+    return [number(each, f"{field}[{i}]") for i, each in enumerate(sequence(value, field))]
+
+
+def number(value: Any, field: str) -> float:
+    """The value as a float."""
+    if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+        raise _wrong(field, "a number", value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise outside(value, field, "a number that a double can hold") from None
+    except Exception:
+        raise _wrong(field, "a number", value) from None
+
+
+def choice(value: Any, kind: type[_Choice], field: str) -> _Choice:
+    """The member of an enum of texts that the value is or names."""
+    names = " or ".join(str(each.value) for each in kind)
+    if not isinstance(value, str):
+        raise _wrong(field, names, value)
+    try:
+        return kind(value)
+    except ValueError:
+        raise outside(value, field, names, f"is no {kind.__name__}") from None
+
+
+def text(value: Any, field: str) -> str:
+    """The value, which must be a str."""
+    return instance(value, str, field)
+
+
+def buffer(value: Any, field: str) -> bytes:
+    """A copy of the bytes of an object with the buffer protocol."""
+    try:
+        return memoryview(value).tobytes()
+    except (TypeError, BufferError, ValueError):
+        raise _wrong(field, "bytes", value) from None
+
+
+def callback(value: Any, field: str) -> Callable[..., Any]:
+    """The value, which must be callable."""
+    if not callable(value):
+        raise _wrong(field, "a function", value)
+    found: Callable[..., Any] = value
+    return found
 
 
 class Struct:
@@ -59,7 +124,7 @@ class Struct:
     def __post_init__(self) -> None:
         for name, kind in _fields(type(self)):
             value = getattr(self, name)
-            if type(value) is kind:
+            if type(value) is kind and kind is not int:
                 continue
             field = f"{type(self).__name__}.{name}"
             if issubclass(kind, bool):

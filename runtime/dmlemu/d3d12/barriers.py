@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Error, Severity
 from . import states
+from .arguments import integer
 from .conflicts import conflict_error, spell_state
 from .enums import CommandListType, MessageId, ResourceBarrierFlags, ResourceBarrierType, ResourceStates
 from .reports import failure, spell, spell_object
@@ -97,6 +98,7 @@ class _Call:
             message = f"{path} ({given}) is not a barrier."
             raise _bad("ST10", message, path, given, "a D3D12_RESOURCE_BARRIER", wrong)
         inner = barrier.barrier
+        integer(barrier.type, f"{path}.Type")
         if _CONTENTS.get(barrier.type) is not type(inner):
             wrong = MessageId.RESOURCE_BARRIER_INVALID_TYPE
             expected = "TRANSITION, ALIASING or UAV with its struct"
@@ -212,7 +214,8 @@ class _Call:
 
 def _check_flags(barrier: ResourceBarrier, path: str) -> None:
     """ST13: only transitions can be split, and into a begin or an end."""
-    flags, field = int(barrier.flags), f"{path}.Flags"
+    field = f"{path}.Flags"
+    flags = integer(barrier.flags, field)
     given = ResourceBarrierFlags(flags)
     if flags & ~_BOTH or flags == _BOTH:
         wrong, expected = MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS, "NONE, BEGIN_ONLY or END_ONLY"

@@ -166,7 +166,7 @@ class CommandQueue(DeviceChild):
 
     def set_name(self, name: str) -> None:
         super().set_name(name)
-        self._queue.label = name
+        self._queue.label = self.name
 
     # --- inside ---
 

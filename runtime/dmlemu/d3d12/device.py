@@ -17,7 +17,7 @@ from dmlemu_hw.memory import Heap as HardwareHeap
 from ..errors import Error, HResult, Report, Severity, Strictness
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
-from .arguments import integer, integers, sequence
+from .arguments import choice, instance, integer, integers, sequence
 from .command_allocator import CommandAllocator
 from .command_list import CommandList, check_allocator
 from .command_queue import CommandQueue
@@ -80,10 +80,12 @@ def create_device(
     Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` says how mistakes are
     answered: None takes that of the living device, or ``strict``.  E_INVALIDARG: the level is none
     that Direct3D 12 has (DEV3), or the living device has another strictness (DEV7).
-    DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).
+    DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).  E_OUTOFMEMORY: this machine
+    has no memory or no open files left.
     """
     _check_feature_level(minimum_feature_level)
-    adapter = create_adapter_list()[0] if adapter is None else adapter
+    adapter = create_adapter_list()[0] if adapter is None else instance(adapter, Adapter, "adapter")
+    strictness = None if strictness is None else choice(strictness, Strictness, "strictness")
     with adapter._lock:
         device = adapter._living_device()
         if device is None:
@@ -97,6 +99,7 @@ def create_device(
 
 
 def _check_feature_level(level: FeatureLevel) -> None:
+    integer(level, "MinimumFeatureLevel")
     known = level in list(FeatureLevel) and not FeatureLevel.LEVEL_9_1 <= level <= FeatureLevel.LEVEL_10_1
     if known and level <= features.MAX_FEATURE_LEVEL:
         return
@@ -112,6 +115,27 @@ def _check_feature_level(level: FeatureLevel) -> None:
         given=level,
         expected=f"at most {highest}" if known else f"LEVEL_11_0 to {highest}, LEVEL_1_0_CORE",
     )
+
+
+def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
+    """The adapter's GPU; E_OUTOFMEMORY when this machine has no memory, or no open files, for it."""
+    try:
+        return Gpu(
+            name=adapter.driver_description,
+            memory_bytes=adapter.dedicated_adapter_memory,
+            policy=adapter.policy,
+            poison=poison,
+        )
+    except (OSError, OutOfMemory) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise failure(
+            "OUT_OF_MEMORY",
+            f"The host cannot hold one more emulated GPU ({reason}).",
+            operation="D3D12CreateDevice",
+            rule="D3D12CreateDevice",
+            hresult=HResult.E_OUTOFMEMORY,
+            hint="Release devices that are no longer used; each needs an open file.",
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -170,14 +194,9 @@ class Device(Object):
     def __init__(self, adapter: Adapter, strictness: Strictness) -> None:
         super().__init__()
         self._adapter = adapter
-        self._strictness = Strictness(strictness)
+        self._strictness = strictness
         self._is_runtime = self._strictness is Strictness.RUNTIME
-        self._gpu = Gpu(
-            name=adapter.driver_description,
-            memory_bytes=adapter.dedicated_adapter_memory,
-            policy=adapter.policy,
-            poison=self._strictness is Strictness.STRICT,
-        )
+        self._gpu = _create_gpu(adapter, poison=strictness is Strictness.STRICT)
         self.info_queue = InfoQueue(enabled=not self._is_runtime)
         self._references = 1
         self._ended = False
@@ -711,14 +730,14 @@ class Device(Object):
         return self._gpu.memory.whereabouts(address) if resource is None else str(resource)
 
     def _check_strictness(self, strictness: Strictness | None) -> None:
-        if strictness is not None and Strictness(strictness) is not self._strictness:
+        if strictness is not None and strictness is not self._strictness:
             raise failure(
                 "DEVICE_STRICTNESS",
                 f"The adapter's device lives, and its strictness is {self._strictness.value}.",
                 operation="D3D12CreateDevice",
                 rule="DEV7: ID3D12Debug::EnableDebugLayer",
                 field="strictness",
-                given=Strictness(strictness).value,
+                given=strictness.value,
                 expected=self._strictness.value,
                 object=self,
                 hint="Create a d3d12.Adapter of its own for a device of another strictness.",

@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
-from ..errors import HResult, caller
+from ..errors import HResult, caller, shorten
+from .arguments import buffer, instance, text
 from .enums import MessageId
 from .reports import failure
 
@@ -45,7 +46,8 @@ class Object:
         terminator, as on Linux.  Mirrors ``ID3D12Object::SetName``
         (nf-d3d12-id3d12object-setname).
         """
-        self._private_data[WKPDID_D3D_DEBUG_OBJECT_NAME_W] = name.encode("utf-32-le") + bytes(4)
+        raw = text(name, "Name").encode("utf-32-le", "surrogatepass")
+        self._private_data[WKPDID_D3D_DEBUG_OBJECT_NAME_W] = raw + bytes(4)
 
     @property
     def name(self) -> str:
@@ -65,7 +67,7 @@ class Object:
         DXGI_ERROR_NOT_FOUND when nothing is stored; an object stored by
         :meth:`set_private_data_interface` reads as its address.
         """
-        if guid not in self._private_data:
+        if instance(guid, UUID, "guid") not in self._private_data:
             raise failure(
                 "PRIVATE_DATA",
                 f"No private data is stored under ({guid}).",
@@ -73,7 +75,7 @@ class Object:
                 rule="OB1: ID3D12Object::GetPrivateData",
                 hresult=HResult.DXGI_ERROR_NOT_FOUND,
                 field="guid",
-                given=guid,
+                given=str(guid),
                 expected="a GUID given to SetPrivateData",
                 object=self,
             )
@@ -81,15 +83,16 @@ class Object:
         return value if isinstance(value, bytes) else struct.pack("<Q", id(value))
 
     def set_private_data(self, guid: UUID, data: bytes | None) -> HResult:
-        """Stores a copy of ``data`` under ``guid``; None removes what is there.
+        """Stores a copy of ``data``, any buffer, under ``guid``; None removes what is there.
 
         Returns S_OK, or S_FALSE when there was nothing to remove.  Mirrors
         ``ID3D12Object::SetPrivateData`` (nf-d3d12-id3d12object-setprivatedata).
         """
+        instance(guid, UUID, "guid")
         if data is None:
             found = self._private_data.pop(guid, None) is not None
             return HResult.S_OK if found else HResult.S_FALSE
-        self._private_data[guid] = bytes(data)
+        self._private_data[guid] = buffer(data, "data")
         return HResult.S_OK
 
     def set_private_data_interface(self, guid: UUID, data: object | None) -> HResult:
@@ -99,14 +102,14 @@ class Object:
         """
         if data is None:
             return self.set_private_data(guid, None)
-        self._private_data[guid] = data
+        self._private_data[instance(guid, UUID, "guid")] = data
         return HResult.S_OK
 
     # --- messages ---
 
     def __str__(self) -> str:
         if self.name:
-            return f"{self.kind} '{self.name}'"
+            return f"{self.kind} '{shorten(self.name)}'"
         place = f" (created at {self.created_at})" if self.created_at else ""
         return f"{self.kind} #{self.serial}{place}"
 

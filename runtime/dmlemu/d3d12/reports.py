@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum, IntFlag
 from typing import Any
 
-from ..errors import Error, HResult, Report, Severity, caller
+from ..errors import Error, HResult, Report, Severity, caller, spell, spell_object
+from .arguments import callback as check_callback
+from .arguments import integer
 from .enums import MessageId
 
-
-def spell(value: Any) -> str:
-    """A value for a message: enum members by name, flags joined by ``|``, numbers as they are."""
-    if isinstance(value, IntFlag):
-        return _spell_flags(value)
-    if isinstance(value, Enum):
-        return value.name
-    if value is None:
-        return "None"
-    return str(value)
-
-
-def _spell_flags(value: IntFlag) -> str:
-    members = type(value).__members__
-    bits = int(value)
-    for name, member in members.items():
-        if int(member) == bits:
-            return name
-    names = []
-    for name, member in members.items():
-        bit = int(member)
-        if bit and bit & (bit - 1) == 0 and bits & bit:
-            names.append(name)
-            bits &= ~bit
-    if bits:
-        names.append(f"0x{bits:X}")
-    return " | ".join(names)
-
-
-def spell_object(value: object) -> str:
-    """An argument of the wrong type: an API object by its name, anything else by its type."""
-    return str(value) if hasattr(value, "created_at") else type(value).__name__
+__all__ = ["InfoQueue", "failure", "not_implemented", "spell", "spell_handle", "spell_object"]
 
 
 def spell_handle(value: int) -> str:
@@ -81,7 +51,7 @@ def failure(
         field=field,
         given=spell(given),
         expected=spell(expected),
-        object=str(object),
+        object=spell(object),
         hint=hint,
         rule=rule,
         context=context,
@@ -122,16 +92,31 @@ class InfoQueue:
         self._callbacks: dict[int, Callable[[Report], None]] = {}
         self._next_cookie = 1
 
-    def __len__(self) -> int:
-        return len(self._messages)
+    def __iter__(self) -> Iterator[Report]:
+        """The messages, oldest first."""
+        return iter([stored.report for stored in self._messages.values()])
 
     def get_message(self, message_index: int) -> Report:
-        """``ID3D12InfoQueue::GetMessage``."""
-        return list(self._messages.values())[message_index].report
+        """``ID3D12InfoQueue::GetMessage``; E_INVALIDARG: there is none of that index."""
+        return self._find(message_index, "GetMessage").report
 
     def get_count(self, message_index: int) -> int:
         """How often that message came.  Not in Direct3D 12, which stores it as often."""
-        return list(self._messages.values())[message_index].count
+        return self._find(message_index, "GetMessage").count
+
+    def _find(self, index: int, operation: str) -> _Stored:
+        stored = list(self._messages.values())
+        if 0 <= integer(index, "MessageIndex") < len(stored):
+            return stored[index]
+        raise failure(
+            "INFO_QUEUE",
+            f"Message index ({index}) names none of the {len(stored)} stored messages.",
+            operation=operation,
+            rule=f"ID3D12InfoQueue::{operation}",
+            field="MessageIndex",
+            given=index,
+            expected=f"below {len(stored)}",
+        )
 
     def get_num_stored_messages(self) -> int:
         """``ID3D12InfoQueue::GetNumStoredMessages``."""
@@ -146,6 +131,7 @@ class InfoQueue:
 
         Mirrors ``ID3D12InfoQueue1::RegisterMessageCallback``.
         """
+        check_callback(callback, "CallbackFunc")
         cookie = self._next_cookie
         self._next_cookie += 1
         self._callbacks[cookie] = callback
@@ -153,7 +139,7 @@ class InfoQueue:
 
     def unregister_message_callback(self, cookie: int) -> None:
         """``ID3D12InfoQueue1::UnregisterMessageCallback``; an unknown cookie raises E_INVALIDARG."""
-        if self._callbacks.pop(cookie, None) is None:
+        if self._callbacks.pop(integer(cookie, "CallbackCookie"), None) is None:
             raise failure(
                 "INFO_QUEUE",
                 f"No callback is registered under cookie ({cookie}).",

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from dmlemu_hw.memory import Allocation
 from dmlemu_hw.memory import Heap as HardwareHeap
 
-from ..errors import Error, Severity
-from .arguments import instance, integer
+from ..errors import Error, Severity, quote
+from .arguments import instance, integer, outside
 from .enums import HeapFlags, HeapType, MessageId
 from .object import DeviceChild
 from .reports import failure, not_implemented, spell
@@ -64,6 +64,17 @@ class Heap(DeviceChild):
         return self.name or f"{self.kind} #{self.serial}"
 
 
+def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The type of a view's elements, which are plain bytes."""
+    try:
+        kind = np.dtype(dtype)
+    except Exception:  # NumPy raises whatever its argument does
+        raise TypeError(f"dtype must be a NumPy data type, not {quote(dtype)}.") from None
+    if kind.itemsize == 0 or kind.hasobject:
+        raise outside(kind, "dtype", "a type of elements with bytes", "has no bytes that a buffer could hold")
+    return kind
+
+
 class MappedMemory:
     """The bytes of a mapped buffer.
 
@@ -91,14 +102,21 @@ class MappedMemory:
         return self._memory
 
     def view(self, dtype: npt.DTypeLike = np.uint8, offset: int = 0, count: int = -1) -> npt.NDArray[Any]:
-        """An array over the buffer's bytes from ``offset`` on, without a copy.
+        """An array over the buffer's bytes from byte ``offset`` on, without a copy.
 
-        ``count`` elements; -1 for all that fit.
+        ``count`` elements; -1 for all that fit.  E_INVALIDARG: elements without bytes of their own, or
+        not all of them in the buffer.  TypeError: ``dtype`` is none.
         """
         memory = self.memory
-        if count < 0:
-            count = max(0, len(memory) - offset) // np.dtype(dtype).itemsize
-        return np.frombuffer(memory, dtype, count, offset)
+        kind, size = _element_type(dtype), len(memory)
+        offset, count = integer(offset, "offset"), integer(count, "count")
+        if not 0 <= offset <= size:
+            raise outside(offset, "offset", f"0 to {size}", f"is outside the buffer of {size} bytes")
+        most = (size - offset) // kind.itemsize
+        if not -1 <= count <= most:
+            what = f"elements of {kind.itemsize} bytes do not fit from byte {offset} on"
+            raise outside(count, "count", f"-1 to {most}", what)
+        return np.frombuffer(memory, kind, most if count == -1 else count, offset)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         array = self.view()

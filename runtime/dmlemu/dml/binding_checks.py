@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-import reprlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..d3d12 import HeapType, Resource, ResourceFlags
-from ..errors import Error
+from ..errors import Error, as_integer, quote
 from .dispatchable import Dispatchable, OperatorInitializer, Role, Slot
 from .enums import BindingType, FeatureLevel
 from .object import failure
@@ -122,9 +120,10 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
             BindingType.BUFFER: BufferBinding,
             BindingType.BUFFER_ARRAY: BufferArrayBinding,
         }
-        if isinstance(binding.desc, fits.get(binding.type, ())):
+        kind = binding.type if isinstance(binding.type, BindingType) else None
+        if kind is not None and isinstance(binding.desc, fits[kind]):
             return binding
-        given = f"{binding.type!r} with {type(binding.desc).__name__}"
+        given = f"{quote(binding.type)} with {type(binding.desc).__name__}"
     elif isinstance(binding, BufferBinding):
         return BindingDesc(BindingType.BUFFER, binding)
     elif isinstance(binding, BufferArrayBinding):
@@ -306,13 +305,10 @@ class SlotCheck:
         return offset, size
 
     def _number(self, member: str, value: object) -> int:
-        try:
-            number = -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-        except TypeError:
-            number = -1
-        if not 0 <= number < 2**64:
-            what = f"is bound with {member} ({reprlib.repr(value)}), which is no UINT64"
-            self.fail("BIND_RANGE", what, reprlib.repr(value), "0 to 2**64 - 1", member=member)
+        number = as_integer(value)
+        if number is None or not 0 <= number < 2**64:
+            what = f"is bound with {member} ({quote(value)}), which is no UINT64"
+            self.fail("BIND_RANGE", what, quote(value), "0 to 2**64 - 1", member=member)
         return number
 
     def fail(

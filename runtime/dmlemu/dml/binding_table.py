@@ -6,7 +6,6 @@ refers to the table afterwards, so it may be reset or dropped once a dispatch is
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from dmlemu_hw.descriptors import (
 )
 
 from ..d3d12 import Format, Resource, ResourceStates
-from ..errors import Error, Strictness
+from ..errors import Error, Strictness, quote
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
 from .dispatchable import Dispatchable, Role, Slot
 from .object import DeviceChild, failure
@@ -250,7 +249,7 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
         ("SizeInDescriptors", desc.size_in_descriptors),
     ):
         if not isinstance(number, int) or number < 0:
-            shown = reprlib.repr(number)
+            shown = quote(number)
             raise fail(
                 "OP_FIELD_RANGE", field, "is no number it can hold", shown, "an unsigned integer", "BT2"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import reprlib
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.object import Object
-from ..errors import Error, HResult, Strictness
+from ..errors import Error, HResult, Strictness, as_integer, quote, spell
 from .binding_table import BindingTable
 from .command_recorder import CommandRecorder
 from .compile import Program, tensor_fields
@@ -176,18 +175,20 @@ class Device(Object):
         """
         operation = "CheckFeatureSupport"
         self._check_alive(operation)
-        if feature not in list(Feature):
+        number = as_integer(feature)
+        if number is None or number not in list(Feature):
             raise self._unsupported(
                 operation, "Feature", feature, "TENSOR_DATA_TYPE_SUPPORT or FEATURE_LEVELS"
             )
-        if feature == Feature.TENSOR_DATA_TYPE_SUPPORT:
+        if number == Feature.TENSOR_DATA_TYPE_SUPPORT:
             asked = self._query(query, FeatureQueryTensorDataTypeSupport, operation)
             data_type = _member(TensorDataType, asked.data_type, "DataType", operation)
             return FeatureDataTensorDataTypeSupport(self._supports(data_type))
         levels = self._query(query, FeatureQueryFeatureLevels, operation).requested_feature_levels
         if not isinstance(levels, (list, tuple)) or not levels:
-            raise _wrong("RequestedFeatureLevels", reprlib.repr(levels), "a list of levels", "DD5", operation)
-        known = [level for level in FeatureLevel if level in list(levels) and level <= self._level]
+            raise _wrong("RequestedFeatureLevels", quote(levels), "a list of levels", "DD5", operation)
+        asked_for = {as_integer(level) for level in levels}
+        known = [level for level in FeatureLevel if level in asked_for and level <= self._level]
         if not known:
             expected = f"a level up to {self._level.name}"
             raise self._unsupported(operation, "RequestedFeatureLevels", list(levels), expected)
@@ -201,7 +202,7 @@ class Device(Object):
     def _unsupported(self, operation: str, field: str, given: object, expected: str) -> Error:
         return failure(
             "OP_FEATURE_LEVEL",
-            f"{field} ({given}) is not supported.",
+            f"{field} ({spell(given)}) is not supported.",
             operation=operation,
             rule="DD5, IDMLDevice::CheckFeatureSupport",
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
@@ -439,7 +440,7 @@ def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
 def _wrong(field: str, given: object, expected: str, rule: str, operation: str) -> Error:
     return failure(
         "OP_FIELD_RANGE",
-        f"{field} ({given}) is not {expected}.",
+        f"{field} ({spell(given)}) is not {expected}.",
         operation=operation,
         rule=rule,
         field=field,
@@ -451,25 +452,25 @@ def _wrong(field: str, given: object, expected: str, rule: str, operation: str) 
 def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
     try:
         return enum(value)  # type: ignore[arg-type]
-    except ValueError:
-        raise _wrong(field, value, f"a {enum.__name__}", "2.1", operation) from None
+    except Exception:  # whatever the value's own comparison raises
+        raise _wrong(field, quote(value), f"a {enum.__name__}", "2.1", operation) from None
 
 
 def _check_flags(flags: object, known: int, operation: str) -> None:
     if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
         raise failure(
             "EXEC_FLAG_BAD",
-            f"Flags ({reprlib.repr(flags)}) has unknown bits.",
+            f"Flags ({quote(flags)}) has unknown bits.",
             operation=operation,
             rule="2.6, DML_EXECUTION_FLAGS" if known != 1 else "DD1, DML_CREATE_DEVICE_FLAGS",
             field="Flags",
-            given=reprlib.repr(flags),
+            given=quote(flags),
             expected=f"bits of 0x{known:X}",
         )
 
 
 def _level(value: int) -> str:
-    return value.name if isinstance(value, FeatureLevel) else f"0x{value:X}"
+    return value.name if isinstance(value, FeatureLevel) else spell(value)
 
 
 def _removed(operation: str, reason: str) -> Error:

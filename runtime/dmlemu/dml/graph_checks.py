@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-import reprlib
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..errors import as_integer, quote
 from .compile import TensorField, owned_bytes
 from .dispatchable import Operator
 from .enums import FeatureLevel, TensorDataType
@@ -111,7 +110,7 @@ class _Checks:
     def _count(self, field: str, value: object) -> int:
         number = _integer(value)
         if not 0 <= number <= _MOST_BINDINGS:
-            shown, expected = reprlib.repr(value), f"0 to {_MOST_BINDINGS}"
+            shown, expected = quote(value), f"0 to {_MOST_BINDINGS}"
             message = f"{field} ({shown}) is not a number of bindings that a descriptor heap can hold."
             _fail("OP_FIELD_RANGE", "2.7", field, message, shown, expected)
         return number
@@ -332,16 +331,14 @@ def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
 
 def _integer(value: object) -> int:
     """-1 for what is no number."""
-    try:
-        return -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return -1
+    number = as_integer(value)
+    return -1 if number is None else number
 
 
 def _index(field: str, value: object, count: int, what: str) -> int:
     number = _integer(value)
     if not 0 <= number < count:
-        shown = reprlib.repr(value)
+        shown = quote(value)
         message = f"{field} ({shown}) names no {what}; there {'is' if count == 1 else 'are'} {count}."
         _fail("GRAPH_INDEX", "GR1", field, message, shown, f"0 to {count - 1}" if count else "no edge")
     return number

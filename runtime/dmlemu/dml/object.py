@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..d3d12.object import Object
-from ..d3d12.reports import spell
-from ..errors import Error, HResult, Report, Severity, caller
+from ..errors import Error, HResult, Report, Severity, caller, spell
 
 if TYPE_CHECKING:
     from .device import Device
@@ -54,7 +53,7 @@ def failure(
         field=field,
         given=spell(given),
         expected=spell(expected),
-        object=str(object),
+        object=spell(object),
         hint=hint,
         context=(*context, *_place(operation)),
         rule=rule,

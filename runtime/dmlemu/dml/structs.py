@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..errors import Error, HResult, Report
+from ..errors import Error, HResult, Report, quote
 from .enums import BindingType, TensorDataType
 from .tensor_desc import BufferTensorDesc
 
@@ -58,37 +59,70 @@ class ScalarUnion:
 
     def __post_init__(self) -> None:
         if not isinstance(self.bytes, (bytes, bytearray)) or len(self.bytes) != 8:
-            raise _scalar_error(f"Bytes ({self.bytes!r:.60}) is not 8 bytes.", self.bytes, "8 bytes")
+            raise _scalar_error(
+                f"Bytes ({quote(self.bytes)}) is not 8 bytes.", self.bytes, "8 bytes", "Bytes"
+            )
         object.__setattr__(self, "bytes", bytes(self.bytes))
 
     @classmethod
     def of(cls, data_type: TensorDataType, value: float) -> ScalarUnion:
         """``value`` in the member of ``data_type``; the rest is 0.
 
-        Raises :class:`dmlemu.Error` (E_INVALIDARG) when an integer type cannot hold the value.
+        Raises :class:`dmlemu.Error` (E_INVALIDARG) when the type cannot hold the value, or is of 4 bits,
+        which the union has no member for.
         """
-        dtype = BufferTensorDesc(data_type, [1]).dtype
+        dtype = _member_type(data_type)
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
-            if int(value) != value or not limits.min <= value <= limits.max:
-                expected = f"an integer, {limits.min} to {limits.max}"
-                raise _scalar_error(f"{value!r} does not fit {data_type.name}.", value, expected)
-            value = int(value)
-        return cls(np.array(value, dtype).tobytes().ljust(8, b"\0"))
+            expected = f"an integer, {limits.min} to {limits.max}"
+            fits = _is_number(value) and isfinite(value) and int(value) == value
+            fits = fits and limits.min <= value <= limits.max
+        else:
+            expected, fits = "a number", _is_number(value)
+        if not fits:
+            name = TensorDataType(data_type).name
+            raise _scalar_error(f"{quote(value)} does not fit {name}.", value, expected)
+        number = int(value) if dtype.kind in "iu" else value
+        with np.errstate(over="ignore"):  # too large is infinite, as in C
+            return cls(np.array(number, dtype).tobytes().ljust(8, b"\0"))
 
     def value(self, data_type: TensorDataType) -> int | float:
-        """The member of ``data_type``."""
-        dtype = BufferTensorDesc(data_type, [1]).dtype
+        """The member of ``data_type``; E_INVALIDARG for the types that the union has no member for."""
+        dtype = _member_type(data_type)
         number: int | float = np.frombuffer(self.bytes, dtype, 1)[0].item()
         return number
 
 
-def _scalar_error(message: str, given: object, expected: str) -> Error:
+def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
+    """The NumPy type of a member of the union."""
+    tensor = BufferTensorDesc(data_type, [1])
+    try:
+        return tensor.dtype
+    except NotImplementedError:
+        name = tensor.data_type.name
+        raise _scalar_error(
+            f"DML_SCALAR_UNION has no member for {name}.", name, "8 to 64 bits", "DataType"
+        ) from None
+
+
+def _is_number(value: object) -> bool:
+    """A real number that a double can hold."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _scalar_error(message: str, given: object, expected: str, field: str = "Value") -> Error:
     report = Report(
         id="OP_FIELD_RANGE",
         api="DML",
         message=message,
-        given=repr(given),
+        field=field,
+        given=quote(given),
         expected=expected,
         rule="DML_SCALAR_UNION",
     )

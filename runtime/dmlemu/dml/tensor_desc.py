@@ -7,7 +7,6 @@ https://learn.microsoft.com/windows/ai/directml/dml-helper-functions.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import Error, HResult, Report
+from ..errors import Error, HResult, Report, as_integer, quote, spell
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 
@@ -77,7 +76,14 @@ def calc_buffer_tensor_size(
 
     ``strides`` None means packed.  The result is a multiple of 4; 0 for ``UNKNOWN`` and for a tensor
     without elements.  The published helper adds strided indices in 32 bits and wraps; this one does not.
+
+    Raises :class:`dmlemu.Error` (E_INVALIDARG) as :class:`BufferTensorDesc` does.
     """
+    tensor = BufferTensorDesc(data_type, sizes, strides, 0)
+    return _least_size(tensor.data_type, tensor.sizes, tensor.strides)
+
+
+def _least_size(data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None) -> int:
     count = prod(sizes)
     if strides is not None and count:
         count = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
@@ -125,7 +131,7 @@ class BufferTensorDesc:
         put(self, "guaranteed_base_offset_alignment", align)
         total = self.total_tensor_size_in_bytes
         if total is None:
-            total = calc_buffer_tensor_size(self.data_type, self.sizes, self.strides)
+            total = _least_size(self.data_type, self.sizes, self.strides)
         else:
             total = _unsigned("TotalTensorSizeInBytes", total, _U64)
         put(self, "total_tensor_size_in_bytes", total)
@@ -235,7 +241,7 @@ class _Rules:
 
     def total_and_alignment(self) -> None:
         desc, total = self.desc, self.desc.size_in_bytes
-        least = calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
+        least = _least_size(desc.data_type, desc.sizes, desc.strides)
         if total < least:
             message = f"({total}) is less than the {least} bytes that sizes and strides reach."
             self.fail("TENSOR_TOTAL_SMALL", "TotalTensorSizeInBytes", message, total, f">= {least}", "TN6")
@@ -288,8 +294,8 @@ def _refuse(
         message=message,
         operation=operation,
         field=field,
-        given=str(given),
-        expected=str(expected),
+        given=spell(given),
+        expected=spell(expected),
         rule=f"{rule}, {_STRUCT}" if rule else _STRUCT,
     )
     raise Error(HResult.E_INVALIDARG, report)
@@ -298,24 +304,20 @@ def _refuse(
 def _data_type(value: object) -> TensorDataType:
     try:
         return TensorDataType(value)  # type: ignore[arg-type]
-    except ValueError:
+    except Exception:  # whatever the value's own comparison raises
+        given = quote(value)
         _refuse(
-            "TENSOR_DTYPE", "DataType", f"DataType ({value!r}) is unknown.", value, "a TensorDataType", "TN1"
+            "TENSOR_DTYPE", "DataType", f"DataType ({given}) is unknown.", given, "a TensorDataType", "TN1"
         )
 
 
 def _unsigned(field: str, value: object, most: int) -> int:
     """``value`` as an int of a C field; NumPy integers are welcome, bool is no number."""
-    if not isinstance(value, (bool, np.bool_)):
-        try:
-            number = operator.index(value)  # type: ignore[arg-type]
-        except TypeError:
-            pass
-        else:
-            if 0 <= number <= most:
-                return number
+    number = as_integer(value)
+    if number is not None and 0 <= number <= most:
+        return number
     expected = "UINT64" if most == _U64 else "UINT"
-    shown = repr(value) if len(repr(value)) <= 60 else type(value).__name__
+    shown = quote(value)
     _refuse(
         "OP_FIELD_RANGE", field, f"{field} ({shown}) is not a {expected}.", shown, f"an integer, 0 to {most}"
     )
@@ -323,7 +325,7 @@ def _unsigned(field: str, value: object, most: int) -> int:
 
 def _u32_array(field: str, values: object) -> tuple[int, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        shown = repr(values)[:60]
+        shown = quote(values)
         _refuse(
             "OP_FIELD_RANGE",
             field,

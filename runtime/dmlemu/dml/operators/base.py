@@ -10,7 +10,6 @@ hypothesis strategies and the command line all read the same class.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,11 +17,12 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from enum import Enum, IntEnum
 from math import inf
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ...errors import Error, HResult, Report
+from ...errors import Error, HResult, Report, quote, spell
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 from ..structs import ScalarUnion, ScaleBias
 from ..tensor_desc import BufferTensorDesc
@@ -240,7 +240,7 @@ class OperatorDesc:
                 if isinstance(value, (list, tuple, range, np.ndarray)):
                     value = tuple(_plain(each) for each in value)
             elif item.enum is not None and not isinstance(value, Enum):
-                with suppress(ValueError, TypeError):
+                with suppress(Exception):  # whatever its comparison raises: the check refuses it later
                     value = item.enum(value)
             object.__setattr__(self, item.name, value)
 
@@ -345,8 +345,8 @@ class Check:
                 message=message,
                 operation=self.operation,
                 field=where,
-                given=str(given),
-                expected=str(expected),
+                given=spell(given),
+                expected=spell(expected),
                 rule=", ".join(part for part in (rule, self.struct) if part),
                 hint=hint,
             ),
@@ -502,12 +502,9 @@ class Check:
             self._refuse(path, value, "an operator desc")
 
     def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
+        given = quote(value)
         self.fail(
-            "OP_FIELD_RANGE",
-            path,
-            f"{path} ({value!r}) is not {expected}.",
-            given=repr(value),
-            expected=expected,
+            "OP_FIELD_RANGE", path, f"{path} ({given}) is not {expected}.", given=given, expected=expected
         )
 
     def tensors(self) -> None:
@@ -608,8 +605,8 @@ def _plain(value: Any) -> Any:
 
 def _is_integer(value: object, low: int, high: int) -> bool:
     try:
-        return low <= operator.index(value) <= high  # type: ignore[arg-type]
-    except TypeError:
+        return low <= index(value) <= high  # type: ignore[arg-type]
+    except Exception:  # whatever the value's own method raises
         return False
 
 
