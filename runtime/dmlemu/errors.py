@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 _PACKAGE = str(Path(__file__).parent)
@@ -129,10 +130,17 @@ class Error(Exception):
         self.report = report
 
 
+def _is_own(frame: FrameType) -> bool:
+    if frame.f_code.co_filename.startswith(_PACKAGE):
+        return True
+    # Generated code, such as the __init__ of a dataclass, has no file; its module says whose it is.
+    return str(frame.f_globals.get("__name__")).startswith("dmlemu.")
+
+
 def caller() -> str:
     """``file:line`` of the innermost frame outside this package: where the user's program stands."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and _is_own(frame):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -474,8 +475,8 @@ class Device(Object):
         """
         self._check_alive("Evict")
         chosen = self._check_pageables(objects, "Evict", MessageId.EVICT_NULLOBJECTARRAY)
-        for each in chosen:
-            if each._residency <= 0:
+        for each, count in Counter(chosen).items():
+            if each._residency < count:
                 raise failure(
                     "RES_NOT_RESIDENT",
                     f"{each} is evicted more often than it was made resident.",

@@ -121,6 +121,11 @@ class MappedMemory:
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         array = self.view()
         if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError(
+                    f"The bytes of {self._resource} cannot be an array of {np.dtype(dtype)} without a copy; "
+                    "view() reads them as other elements."
+                )
             return array.astype(dtype)
         return array.copy() if copy else array
 

@@ -288,11 +288,13 @@ class _Rules:
 def _refuse(
     id: str, field: str, message: str, given: object, expected: object, rule: str = "", operation: str = ""
 ) -> NoReturn:
+    place = "" if operation else caller()  # create_operator adds its own
     report = Report(
         id=id,
         api="DML",
         message=message,
-        operation=operation,
+        operation=operation or "BufferTensorDesc",
+        context=(f"While calling BufferTensorDesc at {place}",) if place else (),
         field=field,
         given=spell(given),
         expected=spell(expected),

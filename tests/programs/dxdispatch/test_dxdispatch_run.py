@@ -215,8 +215,33 @@ def test_bad_bindings(add: Any, load: Callable[[Any], Model], place: str, value:
 
 def test_owned_tensor_without_its_buffer(add: Any, load: Callable[[Any], Model]) -> None:
     put(add, "dispatchables.add.desc.ATensor.Flags", "OWNED_BY_DML")
-    with pytest.raises(Error, match="While initializing dispatchable 'add'"):
+    with pytest.raises(Error) as caught:
         run(load(add))
+    assert initialized_from(caught.value) == "$.dispatchables.add.bindings.ATensor"
+
+
+def test_too_small_a_buffer_for_an_owned_tensor(add: Any, load: Callable[[Any], Model]) -> None:
+    put(add, "dispatchables.add.desc.ATensor.Flags", "OWNED_BY_DML")
+    put(add, "dispatchables.add.bindings", {"ATensor": {"name": "A"}})
+    put(add, "resources.A", {"initialValuesDataType": "FLOAT32", "initialValues": [1, 2]})
+    with pytest.raises(Error) as caught:
+        run(load(add))
+    assert caught.value.report.id == "BIND_SIZE_SMALL"
+    assert initialized_from(caught.value) == "$.dispatchables.add.bindings.ATensor"
+
+
+def test_a_buffer_for_a_tensor_that_is_not_owned(add: Any, load: Callable[[Any], Model]) -> None:
+    put(add, "dispatchables.add.bindings", {"BTensor": "B"})
+    with pytest.raises(Error) as caught:
+        run(load(add))
+    assert initialized_from(caught.value) == "$.dispatchables.add.bindings.BTensor"
+
+
+def initialized_from(error: Error) -> str:
+    """The place of the model that an error at initialization names."""
+    *_, binding, initializing = error.report.context
+    assert initializing == "While initializing dispatchable 'add' ($.dispatchables.add)"
+    return binding.removeprefix("While binding the tensors that DirectML owns (").removesuffix(")")
 
 
 def test_out_of_memory(add: Any, load: Callable[[Any], Model]) -> None:

@@ -382,6 +382,16 @@ def test_RD1_residency_is_counted(stage: Stage) -> None:
     stage.device.make_resident(things)
 
 
+def test_RD1_an_object_that_stands_twice_counts_twice(stage: Stage) -> None:
+    buffer = stage.buffer()
+    stage.device.make_resident([buffer])
+    with fails("RD1", INVALID, 1136):
+        stage.device.evict([buffer] * 3)
+    stage.device.evict([buffer] * 2)
+    with fails("RD1", INVALID, 1136):
+        stage.device.evict([buffer])
+
+
 def test_RD1_arguments(stage: Stage) -> None:
     with fails("RD1", INVALID, 703):
         stage.device.make_resident(None)  # type: ignore[arg-type]
@@ -536,14 +546,15 @@ def test_info_queue_counts_and_calls_back(stage: Stage) -> None:
     cookie = queue.register_message_callback(seen.append)
     for _ in range(3):
         stage.queue.wait(stage.fence, 0)
-    assert remarks(stage) == [1424] and queue.get_count(0) == 3 and len(queue) == 1
-    assert [report.id for report in seen] == ["FENCE_ZERO_WAIT"]
+    assert remarks(stage) == [1424] and queue.get_count(0) == 3
+    assert [report.id for report in seen] == [report.id for report in queue] == ["FENCE_ZERO_WAIT"]
     queue.unregister_message_callback(cookie)
     with pytest.raises(Error, match="No callback"):
         queue.unregister_message_callback(cookie)
     queue.clear_stored_messages()
+    assert queue and not list(queue)
     stage.queue.wait(stage.fence, 0)
-    assert len(queue) == 1 and len(seen) == 1
+    assert queue.get_num_stored_messages() == 1 and len(seen) == 1
 
 
 def test_info_queue_is_silent_at_runtime() -> None:
@@ -559,7 +570,7 @@ def test_info_queue_keeps_the_newest(stage: Stage) -> None:
     for _ in range(queue.MESSAGE_COUNT_LIMIT + 5):
         stage.buffer(4, state=STATE.COPY_DEST)
 
-    assert len(queue) == queue.MESSAGE_COUNT_LIMIT
+    assert queue.get_num_stored_messages() == queue.MESSAGE_COUNT_LIMIT
     assert "buffer #6 " in queue.get_message(0).text()
 
 

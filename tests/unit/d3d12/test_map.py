@@ -186,6 +186,14 @@ def test_memory_is_the_buffers_without_a_copy(stage: Stage) -> None:
         np.asarray(memory)
 
 
+def test_an_array_that_needs_a_copy_is_refused_when_none_is_wanted(stage: Stage) -> None:
+    with stage.buffer(64, HeapType.UPLOAD).map() as memory:
+        with pytest.raises(ValueError, match="without a copy"):
+            memory.__array__(np.float32, copy=False)  # what NumPy 2 calls for copy=False
+        assert memory.__array__(np.uint8, copy=False).base is not None
+        assert np.asarray(memory, np.float32).shape == (64,)
+
+
 def test_arrays_survive_unmap_and_release(stage: Stage) -> None:
     buffer = stage.upload(np.arange(100_000, dtype=np.uint32))
     array = buffer.map().view(np.uint32)

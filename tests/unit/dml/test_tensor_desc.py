@@ -197,6 +197,8 @@ def test_TN4_strides_per_dimension() -> None:
         f32([2, 3], [1])
     report = caught.value.report
     assert (report.id, report.field, report.rule[:3]) == ("TENSOR_RANK", "Strides", "TN4")
+    (where,) = report.context
+    assert where.startswith("While calling BufferTensorDesc at test_tensor_desc.py:")
 
 
 @pytest.mark.parametrize("strides", [[12, 4, 1], [1, 4, 12], [0, 0, 0], [1, 1, 1], [7, 0, 2]])

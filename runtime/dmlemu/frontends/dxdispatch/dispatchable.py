@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from dmlemu import d3d12, dml
 from dmlemu.errors import Error
 
 from .device import Device
-from .errors import model_error
+from .errors import add_context, model_error
 from .model import Bindings, BindPoint, Dispatchable, ResourceDesc
 from .operator_desc import located
 
@@ -69,8 +71,7 @@ class DmlDispatchable:
         # The heap has at least one descriptor, so that the table gets valid handles.
         heap = self._descriptor_heap(max(1, properties.required_descriptor_count))
         table = self._binding_table(initializer, heap, properties.required_descriptor_count)
-        owned = self._bind(self._inputs, self._model.bindings)
-        table.bind_inputs([dml.BufferArrayBinding(owned)])
+        self._bind_owned(table)
         if properties.temporary_resource_size:
             table.bind_temporary_resource(self._temporary(properties.temporary_resource_size))
         size = self._compiled.get_binding_properties().persistent_resource_size
@@ -81,6 +82,23 @@ class DmlDispatchable:
         device.recorder.record_dispatch(device.list, initializer, table)
         device.keep_until_executed(heap)
         device.execute_and_wait()
+
+    def _bind_owned(self, table: dml.BindingTable) -> None:
+        owned = self._bind(self._inputs, self._model.bindings)
+        try:
+            table.bind_inputs([dml.BufferArrayBinding(owned)])
+        except Error as error:
+            where = f"While binding the tensors that DirectML owns ({self._place(error.report.field)})"
+            raise Error(error.hresult, add_context(error.report, where)) from None
+
+    def _place(self, field: str) -> str:
+        """Where the model binds, or should bind, the tensor ``CompiledOperators[0].ATensor``."""
+        bindings = f"{self._model.path}.bindings"
+        tensor = re.match(r"CompiledOperators\[0\]\.(\w+)(?:\[(\d+)\])?", field)
+        if tensor is None:
+            return bindings
+        sources, index = self._model.bindings.get(tensor[1], ()), int(tensor[2] or 0)
+        return sources[index].path if index < len(sources) else f"{bindings}.{tensor[1]}"
 
     def _compile(self) -> dml.CompiledOperator:
         device, model = self._device.dml, self._model

@@ -58,10 +58,10 @@ class Executor:
             self._initialize(name, dispatchable)
 
     def _initialize(self, name: str, dispatchable: DmlDispatchable) -> None:
-        graph = self._model.dispatchables[name].graph
-        self._log("Compiling op using IDMLDevice1::CompileGraph" if graph else "Compile Op")
+        model = self._model.dispatchables[name]
+        self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
         start = time.perf_counter()
-        with _While(f"initializing dispatchable '{name}'"):
+        with _While(f"initializing dispatchable '{name}' ({model.path})"):
             dispatchable.initialize()
         if self._options.timing_verbosity >= 1:
             self._log(f"Initialize '{name}': {_milliseconds_since(start):.4f} ms")

@@ -93,6 +93,7 @@ class Dispatchable:
     """
 
     name: str
+    path: str
     node: Node  # the fields of the desc, for messages
     desc: OperatorDesc
     execution_flags: ExecutionFlags
@@ -207,6 +208,7 @@ def _dispatchable(name: str, node: Node, resources: Mapping[str, ResourceDesc]) 
     flags, bindings = node.get("executionFlags"), node.get("bindings")
     result = Dispatchable(
         name,
+        node.path,
         desc_node(node),
         desc,
         ExecutionFlags.NONE if flags is None else flags.flags(ExecutionFlags),
