@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import Error, HResult, Report, as_integer, quote, spell
+from ..errors import Error, HResult, Report, as_integer, caller, quote, spell
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 
