@@ -12,15 +12,20 @@ import numpy as np
 from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
+from .d3d12.arguments import instance, integer, outside
 from .dml.compile import TensorField
 from .dml.dispatchable import CompiledOperator, OperatorInitializer
+from .dml.object import failure, not_implemented
 from .dml.operators.base import OperatorDesc
 from .dml.tensor_desc import PERSISTENT_BUFFER_ALIGNMENT
+from .errors import Error
 
 __all__ = ["evaluate", "pack_tensor", "unpack_tensor"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Results = dict[str, Any]
+
+_LARGE = 1 << 26  # bytes
 
 
 def evaluate(
@@ -42,13 +47,17 @@ def evaluate(
     It runs on a private device of the highest feature level (or of ``feature_level``), which is kept
     for the next call, or on ``device``.
 
-    Raises :class:`dmlemu.Error` as the DirectML calls do; TypeError and ValueError for arrays that
-    are missing, too many, or do not fit their tensors; NotImplementedError for 4-bit tensors, which
-    NumPy has no type for.
+    Raises :class:`dmlemu.Error` as the DirectML calls do, and besides: E_INVALIDARG when an array
+    does not fit its tensor or ``offset`` is negative; E_OUTOFMEMORY when not all tensors fit into the
+    device's memory, of which three buffers are made (to upload, to work in, to read back);
+    E_NOTIMPL for 4-bit tensors, which NumPy has no type for.  TypeError: an array is missing, one too
+    many, or an argument is of another Python type.
     """
     if device is not None and feature_level is not None:
         raise TypeError("device and feature_level are given; a device has its level already")
-    session = _session(device, feature_level or max(dml.FeatureLevel))
+    if integer(offset, "offset") < 0:
+        raise outside(offset, "offset", "at least 0", "is negative")
+    session = _session(device, feature_level)
     with session.lock:
         try:
             return session.run(desc, execution_flags, offset, arrays)
@@ -60,22 +69,59 @@ def evaluate(
 def pack_tensor(tensor: dml.BufferTensorDesc, array: Array, name: str = "array") -> Array:
     """``array`` as the bytes of a tensor: TotalTensorSizeInBytes of uint8, poison between elements.
 
-    Raises ValueError for another shape or type, and where elements that share a place differ.
+    Raises :class:`dmlemu.Error`: E_INVALIDARG for another shape or type, and where elements that share
+    a place differ; E_NOTIMPL for the 4-bit types.
     """
+    _check_array(tensor, array, name)
+    memory = np.empty(tensor.size_in_bytes, np.uint8)
+    _pack(tensor, array, memory, name)
+    return memory
+
+
+def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None:
+    """The array has the tensor's type and sizes."""
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"{name} is not a NumPy array ({type(array).__name__})")
-    if array.dtype != tensor.dtype:
-        raise ValueError(f"{name} has dtype {array.dtype}; expected {tensor.dtype}")
+        raise TypeError(f"{name} must be a NumPy array, not {type(array).__name__}.")
+    dtype = _element_type(tensor, name)
+    if array.dtype != dtype:
+        raise _misfit("TENSOR_DTYPE", name, "has dtype", array.dtype, dtype)
     if array.shape != tuple(tensor.sizes):
-        raise ValueError(f"{name} has shape {array.shape}; expected {tuple(tensor.sizes)}")
-    memory = np.full(tensor.size_in_bytes, POISON_BYTE, np.uint8)
+        raise _misfit("OP_SHAPE", name, "has shape", array.shape, tuple(tensor.sizes))
+
+
+def _element_type(tensor: dml.BufferTensorDesc, name: str) -> np.dtype[Any]:
+    try:
+        return tensor.dtype
+    except NotImplementedError as reason:
+        raise not_implemented("evaluate", f"{name} as an array", hint=str(reason)) from None
+
+
+def _misfit(check: str, name: str, what: str, given: object, expected: object) -> Error:
+    return failure(
+        check,
+        f"{name} {what} {given}; expected {expected}.",
+        operation="evaluate",
+        rule="DML_BUFFER_TENSOR_DESC",
+        field=name,
+        given=str(given),
+        expected=str(expected),
+    )
+
+
+def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) -> None:
+    """Writes all bytes of the tensor."""
+    memory.fill(POISON_BYTE)
     view = _view(tensor, memory)
+    # A dimension that both repeat is as good as its first element.
+    once = tuple(
+        slice(None if stride or step else 1)
+        for stride, step in zip(tensor.effective_strides, array.strides, strict=True)
+    )
+    view, array = view[once], array[once]
     view[...] = array
     if tensor.strides is not None and not _same_bits(view, array):
-        raise ValueError(
-            f"{name} has different values for elements that share a place (strides {tensor.strides})"
-        )
-    return memory
+        what = "has different values for elements that share a place: strides"
+        raise _misfit("OP_SHAPE", name, what, tensor.strides, "one value for each place")
 
 
 def unpack_tensor(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
@@ -92,8 +138,10 @@ def _view(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
 
 
 def _same_bits(a: Array, b: Array) -> bool:
+    """Compared a piece at a time: the arrays may be as large as all memory."""
     bits = np.dtype(f"u{a.dtype.itemsize}")
-    return bool(np.array_equal(np.ascontiguousarray(a).view(bits), np.ascontiguousarray(b).view(bits)))
+    pieces = np.nditer([a.view(bits), b.view(bits)], flags=["external_loop", "buffered"], buffersize=1 << 16)
+    return all(np.array_equal(x, y) for x, y in pieces)
 
 
 # --- devices that are kept between calls ---
@@ -113,12 +161,14 @@ def _start_anew() -> None:
 os.register_at_fork(after_in_child=_start_anew)
 
 
-def _session(device: dml.Device | None, level: dml.FeatureLevel) -> _Session:
+def _session(device: dml.Device | None, feature_level: dml.FeatureLevel | None) -> _Session:
     if device is not None:
-        if device._evaluator is None:
+        if instance(device, dml.Device, "device")._evaluator is None:
             device._evaluator = _Session(device)
         session: _Session = device._evaluator
         return session
+    level = max(dml.FeatureLevel) if feature_level is None else feature_level
+    integer(level, "feature_level")
     with _private_lock:
         found = _private.get(level)
         if found is None or found.device.get_device_removed_reason() != 0:
@@ -132,12 +182,24 @@ class _Buffers:
 
     def __init__(self, device: d3d12.Device, size: int) -> None:
         self.size = size
-        self.upload = _buffer(device, d3d12.HeapType.UPLOAD, size, d3d12.ResourceStates.GENERIC_READ)
-        self.gpu = _buffer(device, d3d12.HeapType.DEFAULT, size, d3d12.ResourceStates.COMMON)
-        self.readback = _buffer(device, d3d12.HeapType.READBACK, size, d3d12.ResourceStates.COPY_DEST)
+        self._made: list[d3d12.Resource] = []
+        try:
+            self.upload = self._make(device, d3d12.HeapType.UPLOAD, d3d12.ResourceStates.GENERIC_READ)
+            self.gpu = self._make(device, d3d12.HeapType.DEFAULT, d3d12.ResourceStates.COMMON)
+            self.readback = self._make(device, d3d12.HeapType.READBACK, d3d12.ResourceStates.COPY_DEST)
+        except Error:
+            self.close()  # not when the error is forgotten
+            raise
+
+    def _make(
+        self, device: d3d12.Device, kind: d3d12.HeapType, state: d3d12.ResourceStates
+    ) -> d3d12.Resource:
+        buffer = _buffer(device, kind, self.size, state)
+        self._made.append(buffer)
+        return buffer
 
     def close(self) -> None:
-        for buffer in (self.upload, self.gpu, self.readback):
+        for buffer in self._made:
             buffer.release()
 
 
@@ -230,7 +292,9 @@ class _Parts:
     def reserve(self, size: int, descriptors: int) -> None:
         if size > self.buffers.size:
             self.buffers.close()
-            self.buffers = _Buffers(self.device, 1 << (size - 1).bit_length())
+            # Small ones grow in steps, so that few calls make new ones; large ones must fit.
+            large = size > _LARGE
+            self.buffers = _Buffers(self.device, size if large else 1 << (size - 1).bit_length())
         if descriptors > self.descriptor_count:
             self.descriptors.release()
             self.descriptors = self._descriptors(2 * descriptors)
@@ -262,17 +326,15 @@ class _Plan:
         self.fields = compiled._fields
         self.size = 0
         self.places: dict[TensorField, int] = {}
-        values = _values(self.fields, arrays)
-        self.packed = {
-            self._place(field, offset): pack_tensor(field.desc, values[field], field.path)
-            for field in self.fields
-            if field.desc is not None and not field.output
-        }
+        self.arrays = _values(self.fields, arrays)
+        for field in self.fields:
+            if field.desc is not None and not field.output:
+                self._place(field, offset)
         start = self.size
         for field in self.fields:
             if field.desc is not None and field.output:
-                place = self._place(field, offset)
-                self.packed[place] = np.full(field.desc.size_in_bytes, POISON_BYTE, np.uint8)
+                _element_type(field.desc, field.path)
+                self._place(field, offset)
         self.outputs = start, self.size
         properties = compiled.get_binding_properties()
         self.temporary = self._reserve(properties.temporary_resource_size)
@@ -293,8 +355,13 @@ class _Plan:
     def upload(self, buffer: d3d12.Resource) -> None:
         with buffer.map(0, d3d12.Range(0, 0)) as memory:
             host = np.asarray(memory)
-            for place, data in self.packed.items():
-                host[place : place + data.size] = data
+            for field, place in self.places.items():
+                assert field.desc is not None
+                target = host[place : place + field.desc.size_in_bytes]
+                if field.output:
+                    target.fill(POISON_BYTE)
+                else:
+                    _pack(field.desc, self.arrays[field], target, field.path)
 
     def bind_initializer(
         self, table: dml.BindingTable, initializer: OperatorInitializer, buffer: d3d12.Resource
@@ -344,7 +411,7 @@ class _Plan:
 
 
 def _values(fields: Sequence[TensorField], arrays: Mapping[str, Any]) -> dict[TensorField, Any]:
-    """The array of each input field; TypeError when one is missing or none is wanted."""
+    """The array of each input field, which fits; TypeError when one is missing or none is wanted."""
     inputs = [field for field in fields if not field.output]
     known = {field.name for field in inputs}
     for name in arrays:
@@ -358,10 +425,12 @@ def _values(fields: Sequence[TensorField], arrays: Mapping[str, Any]) -> dict[Te
         if field.index is not None:
             count = sum(other.name == field.name for other in inputs)
             if not isinstance(value, (list, tuple)) or len(value) != count:
-                raise TypeError(f"{field.name} needs a list of {count} arrays")
+                raise TypeError(f"{field.name} must be a list of {count} arrays.")
             value = value[field.index]
         if (value is None) != (field.desc is None):
             what = "is missing" if value is None else "is given, but its tensor is absent from the desc"
             raise TypeError(f"{field.name} {what}")
+        if field.desc is not None:
+            _check_array(field.desc, value, field.path)
         values[field] = value
     return values

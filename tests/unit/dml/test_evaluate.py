@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 import dmlemu
 from dmlemu import d3d12, dml
-from dmlemu.errors import Error
+from dmlemu.errors import Error, HResult
 from dmlemu.evaluate import pack_tensor, unpack_tensor
 from dmlemu_hw.memory import POISON_BYTE
 
@@ -66,7 +68,7 @@ def test_broadcast_inputs_have_one_value_per_place() -> None:
         dmlemu.evaluate(desc, input_tensor=np.broadcast_to(np.float32(3), (1, 1, 1, 4)))["output_tensor"],
         np.full((1, 1, 1, 4), 3, np.float32),
     )
-    with pytest.raises(ValueError, match=r"InputTensor has different values for elements that share a place"):
+    with pytest.raises(Error, match=r"InputTensor has different values for elements that share a place"):
         dmlemu.evaluate(desc, input_tensor=FOUR)
 
 
@@ -81,9 +83,9 @@ def test_nan_payloads_survive() -> None:
     [
         (TypeError, "b_tensor is missing", {"a_tensor": FOUR}),
         (TypeError, "'c_tensor', which is no input", {"a_tensor": FOUR, "b_tensor": FOUR, "c_tensor": FOUR}),
-        (ValueError, "BTensor has dtype float64", {"a_tensor": FOUR, "b_tensor": FOUR.astype(np.float64)}),
-        (ValueError, "ATensor has shape", {"a_tensor": FOUR.ravel(), "b_tensor": FOUR}),
-        (TypeError, "ATensor is not a NumPy array", {"a_tensor": FOUR.tolist(), "b_tensor": FOUR}),
+        (Error, "BTensor has dtype float64", {"a_tensor": FOUR, "b_tensor": FOUR.astype(np.float64)}),
+        (Error, "ATensor has shape", {"a_tensor": FOUR.ravel(), "b_tensor": FOUR}),
+        (TypeError, "ATensor must be a NumPy array", {"a_tensor": FOUR.tolist(), "b_tensor": FOUR}),
     ],
 )
 def test_arrays_that_do_not_fit(error: type[Exception], message: str, arrays: dict[str, Any]) -> None:
@@ -110,6 +112,78 @@ def test_an_offset_that_cannot_be_bound() -> None:
         dmlemu.evaluate(add(), offset=4, a_tensor=FOUR, b_tensor=FOUR)
     assert caught.value.report.id == "BIND_OFFSET_ALIGN"
     test_one_call()
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "error"),
+    [
+        ("offset", -16, Error),
+        ("offset", 2**40, Error),
+        ("offset", 2**200, Error),
+        ("offset", "x", TypeError),
+        ("offset", float("nan"), TypeError),
+        ("device", 5, TypeError),
+        ("feature_level", 5, Error),
+        ("feature_level", [], TypeError),
+        ("execution_flags", "x", Error),
+    ],
+)
+def test_arguments_that_are_wrong(argument: str, value: Any, error: type[Exception]) -> None:
+    with pytest.raises(error) as caught:
+        dmlemu.evaluate(add(), a_tensor=FOUR, b_tensor=FOUR, **{argument: value})
+    if error is TypeError:
+        assert argument in str(caught.value) and "must be" in str(caught.value)
+    test_one_call()
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_anything_is_packed() -> None:
+    sizes = [1, 1, 65536, 65535]
+    huge = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=dml.BufferTensorDesc(dml.TensorDataType.UINT8, sizes, [0, 0, 0, 0]),
+        output_tensor=dml.BufferTensorDesc(dml.TensorDataType.UINT8, sizes),
+    )
+    total = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=dml.BufferTensorDesc(F32, [1, 1, 1, 4], None, 2**50), output_tensor=tensor(4)
+    )
+    ones = np.broadcast_to(np.uint8(1), sizes)
+    for desc, array in ((huge, ones), (total, FOUR)):
+        started = time.perf_counter()
+        with pytest.raises(Error) as caught:
+            dmlemu.evaluate(desc, input_tensor=array)
+        assert caught.value.hresult is HResult.E_OUTOFMEMORY
+        assert time.perf_counter() - started < 1
+        test_one_call()  # with the exception, and all that it holds, still there
+
+
+def test_broadcast_arrays_are_packed_without_being_spread() -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT8, [60000, 60000], [0, 0])
+    started = time.perf_counter()
+    assert pack_tensor(desc, np.broadcast_to(np.uint8(9), (60000, 60000)))[0] == 9
+    assert time.perf_counter() - started < 1
+
+
+def test_packing_needs_no_memory_beside_the_result() -> None:
+    desc = dml.BufferTensorDesc(F32, [64, 65536], [65536, 1])
+    array = np.ones((64, 65536), np.float32)
+    tracemalloc.start()
+    try:
+        packed = pack_tensor(desc, array)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < packed.nbytes + (4 << 20)
+
+
+def test_large_buffers_are_no_larger_than_needed() -> None:
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter(dedicated_memory=3 * (162 << 20))))
+    sizes = [1, 1, 80, 1 << 20]
+    data_type = dml.TensorDataType.UINT8
+    desc = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=dml.BufferTensorDesc(data_type, sizes),
+        output_tensor=dml.BufferTensorDesc(data_type, sizes),
+    )
+    array = np.arange(80 << 20, dtype=np.uint8).reshape(sizes)
+    assert np.array_equal(dmlemu.evaluate(desc, device=device, input_tensor=array)["output_tensor"], array)
 
 
 def test_devices_and_levels() -> None:
@@ -187,7 +261,7 @@ def test_packing_is_undone_by_unpacking(data: st.DataObject) -> None:
 
 def test_4_bit_types_have_no_numpy_type() -> None:
     desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [4])
-    with pytest.raises(NotImplementedError, match="UINT4"):
+    with pytest.raises(Error, match="UINT4"):
         pack_tensor(desc, np.zeros(4, np.uint8))
 
 
