@@ -49,6 +49,23 @@ def test_links_are_followed(tmp_path: Path) -> None:
     assert (tmp_path / "real.bin").read_bytes() == b"new"
 
 
+def test_links_to_new_files_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "link.bin").symlink_to("new/real.bin")
+    write_file(tmp_path / "link.bin", PLACE, [b"new"])
+    assert (tmp_path / "link.bin").is_symlink()
+    assert (tmp_path / "new" / "real.bin").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("name", ["self", "one", "self/below"])
+def test_links_that_lead_to_themselves_stay(tmp_path: Path, name: str) -> None:
+    for link, target in (("self", "self"), ("one", "two"), ("two", "one")):
+        (tmp_path / link).symlink_to(target)
+    with pytest.raises(ModelError, match="cannot be written: Too many levels of symbolic links"):
+        write_file(tmp_path / name, PLACE, [b"x"])
+    assert sorted(os.listdir(tmp_path)) == ["one", "self", "two"]
+    assert all(entry.is_symlink() for entry in tmp_path.iterdir())
+
+
 def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()

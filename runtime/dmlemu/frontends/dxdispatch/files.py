@@ -78,7 +78,7 @@ def write_file(path: Path, field: str, parts: Sequence[Buffer]) -> None:
     """
     temporary = None
     try:
-        path = Path(os.path.realpath(path))  # a link stays, what it leads to is replaced
+        path = _final_path(path)
         if exists(path):
             file_size(path, field)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,6 +95,14 @@ def write_file(path: Path, field: str, parts: Sequence[Buffer]) -> None:
     finally:
         if temporary is not None and os.path.lexists(temporary):
             os.unlink(temporary)
+
+
+def _final_path(path: Path) -> Path:
+    """Where a link leads, so that it stays and its target is replaced.  OSError: it leads to itself."""
+    try:
+        return Path(os.path.realpath(path, strict=True))
+    except FileNotFoundError:  # a new file, maybe at the end of a link
+        return Path(os.path.realpath(path))
 
 
 def _umask() -> int:
