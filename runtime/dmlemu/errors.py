@@ -157,6 +157,64 @@ def as_integer(value: object) -> int | None:
         return None
 
 
+def failure(
+    id: str,
+    message: str,
+    *,
+    api: str,
+    operation: str,
+    rule: str,
+    hresult: HResult = HResult.E_INVALIDARG,
+    message_id: int | None = None,
+    field: str = "",
+    given: Any = "",
+    expected: Any = "",
+    object: Any = "",
+    hint: str = "",
+    severity: Severity = Severity.ERROR,
+    context: tuple[str, ...] = (),
+    is_call: bool = True,
+) -> Error:
+    """One error of ``api``; ``id`` is the check's stable name.
+
+    ``rule``: the rule's id and the page that states it, ``TN6: DML_BUFFER_TENSOR_DESC``.
+    ``message_id``: the nearest D3D12_MESSAGE_ID.  ``is_call``: the user's call is at fault, so that its
+    line is worth telling.
+    """
+    place = caller() if is_call else ""
+    if place:
+        context = (*context, f"While calling {operation} at {place}" if operation else f"Called at {place}")
+    report = Report(
+        id=id,
+        api=api,
+        message=message,
+        severity=severity,
+        operation=operation,
+        field=field,
+        given=spell(given),
+        expected=spell(expected),
+        object=str(object) if is_object(object) else spell(object),
+        hint=hint,
+        rule=rule,
+        context=context,
+        d3d12_id=message_id or 0,
+    )
+    return Error(hresult, report)
+
+
+def not_implemented(operation: str, what: str, hint: str = "", *, api: str) -> Error:
+    """What the emulator does not do raises, by name."""
+    return failure(
+        "OP_NOT_EMULATED",
+        f"{what} is not emulated.",
+        api=api,
+        operation=operation,
+        rule="",
+        hresult=HResult.E_NOTIMPL,
+        hint=hint,
+    )
+
+
 # --- values in messages ---
 
 _MOST_CHARACTERS = 200  # of a text; of a value half as many

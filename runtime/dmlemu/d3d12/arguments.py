@@ -11,7 +11,7 @@ from enum import Enum, IntEnum, IntFlag
 from operator import index
 from typing import Any, TypeVar, get_type_hints
 
-from ..errors import Error, HResult, Report, caller, spell
+from ..errors import Error, failure, spell
 
 _Kind = TypeVar("_Kind")
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -23,16 +23,16 @@ def _wrong(field: str, what: str, value: object) -> TypeError:
 
 def outside(value: object, field: str, expected: str, message: str = "is out of range") -> Error:
     """The error for a value that the field cannot hold."""
-    place = caller()
-    report = Report(
-        id="ARGUMENT_RANGE",
-        message=f"{field} ({spell(value)}) {message}.",
+    return failure(
+        "ARGUMENT_RANGE",
+        f"{field} ({spell(value)}) {message}.",
+        api="D3D12",
+        operation="",
+        rule="",
         field=field,
-        given=spell(value),
+        given=value,
         expected=expected,
-        context=(f"While calling from {place}",) if place else (),
     )
-    return Error(HResult.E_INVALIDARG, report)
 
 
 def integer(value: Any, field: str) -> int:

@@ -4,71 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from ..errors import Error, HResult, Report, Severity, caller, spell, spell_object
+from .. import errors
+from ..errors import Report, spell, spell_object
 from .arguments import callback as check_callback
 from .arguments import integer
-from .enums import MessageId
 
 __all__ = ["InfoQueue", "failure", "not_implemented", "spell", "spell_handle", "spell_object"]
+
+failure = partial(errors.failure, api="D3D12")
+not_implemented = partial(errors.not_implemented, api="D3D12")
 
 
 def spell_handle(value: int) -> str:
     """A descriptor handle or a GPU virtual address."""
     return f"0x{value:X}"
-
-
-def failure(
-    check: str,
-    message: str,
-    *,
-    operation: str,
-    rule: str,
-    hresult: HResult = HResult.E_INVALIDARG,
-    message_id: MessageId | None = None,
-    field: str = "",
-    given: Any = "",
-    expected: Any = "",
-    object: Any = "",
-    hint: str = "",
-    severity: Severity = Severity.ERROR,
-    context: tuple[str, ...] = (),
-    is_call: bool = True,
-) -> Error:
-    """One error; ``check`` is its stable name, ``rule`` the rule's id and the page that states it.
-
-    ``is_call``: the user's call is at fault, so that its line is worth telling.
-    """
-    place = caller() if is_call else ""
-    if place:
-        context = (*context, f"While calling {operation} at {place}")
-    report = Report(
-        id=check,
-        message=message,
-        severity=severity,
-        operation=operation,
-        field=field,
-        given=spell(given),
-        expected=spell(expected),
-        object=spell(object),
-        hint=hint,
-        rule=rule,
-        context=context,
-        d3d12_id=0 if message_id is None else int(message_id),
-    )
-    return Error(hresult, report)
-
-
-def not_implemented(operation: str, what: str) -> Error:
-    """What the emulator does not do raises, by name."""
-    return failure(
-        "OP_NOT_EMULATED",
-        f"{what} is not emulated.",
-        operation=operation,
-        rule="",
-        hresult=HResult.E_NOTIMPL,
-    )
 
 
 @dataclass

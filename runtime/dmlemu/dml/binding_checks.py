@@ -59,7 +59,7 @@ def binding_failure(
     expected: object,
     rule: str,
     hint: str = "",
-    d3d12_id: int = 0,
+    message_id: int = 0,
 ) -> Error:
     """The error of a bind method."""
     method = METHODS[role]
@@ -67,13 +67,13 @@ def binding_failure(
         id,
         message,
         operation=method,
-        rule=f"{rule}, IDMLBindingTable::{method}",
+        rule=f"{rule}: IDMLBindingTable::{method}",
         field=field,
         given=given,
         expected=expected,
         object=dispatchable,
         hint=hint,
-        d3d12_id=d3d12_id,
+        message_id=message_id,
     )
 
 

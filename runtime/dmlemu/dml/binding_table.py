@@ -187,7 +187,7 @@ class BindingTable(DeviceChild):
                 expected="a descriptor that no recorded dispatch needs",
                 rule="BT14",
                 hint="wait for the GPU first, or bind to another range of descriptors",
-                d3d12_id=1001,
+                message_id=1001,
             )
 
     def _opened(self, method: str) -> tuple[Dispatchable, int]:
@@ -196,7 +196,7 @@ class BindingTable(DeviceChild):
                 "BIND_TABLE_EMPTY",
                 f"{method} is called on a binding table without a desc.",
                 operation=method,
-                rule=f"BT1, IDMLBindingTable::{method}",
+                rule=f"BT1: IDMLBindingTable::{method}",
                 object=self,
                 given="an empty table",
                 expected="a table that was reset with a desc",
@@ -225,17 +225,17 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
     """BT1 to BT3: the dispatchable is ours and the range is large enough, ours and visible."""
 
     def fail(
-        id: str, field: str, message: str, given: object, expected: object, rule: str, d3d12_id: int = 0
+        id: str, field: str, message: str, given: object, expected: object, rule: str, message_id: int = 0
     ) -> Error:
         return failure(
             id,
             f"{field} ({given}) {message}.",
             operation=operation,
-            rule=f"{rule}, DML_BINDING_TABLE_DESC",
+            rule=f"{rule}: DML_BINDING_TABLE_DESC",
             field=field,
             given=given,
             expected=expected,
-            d3d12_id=d3d12_id,
+            message_id=message_id,
         )
 
     if not isinstance(desc, BindingTableDesc) or not isinstance(desc.dispatchable, Dispatchable):

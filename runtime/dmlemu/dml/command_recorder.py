@@ -89,7 +89,7 @@ def _fail(
         id,
         message,
         operation=operation,
-        rule=f"{rule}, {_PAGE}",
+        rule=f"{rule}: {_PAGE}",
         field=field,
         given=given,
         expected=expected,
@@ -147,7 +147,7 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
         f"'{bindings._heap.label}'" if bindings._heap is not None else "a descriptor heap",
         "BT2",
         hint="call SetDescriptorHeaps before RecordDispatch",
-        d3d12_id=554,
+        message_id=554,
     )
 
 

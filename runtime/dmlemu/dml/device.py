@@ -21,7 +21,7 @@ from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, Ten
 from .graph import lower_graph
 from .graph_checks import check_graph
 from .in_flight import InFlight
-from .object import DeviceChild, at_call, failure, not_implemented
+from .object import DeviceChild, failure, not_implemented
 from .operators.base import Check, OperatorDesc, check_operator, registry
 from .structs import BindingTableDesc, GraphDesc
 from .tensor_desc import BufferTensorDesc
@@ -93,7 +93,7 @@ def create_device(
             "OP_FIELD_RANGE",
             f"D3D12Device ({type(d3d12_device).__name__}) is not a Direct3D 12 device.",
             operation=operation,
-            rule="DD1, DMLCreateDevice1",
+            rule="DD1: DMLCreateDevice1",
             field="D3D12Device",
             given=type(d3d12_device).__name__,
             expected="a d3d12.Device",
@@ -109,7 +109,7 @@ def create_device(
             "OP_FEATURE_LEVEL",
             f"MinimumFeatureLevel ({_level(minimum_feature_level)}) is above the device's ({level.name}).",
             operation=operation,
-            rule="DD1, DMLCreateDevice1",
+            rule="DD1: DMLCreateDevice1",
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
             field="MinimumFeatureLevel",
             given=_level(minimum_feature_level),
@@ -121,7 +121,7 @@ def create_device(
             "OP_FIELD_RANGE",
             "Flags (DEBUG) needs the Direct3D 12 debug layer before DirectML 1.10.",
             operation=operation,
-            rule="DD2, DML_CREATE_DEVICE_FLAGS",
+            rule="DD2: DML_CREATE_DEVICE_FLAGS",
             hresult=HResult.DXGI_ERROR_SDK_COMPONENT_MISSING,
             field="Flags",
             given="DEBUG",
@@ -204,7 +204,7 @@ class Device(Object):
             "OP_FEATURE_LEVEL",
             f"{field} ({spell(given)}) is not supported.",
             operation=operation,
-            rule="DD5, IDMLDevice::CheckFeatureSupport",
+            rule="DD5: IDMLDevice::CheckFeatureSupport",
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
             field=field,
             given=given,
@@ -233,10 +233,7 @@ class Device(Object):
         if not isinstance(desc, OperatorDesc):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
-        try:
-            check_desc(desc, self._level, operation)
-        except Error as error:
-            raise at_call(error) from None
+        check_desc(desc, self._level, operation)
         program = Program(desc)
         try:
             desc.lower(program)
@@ -287,7 +284,7 @@ class Device(Object):
                 "OP_FEATURE_LEVEL",
                 f"IDMLDevice1 came with LEVEL_2_1; this device has {self._level.name}.",
                 operation=operation,
-                rule="2.12, IDMLDevice1",
+                rule="2.12: IDMLDevice1",
                 hresult=HResult.E_NOINTERFACE,
                 given=self._level.name,
                 expected="LEVEL_2_1 or higher",
@@ -408,7 +405,7 @@ class Device(Object):
                 "OBJECT_DELETED_IN_USE",
                 f"{field} ({child}) was released.",
                 operation=operation,
-                rule="2.10, IDMLDevice",
+                rule="2.10: IDMLDevice",
                 field=field,
                 given="a released object",
                 expected="a live object",
@@ -419,7 +416,7 @@ class Device(Object):
                 "BIND_FOREIGN_DEVICE",
                 f"{field} belongs to another DirectML device.",
                 operation=operation,
-                rule="DD4, IDMLDevice",
+                rule="DD4: IDMLDevice",
                 field=field,
                 given=f"{child} of {child._device}",
                 expected=f"an object of {self}",
@@ -462,7 +459,7 @@ def _check_flags(flags: object, known: int, operation: str) -> None:
             "EXEC_FLAG_BAD",
             f"Flags ({quote(flags)}) has unknown bits.",
             operation=operation,
-            rule="2.6, DML_EXECUTION_FLAGS" if known != 1 else "DD1, DML_CREATE_DEVICE_FLAGS",
+            rule="2.6: DML_EXECUTION_FLAGS" if known != 1 else "DD1: DML_CREATE_DEVICE_FLAGS",
             field="Flags",
             given=quote(flags),
             expected=f"bits of 0x{known:X}",
@@ -478,6 +475,6 @@ def _removed(operation: str, reason: str) -> Error:
         "DEVICE_REMOVED",
         f"The DirectML device is removed ({reason}).",
         operation=operation,
-        rule="2.11, IDMLDevice::GetDeviceRemovedReason",
+        rule="2.11: IDMLDevice::GetDeviceRemovedReason",
         hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
     )

@@ -252,7 +252,7 @@ def _not_compiled(field: str, given: object) -> Error:
         "OP_FIELD_RANGE",
         f"{field} ({type(given).__name__}) is not {wanted}.",
         operation=_INITIALIZE,
-        rule=f"2.8, IDMLDevice::{_INITIALIZE}",
+        rule=f"2.8: IDMLDevice::{_INITIALIZE}",
         field=field,
         given=type(given).__name__,
         expected=wanted,

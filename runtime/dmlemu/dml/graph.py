@@ -104,7 +104,7 @@ def _check_size(lowered: Lowered) -> None:
                 "OUT_OF_MEMORY",
                 f"The {what} resource of the graph would have {size} bytes.",
                 operation="CompileGraph",
-                rule="2.7, IDMLDevice1::CompileGraph",
+                rule="2.7: IDMLDevice1::CompileGraph",
                 hresult=HResult.E_OUTOFMEMORY,
                 given=size,
                 expected="less than 2**64 bytes",

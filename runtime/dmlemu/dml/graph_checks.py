@@ -349,7 +349,7 @@ def _fail(id: str, rule: str, field: str, message: str, given: object, expected:
         id,
         message,
         operation=_OPERATION,
-        rule=f"{rule}, DML_GRAPH_DESC",
+        rule=f"{rule}: DML_GRAPH_DESC",
         field=field,
         given=given,
         expected=expected,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..errors import Error, HResult, Report, quote
+from ..errors import Error, failure, quote
 from .enums import BindingType, TensorDataType
 from .tensor_desc import BufferTensorDesc
 
@@ -117,16 +117,16 @@ def _is_number(value: object) -> bool:
 
 
 def _scalar_error(message: str, given: object, expected: str, field: str = "Value") -> Error:
-    report = Report(
-        id="OP_FIELD_RANGE",
+    return failure(
+        "OP_FIELD_RANGE",
+        message,
         api="DML",
-        message=message,
+        operation="ScalarUnion",
+        rule="DML_SCALAR_UNION",
         field=field,
         given=quote(given),
         expected=expected,
-        rule="DML_SCALAR_UNION",
     )
-    return Error(HResult.E_INVALIDARG, report)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import Error, HResult, Report, as_integer, caller, quote, spell
+from ..errors import as_integer, failure, quote
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 
@@ -288,19 +288,16 @@ class _Rules:
 def _refuse(
     id: str, field: str, message: str, given: object, expected: object, rule: str = "", operation: str = ""
 ) -> NoReturn:
-    place = "" if operation else caller()  # create_operator adds its own
-    report = Report(
-        id=id,
+    raise failure(
+        id,
+        message,
         api="DML",
-        message=message,
         operation=operation or "BufferTensorDesc",
-        context=(f"While calling BufferTensorDesc at {place}",) if place else (),
+        rule=f"{rule}: {_STRUCT}" if rule else _STRUCT,
         field=field,
-        given=spell(given),
-        expected=spell(expected),
-        rule=f"{rule}, {_STRUCT}" if rule else _STRUCT,
+        given=given,
+        expected=expected,
     )
-    raise Error(HResult.E_INVALIDARG, report)
 
 
 def _data_type(value: object) -> TensorDataType:

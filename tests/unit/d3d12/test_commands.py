@@ -147,7 +147,9 @@ def test_CM4_float_values_are_converted(stage: Stage) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("value", "format", "dtype"), [(1e300, "R32_FLOAT", "f4"), (1e10, "R16_FLOAT", "f2")])
+@pytest.mark.parametrize(
+    ("value", "format", "dtype"), [(1e300, "R32_FLOAT", "f4"), (1e10, "R16_FLOAT", "f2")]
+)
 def test_CM4_float_values_too_large_become_infinite(
     stage: Stage, value: float, format: str, dtype: str
 ) -> None:

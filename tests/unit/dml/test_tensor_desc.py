@@ -29,7 +29,7 @@ def refused(
     assert caught.value.hresult is HResult.E_INVALIDARG
     report = caught.value.report
     assert report.field in report.message
-    return report.id, report.rule.split(",")[0], report.field
+    return report.id, report.rule.split(":")[0], report.field
 
 
 def accepted(desc: dml.BufferTensorDesc, *, output: bool = False, level: LEVELS = LEVELS.LEVEL_6_4) -> bool:

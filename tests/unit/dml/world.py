@@ -216,7 +216,7 @@ class refused:
         if not isinstance(error, Error):
             return False
         self.report = error.report
-        rule = self.report.rule.replace(":", ",").split(",")[0]
+        rule = self.report.rule.split(":")[0]
         assert (self.report.id, rule, self.report.field, error.hresult) == self.expected
         assert self.report.message.endswith(".")
         return True

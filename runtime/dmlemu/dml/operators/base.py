@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ...errors import Error, HResult, Report, quote, spell
+from ...errors import HResult, failure, quote
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 from ..structs import ScalarUnion, ScaleBias
 from ..tensor_desc import BufferTensorDesc
@@ -336,20 +336,17 @@ class Check:
         hresult: HResult = HResult.E_INVALIDARG,
     ) -> NoReturn:
         """Raises :class:`dmlemu.Error`.  ``field`` is the C path, ``rule`` the rule's id or text."""
-        where = self.path + field
-        raise Error(
-            hresult,
-            Report(
-                id=id,
-                api="DML",
-                message=message,
-                operation=self.operation,
-                field=where,
-                given=spell(given),
-                expected=spell(expected),
-                rule=", ".join(part for part in (rule, self.struct) if part),
-                hint=hint,
-            ),
+        raise failure(
+            id,
+            message,
+            api="DML",
+            operation=self.operation,
+            rule=f"{rule}: {self.struct}" if rule else self.struct,
+            hresult=hresult,
+            field=self.path + field,
+            given=given,
+            expected=expected,
+            hint=hint,
         )
 
     def require(self, condition: bool, id: str, field: str, message: str, **details: Any) -> None:
