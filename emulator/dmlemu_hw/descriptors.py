@@ -168,6 +168,7 @@ class Descriptors:
         heap, index = found
         if index + count > heap.count:
             raise ValueError(
-                f"{count} descriptors from {index} on do not lie in heap '{heap.label}' of {heap.count}."
+                f"{count} descriptors from {index} on do not lie in "
+                f"{heap.label or 'the heap'} of {heap.count}."
             )
         return ffi.cast("uint8_t *", heap.allocation.host + index * DESCRIPTOR_SIZE)

@@ -55,7 +55,7 @@ class GpuFault(Exception):
     def __str__(self) -> str:
         if not self.queue:
             return self.message
-        place = f"queue '{self.queue}'"
+        place = self.queue
         if self.list_serial:
             place += f", list {self.list_serial}, command {self.command}"
         return f"{self.message}\n  - in {place}"

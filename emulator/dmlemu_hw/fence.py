@@ -53,7 +53,7 @@ class Fence:
 
     def describe(self) -> str:
         """For messages: the label, or the serial when it has none."""
-        return f"fence '{self.label}'" if self.label else f"fence {self.serial}"
+        return self.label or f"fence {self.serial}"
 
 
 class Fences:

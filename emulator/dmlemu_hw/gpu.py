@@ -64,7 +64,7 @@ class Gpu:
             self._queue_serial += 1
             queue = Queue(
                 QueueKind(kind),
-                label or f"{QueueKind(kind).name.lower()} {self._queue_serial}",
+                label or f"{QueueKind(kind).name.lower()} queue {self._queue_serial}",
                 self._queue_serial,
                 self.memory,
                 self.events,

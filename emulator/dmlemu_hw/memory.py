@@ -257,7 +257,7 @@ class Memory:
             return f"{allocation.describe()} at byte {address - allocation.address}"
         freed = self.find_freed(address)
         if freed is not None:
-            return f"the released allocation '{freed}'" if freed else "an allocation that has been released"
+            return f"{freed}, which has been released" if freed else "an allocation that has been released"
         index = bisect_right(self._starts, address) - 1
         if index >= 0:
             before = self._live[index]
@@ -386,11 +386,11 @@ class Heap:
 
     def describe(self) -> str:
         """For messages: the label, or the serial when it has none."""
-        return f"heap '{self.label}'" if self.label else f"heap {self.serial}"
+        return self.label or f"heap {self.serial}"
 
     def _opened(self) -> _Storage:
         if self.closed or self._storage is None:
-            raise ValueError(f"{self.describe().capitalize()} is closed.")
+            raise ValueError(f"{self.describe()} is closed.")
         return self._storage
 
 
@@ -441,8 +441,7 @@ class Allocation:
 
     def describe(self) -> str:
         """For messages: label and size, or the serial when it has no label."""
-        name = f"'{self.label}'" if self.label else f"allocation {self.serial}"
-        return f"{name} ({self.size} bytes)"
+        return f"{self.label or f'allocation {self.serial}'} ({self.size} bytes)"
 
     def _opened(self) -> _Mapped:
         if self.closed or self._mapped is None:

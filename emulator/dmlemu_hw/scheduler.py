@@ -63,7 +63,7 @@ class Scheduler:
                 packet = decode_one(queue.pending[0])
                 assert isinstance(packet, WaitPacket)
                 lines.append(
-                    f"  - queue '{queue.label}' waits for {self._fence_name(packet.fence)} to reach "
+                    f"  - {queue.label} waits for {self._fence_name(packet.fence)} to reach "
                     f"{packet.value}; it is {self._fences.read(packet.fence)} "
                     f"({len(queue.pending) - 1} entries behind)"
                 )
@@ -79,7 +79,7 @@ class Scheduler:
                 packet = decode_one(entry)
                 assert isinstance(packet, SignalPacket)
                 if packet.fence == fence:
-                    lines.append(f"  - queue '{queue.label}' would set it to {packet.value}, but is blocked")
+                    lines.append(f"  - {queue.label} would set it to {packet.value}, but is blocked")
         return "\n".join(lines)
 
     def _fence_name(self, address: int) -> str:

@@ -256,8 +256,8 @@ def quote(value: object) -> str:
 def spell(value: Any) -> str:
     """A value for a message, shortened; never raises.
 
-    Enum members by name, flags joined by ``|``, texts and API objects as they are, the rest as it is
-    written in Python.
+    Enum members by name, flags joined by ``|``, API objects by what they are called (where they were
+    created is for the sentence to say), texts as they are, the rest as it is written in Python.
     """
     if isinstance(value, IntFlag):
         return _spell_flags(value)
@@ -266,7 +266,8 @@ def spell(value: Any) -> str:
     if isinstance(value, str):
         return shorten(value)
     if is_object(value):
-        return str(value)
+        title: str = value._title()
+        return title
     return quote(value)
 
 

@@ -43,7 +43,7 @@ class CommandQueue(DeviceChild):
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
         device._queues.add(self)
         self._pending: deque[tuple[int, list[Recording]]] = deque()
-        queue.label = f"{self.kind} #{self.serial}"
+        self._label(queue)
 
     def get_desc(self) -> CommandQueueDesc:
         """``ID3D12CommandQueue::GetDesc``; the node mask reads 1."""
@@ -163,10 +163,6 @@ class CommandQueue(DeviceChild):
         The CPU's is ``time.monotonic_ns``; the GPU's is virtual and moves only by executed work.
         """
         return ClockCalibration(self._device._gpu.clock.now, time.monotonic_ns())
-
-    def set_name(self, name: str) -> None:
-        super().set_name(name)
-        self._queue.label = self.name
 
     # --- inside ---
 

@@ -40,7 +40,7 @@ class DescriptorHeap(DeviceChild):
         self._desc = replace(desc, node_mask=1)
         self._heap = heap
         self._end = _close_at_end(self, heap)
-        heap.label = self.name or f"{self.kind} #{self.serial}"
+        self._label(heap)
 
     def get_desc(self) -> DescriptorHeapDesc:
         """``ID3D12DescriptorHeap::GetDesc``."""
@@ -70,10 +70,6 @@ class DescriptorHeap(DeviceChild):
             if not self._device._is_runtime:
                 raise error
         return self._heap.gpu_start
-
-    def set_name(self, name: str) -> None:
-        super().set_name(name)
-        self._heap.label = name
 
     def _free(self) -> None:  # the handles are never used again
         self._end()

@@ -80,8 +80,7 @@ def _command_name(device: Device, fault: GpuFault) -> str:
 
 
 def _place(device: Device, fault: GpuFault) -> str:
-    queue = f"queue '{fault.queue}'"
     recording = device._recordings.get(fault.list_serial)
     if recording is None:
-        return f" on {queue}"
-    return f" (command {fault.command} of {recording.owner}) on {queue}"
+        return f" on {fault.queue}"
+    return f" (command {fault.command} of {recording.owner}) on {fault.queue}"

@@ -97,7 +97,7 @@ class Fence(DeviceChild):
         self._fence = fence
         self._flags = flags
         self._last = fence.value  # told last to be set, by the host or a queue
-        fence.label = f"{self.kind} #{self.serial}"
+        self._label(fence)
 
     def get_completed_value(self) -> int:
         """The value now; 2**64 - 1 once the device is removed.
@@ -149,10 +149,6 @@ class Fence(DeviceChild):
         self._check_open("Wait")
         check_value(value, "Wait", "Value")
         return self._device._run_gpu(lambda: self._device._gpu.wait(self._fence, value, timeout), True)
-
-    def set_name(self, name: str) -> None:
-        super().set_name(name)
-        self._fence.label = name
 
     def _free(self) -> None:  # whatever waits for it goes on (FN6)
         self._device._run_gpu(self._fence.close, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from ..errors import HResult, caller, shorten
@@ -30,6 +30,7 @@ class Object:
     """
 
     kind = "object"
+    _labelled: tuple[Any, ...] = ()  # what shows the name in messages and events of the hardware
 
     def __init__(self) -> None:
         self.serial = 0
@@ -48,6 +49,7 @@ class Object:
         """
         raw = text(name, "Name").encode("utf-32-le", "surrogatepass")
         self._private_data[WKPDID_D3D_DEBUG_OBJECT_NAME_W] = raw + bytes(4)
+        self._renamed()
 
     @property
     def name(self) -> str:
@@ -91,8 +93,10 @@ class Object:
         instance(guid, UUID, "guid")
         if data is None:
             found = self._private_data.pop(guid, None) is not None
+            self._renamed()
             return HResult.S_OK if found else HResult.S_FALSE
         self._private_data[guid] = buffer(data, "data")
+        self._renamed()
         return HResult.S_OK
 
     def set_private_data_interface(self, guid: UUID, data: object | None) -> HResult:
@@ -108,10 +112,24 @@ class Object:
     # --- messages ---
 
     def __str__(self) -> str:
-        if self.name:
-            return f"{self.kind} '{shorten(self.name)}'"
-        place = f" (created at {self.created_at})" if self.created_at else ""
-        return f"{self.kind} #{self.serial}{place}"
+        """The title, and in one parenthesis what it is and, without a name, where it was created."""
+        details = [self._detail] if self._detail else []
+        if self.created_at and not self.name:
+            details.append(f"created at {self.created_at}")
+        return self._title() + (f" ({', '.join(details)})" if details else "")
+
+    @property
+    def _detail(self) -> str:
+        return ""
+
+    def _title(self) -> str:
+        """What a sentence that has told the rest calls the object."""
+        return f"{self.kind} '{shorten(self.name)}'" if self.name else f"{self.kind} #{self.serial}"
+
+    def _renamed(self) -> None:
+        label = str(self)
+        for thing in self._labelled:
+            thing.label = label
 
     def __repr__(self) -> str:
         return f"<{self}{' (released)' if self._released else ''}>"
@@ -149,6 +167,11 @@ class DeviceChild(Object):
         self._number = 0  # order of creation among all of the device's objects
         self._residency = 1
         device._register(self)
+
+    def _label(self, *things: Any) -> None:
+        """Has the hardware call these things by the object's name."""
+        self._labelled = things
+        self._renamed()
 
     def get_device(self) -> Device:
         """``ID3D12DeviceChild::GetDevice`` (nf-d3d12-id3d12devicechild-getdevice)."""

@@ -32,11 +32,7 @@ class QueryHeap(DeviceChild):
         self._desc = desc
         self._allocation = allocation
         self._end = _close_at_end(self, allocation)
-        allocation.label = f"{self.kind} #{self.serial}"
-
-    def set_name(self, name: str) -> None:
-        super().set_name(name)
-        self._allocation.label = name
+        self._label(allocation)
 
     def _free(self) -> None:
         self._end()

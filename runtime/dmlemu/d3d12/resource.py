@@ -47,21 +47,14 @@ class Heap(DeviceChild):
         self._heap = heap
         self._residency = 0 if desc.flags & HeapFlags.CREATE_NOT_RESIDENT else 1
         self._end = _close_at_end(self, heap)
-        heap.label = self._label()
+        self._label(heap)
 
     def get_desc(self) -> HeapDesc:
         """``ID3D12Heap::GetDesc``: the size as asked for, alignment 65536 for 0, node masks 1."""
         return self._desc
 
-    def set_name(self, name: str) -> None:
-        super().set_name(name)
-        self._heap.label = self._label()
-
     def _free(self) -> None:  # the bytes live on while placed buffers or mapped tiles stand on them
         self._end()
-
-    def _label(self) -> str:
-        return self.name or f"{self.kind} #{self.serial}"
 
 
 def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
@@ -188,9 +181,7 @@ class Resource(DeviceChild):
         self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
         implicit = () if implicit_heap is None else (implicit_heap,)
         self._end = _close_at_end(self, allocation, *implicit)
-        allocation.label = self._label()
-        if implicit_heap is not None:
-            implicit_heap.label = allocation.label
+        self._label(allocation, *implicit)
 
     def get_desc(self) -> ResourceDesc:
         """``ID3D12Resource::GetDesc``: as created; alignment reads 65536."""
@@ -272,10 +263,6 @@ class Resource(DeviceChild):
         """``ID3D12Resource::ReadFromSubresource`` is for textures: E_NOTIMPL."""
         raise not_implemented("ReadFromSubresource", "ReadFromSubresource")
 
-    def set_name(self, name: str) -> None:
-        super().set_name(name)
-        self._allocation.label = self._label()
-
     def _free(self) -> None:  # the addresses fault from now on, also for work already submitted
         if self._mapped is not None:
             self._mapped._invalidate()
@@ -293,9 +280,6 @@ class Resource(DeviceChild):
     @property
     def _heap_type(self) -> HeapType | None:
         return None if self._properties is None else self._properties.type
-
-    def _label(self) -> str:
-        return self.name or f"{self.kind} #{self.serial}"
 
     def _check_mappable(self, operation: str, message_id: MessageId) -> None:
         if self._properties is not None and is_cpu_visible(self._properties):

@@ -144,7 +144,7 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
         dispatchable,
         "Bindings",
         heap or "no descriptor heap",
-        f"'{bindings._heap.label}'" if bindings._heap is not None else "a descriptor heap",
+        bindings._heap.label if bindings._heap is not None else "a descriptor heap",
         "BT2",
         hint="call SetDescriptorHeaps before RecordDispatch",
         message_id=554,

@@ -73,8 +73,9 @@ class Operator(DeviceChild):
         """``DML_OPERATOR_GEMM``."""
         return f"DML_OPERATOR_{self.desc.TYPE.name}"
 
-    def __str__(self) -> str:
-        return f"{super().__str__()} ({self.type_name})"
+    @property
+    def _detail(self) -> str:
+        return self.type_name
 
 
 class Dispatchable(DeviceChild):
@@ -96,8 +97,7 @@ class Dispatchable(DeviceChild):
         super().__init__(device)
         self._residency = 1
 
-    def set_name(self, name: str) -> None:
-        super().set_name(name)
+    def _renamed(self) -> None:
         self.__dict__.pop("_label", None)
 
     @cached_property
@@ -168,8 +168,9 @@ class CompiledOperator(Dispatchable):
         self._initialized_at: int | None = None
         """GPU address of the persistent resource that was initialised (0 without one); None: not yet."""
 
-    def __str__(self) -> str:
-        return f"{super().__str__()} ({self.type_name})"
+    @property
+    def _detail(self) -> str:
+        return self.type_name
 
 
 class OperatorInitializer(Dispatchable):

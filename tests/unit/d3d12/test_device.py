@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -482,6 +483,42 @@ def test_OB2_names(stage: Stage, make: Callable[[Stage], Any]) -> None:
     thing.set_private_data(d3d12.WKPDID_D3D_DEBUG_OBJECT_NAME_W, None)
     thing.set_private_data(d3d12.WKPDID_D3D_DEBUG_OBJECT_NAME, b"narrow\0")
     assert thing.name == "narrow"
+
+
+def test_OB2_names_in_messages_of_the_hardware(stage: Stage) -> None:
+    fence = stage.device.create_fence()
+
+    def waiting() -> str:
+        with pytest.raises(Error) as caught:
+            fence.wait(1)
+        return caught.value.report.message.partition(" to reach")[0]
+
+    unnamed = waiting()
+    assert re.fullmatch(r"Waiting for fence #\d+ \(created at test_device\.py:\d+\)", unnamed)
+    fence.set_name("frames")
+    assert waiting() == "Waiting for fence 'frames'"
+    fence.set_private_data(d3d12.WKPDID_D3D_DEBUG_OBJECT_NAME_W, None)
+    fence.set_private_data(d3d12.WKPDID_D3D_DEBUG_OBJECT_NAME, b"narrow\0")
+    assert waiting() == "Waiting for fence 'narrow'"
+    fence.set_name("")
+    assert waiting() == unnamed
+
+
+def test_OB2_refused_objects_are_not_counted(stage: Stage) -> None:
+    device: Any = stage.device
+    refused = [
+        lambda: device.create_heap(HeapDesc(0)),
+        lambda: device.create_descriptor_heap(DescriptorHeapDesc(num_descriptors=2**40)),
+        lambda: device.create_query_heap(QueryHeapDesc(count=0)),
+        lambda: device.create_command_list(0, DIRECT, None),
+        lambda: device.create_fence(-1),
+    ]
+    for create in refused:
+        with pytest.raises(Error):
+            create()
+    fresh = [device.create_heap(HeapDesc(65536)), stage.heap(), device.create_query_heap(QueryHeapDesc())]
+    assert [thing.serial for thing in fresh] == [1, 1, 1]
+    assert stage.record()[0].serial == 1 and device.create_fence().serial == stage.fence.serial + 1
 
 
 def test_OB3_objects_of_another_device(stage: Stage) -> None:

@@ -212,6 +212,20 @@ def test_refused_objects_are_not_counted(world: World) -> None:
     assert create_initializer().serial == 1
 
 
+def test_titles_in_messages(world: World) -> None:
+    compiled = world.compile(identity(), name="")
+    place = compiled.created_at
+    assert str(compiled) == f"compiled operator #1 (DML_OPERATOR_ELEMENT_WISE_IDENTITY, created at {place})"
+    table = world.table(world.compile(identity(), name="other"))
+    with refused("BIND_TABLE_OTHER", "2.10", "Bindings") as caught:
+        world.recorder.record_dispatch(world.list, compiled, table)
+    assert caught.report.object == str(compiled)
+    assert (caught.report.given, caught.report.expected) == (
+        "compiled operator 'other'",
+        "compiled operator #1",
+    )
+
+
 def test_names_and_private_data(world: World) -> None:
     import uuid
 

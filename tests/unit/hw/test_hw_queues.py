@@ -78,7 +78,7 @@ class TestOrder:
 
     def test_labels_and_kinds(self, gpu):
         named, plain = gpu.create_queue(QueueKind.COPY, "uploads"), gpu.create_queue(QueueKind.COMPUTE)
-        assert [(each.label, each.kind) for each in gpu.queues] == [("uploads", 3), ("compute 2", 2)]
+        assert [(each.label, each.kind) for each in gpu.queues] == [("uploads", 3), ("compute queue 2", 2)]
         assert gpu.queues == [named, plain]
 
     def test_a_closed_queue_finishes_and_is_forgotten(self, gpu, log):
@@ -267,9 +267,9 @@ class TestWaiting:
             gpu.wait(blue, 4)
         assert error.value.text.splitlines() == [
             "Waiting for fence 2 to reach 4 would never end: it is 3.",
-            "  - queue 'one' would set it to 4, but is blocked",
-            "  - queue 'one' waits for fence 'red' to reach 7; it is 0 (1 entries behind)",
-            "  - queue 'two' waits for fence 2 to reach 4; it is 3 (1 entries behind)",
+            "  - one would set it to 4, but is blocked",
+            "  - one waits for red to reach 7; it is 0 (1 entries behind)",
+            "  - two waits for fence 2 to reach 4; it is 3 (1 entries behind)",
         ]
         red.signal(7)
         assert gpu.wait(blue, 4)
@@ -396,7 +396,7 @@ class TestRemoval:
             gpu.drain()
         assert str(error.value).splitlines() == [
             "Address 0x8 lies in no allocation.",
-            "  - in queue 'main', list 42, command 0",
+            "  - in main, list 42, command 0",
         ]
 
 
@@ -436,7 +436,7 @@ class TestTileMappings:
         queue.map_tiles(reserved, [(0, 1, heap, 0, False)])
         heap.close()
         with pytest.raises(
-            GpuFault, match=r"'weights' .* mapped to heap 2, which has been released"
+            GpuFault, match=r"weights .* mapped to heap 2, which has been released"
         ) as error:
             gpu.drain()
         assert error.value.kind is FaultKind.HEAP_RELEASED
@@ -445,5 +445,5 @@ class TestTileMappings:
         queue, reserved = gpu.create_queue(QueueKind.DIRECT), gpu.memory.reserve(TILE_SIZE, "weights")
         queue.map_tiles(reserved, [(0, 1, None, 0, False)])
         reserved.close()
-        with pytest.raises(GpuFault, match="lies in the released allocation 'weights'"):
+        with pytest.raises(GpuFault, match="lies in weights, which has been released"):
             gpu.drain()
