@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
-from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault, OutOfMemory
+from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu, QueueKind
 from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
 
-from ..errors import Error, HResult, Report, Severity, Strictness
+from ..errors import Error, HResult, Severity, Strictness
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
 from .arguments import choice, instance, integer, integers, sequence
@@ -37,12 +37,11 @@ from .enums import (
     MultipleFenceWaitFlags,
     ResourceStates,
 )
-from .faults import fault_error
 from .fence import Event, Fence
-from .object import DeviceChild, Object
+from .gpu_at_work import GpuAtWork
+from .object import DeviceChild
 from .query_heap import QueryHeap
-from .recording import Recording
-from .reports import InfoQueue, failure, not_implemented, spell, spell_object
+from .reports import failure, not_implemented, spell, spell_object
 from .resource import Heap, Resource
 from .structs import (
     ClearValue,
@@ -178,7 +177,7 @@ def _place(memory: Memory, heap: HardwareHeap) -> tuple[HardwareHeap, Allocation
         raise
 
 
-class Device(Object):
+class Device(GpuAtWork):
     """Creates resources, queues, lists and views; mirrors ``ID3D12Device``.
 
     Methods with an HRESULT raise :class:`dmlemu.Error` when it is a failure.  Void methods with bad
@@ -193,27 +192,16 @@ class Device(Object):
     kind = "device"
 
     def __init__(self, adapter: Adapter, strictness: Strictness) -> None:
-        super().__init__()
+        super().__init__(_create_gpu(adapter, poison=strictness is Strictness.STRICT), strictness)
         self._adapter = adapter
-        self._strictness = strictness
-        self._is_runtime = self._strictness is Strictness.RUNTIME
-        self._gpu = _create_gpu(adapter, poison=strictness is Strictness.STRICT)
-        self.info_queue = InfoQueue(enabled=not self._is_runtime)
         self._references = 1
         self._ended = False
-        self._removed: HResult | None = None
-        self._removal_report: Report | None = None
         self._children: weakref.WeakValueDictionary[int, DeviceChild] = weakref.WeakValueDictionary()
         self._child_numbers = itertools.count(1)
         self._serials: dict[str, Iterator[int]] = {}
-        self._queues: weakref.WeakSet[CommandQueue] = weakref.WeakSet()
-        self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
         self._descriptor_heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = (
             weakref.WeakValueDictionary()
         )
-        self._recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
-        self._recording_numbers = itertools.count(1)
-        self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
 
     # --- queues, lists, fences ---
 
@@ -718,18 +706,6 @@ class Device(Object):
             self._adapter._forget(self)
             self._gpu.close()
 
-    def _next_recording(self) -> int:
-        return next(self._recording_numbers)
-
-    def _resource_at(self, address: int) -> Resource | None:
-        """The live buffer that holds a GPU virtual address."""
-        allocation = self._gpu.memory.find(address)
-        return None if allocation is None else self._resources.get(allocation.address)
-
-    def _name_address(self, address: int) -> str:
-        resource = self._resource_at(address)
-        return self._gpu.memory.whereabouts(address) if resource is None else str(resource)
-
     def _check_strictness(self, strictness: Strictness | None) -> None:
         if strictness is not None and strictness is not self._strictness:
             raise failure(
@@ -868,67 +844,3 @@ class Device(Object):
             self._gpu.descriptors.write(dest_descriptor, make())
         except Error as error:
             self._reject(error)
-
-    # --- the GPU at work ---
-
-    def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
-        """Does something that may let the GPU execute; its faults become errors (RM3)."""
-        try:
-            result = work()
-            for queue in self._queues:
-                queue._forget_done()
-            return result
-        except GpuFault as fault:
-            error = fault_error(self, fault)
-            if fault.kind is not FaultKind.REMOVED:
-                self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
-            if self._is_runtime:
-                return otherwise
-            raise error from None
-        except Deadlock as deadlock:
-            raise failure(
-                "FENCE_NEVER",
-                deadlock.text,
-                operation="ID3D12Fence::SetEventOnCompletion",
-                rule="FN3: ID3D12CommandQueue::Wait",
-                hresult=HResult.E_FAIL,
-                hint="Nothing that is queued, and no other thread, can signal the fence.",
-            ) from None
-
-    def _let_run(self) -> None:
-        """While an event outside is to be set, nobody may ever wait through us: the GPU runs by itself."""
-        if self._watchers:
-            self._run_gpu(self._gpu.drain, None)
-
-    def _watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], None]) -> None:
-        """Fires once all, or any, of the fences have reached their values."""
-        left = len(pairs) if all_of_them else 1
-        self._watchers += 1
-
-        def reached() -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                self._watchers -= 1
-                fire()
-
-        for each, value in pairs:
-            each._fence.on_value(value, reached)
-        self._let_run()
-
-    def _reject(self, error: Error) -> None:
-        """A void method got bad arguments: raises, or at strictness runtime removes the device."""
-        if error.hresult is HResult.E_NOTIMPL or not self._is_runtime:
-            raise error
-        self._remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
-
-    def _remove(self, reason: HResult, report: Report) -> None:
-        if self._removed is None:
-            self._removed = reason
-            self._removal_report = report
-            self._gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
-
-    def _info(self, error: Error, severity: Severity | None = None) -> None:
-        """Stores what is worth saying and no error."""
-        report = error.report if severity is None else replace(error.report, severity=severity)
-        self.info_queue.add(report)

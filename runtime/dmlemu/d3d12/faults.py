@@ -12,7 +12,7 @@ from .enums import MessageId
 from .reports import failure
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .gpu_at_work import GpuAtWork
 
 _COMMAND_NAMES = {
     Opcode.DISPATCH: "Dispatch",
@@ -43,7 +43,7 @@ _CHECKS = {
 }
 
 
-def fault_error(device: Device, fault: GpuFault) -> Error:
+def fault_error(device: GpuAtWork, fault: GpuFault) -> Error:
     """The error for a fault: names the command, its list and queue, and the resource at the address."""
     memory = device._gpu.memory
     check, message_id = _CHECKS[fault.kind]
@@ -68,7 +68,7 @@ def fault_error(device: Device, fault: GpuFault) -> Error:
     )
 
 
-def _command_name(device: Device, fault: GpuFault) -> str:
+def _command_name(device: GpuAtWork, fault: GpuFault) -> str:
     recording = device._recordings.get(fault.list_serial)
     label = None if recording is None else recording.labels.get(fault.command)
     if label is not None:
@@ -79,7 +79,7 @@ def _command_name(device: Device, fault: GpuFault) -> str:
         return "a command"
 
 
-def _place(device: Device, fault: GpuFault) -> str:
+def _place(device: GpuAtWork, fault: GpuFault) -> str:
     recording = device._recordings.get(fault.list_serial)
     if recording is None:
         return f" on {fault.queue}"

@@ -11,16 +11,18 @@ import pytest
 
 from dmlemu import Error, HResult, Strictness
 from dmlemu.d3d12 import (
+    BufferUav,
     CommandList,
     CommandListFlags,
     CommandListType,
     CommandQueueDesc,
     CommandQueueFlags,
     CommandQueuePriority,
-    DescriptorHeapType,
+    Format,
     HeapType,
     QueryType,
     ResourceBarrier,
+    UnorderedAccessViewDesc,
 )
 from dmlemu_hw.packets import MarkerPacket, decode
 
@@ -268,16 +270,31 @@ def test_CL11_wrong_calls_make_a_runtime_close_fail() -> None:
 
 
 def test_CL12_heaps_are_forgotten_by_reset_and_clear_state(stage: Stage) -> None:
-    heap = stage.heap(visible=True)
+    buffer, host, heap = stage.buffer(64), stage.heap(), stage.heap(visible=True)
+    cpu = host.get_cpu_descriptor_handle_for_heap_start()
+    gpu = heap.get_gpu_descriptor_handle_for_heap_start()
+    view = UnorderedAccessViewDesc(Format.R32_UINT, buffer=BufferUav(0, 16))
+    for start in (cpu, heap.get_cpu_descriptor_handle_for_heap_start()):
+        stage.device.create_unordered_access_view(buffer, None, view, start)
     commands, allocator = stage.record()
-    commands.set_descriptor_heaps([heap])
-    assert commands._descriptor_heaps == {DescriptorHeapType.CBV_SRV_UAV: heap}
+
+    def clear() -> None:
+        commands.clear_unordered_access_view_uint(gpu, cpu, buffer, (7, 0, 0, 0))
+
+    def clear_is_refused_without_heap() -> None:
+        with fails("CM4"):
+            clear()
+        commands.set_descriptor_heaps([heap])
+        clear()
+
+    clear_is_refused_without_heap()
     commands.clear_state()
-    assert commands._descriptor_heaps == {}
-    commands.set_descriptor_heaps([heap])
+    clear_is_refused_without_heap()
     commands.close()
     commands.reset(allocator)
-    assert commands._descriptor_heaps == {}
+    clear_is_refused_without_heap()
+    stage.run(commands)
+    assert stage.read(buffer).view(np.uint32).tolist() == [7] * 16
 
 
 ALLOWED: dict[str, tuple[Callable[[CommandList, Stage], Any], set[CommandListType]]] = {

@@ -1,0 +1,119 @@
+"""The part of a device that runs the GPU: what faults and deadlocks become, events, and removal."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault
+from dmlemu_hw.gpu import Gpu
+
+from ..errors import Error, HResult, Report, Severity, Strictness
+from .faults import fault_error
+from .object import Object
+from .recording import Recording
+from .reports import InfoQueue, failure
+
+if TYPE_CHECKING:
+    from .command_queue import CommandQueue
+    from .fence import Fence
+    from .resource import Resource
+
+_Result = TypeVar("_Result")
+
+
+class GpuAtWork(Object):
+    """Base of the device: a GPU, its queues, and what its addresses and lists are called in messages."""
+
+    def __init__(self, gpu: Gpu, strictness: Strictness) -> None:
+        super().__init__()
+        self._gpu = gpu
+        self._strictness = strictness
+        self._is_runtime = strictness is Strictness.RUNTIME
+        self.info_queue = InfoQueue(enabled=not self._is_runtime)
+        self._removed: HResult | None = None
+        self._removal_report: Report | None = None
+        self._queues: weakref.WeakSet[CommandQueue] = weakref.WeakSet()
+        self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
+        self._recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
+        self._recording_numbers = itertools.count(1)
+        self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
+
+    def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
+        """Does something that may let the GPU execute; its faults become errors (RM3)."""
+        try:
+            result = work()
+            for queue in self._queues:
+                queue._forget_done()
+            return result
+        except GpuFault as fault:
+            error = fault_error(self, fault)
+            if fault.kind is not FaultKind.REMOVED:
+                self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
+            if self._is_runtime:
+                return otherwise
+            raise error from None
+        except Deadlock as deadlock:
+            raise failure(
+                "FENCE_NEVER",
+                deadlock.text,
+                operation="ID3D12Fence::SetEventOnCompletion",
+                rule="FN3: ID3D12CommandQueue::Wait",
+                hresult=HResult.E_FAIL,
+                hint="Nothing that is queued, and no other thread, can signal the fence.",
+            ) from None
+
+    def _let_run(self) -> None:
+        """While an event outside is to be set, nobody may ever wait through us: the GPU runs by itself."""
+        if self._watchers:
+            self._run_gpu(self._gpu.drain, None)
+
+    def _watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], None]) -> None:
+        """Fires once all, or any, of the fences have reached their values."""
+        left = len(pairs) if all_of_them else 1
+        self._watchers += 1
+
+        def reached() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                self._watchers -= 1
+                fire()
+
+        for each, value in pairs:
+            each._fence.on_value(value, reached)
+        self._let_run()
+
+    def _reject(self, error: Error) -> None:
+        """A void method got bad arguments: raises, or at strictness runtime removes the device."""
+        if error.hresult is HResult.E_NOTIMPL or not self._is_runtime:
+            raise error
+        self._remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
+
+    def _remove(self, reason: HResult, report: Report) -> None:
+        if self._removed is None:
+            self._removed = reason
+            self._removal_report = report
+            self._gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
+
+    def _info(self, error: Error, severity: Severity | None = None) -> None:
+        """Stores what is worth saying and no error."""
+        report = error.report if severity is None else replace(error.report, severity=severity)
+        self.info_queue.add(report)
+
+    # --- names for what the GPU sees ---
+
+    def _next_recording(self) -> int:
+        return next(self._recording_numbers)
+
+    def _resource_at(self, address: int) -> Resource | None:
+        """The live buffer that holds a GPU virtual address."""
+        allocation = self._gpu.memory.find(address)
+        return None if allocation is None else self._resources.get(allocation.address)
+
+    def _name_address(self, address: int) -> str:
+        resource = self._resource_at(address)
+        return self._gpu.memory.whereabouts(address) if resource is None else str(resource)
