@@ -30,6 +30,9 @@ int madvise(void *address, size_t length, int advice);
 int memfd_create(const char *name, unsigned int flags);
 """
 
+# What dmlk_set_poll is given: see dmlemu_hw.kernels.
+HOST = 'extern "Python" int dmlemu_poll(void);'
+
 
 def declarations(header: Path) -> str:
     """The part of a header that cffi reads."""
@@ -40,6 +43,7 @@ def declarations(header: Path) -> str:
 
 ffibuilder = FFI()
 ffibuilder.cdef(SYSTEM_CALLS)
+ffibuilder.cdef(HOST)
 includes = ["#define _GNU_SOURCE", "#include <sys/mman.h>"]
 for path in HEADERS:
     ffibuilder.cdef(declarations(path))

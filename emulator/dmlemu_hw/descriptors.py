@@ -7,6 +7,7 @@ their own: that address plus a constant, so that one cannot pass for the other.
 from __future__ import annotations
 
 import struct
+import weakref
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -107,7 +108,7 @@ class Descriptors:
     def __init__(self, memory: Memory, lock: Lock) -> None:
         self._memory = memory
         self._lock = lock
-        self._heaps: dict[int, DescriptorHeap] = {}
+        self._heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = weakref.WeakValueDictionary()
 
     def create_heap(self, count: int, shader_visible: bool, label: str = "") -> DescriptorHeap:
         """A heap of ``count`` unwritten descriptors.  ValueError: none.  OutOfMemory."""
@@ -122,7 +123,8 @@ class Descriptors:
                 memory.close()  # the allocation keeps the bytes
             heap = DescriptorHeap(self, allocation, count, shader_visible)
             self._heaps[allocation.address] = heap
-            return heap
+        self._lock.settle()
+        return heap
 
     def locate(self, cpu_handle: int) -> tuple[DescriptorHeap, int] | None:
         """The heap and the index that a CPU handle means; None for no live descriptor's handle."""

@@ -18,6 +18,7 @@ _KINDS = {
     lib.DMLK_OUT_OF_RANGE: FaultKind.OUT_OF_RANGE,
     lib.DMLK_NOT_IMPLEMENTED: FaultKind.NOT_IMPLEMENTED,
     lib.DMLK_OUT_OF_MEMORY: FaultKind.OUT_OF_MEMORY,
+    lib.DMLK_STOPPED: FaultKind.STOPPED,
 }
 
 
@@ -31,7 +32,7 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
         tensor = f"tensor {fault.tensor} of {kernel}"
         if fault.slot != SLOT_NONE:
             tensor += f" (descriptor slot {fault.slot})"
-    elif kind not in (FaultKind.NOT_IMPLEMENTED, FaultKind.OUT_OF_MEMORY):
+    elif kind not in (FaultKind.NOT_IMPLEMENTED, FaultKind.OUT_OF_MEMORY, FaultKind.STOPPED):
         kind = FaultKind.BAD_PACKET  # the kernel itself refuses
     if kind is FaultKind.BAD_ADDRESS:
         message = _bad_address(fault, packet, tensor, memory)
@@ -44,6 +45,10 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
         message = f"There is no code of {kernel} for tensors of {types}."
     elif kind is FaultKind.OUT_OF_MEMORY:
         message = f"The host has no memory left for {kernel}."
+    elif kind is FaultKind.STOPPED:
+        message = (
+            f"The dispatch of {kernel} was interrupted by the host while it ran; its results are undefined."
+        )
     else:
         message = f"The packet's {tensor} makes no sense: its size, type or rank is malformed."
     return GpuFault(kind, message, address=fault.address)

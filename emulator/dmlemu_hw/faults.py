@@ -15,6 +15,7 @@ class FaultKind(str, Enum):
     NOT_IMPLEMENTED = "not_implemented"
     OUT_OF_MEMORY = "out_of_memory"
     HEAP_RELEASED = "heap_released"
+    STOPPED = "stopped"  # the host ended a kernel in the middle
     REMOVED = "removed"  # the host took the device away; no command is at fault
 
 
@@ -23,8 +24,10 @@ class GpuFault(Exception):
 
     ``message`` is one sentence; ``address`` the GPU virtual address concerned (0: none).  Where it
     happened: label of the queue, serial of the command list, index of the command in the list, and
-    the packet's bytes.
+    the packet's bytes.  ``interrupt`` is what the host raised to stop the command.
     """
+
+    interrupt: BaseException | None = None
 
     def __init__(
         self,
@@ -72,6 +75,10 @@ class OutOfMemory(Exception):
         self.needed = needed
         self.used = used
         self.budget = budget
+
+
+class ForeignProcess(Exception):
+    """A GPU is used in a process that was forked from its own."""
 
 
 class Deadlock(Exception):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from .events import EventStream, Signalled
+from .faults import ForeignProcess
 from .lock import Lock
 from .memory import TILE_SIZE, Allocation, Memory
 
@@ -38,7 +41,10 @@ class Fence:
         return value
 
     def signal(self, value: int) -> None:
-        """Sets the value from the host; it may be lower than before.  ValueError: not a u64."""
+        """Sets the value from the host; it may be lower than before.
+
+        ValueError: not a u64.  ForeignProcess: this process was forked.
+        """
         self._fences.signal(self, value)
 
     def on_value(self, value: int, callback: Callable[[], None]) -> None:
@@ -46,14 +52,28 @@ class Fence:
         self._fences.register(self, value, callback)
 
     def close(self) -> None:
-        """Ends the fence and releases whatever waits for it."""
+        """Ends the fence and releases whatever waits for it.
+
+        What a callback raises is raised once all have run, as by :meth:`signal`.
+        """
         if not self.closed:
-            self.signal(U64_MAX)
-            self.closed = True
+            try:
+                self.signal(U64_MAX)
+            except ForeignProcess:  # the one in shared memory is that of the parent process
+                pass
+            finally:
+                self.closed = True
 
     def describe(self) -> str:
         """For messages: the label, or the serial when it has none."""
         return self.label or f"fence {self.serial}"
+
+
+class _Firing(threading.local):
+    """Held by a thread that runs callbacks; a lock, as a flag could stay when a signal's handler raises."""
+
+    def __init__(self) -> None:
+        self.lock: Any = threading.RLock()
 
 
 class Fences:
@@ -66,15 +86,17 @@ class Fences:
         self._memory = memory
         self._events = events
         self._lock = lock
-        self._page: Allocation | None = None
-        self._page_used = 0
+        self._pages: list[Allocation] = []
+        self._page_used = _SLOTS
         self._free: deque[tuple[int, memoryview]] = deque()
         self._by_address: weakref.WeakValueDictionary[int, Fence] = weakref.WeakValueDictionary()
         self._due: deque[Callable[[], None]] = deque()
+        self._firing = _Firing()
         self._serial = 0
 
     def create(self, initial_value: int) -> Fence:
         _check(initial_value)
+        self._memory.check_process()
         with self._lock:
             address, slot = self._new_slot()
             _VALUE.pack_into(slot, 0, initial_value)
@@ -110,6 +132,7 @@ class Fences:
     def signal(self, fence: Fence, value: int) -> None:
         """:meth:`Fence.signal`."""
         _check(value)
+        self._memory.check_process()
         with self._lock:
             if self.removed or fence.closed:
                 return
@@ -119,11 +142,13 @@ class Fences:
     def register(self, fence: Fence, value: int, callback: Callable[[], None]) -> None:
         """:meth:`Fence.on_value`."""
         _check(value)
+        self._memory.check_process()
         with self._lock:
             if fence.value < value:
                 fence._callbacks.append((value, callback))
                 return
-        callback()
+            self._due.append(callback)
+        self.fire()
 
     def remove_all(self) -> None:
         """The device is gone: every fence reads 2**64 - 1, and who waited may go on."""
@@ -132,13 +157,27 @@ class Fences:
             self._collect_due(fence, U64_MAX)
 
     def fire(self) -> None:
-        """Runs the callbacks that are due.  To be called without the lock."""
-        while self._due:
-            try:
-                callback = self._due.popleft()
-            except IndexError:  # another thread was faster
-                return
-            callback()
+        """Runs the callbacks that are due.  To be called without the lock.
+
+        What callbacks set off in turn runs after them, not inside.  The first exception that one raises
+        is raised once all have run.
+        """
+        lock = self._firing.lock
+        if not self._due or lock._is_owned():
+            return
+        raised: Exception | None = None
+        with lock:
+            while self._due:
+                try:
+                    callback = self._due.popleft()
+                except IndexError:  # another thread was faster
+                    break
+                try:
+                    callback()
+                except Exception as error:
+                    raised = raised or error
+        if raised is not None:
+            raise raised
 
     def _collect_due(self, fence: Fence, value: int) -> None:
         if fence._callbacks:
@@ -148,12 +187,12 @@ class Fences:
     def _new_slot(self) -> tuple[int, memoryview]:
         if self._free:
             return self._free.popleft()
-        if self._page is None or self._page_used == _SLOTS:
-            self._page = self._memory.create_internal(TILE_SIZE, "fence values")
+        if self._page_used == _SLOTS:
+            self._pages.append(self._memory.create_internal(TILE_SIZE, "fence values"))
             self._page_used = 0
-        start = self._page_used * _SLOT_SIZE
+        page, start = self._pages[-1], self._page_used * _SLOT_SIZE
         self._page_used += 1
-        return self._page.address + start, self._page.buffer()[start : start + _SLOT_SIZE]
+        return page.address + start, page.buffer()[start : start + _SLOT_SIZE]
 
 
 def _check(value: int) -> None:

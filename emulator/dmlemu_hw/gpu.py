@@ -60,6 +60,7 @@ class Gpu:
 
     def create_queue(self, kind: QueueKind, label: str = "") -> Queue:
         """A new, empty queue."""
+        self.memory.check_process()
         with self._lock:
             self._queue_serial += 1
             queue = Queue(
@@ -80,21 +81,26 @@ class Gpu:
         """A new fence.  ValueError: the value is not a u64."""
         return self._fences.create(initial_value)
 
-    def step(self) -> bool:
+    def step(self, end: float | None = None) -> bool:
         """Runs one queue entry; False: nothing can run.
 
-        GpuFault: the entry could not be executed; the GPU is removed then.
+        A command list is left in the middle when ``time.monotonic()`` reaches ``end``; the next step of
+        its queue goes on there.  GpuFault: the entry could not be executed; the GPU is removed then, as
+        it is when an exception, such as KeyboardInterrupt, ended a kernel in the middle.
         """
+        self.memory.check_process()
+        self.memory.settle()
         try:
             with self._lock:
                 if self._running:  # a subscriber of the events asks, in the middle of a step
                     return False
                 self._running = True
                 try:
-                    return self._run_next()
+                    return self._run_next(end)
                 finally:
                     self._running = False
         finally:
+            self._lock.settle()
             self._fences.fire()
 
     def drain(self) -> None:
@@ -105,8 +111,9 @@ class Gpu:
     def wait(self, fence: Fence, value: int, timeout: float | None = None) -> bool:
         """Runs the GPU until the fence reaches the value; False: ``timeout`` seconds passed.
 
-        GpuFault: a command could not be executed.  Deadlock: no timeout, nothing can run, and no
-        other thread is there that could signal.
+        The time is looked at between commands: one that runs is not cut short.  GpuFault: a command
+        could not be executed.  Deadlock: no timeout, nothing can run, and no other thread is there that
+        could signal.
         """
 
         def why() -> str:
@@ -125,8 +132,8 @@ class Gpu:
             changes = self._changes
             if reached():
                 return True
-            if self.step():
-                if end is not None and time.monotonic() >= end:
+            if self.step(end):
+                if end is not None and not time.monotonic() < end:
                     return reached()
             elif not self._sleep(changes, end, why):
                 return reached()
@@ -148,16 +155,18 @@ class Gpu:
         with self._lock:
             for queue in self.queues:
                 queue.remove()
-            self.memory.close()
+        self.memory.close()
 
-    def _run_next(self) -> bool:
+    def _run_next(self, end: float | None) -> bool:
         queue = self._scheduler.next_queue()
         if queue is None:
             return False
         try:
-            self._processor.run(queue)
+            self._processor.run(queue, end)
         except GpuFault as fault:
             self.remove(fault)
+            if fault.interrupt is not None:
+                raise fault.interrupt from None
             raise
         self._scheduler.refresh()
         self._notify()
@@ -187,7 +196,7 @@ class Gpu:
             if self._changes != changes:
                 return True
             left = _LOOK_AGAIN if end is None else end - time.monotonic()
-            if left <= 0:
+            if not left > 0:  # NaN ends too
                 return False
             forever = end is None
             if not forever or self._sleeping + 1 < threading.active_count():

@@ -6,12 +6,44 @@ made here, from what the C headers in ``kernels_c/operators`` declare.
 
 from __future__ import annotations
 
+import threading
 from functools import cache
+from types import TracebackType
 from typing import Any
 
 from ._kernels import ffi, lib
 
-__all__ = ["constant", "count", "ffi", "lib", "name", "number", "pack"]
+__all__ = ["constant", "count", "ffi", "lib", "name", "number", "pack", "take_interrupt"]
+
+# --- while a kernel runs ---
+
+_interrupts = threading.local()  # .exception: what a signal handler raised while this thread's kernel ran
+
+
+def _keep_interrupt(
+    _kind: type[BaseException], exception: BaseException, _traceback: TracebackType | None
+) -> None:
+    _interrupts.exception = exception
+
+
+@ffi.def_extern(name="dmlemu_poll", onerror=_keep_interrupt, error=1)  # type: ignore[untyped-decorator]
+def _poll() -> int:
+    """Called by kernels that take long: Python runs the handlers of signals before it returns."""
+    for _ in range(2):
+        pass
+    return 0
+
+
+lib.dmlk_set_poll(lib.dmlemu_poll)
+
+
+def take_interrupt() -> BaseException | None:
+    """The exception that ended the kernel last run by this thread; told once."""
+    exception: BaseException | None = _interrupts.__dict__.pop("exception", None)
+    return exception
+
+
+# --- numbers, names, constants ---
 
 
 @cache

@@ -5,41 +5,39 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
+
+_RLock = type(threading.RLock())
 
 
-class Lock:
+class Lock(_RLock):  # type: ignore[misc, valid-type]
     """Makes the public calls of one GPU take turns; the thread that holds it may enter again.
 
+    Entering and leaving are C code: the handler of a signal may raise at any moment in Python code, and
+    must find the lock either held by a ``with`` that gives it back, or free.
+
     Garbage collection may close an object at any moment, also while its own thread is inside:
-    :meth:`run_last` puts such work off until the lock is about to be given up.
+    :meth:`run_last` puts such work off.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._depth = 0
         self._last: deque[Callable[[], None]] = deque()
 
-    def __enter__(self) -> Lock:
-        self._lock.acquire()
-        self._depth += 1
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        try:
-            if self._depth == 1:
-                while self._last:
-                    self._last.popleft()()
-        finally:
-            self._depth -= 1
-            self._lock.release()
+    def is_mine(self) -> bool:
+        """Whether this thread holds the lock."""
+        return bool(self._is_owned())
 
     def run_last(self, work: Callable[[], None]) -> None:
-        """Runs ``work`` with the lock held, once nothing else of this thread is under way."""
-        with self:
-            self._last.append(work)
+        """Runs ``work`` with the lock held, once nothing else of this thread is under way.
+
+        Where something is, :meth:`settle` does it.  ``work`` may be called again when it was interrupted.
+        """
+        self._last.append(work)
+        self.settle()
+
+    def settle(self) -> None:
+        """Does what was put off, unless this thread is in the middle of something."""
+        if self._last and not self.is_mine():
+            with self:
+                while self._last:
+                    self._last[0]()
+                    self._last.popleft()

@@ -13,9 +13,10 @@ import os
 import threading
 import weakref
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from functools import partial
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from ._kernels import ffi, lib
 from .events import Allocated, EventStream, Freed, Mapped
-from .faults import FaultKind, GpuFault, OutOfMemory
+from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
 from .lock import Lock
 
 TILE_SIZE = 65536
@@ -44,22 +45,46 @@ def round_to_tile(size: int) -> int:
 
 
 class Memory:
-    """The memory of one GPU: ``budget`` bytes, of which live heaps use ``used``."""
+    """The memory of one GPU: ``budget`` bytes, of which live heaps use ``used``.
+
+    Heaps and allocations belong to whoever asked for them and are given up with the last reference.
+    The handler of a signal may raise in the middle of any change: ``_torn`` says that one was begun and
+    not ended, and :meth:`settle` puts everything that follows from the living objects right again.
+    """
 
     def __init__(self, budget: int, events: EventStream, lock: Lock) -> None:
         self.budget = budget
-        self.used = 0
+        self._used = 0
+        self._torn = False
+        self._reckoning = 0  # how often _used was reckoned anew
         self._events = events
         self._lock = lock
         self._file = _File()
         self._next_address = FIRST_ADDRESS
         self._next_serial = 1
-        self._heaps: dict[int, Heap] = {}
+        self._heaps: weakref.WeakValueDictionary[int, Heap] = weakref.WeakValueDictionary()
         self._starts: list[int] = []  # addresses of the live allocations, sorted
-        self._live: list[Allocation] = []  # in the same order
+        self._live: list[weakref.ref[Allocation]] = []  # in the same order
         self._segments = _Segments()
         self._freed: deque[tuple[int, int, str]] = deque(maxlen=_FREED_KEPT)
         self._with_null: dict[int, _Reservation] = {}  # by allocation serial: has NULL tiles
+
+    @property
+    def used(self) -> int:
+        """Bytes of the budget that are in use."""
+        self.settle()
+        return self._used
+
+    def check_process(self) -> None:
+        """ForeignProcess: this process was forked from the one that made the memory.
+
+        It shares the bytes with its parent, but not what says whose they are.
+        """
+        if os.getpid() != self._file.owner:
+            raise ForeignProcess(
+                f"The GPU belongs to process {self._file.owner}, from which this one "
+                f"({os.getpid()}) was forked."
+            )
 
     # --- heaps ---
 
@@ -67,23 +92,30 @@ class Memory:
         """``size`` bytes of memory; the capacity is rounded up to 64 KiB.
 
         The bytes are 0, or the poison byte when their contents are to count as undefined.
-        ValueError: no size.  OutOfMemory: above the budget, or the host refuses.
+        ValueError: no size.  TypeError: no integer.  OutOfMemory: above the budget, or the host refuses.
+        ForeignProcess, as by all that takes memory.
         """
+        size = index(size)
         if size <= 0:
             raise ValueError(f"Heap size ({size}) is not positive.")
+        self.check_process()
+        self.settle()
         with self._lock:
             capacity = round_to_tile(size)
-            if self.used + capacity > self.budget:
+            if self._used + capacity > self.budget:
                 raise self._out_of_memory(
-                    f"A heap of {capacity} bytes does not fit: {self.used} of {self.budget} are in use.",
+                    f"A heap of {capacity} bytes does not fit: {self._used} of {self.budget} are in use.",
                     capacity,
                 )
             storage = self._create_storage(capacity, charge=capacity)
             if poison:
                 np.frombuffer(storage.export(0, capacity), np.uint8).fill(POISON_BYTE)
+            torn, self._torn = self._torn, True
             heap = Heap(self, storage, size, self._serial(), label)
             self._heaps[heap.serial] = heap
-            self.used += capacity
+            self._used += capacity
+            storage.reckoning = self._reckoning
+            self._torn = torn
             if self._events:
                 self._events.emit(Allocated("heap", heap.serial, 0, size, label))
             return heap
@@ -104,39 +136,51 @@ class Memory:
     def place(self, heap: Heap, offset: int, size: int, label: str = "") -> Allocation:
         """New addresses for ``size`` bytes of ``heap`` from ``offset`` on.
 
-        ValueError: the heap is closed or too small.  OutOfMemory: no addresses left.
+        ValueError: the heap is closed or too small.  TypeError: no integers.  OutOfMemory: no addresses
+        left.
         """
-        storage = heap._opened()
+        storage, offset, size = heap._opened(), index(offset), index(size)
         if size <= 0 or offset < 0 or offset + size > heap.capacity:
             raise ValueError(
                 f"The range of {size} bytes at offset {offset} does not lie in {heap.describe()} "
                 f"of {heap.capacity} bytes."
             )
+        self.check_process()
+        self.settle()
         with self._lock:
-            address = self._reserve_addresses(size)
+            address = self._find_addresses(size)
+            torn, self._torn = self._torn, True
             allocation = Allocation(self, storage, address, size, heap, offset, label, self._serial())
             _add_user(storage)
             self._insert(allocation)
+            self._torn = torn
+            self._tell(allocation)
             return allocation
 
     def reserve(self, size: int, label: str = "") -> Allocation:
         """New addresses without memory: all their 64 KiB tiles are NULL (read 0, drop writes).
 
-        ValueError: no size.  OutOfMemory: no addresses left here or in the host.
+        ValueError: no size.  TypeError: no integer.  OutOfMemory: no addresses left here or in the host.
         """
+        size = index(size)
         if size <= 0:
             raise ValueError(f"Size ({size}) of the reserved range is not positive.")
+        self.check_process()
+        self.settle()
         with self._lock:
-            address = self._reserve_addresses(size)
+            address = self._find_addresses(size)
             try:
                 reservation = _Reservation(round_to_tile(size) // TILE_SIZE)
             except OSError as error:
                 raise self._out_of_memory(
                     f"The host refuses {size} bytes of address space ({error.strerror}).", size
                 ) from None
+            torn, self._torn = self._torn, True
             allocation = Allocation(self, reservation, address, size, None, 0, label, self._serial())
             self._with_null[allocation.serial] = reservation
             self._insert(allocation)
+            self._torn = torn
+            self._tell(allocation)
             return allocation
 
     def map_tiles(
@@ -159,6 +203,7 @@ class Memory:
             self.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
             reservation = allocation._reservation()
             storage = None if heap is None else heap._opened()
+            torn, self._torn = self._torn, True
             try:
                 for run in _runs(tile, count, storage, heap_tile, reuse):
                     self._map_run(reservation, run)
@@ -171,6 +216,7 @@ class Memory:
                     self._with_null[allocation.serial] = reservation
                 else:
                     self._with_null.pop(allocation.serial, None)
+            self._torn = torn
             if self._events:
                 serial = 0 if heap is None else heap.serial
                 self._events.emit(Mapped(allocation.serial, tile, count, serial, heap_tile, reuse))
@@ -197,12 +243,10 @@ class Memory:
 
     def find(self, address: int) -> Allocation | None:
         """The live allocation that holds the address."""
+        self.settle()
         with self._lock:
-            index = bisect_right(self._starts, address) - 1
-            if index < 0:
-                return None
-            allocation = self._live[index]
-            return allocation if address < allocation.address + allocation.size else None
+            allocation = self._at_or_before(address)
+            return allocation if allocation and address < allocation.address + allocation.size else None
 
     def find_freed(self, address: int) -> str | None:
         """Label of the freed allocation that once held the address (addresses are never used again)."""
@@ -258,9 +302,8 @@ class Memory:
         freed = self.find_freed(address)
         if freed is not None:
             return f"{freed}, which has been released" if freed else "an allocation that has been released"
-        index = bisect_right(self._starts, address) - 1
-        if index >= 0:
-            before = self._live[index]
+        before = self._at_or_before(address)
+        if before is not None:
             past = address - before.address - before.size
             if past < TILE_SIZE:
                 return f"no allocation, {past} bytes past the end of {before.describe()}"
@@ -268,13 +311,46 @@ class Memory:
 
     def close(self) -> None:
         """Gives everything up."""
-        with self._lock:
-            for allocation in list(self._live):
+        for each in list(self._live):
+            allocation = each()
+            if allocation is not None:
                 allocation.close()
-            for heap in list(self._heaps.values()):
-                heap.close()
+        for heap in list(self._heaps.values()):
+            heap.close()
 
     # --- inside ---
+
+    def settle(self) -> None:
+        """Before anything relies on what is known here: see :class:`Memory`."""
+        self._lock.settle()
+        if self._torn and not self._lock.is_mine():
+            with self._lock:
+                self._mend()
+
+    def _mend(self) -> None:
+        """Everything that follows from heaps and allocations, anew."""
+        live = [(each, allocation) for each in self._live if (allocation := each()) and allocation._mapped]
+        heaps = [heap for heap in self._heaps.values() if heap._storage is not None]
+        reservations = {a.serial: a._mapped for _, a in live if isinstance(a._mapped, _Reservation)}
+        users = [heap._storage for heap in heaps]
+        users += [a._mapped for _, a in live if isinstance(a._mapped, _Storage)]
+        users += [run.storage for reservation in reservations.values() for run in reservation.runs]
+        counts = Counter(storage for storage in users if storage is not None)
+        self._reckoning += 1
+        for storage, count in counts.items():
+            storage.users, storage.reckoning = count, self._reckoning
+        self._used = sum(storage.charge for storage in counts)
+        self._starts = []  # never longer than _live
+        self._live = [each for each, _ in live]
+        self._starts = [allocation.address for _, allocation in live]
+        self._segments.set([(a.address, a.size, a.host) for _, a in live])
+        self._with_null = {serial: each for serial, each in reservations.items() if each.count_null()}
+        self._torn = False
+
+    def _at_or_before(self, address: int) -> Allocation | None:
+        """The live allocation that begins there, or nearest before."""
+        at = bisect_right(self._starts, address) - 1
+        return self._live[at]() if at >= 0 else None
 
     def _serial(self) -> int:
         serial = self._next_serial
@@ -282,7 +358,7 @@ class Memory:
         return serial
 
     def _out_of_memory(self, message: str, needed: int) -> OutOfMemory:
-        return OutOfMemory(message, needed=needed, used=self.used, budget=self.budget)
+        return OutOfMemory(message, needed=needed, used=self._used, budget=self.budget)
 
     def _create_storage(self, capacity: int, charge: int) -> _Storage:
         try:
@@ -292,22 +368,24 @@ class Memory:
                 f"The host refuses {capacity} bytes of memory ({error.strerror}).", capacity
             ) from None
 
-    def _reserve_addresses(self, size: int) -> int:
-        """New addresses.  One tile stays free behind each range, so that running past an end never
-        hits the neighbour."""
+    def _find_addresses(self, size: int) -> int:
+        """Where ``size`` bytes of addresses are free; :meth:`_insert` takes them."""
         address = self._next_address
         if size > END_ADDRESS - address:
             raise self._out_of_memory(
                 f"The GPU has no {size} virtual addresses left ({address:#x} of {END_ADDRESS:#x} are used).",
                 size,
             )
-        self._next_address = address + round_to_tile(size) + TILE_SIZE
         return address
 
     def _insert(self, allocation: Allocation) -> None:
-        self._starts.append(allocation.address)  # addresses only grow: the order is kept
-        self._live.append(allocation)
+        # One tile stays free behind each range, so that running past an end never hits the neighbour.
+        self._next_address = allocation.address + round_to_tile(allocation.size) + TILE_SIZE
+        self._live.append(allocation._entry)  # addresses only grow: the order is kept
+        self._starts.append(allocation.address)
         self._segments.append(allocation.address, allocation.size, allocation.host)
+
+    def _tell(self, allocation: Allocation) -> None:
         if self._events:
             heap = allocation.heap.serial if allocation.heap else 0
             self._events.emit(
@@ -323,18 +401,25 @@ class Memory:
             )
 
     def _remove(self, allocation: Allocation) -> None:
-        index = bisect_right(self._starts, allocation.address) - 1
-        del self._starts[index]
-        del self._live[index]
-        self._segments.remove(index)
+        if self._torn:
+            self._mend()
+        mapped = allocation._mapped
+        at = bisect_right(self._starts, allocation.address) - 1
+        if mapped is None or at < 0 or self._live[at] is not allocation._entry:
+            return  # done before, or never completed
         self._freed.append((allocation.address, allocation.size, allocation.label))
+        self._torn = True
+        allocation._mapped = None
+        del self._starts[at]
+        del self._live[at]
+        self._segments.remove(at)
         self._with_null.pop(allocation.serial, None)
-        mapped, allocation._mapped = allocation._mapped, None
         if isinstance(mapped, _Reservation):
             for run in mapped.runs:
                 self._drop_user(run.storage)
         elif isinstance(mapped, _Storage):
             self._drop_user(mapped)
+        self._torn = False
         if self._events:
             self._events.emit(
                 Freed(
@@ -343,9 +428,16 @@ class Memory:
             )
 
     def _remove_heap(self, heap: Heap) -> None:
+        if self._torn:
+            self._mend()
+        storage = heap._storage
+        if storage is None:
+            return
+        self._torn = True
         self._heaps.pop(heap.serial, None)
-        self._drop_user(heap._storage)
         heap._storage = None
+        self._drop_user(storage)
+        self._torn = False
         if self._events:
             self._events.emit(Freed("heap", heap.serial, 0, heap.size, heap.label))
 
@@ -359,8 +451,8 @@ class Memory:
     def _drop_user(self, storage: _Storage | None) -> None:
         if storage is not None:
             storage.users -= 1
-            if storage.users == 0:
-                self.used -= storage.charge
+            if storage.users == 0 and storage.reckoning == self._reckoning:
+                self._used -= storage.charge
 
 
 class Heap:
@@ -369,20 +461,25 @@ class Heap:
     The bytes live on while an allocation or a tile uses them.
     """
 
+    closed = True  # until it is complete
+
     def __init__(self, memory: Memory, storage: _Storage, size: int, serial: int, label: str) -> None:
         self.size = size
         self.capacity = storage.capacity
         self.serial = serial
         self.label = label
-        self.closed = False
         self._memory = memory
         self._storage: _Storage | None = storage
+        self.closed = False
 
     def close(self) -> None:
         """Gives the heap up; calling it again does nothing."""
         if not self.closed:
             self.closed = True
             self._memory._lock.run_last(partial(self._memory._remove_heap, self))
+
+    def __del__(self) -> None:
+        self.close()
 
     def describe(self) -> str:
         """For messages: the label, or the serial when it has none."""
@@ -399,6 +496,8 @@ class Allocation:
 
     ``heap`` and ``offset`` tell where a placed allocation lies; ``heap`` is None for a reserved one.
     """
+
+    closed = True  # until it is complete
 
     def __init__(
         self,
@@ -418,9 +517,10 @@ class Allocation:
         self.offset = offset
         self.label = label
         self.serial = serial
-        self.closed = False
         self._memory = memory
         self._mapped: _Mapped | None = mapped
+        self._entry = weakref.ref(self)  # in the memory's list
+        self.closed = False
 
     @property
     def kind(self) -> str:
@@ -438,6 +538,9 @@ class Allocation:
         if not self.closed:
             self.closed = True
             self._memory._lock.run_last(partial(self._memory._remove, self))
+
+    def __del__(self) -> None:
+        self.close()
 
     def describe(self) -> str:
         """For messages: label and size, or the serial when it has no label."""
@@ -470,6 +573,12 @@ class _Segments:
         self._table[self.count] = (address, size, host)
         self.count += 1
 
+    def set(self, rows: list[tuple[int, int, int]]) -> None:
+        self._table = np.zeros(max(64, len(rows)), _SEGMENT)
+        self._table[: len(rows)] = rows
+        self._point()
+        self.count = len(rows)
+
     def remove(self, index: int) -> None:
         self._table[index : self.count - 1] = self._table[index + 1 : self.count]
         self.count -= 1
@@ -482,6 +591,7 @@ class _File:
     """The sparse memory file in which all heaps of a GPU lie; ranges are never used again."""
 
     def __init__(self) -> None:
+        self.owner = os.getpid()
         self.fd = os.memfd_create("dmlemu")
         self._size = 0
         _at_end(self, partial(os.close, self.fd))
@@ -524,7 +634,7 @@ class _Storage(_Mapped):
     """The bytes of a heap.
 
     ``users`` counts what keeps them alive: the heap, allocations, runs of tiles.  ``charge`` is what
-    they take from the budget.
+    they take from the budget, if ``reckoning`` is that of the memory.
     """
 
     def __init__(self, file: _File, capacity: int, charge: int) -> None:
@@ -532,6 +642,7 @@ class _Storage(_Mapped):
         self.capacity = capacity
         self.charge = charge
         self.users = 1
+        self.reckoning = -1
         self.file_offset, host = file.map_new(capacity)
         super().__init__(host)
         _at_end(self, partial(_release, host, capacity, os.getpid()))
@@ -616,6 +727,12 @@ class _Reservation(_Mapped):
         else:
             offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
             _map(host, size, run.storage.file.fd, offset)
+
+    def count_null(self) -> int:
+        """Counts the runs of NULL tiles anew."""
+        self.null_runs = _count_null(self.runs)
+        self._null_ranges = None
+        return self.null_runs
 
     def null_ranges(self) -> list[tuple[int, int]]:
         """Start and size in bytes of what reads 0."""

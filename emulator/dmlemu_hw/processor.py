@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -17,7 +18,7 @@ from .faults import FaultKind, GpuFault, OutOfMemory
 from .fence import Fences
 from .footprints import accesses, view_to_clear
 from .formats import clear_pattern
-from .kernels import ffi, lib
+from .kernels import ffi, lib, take_interrupt
 from .memory import Memory
 from .packets import (
     BarrierPacket,
@@ -36,6 +37,7 @@ from .packets import (
 )
 from .queue import Queue
 
+_NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
 _TENSOR_COUNT = struct.Struct("<24xI")  # of a dispatch packet
 
 
@@ -61,11 +63,13 @@ class Processor:
 
     # --- queue entries ---
 
-    def run(self, queue: Queue) -> None:
+    def run(self, queue: Queue, end: float | None = None) -> None:
         """Executes the entry at the head of the queue and takes it off.
 
-        GpuFault: it cannot be executed.  Anything else was raised by a subscriber of the events, or is
-        a KeyboardInterrupt; then the next call goes on with the next command.
+        A list is left in the middle when ``time.monotonic()`` reaches ``end``; the next call goes on
+        there.  GpuFault: a command cannot be executed, or the host ended a kernel while it ran.  Anything
+        else was raised by a subscriber of the events, and the next call goes on with the next command; or
+        by the handler of a signal, and it goes on with the first one that has not been executed.
         """
         entry = queue.pending[0]
         opcode = packets.HEADER.unpack_from(entry)[0]
@@ -73,8 +77,8 @@ class Processor:
             self._clock.advance()
         if opcode == Opcode.EXECUTE:
             serial = int.from_bytes(entry[8:16], "little")
-            self._run_list(queue, serial, entry[packets.EXECUTE_HEADER_SIZE :])
-            queue.pop()
+            if self._run_list(queue, serial, entry[packets.EXECUTE_HEADER_SIZE :], end):
+                queue.pop()
             return
         packet = decode_one(entry)
         try:
@@ -92,7 +96,8 @@ class Processor:
             fault.locate(queue.label, 0, 0, entry)
             raise
 
-    def _run_list(self, queue: Queue, serial: int, data: bytes) -> None:
+    def _run_list(self, queue: Queue, serial: int, data: bytes, until: float | None) -> bool:
+        """False: the time was over before the list."""
         base = ffi.from_buffer("uint8_t[]", data)
         end = len(data)
         position, command = queue.position, queue.command
@@ -104,15 +109,23 @@ class Processor:
                 position += size
                 if size < packets.HEADER.size or size % 8 or position > end:
                     self._decode(data, start)
-                queue.position, queue.command = position, command + 1  # where a next call goes on
+                self._fault.status = _NOT_BEGUN
                 if events:
                     self._run_watched(queue, data, base, start, serial, command)
                 else:
                     self._run_command(opcode, data, base, start, size)
                 command += 1
+                queue.reach(position, command)
+                if until is not None and position < end and time.monotonic() >= until:
+                    return False
         except GpuFault as fault:
             fault.locate(queue.label, serial, command, data[start:position])
             raise
+        except BaseException:
+            if self._fault.status != _NOT_BEGUN:  # the command has been executed
+                queue.reach(position, command + 1)
+            raise
+        return True
 
     def _run_watched(
         self, queue: Queue, data: bytes, base: Any, start: int, serial: int, command: int
@@ -120,9 +133,13 @@ class Processor:
         """One command, with the events that tell of it: what it will touch, and that it ran."""
         packet = self._decode(data, start)
         place = (queue.serial, queue.completed + 1, serial, command)
-        for operand, written, footprint in accesses(packet, self._memory):
-            event = RangeWritten if written else RangeRead
-            self._events.emit(event(*place, operand, footprint))
+        try:
+            for operand, written, footprint in accesses(packet, self._memory):
+                event = RangeWritten if written else RangeRead
+                self._events.emit(event(*place, operand, footprint))
+        except Exception:  # a subscriber does not want the command
+            self._fault.status = lib.DMLK_OK
+            raise
         before = self._clock.now
         self._run_command(packet.opcode, data, base, start, packet.size)
         if isinstance(packet, BarrierPacket):
@@ -177,7 +194,9 @@ class Processor:
             if run is None:
                 message = f"A command list holds a {packet.opcode.name} packet, which only a queue may hold."
                 raise GpuFault(FaultKind.BAD_PACKET, message)
-            self._clock.advance(run(packet))
+            moved = run(packet)
+            self._fault.status = lib.DMLK_OK
+            self._clock.advance(moved)
         if self._memory.has_null_tiles:
             self._memory.drop_null_writes()
 
@@ -187,7 +206,10 @@ class Processor:
         if status != lib.DMLK_OK:
             packet = self._decode(data, start)
             assert isinstance(packet, DispatchPacket)
-            raise dispatch_fault(status, self._fault, packet, self._memory)
+            fault = dispatch_fault(status, self._fault, packet, self._memory)
+            if status == lib.DMLK_STOPPED:
+                fault.interrupt = take_interrupt()
+            raise fault
         tensors = _TENSOR_COUNT.unpack_from(data, start)[0]
         moved = _byte_sizes(tensors).unpack_from(data, start + packets.DISPATCH_HEADER_SIZE)
         self._clock.advance(sum(moved))

@@ -21,6 +21,17 @@ class QueueKind(IntEnum):
     COPY = 3
 
 
+class _Entry(bytes):
+    """A packet, and the fence that it names, which stays alive until the packet is executed."""
+
+    fence: Fence | None
+
+    def __new__(cls, packet: bytes, fence: Fence | None = None) -> _Entry:
+        entry = super().__new__(cls, packet)
+        entry.fence = fence
+        return entry
+
+
 class Queue:
     """A row of entries, each a packet; mirrors ``ID3D12CommandQueue``.
 
@@ -41,15 +52,12 @@ class Queue:
         self.label = label
         self.serial = serial
         self.submitted = 0
-        self.completed = 0
         self.removed = False
         self.closed = False
-        # Of the entry at the head: a WAIT's value was reached once; how far an EXECUTE has come.
-        self.released = False
-        self.position = 0
-        self.command = 0
-        self._entries: deque[bytes] = deque()
-        self._fences: deque[tuple[int, Fence]] = deque()  # by ticket; kept alive until it is done
+        # A signal's handler may raise anywhere: what belongs to the head names it, and goes with it.
+        self._released: object = None
+        self._progress: tuple[object, int, int] = (None, 0, 0)
+        self._entries: deque[_Entry] = deque()
         self._memory = memory
         self._events = events
         self._lock = lock
@@ -60,7 +68,8 @@ class Queue:
 
         Returns the ticket of the last one.
         """
-        entries = [packets.execute(serial, data) for serial, data in lists]
+        self._memory.check_process()
+        entries = [_Entry(packets.execute(serial, data)) for serial, data in lists]
         with self._lock:
             if self.removed:
                 return self.completed
@@ -72,11 +81,11 @@ class Queue:
 
     def signal(self, fence: Fence, value: int) -> int:
         """Queues setting the fence once everything before is done.  ValueError: not a u64."""
-        return self._fence_entry(packets.signal(fence.address, value), fence)
+        return self._entry(_Entry(packets.signal(fence.address, value), fence))
 
     def wait(self, fence: Fence, value: int) -> int:
         """Queues holding all that follows until the fence has reached the value.  ValueError: not a u64."""
-        return self._fence_entry(packets.wait(fence.address, value), fence)
+        return self._entry(_Entry(packets.wait(fence.address, value), fence))
 
     def map_tiles(
         self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
@@ -91,7 +100,7 @@ class Queue:
             (tile, count, 0 if heap is None else heap.serial, heap_tile, reuse)
             for tile, count, heap, heap_tile, reuse in regions
         ]
-        return self._entry(packets.map_tiles(allocation.address, rows))
+        return self._entry(_Entry(packets.map_tiles(allocation.address, rows)))
 
     def done(self, ticket: int) -> bool:
         """Whether the entry of that ticket, and so all before it, has been executed."""
@@ -103,33 +112,52 @@ class Queue:
         self._on_entry()
 
     @property
+    def completed(self) -> int:
+        """Tickets up to this one are done."""
+        return self.submitted - len(self._entries)
+
+    @property
     def pending(self) -> Sequence[bytes]:
         """The entries not yet executed."""
         return self._entries
 
+    @property
+    def released(self) -> bool:
+        """The head is a WAIT, and its value was reached once."""
+        return self._released is self._entries[0]
+
+    def release(self) -> None:
+        """The value that the head waits for is reached."""
+        self._released = self._entries[0]
+
+    @property
+    def position(self) -> int:
+        """Where in the list at the head execution goes on, in bytes."""
+        entry, position, _ = self._progress
+        return position if entry is self._entries[0] else 0
+
+    @property
+    def command(self) -> int:
+        """The same as the number of commands that have been executed."""
+        entry, _, command = self._progress
+        return command if entry is self._entries[0] else 0
+
+    def reach(self, position: int, command: int) -> None:
+        """Execution of the list at the head has come so far."""
+        self._progress = (self._entries[0], position, command)
+
     def pop(self) -> None:
         """The entry at the head is done."""
         self._entries.popleft()
-        self.completed += 1
-        while self._fences and self._fences[0][0] <= self.completed:
-            self._fences.popleft()
-        self.released = False
-        self.position = self.command = 0
+        self._released, self._progress = None, (None, 0, 0)
 
     def remove(self) -> None:
         """The device is gone: nothing queued will run."""
         self.removed = True
         self._entries.clear()
-        self._fences.clear()
-        self.completed = self.submitted
 
-    def _fence_entry(self, entry: bytes, fence: Fence) -> int:
-        with self._lock:
-            if not self.removed:
-                self._fences.append((self.submitted + 1, fence))
-            return self._entry(entry)
-
-    def _entry(self, entry: bytes) -> int:
+    def _entry(self, entry: _Entry) -> int:
+        self._memory.check_process()
         with self._lock:
             if self.removed:
                 return self.completed
@@ -137,7 +165,7 @@ class Queue:
         self._on_entry()
         return ticket
 
-    def _append(self, *entries: bytes) -> int:
+    def _append(self, *entries: _Entry) -> int:
         self._entries.extend(entries)
         self.submitted += len(entries)
         return self.submitted

@@ -53,7 +53,8 @@ class Scheduler:
             if queue.pending and not queue.released and _waits(queue):
                 packet = decode_one(queue.pending[0])
                 assert isinstance(packet, WaitPacket)
-                queue.released = self._fences.read(packet.fence) >= packet.value
+                if self._fences.read(packet.fence) >= packet.value:
+                    queue.release()
 
     def blocked(self) -> str:
         """For messages: one line per queue that cannot go on, and who could release it."""

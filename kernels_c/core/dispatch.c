@@ -160,7 +160,12 @@ static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const 
                       .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
                       .constants_size = header->constants_size};
     fault->tensor = fault->slot = DMLK_SLOT_NONE;
+    dmlk_watch watch;
+    dmlk_watch_begin(&watch);
     int status = kernels[header->kernel].run(&call);
+    if (dmlk_watch_end(&watch) && status == DMLK_OK) {
+        status = DMLK_STOPPED;
+    }
     fault->status = (uint32_t)status;
     return status;
 }

@@ -5,6 +5,7 @@
 #include "dmlk.h"
 #include "element.h"
 #include "parallel.h"
+#include "stop.h"
 #include "view.h"
 #include "wide.h"
 

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "stop.h"
+
 /* The threads of an OpenMP pool do not survive fork(), and the child would wait for them for ever:
  * a forked process (as Python's multiprocessing makes them) works on one thread. */
 static bool forked = false;
@@ -31,8 +33,10 @@ void dmlk_parallel(int64_t items, int parts, dmlk_part *run, void *context) {
         run(0, items, 0, context);
         return;
     }
+    dmlk_watch *watch = dmlk_watch_current();
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int part = 0; part < parts; part++) {
+        dmlk_watch_join(watch);
         run(part_begin(items, parts, part), part_begin(items, parts, part + 1), part, context);
     }
 }

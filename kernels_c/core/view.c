@@ -1,6 +1,7 @@
 #include "view.h"
 
 #include "parallel.h"
+#include "stop.h"
 
 int64_t dmlk_view_elements(const dmlk_view *view) {
     int64_t count = 1;
@@ -185,11 +186,14 @@ struct for_rows {
 static void run_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct for_rows *job = context;
+    const int64_t longest = DMLK_WORK_BETWEEN_LOOKS;
+    int64_t work = 0, count = 0;
     dmlk_cursor cursor;
     dmlk_iter_seek(&job->iter, begin, &cursor);
-    while (begin < end) {
-        int64_t count = dmlk_iter_row_left(&job->iter, &cursor);
+    while (begin < end && !dmlk_stopped(&work, count)) {
+        count = dmlk_iter_row_left(&job->iter, &cursor);
         count = count < end - begin ? count : end - begin;
+        count = count < longest ? count : longest;
         job->row(cursor.at, dmlk_iter_row_strides(&job->iter), count, job->context);
         dmlk_iter_advance(&job->iter, &cursor, count);
         begin += count;

@@ -52,7 +52,8 @@ enum dmlk_status {
     DMLK_BAD_DESCRIPTOR = 3,  /* slot never written, or of a kind that a tensor cannot use */
     DMLK_OUT_OF_RANGE = 4,    /* the tensor does not fit the range its descriptor gives */
     DMLK_NOT_IMPLEMENTED = 5, /* the kernel has no code for these types */
-    DMLK_OUT_OF_MEMORY = 6
+    DMLK_OUT_OF_MEMORY = 6,
+    DMLK_STOPPED = 7          /* the host ended it; its outputs may be half written */
 };
 
 #define DMLK_FLAG_POISON 1 /* fill what the documents call undefined with DMLK_POISON_BYTE */
@@ -136,9 +137,13 @@ typedef struct dmlk_fault {
 
 /* Decodes a dispatch packet, reads its descriptors from descriptor-heap memory, translates their
  * addresses (segments are sorted by address) and calls the kernel.  Returns an enum dmlk_status
- * and, when it is not DMLK_OK, the details in *fault; then nothing was written. */
+ * and, when it is not DMLK_OK, the details in *fault; then nothing was written, DMLK_STOPPED aside. */
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault);
+
+/* Sets what a kernel that takes long calls about every 100 ms, on the thread that called dmlk_dispatch:
+ * not 0 ends the kernel.  NULL, as at the start: kernels are never ended. */
+void dmlk_set_poll(int (*poll)(void));
 
 /* Kernels by number: 0 .. dmlk_kernel_count() - 1.  The name is the stem of the file in operators/. */
 uint32_t dmlk_kernel_count(void);

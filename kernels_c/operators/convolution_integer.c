@@ -64,7 +64,8 @@ static void pack_filter(const struct job *job, int64_t channel, int zero, int16_
 }
 
 static void pack_filters(const struct job *job, const dmlk_view *zero_point) {
-    for (int64_t channel = 0; channel < job->filter.sizes[N]; channel++) {
+    int64_t work = 0;
+    for (int64_t channel = 0; channel < job->filter.sizes[N] && !dmlk_stopped(&work, job->taps); channel++) {
         int64_t group = channel / job->filters_per_group, rank = channel % job->filters_per_group;
         int16_t *to = job->filters + (group * job->group_rows + rank) * job->row;
         pack_filter(job, channel, read_zero(zero_point, channel), to);
@@ -89,10 +90,10 @@ static void fill_tap(const struct job *job, const struct run *run, const uint8_t
 }
 
 /* The patches of a run, one per row of `to`, which is all 0 before. */
-static void fill_patches(const struct job *job, int64_t group, const struct run *run, int16_t *to) {
+static void fill_patches(const struct job *job, int64_t group, const struct run *run, int16_t *to, int64_t *work) {
     const dmlk_view *in = &job->input, *f = &job->filter;
-    const int64_t channels = f->sizes[CHANNEL];
-    for (int64_t c = 0; c < channels; c++) {
+    const int64_t channels = f->sizes[CHANNEL], window = f->sizes[Y] * f->sizes[X];
+    for (int64_t c = 0; c < channels && !dmlk_stopped(work, run->count * window); c++) {
         const uint8_t *plane = in->base + run->n * in->strides[N] + (group * channels + c) * in->strides[CHANNEL];
         for (int64_t tap_y = 0; tap_y < f->sizes[Y]; tap_y++) {
             const int64_t y = run->y * job->strides[Y] - job->start[Y] + tap_y * job->dilations[Y];
@@ -129,11 +130,11 @@ DMLK_CLONES static void multiply(const int16_t *restrict patches, const int16_t 
 
 /* All filters of a group with `count` patches; patch p belongs to the output element at[p] of channel 0. */
 static void multiply_block(const struct job *job, int64_t group, const int16_t *patches, int64_t count,
-                           const int64_t *at) {
+                           const int64_t *at, int64_t *work) {
     const int16_t *filters = job->filters + group * job->group_rows * job->row;
     const int64_t stride = job->output.strides[CHANNEL], first_channel = group * job->filters_per_group;
     uint32_t *out = (uint32_t *)job->output.base;
-    for (int64_t f = 0; f < job->filters_per_group; f += FILTERS) {
+    for (int64_t f = 0; f < job->filters_per_group && !dmlk_stopped(work, count * job->row); f += FILTERS) {
         const int64_t channels = dmlk_min(FILTERS, job->filters_per_group - f);
         for (int64_t p = 0; p < count; p += PATCHES) {
             uint32_t sums[PATCHES][FILTERS];
@@ -148,7 +149,8 @@ static void multiply_block(const struct job *job, int64_t group, const int16_t *
 }
 
 /* Positions first .. first + count - 1 (numbered over N, Y and X) of one group's output. */
-static void run_block(const struct job *job, int64_t group, int64_t first, int64_t count, int16_t *patches) {
+static void run_block(const struct job *job, int64_t group, int64_t first, int64_t count, int16_t *patches,
+                      int64_t *work) {
     const dmlk_view *out = &job->output;
     int64_t at[MAX_BLOCK];
     memset(patches, 0, (size_t)(job->block * job->row) * sizeof *patches);
@@ -156,20 +158,21 @@ static void run_block(const struct job *job, int64_t group, int64_t first, int64
         const int64_t position = first + done, line = position / out->sizes[X];
         struct run run = {.n = line / out->sizes[Y], .y = line % out->sizes[Y], .x = position % out->sizes[X]};
         run.count = dmlk_min(count - done, out->sizes[X] - run.x);
-        fill_patches(job, group, &run, patches + done * job->row);
+        fill_patches(job, group, &run, patches + done * job->row, work);
         for (int64_t i = 0; i < run.count; i++) {
             at[done++] = run.n * out->strides[N] + run.y * out->strides[Y] + (run.x + i) * out->strides[X];
         }
     }
-    multiply_block(job, group, patches, count, at);
+    multiply_block(job, group, patches, count, at, work);
 }
 
 static void convolution_part(int64_t begin, int64_t end, int part, void *context) {
     const struct job *job = context;
     int16_t *patches = job->patches + part * job->block * job->row;
-    for (int64_t item = begin; item < end; item++) {
+    int64_t work = 0;
+    for (int64_t item = begin; item < end && !dmlk_stopped(&work, 0); item++) {
         const int64_t first = item % job->blocks * job->block;
-        run_block(job, item / job->blocks, first, dmlk_min(job->block, job->positions - first), patches);
+        run_block(job, item / job->blocks, first, dmlk_min(job->block, job->positions - first), patches, &work);
     }
 }
 

@@ -96,19 +96,20 @@ static void store(const struct job *job, const uint8_t *c, uint8_t *out, int64_t
 }
 
 /* The block at (row, column) of the matrices at[]. */
-static void multiply_block(const struct job *job, uint8_t *const *at, int64_t row, int64_t column, float *panels) {
+static void multiply_block(const struct job *job, uint8_t *const *at, int64_t row, int64_t column, float *panels,
+                           int64_t *work) {
     const int64_t row_end = dmlk_min(row + BLOCK_ROWS, job->m), column_end = dmlk_min(column + BLOCK_COLUMNS, job->n);
     const int64_t a_bytes = dmlk_type_bytes(job->a.type), b_bytes = dmlk_type_bytes(job->b.type);
     float *b_panel = panels + BLOCK_ROWS * job->depth;
-    for (int64_t r = row; r < row_end; r += ROWS) {
+    for (int64_t r = row; r < row_end && !dmlk_stopped(work, ROWS * job->depth); r += ROWS) {
         pack(&job->a, at[0] + r * job->a.row_stride * a_bytes, job->a.row_stride, job->a.column_stride,
              dmlk_min(ROWS, row_end - r), ROWS, job->depth, panels + (r - row) * job->depth);
     }
-    for (int64_t j = column; j < column_end; j += COLUMNS) {
+    for (int64_t j = column; j < column_end && !dmlk_stopped(work, COLUMNS * job->depth); j += COLUMNS) {
         const int64_t columns = dmlk_min(COLUMNS, column_end - j);
         pack(&job->b, at[1] + j * job->b.column_stride * b_bytes, job->b.column_stride, job->b.row_stride, columns,
              COLUMNS, job->depth, b_panel);
-        for (int64_t r = row; r < row_end; r += ROWS) {
+        for (int64_t r = row; r < row_end && !dmlk_stopped(work, COLUMNS * job->depth); r += ROWS) {
             float sums[ROWS][COLUMNS];
             multiply(panels + (r - row) * job->depth, b_panel, job->depth, sums);
             store(job, at[2], at[3], r, j, dmlk_min(ROWS, row_end - r), columns, sums);
@@ -119,12 +120,13 @@ static void multiply_block(const struct job *job, uint8_t *const *at, int64_t ro
 static void gemm_part(int64_t begin, int64_t end, int part, void *context) {
     const struct job *job = context;
     float *panels = job->scratch + part * (BLOCK_ROWS + COLUMNS) * job->depth;
-    for (int64_t item = begin; item < end; item++) {
+    int64_t work = 0;
+    for (int64_t item = begin; item < end && !dmlk_stopped(&work, 0); item++) {
         const int64_t column = item % job->column_blocks * BLOCK_COLUMNS;
         const int64_t row = item / job->column_blocks % job->row_blocks * BLOCK_ROWS;
         dmlk_cursor cursor;
         dmlk_iter_seek(&job->batch, item / job->column_blocks / job->row_blocks, &cursor);
-        multiply_block(job, cursor.at, row, column, panels);
+        multiply_block(job, cursor.at, row, column, panels, &work);
     }
 }
 

@@ -46,13 +46,16 @@ static int64_t list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const st
     const int64_t stride = dmlk_iter_row_strides(iter)[0];
     const int64_t *last_columns;
     int64_t index[DMLK_MAX_RANK] = {0}; /* coordinates of element `reached` */
-    int64_t reached = 0, rows = 0;
+    int64_t reached = 0, rows = 0, work = 0;
     dmlk_cursor cursor;
     last_columns = index + in->rank - table->columns;
     dmlk_iter_seek(iter, 0, &cursor);
     for (int64_t position = 0; position < iter->count;) {
         uint16_t found[DMLK_CHUNK];
         int64_t count = dmlk_min(dmlk_iter_row_left(iter, &cursor), DMLK_CHUNK);
+        if (dmlk_stopped(&work, count)) {
+            break;
+        }
         int64_t n = find(cursor.at[0], stride, count, found);
         for (int64_t k = 0; k < n; k++) {
             advance(in, index, position + found[k] - reached);
@@ -106,7 +109,8 @@ int dmlk_run_nonzero_coordinates(const dmlk_call *call) {
         for (uint32_t d = 0; d < DMLK_MAX_RANK; d++) {
             poison[d] = pattern;
         }
-        for (; rows < coordinates->sizes[rank - 2]; rows++) {
+        int64_t work = 0;
+        for (; rows < coordinates->sizes[rank - 2] && !dmlk_stopped(&work, k.columns); rows++) {
             write_row(&table, rows, poison);
         }
     }

@@ -56,6 +56,7 @@ struct job {
 /* The outputs worked on. */
 struct block {
     int64_t count;
+    int64_t work; /* see dmlk_stopped */
     union {
         uint64_t bits[DMLK_CHUNK]; /* of the type's width each */
         double lanes[LANES][DMLK_CHUNK];
@@ -231,11 +232,11 @@ static void take_in_row(const struct job *job, struct block *block, const uint8_
     const int64_t kept = dmlk_iter_row_strides(&job->kept)[0];
     const int64_t reduced = dmlk_iter_row_strides(&job->reduced)[0];
     if (block->count == 1 || reduced < kept) {
-        for (int64_t j = 0; j < block->count; j++) {
+        for (int64_t j = 0; j < block->count && !dmlk_stopped(&block->work, m); j++) {
             job->methods->fold(job, block, j, at + j * kept * bytes, reduced, m, index);
         }
     } else {
-        for (int64_t r = 0; r < m; r++) {
+        for (int64_t r = 0; r < m && !dmlk_stopped(&block->work, block->count); r++) {
             job->methods->join(job, block, at + r * reduced * bytes, kept, block->count, index + r);
         }
     }
@@ -246,8 +247,8 @@ static void take_in_all(const struct job *job, struct block *block, const uint8_
     dmlk_cursor cursor;
     job->methods->start(job, block);
     dmlk_iter_seek(&job->reduced, 0, &cursor);
-    for (int64_t index = 0; index < job->reduced.count;) {
-        int64_t m = dmlk_iter_row_left(&job->reduced, &cursor);
+    for (int64_t index = 0; index < job->reduced.count && !dmlk_stopped(&block->work, 0);) {
+        int64_t m = dmlk_min(dmlk_iter_row_left(&job->reduced, &cursor), DMLK_WORK_BETWEEN_LOOKS);
         take_in_row(job, block, at + (cursor.at[0] - job->reduced.base[0]), m, index);
         dmlk_iter_advance(&job->reduced, &cursor, m);
         index += m;
@@ -302,8 +303,9 @@ static void reduce_part(int64_t begin, int64_t end, int part, void *context) {
     const int64_t out_stride = dmlk_iter_row_strides(&job->kept)[1];
     struct block block;
     dmlk_cursor cursor;
+    block.work = 0;
     dmlk_iter_seek(&job->kept, begin, &cursor);
-    while (begin < end) {
+    while (begin < end && !dmlk_stopped(&block.work, 0)) {
         block.count = dmlk_min(dmlk_min(dmlk_iter_row_left(&job->kept, &cursor), DMLK_CHUNK), end - begin);
         if (job->function == DMLK_REDUCE_LOG_SUM_EXP) {
             find_shift(job, &block, cursor.at[0]);

@@ -143,13 +143,12 @@ class TestBudget:
         for _ in range(3):
             with pytest.raises(OutOfMemory):
                 if size < 1 << 47:  # the address space has room, the host's memory file or map has not
-                    for _ in range(3):
-                        gpu.memory.create_heap(size)
+                    kept = [gpu.memory.create_heap(size) for _ in range(3)]
                 else:
                     gpu.memory.create_heap(size)
             with pytest.raises(OutOfMemory):
-                for _ in range(3):
-                    gpu.memory.reserve(size)
+                kept = [gpu.memory.reserve(size) for _ in range(3)]
+                del kept
         assert gpu.memory.create_heap(5).size == 5
 
 

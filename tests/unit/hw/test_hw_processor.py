@@ -28,8 +28,12 @@ def run(gpu: Gpu, writer: PacketWriter, serial: int = 1) -> None:
     gpu.drain()
 
 
+_heaps: list[DescriptorHeap] = []  # tests need only their handles
+
+
 def uav(gpu: Gpu, *views: Descriptor) -> DescriptorHeap:
     heap = gpu.descriptors.create_heap(len(views), True)
+    _heaps.append(heap)
     for i, view in enumerate(views):
         gpu.descriptors.write(heap.cpu_start + 32 * i, view)
     return heap
@@ -148,13 +152,15 @@ class TestDispatch:
         return fault
 
     def test_DH7_a_slot_never_written(self, gpu):
-        fault = self.fault(gpu, raw(buffer(gpu)))
+        data = buffer(gpu)
+        fault = self.fault(gpu, raw(data))
         assert fault.kind is FaultKind.BAD_DESCRIPTOR
         assert "tensor 1 of kernel 'copy' (descriptor slot 1)" in fault.message
         assert "was never written" in fault.message
 
     def test_a_null_descriptor(self, gpu):
-        fault = self.fault(gpu, raw(buffer(gpu)), Descriptor(DescriptorKind.UAV, size=64))
+        data = buffer(gpu)
+        fault = self.fault(gpu, raw(data), Descriptor(DescriptorKind.UAV, size=64))
         assert fault.kind is FaultKind.BAD_DESCRIPTOR
         assert "is a null descriptor" in fault.message
 

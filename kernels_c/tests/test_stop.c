@@ -1,0 +1,191 @@
+/* Every kernel that can take long lets the host end it. */
+#include <stdatomic.h>
+#include <time.h>
+
+#include "convolution_integer.h"
+#include "device.h"
+#include "element_wise_unary.h"
+#include "gemm.h"
+#include "nonzero_coordinates.h"
+#include "reduce.h"
+
+#define BIG (INT64_C(1) << 20)
+
+static atomic_int polls;
+
+static int poll_once(void) {
+    polls++;
+    return 1;
+}
+
+static int never(void) {
+    polls++;
+    return 0;
+}
+
+static double seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* One element stands for all of the sizes. */
+static void repeated(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
+    const int64_t strides[DMLK_MAX_RANK] = {0};
+    const int64_t first[DMLK_MAX_RANK] = {0};
+    set_element(device_tensor(d, type, rank, sizes, strides), first, 1);
+}
+
+/* The packet would run for minutes: it ends soon after the first poll, of which there is one. */
+static void expect_stopped(device *d) {
+    polls = 0;
+    dmlk_set_poll(poll_once);
+    const double begin = seconds();
+    CHECK_EQUAL(device_dispatch(d), DMLK_STOPPED);
+    CHECK_EQUAL(d->fault.status, DMLK_STOPPED);
+    CHECK_EQUAL(polls, 1);
+    CHECK(seconds() - begin < 5);
+    dmlk_set_poll(NULL);
+    device_end(d);
+}
+
+TEST(rows) {
+    device d;
+    device_begin(&d, "element_wise_unary");
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+    const dmlk_element_wise_unary k = {.function = DMLK_UNARY_TANH};
+    device_constants(&d, &k, sizeof k, 0);
+    expect_stopped(&d);
+}
+
+TEST(reductions) {
+    for (uint32_t mask = 1; mask <= 2; mask++) { /* few outputs of many inputs, then many of few */
+        for (uint32_t function = DMLK_REDUCE_ARGMAX; function <= DMLK_REDUCE_SUM_SQUARE; function++) {
+            const bool place = function == DMLK_REDUCE_ARGMAX || function == DMLK_REDUCE_ARGMIN;
+            device d;
+            device_begin(&d, "reduce");
+            repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+            repeated(&d, place ? DMLK_INT32 : DMLK_FLOAT32, 2,
+                     mask == 1 ? (const int64_t[]){1, BIG} : (const int64_t[]){BIG, 1});
+            const dmlk_reduce k = {.function = function, .axes_mask = mask};
+            device_constants(&d, &k, sizeof k, 0);
+            expect_stopped(&d);
+        }
+    }
+}
+
+TEST(products) {
+    device d;
+    device_begin(&d, "gemm");
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){8192, 1 << 16});
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1 << 16, 8192});
+    device_no_tensor(&d);
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){8192, 8192});
+    const dmlk_gemm k = {.alpha = 1};
+    device_constants(&d, &k, sizeof k, 0);
+    expect_stopped(&d);
+}
+
+TEST(convolutions) {
+    const int64_t sizes[][3][4] = {
+        {{1, 64, 4096, 4096}, {64, 64, 3, 3}, {1, 64, 4094, 4094}},            /* many positions */
+        {{1, 4096, 64, 64}, {4096, 4096, 1, 1}, {1, 4096, 64, 64}},            /* many channels */
+        {{1, 1, 1, INT64_C(1) << 22}, {64, 1, 1, INT64_C(1) << 21}, {1, 64, 1, (INT64_C(1) << 21) + 1}},
+    };
+    for (int i = 0; i < 3; i++) {
+        device d;
+        device_begin(&d, "convolution_integer");
+        repeated(&d, DMLK_INT8, 4, sizes[i][0]);
+        device_no_tensor(&d);
+        repeated(&d, DMLK_INT8, 4, sizes[i][1]);
+        device_no_tensor(&d);
+        repeated(&d, DMLK_INT32, 4, sizes[i][2]);
+        const dmlk_convolution_integer k = {.spatial = 2, .groups = 1, .strides = {1, 1}, .dilations = {1, 1}};
+        device_constants(&d, &k, sizeof k, 0);
+        expect_stopped(&d);
+    }
+}
+
+TEST(coordinates) {
+    for (uint32_t rank = 1; rank <= 4; rank += 3) { /* one long row, and short ones */
+        const int64_t long_row[] = {INT64_C(1) << 31}, short_rows[] = {1 << 10, 1 << 10, 1 << 10, 2};
+        device d;
+        device_begin(&d, "nonzero_coordinates");
+        repeated(&d, DMLK_UINT8, rank, rank == 1 ? long_row : short_rows);
+        device_tensor(&d, DMLK_UINT32, 1, (const int64_t[]){1}, NULL);
+        repeated(&d, DMLK_UINT32, 2, (const int64_t[]){INT64_C(1) << 31, rank});
+        const dmlk_nonzero_coordinates k = {.columns = rank};
+        device_constants(&d, &k, sizeof k, 0);
+        expect_stopped(&d);
+    }
+}
+
+/* A host that has nothing against it changes nothing, and is not asked by what is short. */
+TEST(kernels_go_on) {
+    const int64_t sizes[] = {64, 64};
+    device d;
+    device_begin(&d, "copy");
+    fill_random(device_tensor(&d, DMLK_FLOAT32, 2, sizes, NULL), 1, 9);
+    device_tensor(&d, DMLK_FLOAT32, 2, sizes, NULL);
+    device_constants(&d, NULL, 0, 0);
+    polls = 0;
+    dmlk_set_poll(never);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    dmlk_set_poll(NULL);
+    CHECK_EQUAL(polls, 0);
+    CHECK(memcmp(d.views[0].base, d.views[1].base, d.views[0].byte_size) == 0);
+    device_end(&d);
+
+    device_begin(&d, "reduce");
+    repeated(&d, DMLK_INT32, 2, (const int64_t[]){1 << 10, 1 << 18});
+    repeated(&d, DMLK_INT32, 2, (const int64_t[]){1, 1});
+    const dmlk_reduce k = {.function = DMLK_REDUCE_SUM, .axes_mask = 3};
+    device_constants(&d, &k, sizeof k, 0);
+    dmlk_set_poll(never);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    dmlk_set_poll(NULL);
+    CHECK_EQUAL(*(const int32_t *)d.views[1].base, 1 << 28);
+    device_end(&d);
+}
+
+/* The host may dispatch while it is asked; that one runs to its end. */
+static device inner;
+
+static int poll_that_dispatches(void) {
+    CHECK_EQUAL(device_dispatch(&inner), DMLK_OK);
+    return poll_once();
+}
+
+TEST(dispatches_inside_a_poll) {
+    const int64_t sizes[] = {4};
+    device_begin(&inner, "copy");
+    fill_random(device_tensor(&inner, DMLK_FLOAT32, 1, sizes, NULL), 1, 9);
+    device_tensor(&inner, DMLK_FLOAT32, 1, sizes, NULL);
+    device_constants(&inner, NULL, 0, 0);
+
+    device d;
+    device_begin(&d, "copy");
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+    device_constants(&d, NULL, 0, 0);
+    polls = 0;
+    dmlk_set_poll(poll_that_dispatches);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_STOPPED);
+    dmlk_set_poll(NULL);
+    CHECK_EQUAL(polls, 1);
+    CHECK(memcmp(inner.views[0].base, inner.views[1].base, 16) == 0);
+    device_end(&d);
+    device_end(&inner);
+}
+
+int main(void) {
+    RUN(rows);
+    RUN(reductions);
+    RUN(products);
+    RUN(convolutions);
+    RUN(coordinates);
+    RUN(kernels_go_on);
+    RUN(dispatches_inside_a_poll);
+    return RESULT();
+}
