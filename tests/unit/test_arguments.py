@@ -71,6 +71,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "callback": (DEVICE.info_queue.register_message_callback, "CallbackFunc"),
     "cookie": (DEVICE.info_queue.unregister_message_callback, "CallbackCookie"),
     "width": (d3d12.ResourceDesc.buffer, "ResourceDesc.width"),
+    "increment": (DEVICE.get_descriptor_handle_increment_size, "DescriptorHeapType"),
+    "visible mask": (lambda junk: DEVICE.get_resource_allocation_info(junk, []), "visibleMask"),
+    "marker": (lambda junk: DEVICE.create_command_queue().set_marker(junk, ""), "metadata"),
+    "event": (lambda junk: DEVICE.create_command_queue().begin_event(0, junk), "data"),
     "calc type": (lambda junk: dml.calc_buffer_tensor_size(junk, [2]), "DataType"),
     "calc sizes": (lambda junk: dml.calc_buffer_tensor_size(F32, junk), "Sizes"),
     "calc strides": (lambda junk: dml.calc_buffer_tensor_size(F32, [2, 2], [1, junk]), "Strides[1]"),
@@ -195,6 +199,8 @@ def test_views_of_wrong_types(arguments: tuple[Any, ...], field: str) -> None:
 @pytest.mark.parametrize(
     ("data_type", "value"),
     [
+        (np.float32(2), 1),
+        (2.0, 1),
         (dml.TensorDataType.INT32, float("nan")),
         (dml.TensorDataType.INT32, float("inf")),
         (dml.TensorDataType.INT32, 1.5),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dmlemu_hw.queue import Queue as HardwareQueue
 
 from ..errors import Error, HResult, Severity
-from .arguments import instance, sequence
-from .command_list import CommandList
+from .arguments import instance, integer, sequence
+from .command_list import CommandList, encode_marker
 from .conflicts import conflict_error
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
@@ -146,9 +146,11 @@ class CommandQueue(DeviceChild):
 
     def set_marker(self, metadata: int, data: bytes | str) -> None:
         """A remark for tools, of which none listens (Q5); mirrors ``ID3D12CommandQueue::SetMarker``."""
+        encode_marker(integer(metadata, "metadata"), data)
 
     def begin_event(self, metadata: int, data: bytes | str) -> None:
         """Opens a region for tools (Q5); mirrors ``ID3D12CommandQueue::BeginEvent``."""
+        encode_marker(integer(metadata, "metadata"), data)
 
     def end_event(self) -> None:
         """Ends the innermost region (Q5); mirrors ``ID3D12CommandQueue::EndEvent``."""

@@ -423,6 +423,7 @@ class Device(GpuAtWork):
 
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
+        integer(visible_mask, "visibleMask")
         return footprints.resource_allocation_info(sequence(resource_descs, "resource_descs"))
 
     def get_copyable_footprints(
@@ -499,6 +500,7 @@ class Device(GpuAtWork):
 
         Mirrors ``ID3D12Device::GetDescriptorHandleIncrementSize``.
         """
+        integer(descriptor_heap_type, "DescriptorHeapType")
         return DESCRIPTOR_SIZE
 
     def create_unordered_access_view(

@@ -448,8 +448,8 @@ def _wrong(field: str, given: object, expected: str, rule: str, operation: str) 
 
 def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
     try:
-        return enum(value)  # type: ignore[arg-type]
-    except Exception:  # whatever the value's own comparison raises
+        return enum(as_integer(value))  # type: ignore[arg-type]
+    except ValueError:
         raise _wrong(field, quote(value), f"a {enum.__name__}", "2.1", operation) from None
 
 

@@ -302,8 +302,8 @@ def _refuse(
 
 def _data_type(value: object) -> TensorDataType:
     try:
-        return TensorDataType(value)  # type: ignore[arg-type]
-    except Exception:  # whatever the value's own comparison raises
+        return TensorDataType(as_integer(value))  # type: ignore[arg-type]
+    except ValueError:
         given = quote(value)
         _refuse(
             "TENSOR_DTYPE", "DataType", f"DataType ({given}) is unknown.", given, "a TensorDataType", "TN1"

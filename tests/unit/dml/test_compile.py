@@ -51,7 +51,7 @@ def test_arrays_are_bound_element_by_element() -> None:
     for flags in (dml.TensorFlags.NONE, OWNED):
         result = dmlemu.evaluate(stack(flags=flags), input_tensors=values)
         assert [each.ravel().tolist() for each in result["output_tensors"]] == [[i] * 4 for i in range(3)]
-    with pytest.raises(TypeError, match="input_tensors needs a list of 3 arrays"):
+    with pytest.raises(TypeError, match="input_tensors must be a list of 3 arrays"):
         dmlemu.evaluate(stack(), input_tensors=values[:2])
 
 

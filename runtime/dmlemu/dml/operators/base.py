@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ...errors import HResult, failure, quote
+from ...errors import HResult, as_integer, failure, quote
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 from ..structs import ScalarUnion, ScaleBias
 from ..tensor_desc import BufferTensorDesc
@@ -240,8 +240,8 @@ class OperatorDesc:
                 if isinstance(value, (list, tuple, range, np.ndarray)):
                     value = tuple(_plain(each) for each in value)
             elif item.enum is not None and not isinstance(value, Enum):
-                with suppress(Exception):  # whatever its comparison raises: the check refuses it later
-                    value = item.enum(value)
+                with suppress(ValueError):  # the check refuses it later
+                    value = item.enum(as_integer(value))  # type: ignore[arg-type]
             object.__setattr__(self, item.name, value)
 
     def allowed(self, level: FeatureLevel) -> Mapping[str, Allowed]:
