@@ -39,7 +39,7 @@ from .enums import (
 )
 from .fence import Event, Fence
 from .gpu_at_work import GpuAtWork
-from .object import DeviceChild
+from .object import DeviceChild, Object
 from .query_heap import QueryHeap
 from .reports import failure, not_implemented, spell, spell_object
 from .resource import Heap, Resource
@@ -753,11 +753,12 @@ class Device(GpuAtWork):
         if isinstance(child, kind) and child._device is self and not child._released:
             return
         if not isinstance(child, kind):
-            given, what = spell_object(child), f"is no {kind.kind}"
+            what = f"is no {kind.kind}"
         elif child._device is not self:
-            given, what = str(child), "belongs to another device"
+            what = "belongs to another device"
         else:
-            given, what = str(child), "has been released"
+            what = "has been released"
+        given = child._title() if isinstance(child, Object) else type(child).__name__
         released = what == "has been released"
         raise failure(
             "OBJECT_DELETED_IN_USE" if released else "BIND_FOREIGN_DEVICE",
@@ -768,6 +769,7 @@ class Device(GpuAtWork):
             field=field,
             given=given,
             expected=f"a live {kind.kind} of the device",
+            object=child if isinstance(child, Object) else "",
         )
 
     def _check_list_type(self, type: CommandListType, operation: str, rule: str) -> None:

@@ -45,7 +45,12 @@ class Bound(NamedTuple):
         return not self.resource._flags & ResourceFlags.ALLOW_UNORDERED_ACCESS
 
     def __str__(self) -> str:
-        return f"{self.slot.path} (bytes [{self.offset}, {self.offset + self.slot.size}) of {self.resource})"
+        return f"{self.slot.path} ({self.range} of {self.resource})"
+
+    @property
+    def range(self) -> str:
+        """``bytes [16, 32)``: what of its buffer is used."""
+        return f"bytes [{self.offset}, {self.offset + self.slot.size})"
 
 
 def binding_failure(
@@ -88,7 +93,8 @@ def counted(
             dispatchable,
             role,
             "BIND_COUNT",
-            f"BindingCount ({len(given)}) differs from the {count} {role.value}s of {dispatchable}, {which}.",
+            f"BindingCount ({len(given)}) differs from the {count} {role.value}s of {dispatchable._title()}, "
+            f"{which}.",
             field="BindingCount",
             given=len(given),
             expected=count,
@@ -327,7 +333,7 @@ class SlotCheck:
             self.dispatchable,
             slot.role,
             id,
-            f"{slot.path}{self._position()} of {self.dispatchable} {what}.",
+            f"{slot.path}{self._position()} of {self.dispatchable._title()} {what}.",
             field=f"{slot.path}.{member}" if member else slot.path,
             given=given,
             expected=expected,

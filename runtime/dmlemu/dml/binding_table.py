@@ -173,9 +173,10 @@ class BindingTable(DeviceChild):
             if use is None:
                 continue
             own = use.table() is self
+            which = "that this table was recorded with" if own else "whose table has the same descriptors"
             message = (
-                f"{slot.path} of {target} is bound while the GPU has not finished a dispatch of {use.label} "
-                f"{'that this table was recorded with' if own else 'whose table has the same descriptors'}."
+                f"{slot.path} of {target._title()} is bound while the GPU has not finished "
+                f"a dispatch of {use.label} {which}."
             )
             raise binding_failure(
                 target,

@@ -127,7 +127,7 @@ def _check_arguments(device: Device, command_list: object, dispatchable: object,
             "DD4",
         )
     if bindings.dispatchable is not dispatchable:
-        message = f"{bindings} is for {bindings.dispatchable}, not for {dispatchable}."
+        message = f"{bindings} is for {bindings.dispatchable}, not for {dispatchable._title()}."
         other = bindings.dispatchable or "an empty table"
         raise _fail("BIND_TABLE_OTHER", message, dispatchable, "Bindings", other, dispatchable, "2.10")
 
@@ -178,7 +178,7 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
         Role.TEMPORARY: ("BIND_TEMP_MISSING", "BT11"),
         Role.PERSISTENT: ("BIND_PERSISTENT_MISSING", "BT12"),
     }.get(slot.role, ("BIND_TYPE", "2.10"))
-    message = f"{slot.path} of {dispatchable} is not bound; it needs {slot.size} bytes."
+    message = f"{slot.path} of {dispatchable._title()} is not bound; it needs {slot.size} bytes."
     return _fail(id, message, dispatchable, slot.path, "no binding", f"{slot.size} bytes", rule)
 
 
@@ -191,17 +191,19 @@ def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
         if roles <= {Role.INPUT, Role.PERSISTENT}:
             continue  # both are only read
         if roles == {Role.OUTPUT}:
-            message = f"{a} and {b} of {dispatchable} overlap, and both are written."
-            raise _fail("BIND_OUT_OUT", message, dispatchable, b.slot.path, b, "a range of its own", "BT10")
+            message = f"{a} and {b} of {dispatchable._title()} overlap, and both are written."
+            raise _fail(
+                "BIND_OUT_OUT", message, dispatchable, b.slot.path, b.range, "a range of its own", "BT10"
+            )
         if roles == {Role.INPUT, Role.OUTPUT} and dispatchable.in_place and _one_layout(a, b):
             continue
         first, second = (b, a) if a.slot.role is Role.OUTPUT else (a, b)
         why = "the operator cannot work in place"
         if roles == {Role.INPUT, Role.OUTPUT} and dispatchable.in_place:
             why = "in place needs the same offset, sizes, strides and total size"
-        message = f"{second} of {dispatchable} overlaps {first}, and {why}."
+        message = f"{second} of {dispatchable._title()} overlaps {first}, and {why}."
         raise _fail(
-            "BIND_ALIAS", message, dispatchable, second.slot.path, second, "a range of its own", "BT10"
+            "BIND_ALIAS", message, dispatchable, second.slot.path, second.range, "a range of its own", "BT10"
         )
 
 
@@ -257,7 +259,7 @@ def _check_initialized(operator: CompiledOperator, place: int, where: str) -> No
     """``where`` the dispatch was recorded, for the message: submitting is what fails."""
     more: dict[str, Any] = {"operation": "ExecuteCommandLists", "context": (where,)}
     if operator._initialized_at is None:
-        message = f"{operator} is dispatched, but its initializer has not been."
+        message = f"{operator._title()} is dispatched, but its initializer has not been."
         hint = "record an operator initializer for it, earlier in this list or in one submitted before"
         raise _fail(
             "OP_NOT_INITIALIZED",
@@ -271,7 +273,7 @@ def _check_initialized(operator: CompiledOperator, place: int, where: str) -> No
             **more,
         )
     if operator._initialized_at != place:
-        message = f"{operator} is dispatched with another persistent resource than was initialized."
+        message = f"{operator._title()} is dispatched with another persistent resource than was initialized."
         given, expected = f"address 0x{place:X}", f"address 0x{operator._initialized_at:X}"
         raise _fail(
             "BIND_PERSISTENT_CHANGED",

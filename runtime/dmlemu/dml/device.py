@@ -356,7 +356,7 @@ class Device(Object):
                 raise _wrong(field, type(item).__name__, expected, "DD7", operation)
             self._check_own(item, field, operation)
             if item._residency + step * pageables.count(item) < 0:
-                raise _wrong(field, f"{item}, evicted before", "a resident object", "DD7", operation)
+                raise _wrong(field, f"{item._title()}, evicted before", "a resident object", "DD7", operation)
         for item in pageables:
             item._residency += step
 
@@ -414,11 +414,11 @@ class Device(Object):
         if child._device is not self:
             raise failure(
                 "BIND_FOREIGN_DEVICE",
-                f"{field} belongs to another DirectML device.",
+                f"{field} ({child._title()}) belongs to another DirectML device.",
                 operation=operation,
                 rule="DD4: IDMLDevice",
                 field=field,
-                given=f"{child} of {child._device}",
+                given=f"{child._title()} of {child._device}",
                 expected=f"an object of {self}",
                 object=child,
             )
@@ -435,11 +435,12 @@ def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
 
 
 def _wrong(field: str, given: object, expected: str, rule: str, operation: str) -> Error:
+    page = operation if operation.startswith("DML") else f"IDMLDevice::{operation}"
     return failure(
         "OP_FIELD_RANGE",
         f"{field} ({spell(given)}) is not {expected}.",
         operation=operation,
-        rule=rule,
+        rule=f"{rule}: {page}",
         field=field,
         given=given,
         expected=expected,

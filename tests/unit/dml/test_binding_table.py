@@ -176,7 +176,8 @@ def test_BT6_required_tensor_bound_as_none(world: World) -> None:
     table = world.table(world.compile(add(), name="sum"))
     with refused("BIND_TYPE", "BT6", "BTensor") as caught:
         table.bind_inputs([Binding(world.buffer()), dml.BindingDesc.none()])
-    for part in ("BTensor (binding 1)", "'sum'", "DML_OPERATOR_ELEMENT_WISE_ADD", "DML_BINDING_TYPE_NONE"):
+    assert "DML_OPERATOR_ELEMENT_WISE_ADD" in caught.report.object
+    for part in ("BTensor (binding 1)", "'sum'", "DML_BINDING_TYPE_NONE"):
         assert part in caught.report.message
     assert world.works()
 
@@ -321,7 +322,7 @@ def test_BT9_heap_type_at_execution(world: World, heap: d3d12.HeapType) -> None:
     with refused("BIND_HEAP_TYPE", "BT9", "InputTensor.Buffer") as caught:
         table.bind_inputs([Binding(world.buffer(heap=heap))])
     assert (caught.report.given, caught.report.expected) == (heap.name, "DEFAULT")
-    assert "DML_OPERATOR_ELEMENT_WISE_IDENTITY" in caught.report.message
+    assert "DML_OPERATOR_ELEMENT_WISE_IDENTITY" in caught.report.object
     assert world.works()
 
 
