@@ -41,7 +41,7 @@ from .fence import Event, Fence
 from .gpu_at_work import GpuAtWork
 from .object import DeviceChild, Object
 from .query_heap import QueryHeap
-from .reports import failure, not_implemented, spell, spell_object
+from .reports import failure, not_implemented, spell
 from .resource import Heap, Resource
 from .structs import (
     ClearValue,

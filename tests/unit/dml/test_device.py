@@ -220,6 +220,7 @@ def test_titles_in_messages(world: World) -> None:
     with refused("BIND_TABLE_OTHER", "2.10", "Bindings") as caught:
         world.recorder.record_dispatch(world.list, compiled, table)
     assert caught.report.object == str(compiled)
+    assert caught.report.message.endswith("not for compiled operator #1.")
     assert (caught.report.given, caught.report.expected) == (
         "compiled operator 'other'",
         "compiled operator #1",

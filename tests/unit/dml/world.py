@@ -216,7 +216,8 @@ class refused:
         if not isinstance(error, Error):
             return False
         self.report = error.report
-        rule = self.report.rule.split(":")[0]
+        rule, _, page = self.report.rule.partition(": ")
+        assert page or not rule[-1].isdigit(), f"rule {rule} does not say where it is written"
         assert (self.report.id, rule, self.report.field, error.hresult) == self.expected
         assert self.report.message.endswith(".")
         return True
