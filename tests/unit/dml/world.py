@@ -217,7 +217,7 @@ class refused:
             return False
         self.report = error.report
         rule, _, page = self.report.rule.partition(": ")
-        assert page or not rule[-1].isdigit(), f"rule {rule} does not say where it is written"
+        assert page or not rule[-1:].isdigit(), f"rule {rule} does not say where it is written"
         assert (self.report.id, rule, self.report.field, error.hresult) == self.expected
         assert self.report.message.endswith(".")
         return True
