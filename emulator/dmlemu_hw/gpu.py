@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+import warnings
 from collections.abc import Callable
 
 from .clock import Clock
@@ -20,6 +22,7 @@ from .scheduler import Policy, Scheduler
 __all__ = ["Gpu", "Policy", "QueueKind"]
 
 _LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait looks whether other threads are still alive
+_WARN_AFTER = 2.0  # seconds; a wait that only another thread can end says so
 
 
 class Gpu:
@@ -55,8 +58,8 @@ class Gpu:
 
     @property
     def queues(self) -> list[Queue]:
-        """In the order of their creation."""
-        return self._scheduler.queues
+        """In the order of their creation, without those that are closed and empty."""
+        return [queue for queue in self._scheduler.queues if queue.pending or not queue.closed]
 
     def create_queue(self, kind: QueueKind, label: str = "") -> Queue:
         """A new, empty queue."""
@@ -126,8 +129,13 @@ class Gpu:
     def wait_until(
         self, reached: Callable[[], bool], why: Callable[[], str], timeout: float | None = None
     ) -> bool:
-        """:meth:`wait` for any condition; ``why`` words the Deadlock."""
+        """:meth:`wait` for any condition; ``why`` words the Deadlock.
+
+        Other threads may be there that will never signal (a thread pool, a debugger), so that no deadlock
+        can be told: after two seconds in which nothing could run, a RuntimeWarning says what is awaited.
+        """
         end = None if timeout is None else time.monotonic() + timeout
+        stuck_at = math.inf if end is not None else time.monotonic() + _WARN_AFTER
         while True:
             changes = self._changes
             if reached():
@@ -135,8 +143,13 @@ class Gpu:
             if self.step(end):
                 if end is not None and not time.monotonic() < end:
                     return reached()
+                stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
             elif not self._sleep(changes, end, why):
                 return reached()
+            elif time.monotonic() > stuck_at:
+                stuck_at = math.inf
+                text = f"{why()}\nUnless another thread signals, this wait never ends."
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def remove(self, fault: GpuFault) -> None:
         """Takes the device away: queues are emptied, fences read 2**64 - 1, nothing runs any more."""
