@@ -50,26 +50,45 @@ static int read_zero(const dmlk_view *view, int64_t channel) {
     return read(view->base[i], sign_bit(view->type), 0);
 }
 
-static void pack_filter(const struct job *job, int64_t channel, int zero, int16_t *to) {
-    const dmlk_view *f = &job->filter;
-    const int sign = sign_bit(f->type);
-    const uint8_t *base = f->base + channel * f->strides[N];
-    for (int64_t c = 0; c < f->sizes[CHANNEL]; c++) {
-        for (int64_t y = 0; y < f->sizes[Y]; y++) {
-            for (int64_t x = 0; x < f->sizes[X]; x++) {
-                *to++ = read(base[c * f->strides[CHANNEL] + y * f->strides[Y] + x * f->strides[X]], sign, zero);
-            }
+/* `count` elements, less the zero point; the loop over packed ones is vectorised. */
+DMLK_CLONES static void read_row(const uint8_t *from, int64_t stride, int64_t count, int sign, int zero, int16_t *to) {
+    if (stride == 1) {
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = read(from[i], sign, zero);
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = read(from[i * stride], sign, zero);
         }
     }
 }
 
-static void pack_filters(const struct job *job, const dmlk_view *zero_point) {
+/* One filter; `taps` iterates over the first one in the order of a patch. */
+static void pack_filter(const struct job *job, const dmlk_iter *taps, int64_t channel, int zero, int16_t *to) {
+    const int64_t offset = channel * job->filter.strides[N];
+    dmlk_cursor cursor;
+    dmlk_iter_seek(taps, 0, &cursor);
+    for (int64_t done = 0; done < taps->count;) {
+        const int64_t count = dmlk_iter_row_left(taps, &cursor);
+        read_row(cursor.at[0] + offset, dmlk_iter_row_strides(taps)[0], count, sign_bit(job->filter.type), zero,
+                 to + done);
+        dmlk_iter_advance(taps, &cursor, count);
+        done += count;
+    }
+}
+
+static int pack_filters(const struct job *job, const dmlk_view *zero_point) {
+    const dmlk_view one = dmlk_view_select(&job->filter, 1 << CHANNEL | 1 << Y | 1 << X);
+    dmlk_iter taps;
+    int status = dmlk_iter_init(&taps, DMLK_LOGICAL_ORDER, (const dmlk_view *[]){&one}, 1);
     int64_t work = 0;
-    for (int64_t channel = 0; channel < job->filter.sizes[N] && !dmlk_stopped(&work, job->taps); channel++) {
+    for (int64_t channel = 0;
+         status == DMLK_OK && channel < job->filter.sizes[N] && !dmlk_stopped(&work, job->taps); channel++) {
         int64_t group = channel / job->filters_per_group, rank = channel % job->filters_per_group;
         int16_t *to = job->filters + (group * job->group_rows + rank) * job->row;
-        pack_filter(job, channel, read_zero(zero_point, channel), to);
+        pack_filter(job, &taps, channel, read_zero(zero_point, channel), to);
     }
+    return status;
 }
 
 /* `count` output positions that follow each other along X. */
@@ -282,7 +301,9 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
     int status = allocate(&job, &parts);
     if (status == DMLK_OK) {
         job.input_zero = read_zero(&call->views[1], 0);
-        pack_filters(&job, &call->views[3]);
+        status = pack_filters(&job, &call->views[3]);
+    }
+    if (status == DMLK_OK) {
         dmlk_parallel(job.blocks * job.groups, parts, convolution_part, &job);
     }
     free(job.filters);
