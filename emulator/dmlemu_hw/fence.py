@@ -116,8 +116,8 @@ class Fences:
         value: int = _VALUE.unpack(self._memory.view(address, _SLOT_SIZE))[0]
         return value
 
-    def write(self, address: int, value: int, queue: int) -> None:
-        """Sets the value at an address, as the GPU does (``queue``) or the host (0)."""
+    def write(self, address: int, value: int) -> None:
+        """Sets the value at an address; doing it twice does no harm."""
         slot = self._memory.view(address, _SLOT_SIZE)
         fence = self.find(address)
         if fence is not None and fence.closed:
@@ -126,6 +126,9 @@ class Fences:
         if fence is not None:
             self._collect_due(fence, value)
         self.on_write()
+
+    def tell(self, address: int, value: int, queue: int) -> None:
+        """The event for a write by a queue, or by the host (0)."""
         if self._events:
             self._events.emit(Signalled(queue, address, value))
 
@@ -136,7 +139,8 @@ class Fences:
         with self._lock:
             if self.removed or fence.closed:
                 return
-            self.write(fence.address, value, 0)
+            self.write(fence.address, value)
+            self.tell(fence.address, value, 0)
         self.after_host_signal()
 
     def register(self, fence: Fence, value: int, callback: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable
 
 from .clock import Clock
@@ -23,6 +24,24 @@ __all__ = ["Gpu", "Policy", "QueueKind"]
 
 _LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait looks whether other threads are still alive
 _WARN_AFTER = 2.0  # seconds; a wait that only another thread can end says so
+
+
+class _Sleeper:
+    """A thread that sleeps; forgotten when the function that made it is left, however that happens."""
+
+    def __init__(self, forever: bool) -> None:
+        self.forever = forever
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def sleep(self, seconds: float) -> None:
+        """Until :meth:`wake`, but not longer."""
+        self._lock.acquire(timeout=seconds)
+
+    def wake(self) -> None:
+        """May be called again; calls must take turns."""
+        if self._lock.locked():
+            self._lock.release()
 
 
 class Gpu:
@@ -51,9 +70,9 @@ class Gpu:
         self._fences.after_host_signal = self._changed
         self._queue_serial = 0
         self._running = False
-        self._wake = threading.Condition()
+        self._wake = threading.RLock()  # a Condition would not survive an exception inside it
         self._changes = 0
-        self._sleeping = 0
+        self._sleepers: weakref.WeakSet[_Sleeper] = weakref.WeakSet()
         self._dead_at = -1  # value of _changes when all threads were found to wait
 
     @property
@@ -198,7 +217,8 @@ class Gpu:
     def _notify(self) -> None:
         with self._wake:
             self._changes += 1
-            self._wake.notify_all()
+            for sleeper in list(self._sleepers):
+                sleeper.wake()
 
     def _sleep(self, changes: int, end: float | None, why: Callable[[], str]) -> bool:
         """Waits until another thread has changed something; False: the time is over.
@@ -211,16 +231,21 @@ class Gpu:
             left = _LOOK_AGAIN if end is None else end - time.monotonic()
             if not left > 0:  # NaN ends too
                 return False
-            forever = end is None
-            if not forever or self._sleeping + 1 < threading.active_count():
-                self._sleeping += forever
-                try:
-                    self._wake.wait(min(left, _LOOK_AGAIN))
-                finally:
-                    self._sleeping -= forever
-                if not forever or self._dead_at != self._changes:
-                    return True
+            sleeper = _Sleeper(end is None)
+            may_sleep = not sleeper.forever or self._sleeping_forever() + 1 < threading.active_count()
+            if may_sleep:
+                self._sleepers.add(sleeper)
+        if may_sleep:
+            sleeper.sleep(min(left, _LOOK_AGAIN))
+        with self._wake:
+            self._sleepers.discard(sleeper)
+            if may_sleep and (not sleeper.forever or self._dead_at != self._changes):
+                return True
             # All threads wait here, and each is told.
             self._dead_at = self._changes
-            self._wake.notify_all()
-        raise Deadlock(why())  # worded without holding the condition: it takes the lock
+            for each in list(self._sleepers):
+                each.wake()
+        raise Deadlock(why())  # worded without holding _wake: it takes the lock
+
+    def _sleeping_forever(self) -> int:
+        return sum(sleeper.forever for sleeper in self._sleepers)

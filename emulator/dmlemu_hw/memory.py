@@ -102,6 +102,8 @@ class Memory:
         self.settle()
         with self._lock:
             capacity = round_to_tile(size)
+            if self._used + capacity > self.budget and not self._torn:
+                self._mend()  # an exception may have kept something from being given up
             if self._used + capacity > self.budget:
                 raise self._out_of_memory(
                     f"A heap of {capacity} bytes does not fit: {self._used} of {self.budget} are in use.",

@@ -86,8 +86,9 @@ class Processor:
                 self._map_tiles(packet)
                 queue.pop()
             elif isinstance(packet, SignalPacket):
+                self._fences.write(packet.fence, packet.value)
                 queue.pop()
-                self._fences.write(packet.fence, packet.value, queue.serial)
+                self._fences.tell(packet.fence, packet.value, queue.serial)
             elif isinstance(packet, WaitPacket):
                 queue.pop()
                 if self._events:

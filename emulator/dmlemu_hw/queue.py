@@ -22,9 +22,10 @@ class QueueKind(IntEnum):
 
 
 class _Entry(bytes):
-    """A packet, and the fence that it names, which stays alive until the packet is executed."""
+    """A packet, its ticket, and the fence that it names, which lives until the packet is executed."""
 
     fence: Fence | None
+    ticket: int
 
     def __new__(cls, packet: bytes, fence: Fence | None = None) -> _Entry:
         entry = super().__new__(cls, packet)
@@ -51,10 +52,11 @@ class Queue:
         self.kind = kind
         self.label = label
         self.serial = serial
-        self.submitted = 0
         self.removed = False
         self.closed = False
-        # A signal's handler may raise anywhere: what belongs to the head names it, and goes with it.
+        # A signal's handler may raise anywhere: every change is one step, and what is said of the head
+        # names it.
+        self._done = 0  # ticket of the entry last executed
         self._released: object = None
         self._progress: tuple[object, int, int] = (None, 0, 0)
         self._entries: deque[_Entry] = deque()
@@ -103,18 +105,31 @@ class Queue:
         return self._entry(_Entry(packets.map_tiles(allocation.address, rows)))
 
     def done(self, ticket: int) -> bool:
-        """Whether the entry of that ticket, and so all before it, has been executed."""
-        return ticket <= self.completed
+        """Whether no entry up to that ticket is left to execute; those that never came are not."""
+        return ticket <= self.completed or ticket > self.submitted
 
     def close(self) -> None:
-        """Gives the queue up; what it holds is still executed."""
+        """Gives the queue up; what it holds is still executed.
+
+        It only leaves a note for the scheduler: garbage collection may call it at any moment.
+        """
         self.closed = True
-        self._on_entry()
 
     @property
     def completed(self) -> int:
         """Tickets up to this one are done."""
-        return self.submitted - len(self._entries)
+        try:
+            return self._entries[0].ticket - 1
+        except IndexError:
+            return self._done
+
+    @property
+    def submitted(self) -> int:
+        """The ticket given last."""
+        try:
+            return self._entries[-1].ticket
+        except IndexError:
+            return self._done
 
     @property
     def pending(self) -> Sequence[bytes]:
@@ -148,12 +163,14 @@ class Queue:
 
     def pop(self) -> None:
         """The entry at the head is done."""
+        self._done = self._entries[0].ticket
         self._entries.popleft()
         self._released, self._progress = None, (None, 0, 0)
 
     def remove(self) -> None:
         """The device is gone: nothing queued will run."""
         self.removed = True
+        self._done = self.submitted
         self._entries.clear()
 
     def _entry(self, entry: _Entry) -> int:
@@ -166,6 +183,8 @@ class Queue:
         return ticket
 
     def _append(self, *entries: _Entry) -> int:
+        first = self.submitted + 1
+        for i, entry in enumerate(entries):
+            entry.ticket = first + i
         self._entries.extend(entries)
-        self.submitted += len(entries)
         return self.submitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,6 +43,7 @@ class CommandQueue(DeviceChild):
         self._queue = queue
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
         device._queues.add(self)
+        weakref.finalize(self, queue.close).atexit = False
         self._pending: deque[tuple[int, list[Recording]]] = deque()
         self._label(queue)
 
@@ -165,6 +167,9 @@ class CommandQueue(DeviceChild):
         The CPU's is ``time.monotonic_ns``; the GPU's is virtual and moves only by executed work.
         """
         return ClockCalibration(self._device._gpu.clock.now, time.monotonic_ns())
+
+    def _free(self) -> None:  # what is queued is still executed
+        self._queue.close()
 
     # --- inside ---
 

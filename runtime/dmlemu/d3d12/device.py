@@ -723,7 +723,9 @@ class Device(GpuAtWork):
             )
 
     def _check_alive(self, operation: str) -> None:
-        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2), and when the device has ended."""
+        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2), and when the device has ended or is another
+        process's."""
+        self._check_process()
         if self._ended:
             raise failure(
                 "OBJECT_DELETED_IN_USE",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dmlemu_hw.fence import Fence as HardwareFence
 
 from ..errors import Error, HResult, Severity
-from .arguments import integer
+from .arguments import integer, number, outside
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
 from .object import DeviceChild
 from .reports import failure, spell
@@ -56,35 +58,63 @@ def check_value(value: int, operation: str, field: str) -> None:
         )
 
 
-def _check_event(descriptor: int) -> None:
-    try:
-        os.fstat(descriptor)
-    except (OSError, OverflowError):
-        raise failure(
+class _EventFd:
+    """An eventfd of the caller; a duplicate of its number is kept, so that closing it is harmless."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = os.dup(descriptor)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def set(self) -> None:
+        """Writes 1 (FN8).  A full one, which a write would wait for, is set already."""
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        if poll.poll(0):
+            os.write(self._descriptor, (1).to_bytes(8, "little"))
+
+
+def _open_event(descriptor: int) -> _EventFd:
+    def bad(what: str) -> Error:
+        return failure(
             "FENCE_EVENT",
-            f"Event ({descriptor}) is no open file.",
+            f"Event ({descriptor}) is {what}.",
             operation="SetEventOnCompletion",
             rule="FN8: ID3D12Fence::SetEventOnCompletion",
             hresult=HResult.E_HANDLE,
             field="hEvent",
             given=descriptor,
             expected="the number of an eventfd",
-        ) from None
+        )
+
+    try:
+        kind = os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        raise bad("no open file") from None
+    if kind != "anon_inode:[eventfd]":
+        raise bad(f"an open file, but no eventfd ({kind})")
+    try:
+        return _EventFd(descriptor)
+    except OSError as error:
+        raise bad(f"an eventfd that cannot be kept ({error.strerror})") from None
 
 
-def notifier(event: Event | int) -> Callable[[], None]:
+def notifier(event: Event | int) -> Callable[[], object]:
     """How to fire an event: an int is an eventfd, to which 1 is written (FN8)."""
-    if isinstance(event, int):
-        descriptor = event
-        _check_event(descriptor)
-
-        def fire() -> None:
-            os.write(descriptor, (1).to_bytes(8, "little"))
-
-        return fire
-    if not callable(getattr(event, "set", None)):
+    if isinstance(event, int) and not isinstance(event, bool):
+        return _open_event(integer(event, "event")).set
+    if isinstance(event, type) or not callable(getattr(event, "set", None)):
         raise TypeError(f"event must have a method set() or be an eventfd, not {type(event).__name__}.")
-    return event.set
+    return event.set  # type: ignore[union-attr]
+
+
+def check_timeout(timeout: float | None) -> float | None:
+    """Seconds; None is for ever."""
+    if timeout is None:
+        return None
+    seconds = number(timeout, "timeout")
+    if not seconds >= 0:
+        raise outside(timeout, "timeout", "0 or more seconds, or None", "is no time to wait for")
+    return seconds
 
 
 class Fence(DeviceChild):
@@ -131,7 +161,8 @@ class Fence(DeviceChild):
         ``event``: an object with ``set()``, such as a ``threading.Event``, or the number of an
         eventfd.  Mirrors ``ID3D12Fence::SetEventOnCompletion``
         (nf-d3d12-id3d12fence-seteventoncompletion).  Blocking raises FENCE_NEVER when nothing can
-        bring the value about.
+        bring the value about.  What ``set()`` raises comes out of the call in which the fence was
+        reached, such as ``signal`` or ``wait``, once that is done and all other events are set.
         """
         self._check_open("SetEventOnCompletion")
         check_value(value, "ID3D12Fence::SetEventOnCompletion", "Value")
@@ -144,10 +175,13 @@ class Fence(DeviceChild):
         """Runs the GPU until the fence reaches ``value``; False when ``timeout`` seconds pass before.
 
         Not in Direct3D 12: there it takes an event and a wait for it.  Raises FENCE_NEVER when,
-        without a timeout, nothing can bring the value about.
+        without a timeout, nothing can bring the value about.  The time is looked at between commands.
+        An exception in the middle of one that takes long, such as KeyboardInterrupt, ends it and removes
+        the device (DXGI_ERROR_DEVICE_HUNG): its results are undefined.
         """
         self._check_open("Wait")
         check_value(value, "Wait", "Value")
+        timeout = check_timeout(timeout)
         return self._device._run_gpu(lambda: self._device._gpu.wait(self._fence, value, timeout), True)
 
     def _free(self) -> None:  # whatever waits for it goes on (FN6)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault
+from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
 
 from ..errors import Error, HResult, Report, Severity, Strictness
@@ -65,14 +65,41 @@ class GpuAtWork(Object):
                 hresult=HResult.E_FAIL,
                 hint="Nothing that is queued, and no other thread, can signal the fence.",
             ) from None
+        except ForeignProcess as error:
+            raise self._foreign(error) from None
+        except BaseException:  # raised by the handler of a signal; a kernel that ran then is a fault
+            if self._gpu.fault is not None and self._removed is None:
+                self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, fault_error(self, self._gpu.fault).report)
+            raise
+
+    def _check_process(self) -> None:
+        """A forked process has no part in its parent's devices."""
+        try:
+            self._gpu.memory.check_process()
+        except ForeignProcess as error:
+            raise self._foreign(error) from None
+
+    def _foreign(self, error: ForeignProcess) -> Error:
+        return failure(
+            "DEVICE_FORKED",
+            f"{self} is used in a process that was forked from its own.",
+            operation="fork",
+            rule="DEV5: D3D12CreateDevice",
+            hresult=HResult.E_FAIL,
+            context=(str(error),),
+            hint="Create a device in the process that uses it, or start processes by 'spawn'.",
+        )
 
     def _let_run(self) -> None:
         """While an event outside is to be set, nobody may ever wait through us: the GPU runs by itself."""
         if self._watchers:
             self._run_gpu(self._gpu.drain, None)
 
-    def _watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], None]) -> None:
+    def _watch(
+        self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], object]
+    ) -> None:
         """Fires once all, or any, of the fences have reached their values."""
+        self._check_process()
         left = len(pairs) if all_of_them else 1
         self._watchers += 1
 
