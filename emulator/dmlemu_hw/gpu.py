@@ -31,6 +31,7 @@ class _Sleeper:
 
     def __init__(self, forever: bool) -> None:
         self.forever = forever
+        self.over = False
         self._lock = threading.Lock()
         self._lock.acquire()
 
@@ -72,7 +73,7 @@ class Gpu:
         self._running = False
         self._wake = threading.RLock()  # a Condition would not survive an exception inside it
         self._changes = 0
-        self._sleepers: weakref.WeakSet[_Sleeper] = weakref.WeakSet()
+        self._sleepers: list[weakref.ref[_Sleeper]] = []
         self._dead_at = -1  # value of _changes when all threads were found to wait
 
     @property
@@ -217,8 +218,8 @@ class Gpu:
     def _notify(self) -> None:
         with self._wake:
             self._changes += 1
-            for sleeper in list(self._sleepers):
-                sleeper.wake()
+            if self._sleepers:
+                self._wake_all()
 
     def _sleep(self, changes: int, end: float | None, why: Callable[[], str]) -> bool:
         """Waits until another thread has changed something; False: the time is over.
@@ -234,18 +235,27 @@ class Gpu:
             sleeper = _Sleeper(end is None)
             may_sleep = not sleeper.forever or self._sleeping_forever() + 1 < threading.active_count()
             if may_sleep:
-                self._sleepers.add(sleeper)
-        if may_sleep:
-            sleeper.sleep(min(left, _LOOK_AGAIN))
+                self._sleepers.append(weakref.ref(sleeper))
+        try:
+            if may_sleep:
+                sleeper.sleep(min(left, _LOOK_AGAIN))
+        finally:
+            sleeper.over = True
         with self._wake:
-            self._sleepers.discard(sleeper)
             if may_sleep and (not sleeper.forever or self._dead_at != self._changes):
                 return True
             # All threads wait here, and each is told.
             self._dead_at = self._changes
-            for each in list(self._sleepers):
-                each.wake()
+            self._wake_all()
         raise Deadlock(why())  # worded without holding _wake: it takes the lock
 
     def _sleeping_forever(self) -> int:
-        return sum(sleeper.forever for sleeper in self._sleepers)
+        """How many threads do.  Holding _wake, as below."""
+        self._sleepers = [each for each in self._sleepers if (sleeper := each()) and not sleeper.over]
+        return sum(sleeper.forever for each in self._sleepers if (sleeper := each()))
+
+    def _wake_all(self) -> None:
+        for each in self._sleepers:
+            if (sleeper := each()) is not None:
+                sleeper.wake()
+        self._sleepers = [each for each in self._sleepers if (sleeper := each()) and not sleeper.over]

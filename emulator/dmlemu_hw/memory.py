@@ -38,6 +38,16 @@ _FREED_KEPT = 4096  # freed allocations remembered for messages
 
 _SEGMENT = np.dtype([("address", "<u8"), ("size", "<u8"), ("host", "<u8")])  # struct dmlk_segment
 
+_process = os.getpid()  # kept, as asking the system takes longer than all else that a call does
+
+
+def _note_fork() -> None:
+    global _process
+    _process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
 
 def round_to_tile(size: int) -> int:
     """``size`` rounded up to whole 64 KiB tiles."""
@@ -80,10 +90,9 @@ class Memory:
 
         It shares the bytes with its parent, but not what says whose they are.
         """
-        if os.getpid() != self._file.owner:
+        if self._file.owner != _process:
             raise ForeignProcess(
-                f"The GPU belongs to process {self._file.owner}, from which this one "
-                f"({os.getpid()}) was forked."
+                f"The GPU belongs to process {self._file.owner}, from which this one ({_process}) was forked."
             )
 
     # --- heaps ---
@@ -593,7 +602,7 @@ class _File:
     """The sparse memory file in which all heaps of a GPU lie; ranges are never used again."""
 
     def __init__(self) -> None:
-        self.owner = os.getpid()
+        self.owner = _process
         self.fd = os.memfd_create("dmlemu")
         self._size = 0
         _at_end(self, partial(os.close, self.fd))
@@ -647,7 +656,7 @@ class _Storage(_Mapped):
         self.reckoning = -1
         self.file_offset, host = file.map_new(capacity)
         super().__init__(host)
-        _at_end(self, partial(_release, host, capacity, os.getpid()))
+        _at_end(self, partial(_release, host, capacity, _process))
 
 
 def _add_user(storage: _Storage | None) -> None:
@@ -793,7 +802,7 @@ _mappings = _Mappings()
 
 def _release(host: int, size: int, owner: int) -> None:
     pointer = ffi.cast("void *", host)
-    if os.getpid() == owner:  # a forked process shares the file: its parent still needs the bytes
+    if _process == owner:  # a forked process shares the file: its parent still needs the bytes
         lib.madvise(pointer, size, _MADV_REMOVE)
     lib.munmap(pointer, size)
     _mappings.give(1)

@@ -119,15 +119,15 @@ class Queue:
     def completed(self) -> int:
         """Tickets up to this one are done."""
         try:
-            return self._entries[0].ticket - 1
-        except IndexError:
+            return self._entries[0].ticket - 1 if self._entries else self._done
+        except IndexError:  # another thread was faster
             return self._done
 
     @property
     def submitted(self) -> int:
         """The ticket given last."""
         try:
-            return self._entries[-1].ticket
+            return self._entries[-1].ticket if self._entries else self._done
         except IndexError:
             return self._done
 
