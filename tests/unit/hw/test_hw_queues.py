@@ -305,6 +305,21 @@ class TestWaiting:
             gpu.wait(gpu.create_fence(), 1)
         thread.join()
 
+    def test_a_wait_that_only_another_thread_can_end_says_so(self, gpu, monkeypatch):
+        """A thread that sleeps may signal one day: no deadlock, but no silence either."""
+        monkeypatch.setattr("dmlemu_hw.gpu._WARN_AFTER", 0.1)
+        fence = gpu.create_fence()
+        warned = threading.Event()
+        late = threading.Thread(target=lambda: warned.wait(20) and fence.signal(3))
+        late.start()
+        texts: list[str] = []
+        monkeypatch.setattr("warnings.warn", lambda text, *_, **__: (texts.append(text), warned.set()))
+        assert gpu.wait(fence, 3)
+        late.join()
+        assert len(texts) == 1
+        assert "to reach 3 would never end: it is 0." in texts[0]
+        assert "Unless another thread signals" in texts[0]
+
     def test_threads_that_all_wait_are_a_deadlock(self, gpu):
         errors = []
 
@@ -435,9 +450,7 @@ class TestTileMappings:
         heap = gpu.memory.create_heap(TILE_SIZE)
         queue.map_tiles(reserved, [(0, 1, heap, 0, False)])
         heap.close()
-        with pytest.raises(
-            GpuFault, match=r"weights .* mapped to heap 2, which has been released"
-        ) as error:
+        with pytest.raises(GpuFault, match=r"weights .* mapped to heap 2, which has been released") as error:
             gpu.drain()
         assert error.value.kind is FaultKind.HEAP_RELEASED
 
