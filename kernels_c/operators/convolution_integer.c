@@ -275,6 +275,9 @@ static int allocate(struct job *job, int *parts) {
     job->positions = out->sizes[N] * out->sizes[Y] * out->sizes[X];
     const int64_t fit_in_cache = 32768 / job->row / PATCHES * PATCHES;
     job->block = fit_in_cache < 8 ? 8 : dmlk_min(fit_in_cache, MAX_BLOCK);
+    if (job->groups == 1 && job->positions <= job->block) { /* a block for each of two threads */
+        job->block = (job->positions + 3) / 4 * 2;
+    }
     job->blocks = (job->positions + job->block - 1) / job->block;
     const int64_t multiplications = job->block * job->taps * job->filters_per_group;
     *parts = dmlk_parts(job->blocks * job->groups, 1000000 / multiplications);
