@@ -441,15 +441,6 @@ class CommandList(DeviceChild):
         if self._error is None:
             self._error = error
 
-    def _use(self, resource: Resource, state: int, operation: str = "RecordDispatch") -> bool:
-        """The command about to be recorded uses a resource in a state; False when it was rejected."""
-        try:
-            self._use_all(operation, (resource, int(state)))
-        except Error as error:
-            self._reject(error)
-            return False
-        return True
-
     def _use_all(self, operation: str, *uses: tuple[Resource, int]) -> None:
         """Checks all uses (ST1, ST3, ST6), then notes all of them; raises without noting any.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from rules_table import known_tests, rows
+
 HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
-PAGE = ROOT / "docs" / "reference" / "rules-d3d12.md"
-SOURCE = ROOT / "runtime" / "dmlemu" / "d3d12"
+PAGE = "rules-d3d12.md"
+SOURCE = HERE.parents[2] / "runtime" / "dmlemu" / "d3d12"
 
 COUNTS = {
     "DEV": 11, "HP": 10, "RB": 11, "PL": 5, "RS": 8, "MP": 8, "ST": 19, "DH": 11, "VW": 9, "CL": 13,
@@ -18,28 +19,15 @@ COUNTS = {
 IDS = {f"{family}{i}" for family, count in COUNTS.items() for i in range(1, count + 1)}
 
 
-def rows() -> list[list[str]]:
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in cells if row[0] not in ("id", "---")]
-
-
-def known_tests() -> set[str]:
-    found: set[str] = set()
-    for path in HERE.glob("test_*.py"):
-        found |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
-    return found
-
-
 def test_every_rule_stands_there_once() -> None:
-    ids = [row[0] for row in rows()]
+    ids = [row[0] for row in rows(PAGE)]
     assert len(ids) == len(set(ids))
     assert set(ids) == IDS
 
 
 def test_every_row_names_tests_that_exist_or_says_why_not() -> None:
-    known = known_tests()
-    for id, _, cell in rows():
+    known = known_tests(HERE)
+    for id, _, cell in rows(PAGE):
         names = re.findall(r"`(test_\w+)`", cell)
         assert names or cell.startswith("none"), id
         for name in names:
@@ -49,7 +37,7 @@ def test_every_row_names_tests_that_exist_or_says_why_not() -> None:
 
 
 def test_every_test_of_a_rule_is_of_a_rule_in_the_table() -> None:
-    for test in known_tests():
+    for test in known_tests(HERE):
         match = re.match(r"test_([A-Z]+\d+)_", test)
         assert match is None or match[1] in IDS, test
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from rules_table import known_tests, rows
+
 HERE = Path(__file__).parent
-PAGE = HERE.parents[2] / "docs" / "reference" / "rules-dml.md"
+PAGE = "rules-dml.md"
 
 IDS = (
     {f"DD{i}" for i in range(1, 9)}
@@ -17,28 +19,15 @@ IDS = (
 )
 
 
-def rows() -> list[list[str]]:
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in cells if row[0] not in ("id", "---")]
-
-
-def known_tests() -> set[str]:
-    found: set[str] = set()
-    for path in HERE.glob("test_*.py"):
-        found |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
-    return found
-
-
 def test_every_rule_stands_there_once() -> None:
-    ids = [row[0] for row in rows()]
+    ids = [row[0] for row in rows(PAGE)]
     assert len(ids) == len(set(ids))
     assert set(ids) == IDS
 
 
 def test_every_row_names_tests_that_exist() -> None:
-    known = known_tests()
-    for id, _, cell in rows():
+    known = known_tests(HERE)
+    for id, _, cell in rows(PAGE):
         names = re.findall(r"`(test_\w+)`", cell)
         assert names, id
         for name in names:
@@ -46,7 +35,7 @@ def test_every_row_names_tests_that_exist() -> None:
 
 
 def test_every_test_of_a_rule_is_of_a_rule_in_the_table() -> None:
-    named = [name for *_, cell in rows() for name in re.findall(r"`(test_\w+)`", cell)]
-    for test in known_tests():
+    named = [name for *_, cell in rows(PAGE) for name in re.findall(r"`(test_\w+)`", cell)]
+    for test in known_tests(HERE):
         if re.match(r"test_([A-Z]{2}\d+|\d+_\d+)_", test):
             assert any(test.startswith(name) for name in named), test
