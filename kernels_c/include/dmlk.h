@@ -145,6 +145,22 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
  * not 0 ends the kernel.  NULL, as at the start: kernels are never ended. */
 void dmlk_set_poll(int (*poll)(void));
 
+/* --- what a command touches, for those who check it --- */
+
+#define DMLK_UNDEFINE 4 /* dmlk_footprint.access, beside enum dmlk_access: contents become undefined */
+
+/* Elements of `bits` bits, sum(i * stride) elements after `address`: a pattern, not a byte range. */
+typedef struct dmlk_footprint {
+    uint64_t address; /* GPU virtual address of element 0 */
+    uint64_t end;     /* of the byte after the last element */
+    uint32_t operand; /* tensor of the packet */
+    uint32_t access;  /* DMLK_READ | DMLK_WRITE | DMLK_UNDEFINE */
+    uint32_t bits;
+    uint32_t rank; /* 0: one element */
+    uint64_t sizes[8];
+    uint64_t strides[8]; /* in elements */
+} dmlk_footprint;
+
 /* Kernels by number: 0 .. dmlk_kernel_count() - 1.  The name is the stem of the file in operators/. */
 uint32_t dmlk_kernel_count(void);
 const char *dmlk_kernel_name(uint32_t kernel);
