@@ -1,4 +1,4 @@
-/* dispatch.c - the command processor's way from a packet to a kernel.
+/* dispatch.c - the command processor's way from a packet to a kernel, or only to what the kernel would touch.
  *
  * Packet and descriptors are memory that the host may have filled with anything: each is copied
  * once, then checked, and nothing is written before all checks have passed. */
@@ -191,4 +191,60 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
         free(views);
     }
     return status;
+}
+
+/* --- the same without running it --- */
+
+/* What the tensor covers, beginning at the descriptor's address; false when that passes 64 bits. */
+static bool trace(const dmlk_descriptor *descriptor, const dmlk_tensor *tensor, const dmlk_view *view,
+                  dmlk_footprint *footprint) {
+    uint64_t bits, address, end;
+    if (!dmlk_view_extent(view, &bits) || __builtin_add_overflow(descriptor->address, tensor->offset, &address) ||
+        __builtin_add_overflow(address, bits / 8 + (bits % 8 != 0), &end)) {
+        return false;
+    }
+    *footprint = (dmlk_footprint){.address = address,
+                                  .end = end,
+                                  .access = tensor->access,
+                                  .bits = dmlk_type_bits(tensor->type),
+                                  .rank = tensor->rank};
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        footprint->sizes[d] = tensor->sizes[d];
+        footprint->strides[d] = tensor->strides[d];
+    }
+    return true;
+}
+
+int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                    dmlk_footprint *out, uint32_t capacity) {
+    dmlk_dispatch_header header;
+    if (!decode_header(packet, size, &header) || header.tensor_count > INT32_MAX) {
+        return -1;
+    }
+    struct memory memory = {segments, segment_count};
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < header.tensor_count; k++) {
+        dmlk_tensor tensor;
+        memcpy(&tensor, packet + sizeof header + k * sizeof tensor, sizeof tensor);
+        if (tensor.slot == DMLK_SLOT_NONE) {
+            continue;
+        }
+        dmlk_view view;
+        dmlk_descriptor descriptor;
+        dmlk_fault unused;
+        dmlk_footprint footprint;
+        if (decode_layout(&tensor, &view) != DMLK_OK) {
+            return -1;
+        }
+        if (read_descriptor(&memory, header.table, &tensor, &descriptor, &unused) != DMLK_OK ||
+            !trace(&descriptor, &tensor, &view, &footprint)) {
+            continue; /* dispatching it tells what is wrong */
+        }
+        footprint.operand = k;
+        if (count < capacity) {
+            out[count] = footprint;
+        }
+        count++;
+    }
+    return (int)count;
 }

@@ -57,6 +57,7 @@ enum dmlk_status {
 };
 
 #define DMLK_FLAG_POISON 1 /* fill what the documents call undefined with DMLK_POISON_BYTE */
+#define DMLK_FLAG_JOINED 2 /* a further part of what the packet before began */
 #define DMLK_POISON_BYTE 203 /* 0xCB */
 
 /* What a kernel gets. */
@@ -160,6 +161,12 @@ typedef struct dmlk_footprint {
     uint64_t sizes[8];
     uint64_t strides[8]; /* in elements */
 } dmlk_footprint;
+
+/* What the dispatch in the packet would touch, with its descriptors as they are now; `out` gets the first
+ * `capacity` of them.  Tensors that are absent, or have no usable descriptor, have none: dispatching tells.
+ * Returns how many there are (never more than the packet has tensors), -1: the packet does not decode. */
+int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                    dmlk_footprint *out, uint32_t capacity);
 
 /* Kernels by number: 0 .. dmlk_kernel_count() - 1.  The name is the stem of the file in operators/. */
 uint32_t dmlk_kernel_count(void);
