@@ -1,18 +1,23 @@
 """The event stream: every check, tracer and profiler is a subscriber; the core contains none of them.
 
 Whoever has something to tell writes ``if events: events.emit(...)``, so that nothing is computed
-when nobody listens.
+when nobody listens.  The layers above emit events of their own on the same stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
+from typing import Any, NamedTuple, overload
+
+from .kernels import ffi, lib
+
+READ: int = lib.DMLK_READ
+WRITE: int = lib.DMLK_WRITE
+UNDEFINE: int = lib.DMLK_UNDEFINE
 
 
-@dataclass(frozen=True)
-class Footprint:
+class Footprint(NamedTuple):
     """The elements that a command reads or writes: a strided pattern, not a byte range.
 
     ``address`` is the GPU virtual address of element (0, 0, ...); ``strides`` count elements.
@@ -30,8 +35,66 @@ class Footprint:
         return self.address, self.address + ((last + 1) * self.element_bits + 7) // 8
 
 
-@dataclass(frozen=True)
-class Allocated:
+class Access(NamedTuple):
+    """How a command touches some elements.  ``operand`` counts its tensors or buffers.
+
+    ``access``: READ, WRITE, both, or UNDEFINE, which leaves contents that nobody may rely on.
+    """
+
+    operand: int
+    access: int
+    footprint: Footprint
+
+
+class Accesses(Sequence[Access]):
+    """What one command touches: ``count`` structs ``dmlk_footprint`` at ``pointer``, read on demand."""
+
+    def __init__(self, pointer: Any, count: int) -> None:
+        self.pointer = pointer
+        self.count = count
+
+    @staticmethod
+    def of(accesses: Sequence[Access]) -> Accesses:
+        """The structs for these accesses."""
+        array = ffi.new("dmlk_footprint[]", max(1, len(accesses)))
+        for entry, (operand, access, footprint) in zip(array, accesses, strict=False):
+            entry.address, entry.end = footprint.byte_range
+            entry.operand, entry.access = operand, access
+            entry.bits, entry.rank = footprint.element_bits, len(footprint.sizes)
+            for i, (size, stride) in enumerate(zip(footprint.sizes, footprint.strides, strict=True)):
+                entry.sizes[i], entry.strides[i] = size, stride
+        return Accesses(array, len(accesses))
+
+    def __len__(self) -> int:
+        return self.count
+
+    @overload
+    def __getitem__(self, index: int) -> Access: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Access]: ...
+    def __getitem__(self, index: int | slice) -> Access | list[Access]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self.count))]
+        if not -self.count <= index < self.count:
+            raise IndexError(f"access {index} of {self.count}")
+        entry = self.pointer[index % self.count]
+        rank = entry.rank
+        sizes, strides = tuple(entry.sizes[0:rank]), tuple(entry.strides[0:rank])
+        return Access(entry.operand, entry.access, Footprint(entry.address, entry.bits, sizes, strides))
+
+    def __iter__(self) -> Iterator[Access]:
+        return (self[i] for i in range(self.count))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Allocated(NamedTuple):
     """Memory came into being.  ``kind``: heap, placed or reserved; heaps have no address."""
 
     kind: str
@@ -43,9 +106,11 @@ class Allocated:
     offset: int = 0
 
 
-@dataclass(frozen=True)
-class Freed:
-    """The heap, placed or reserved allocation was given up."""
+class Freed(NamedTuple):
+    """The heap, placed or reserved allocation was given up.
+
+    Garbage collection may bring this at any moment, on any thread: only take a note of it.
+    """
 
     kind: str
     serial: int
@@ -54,8 +119,7 @@ class Freed:
     label: str
 
 
-@dataclass(frozen=True)
-class Mapped:
+class Mapped(NamedTuple):
     """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL."""
 
     allocation: int
@@ -66,8 +130,7 @@ class Mapped:
     reuse: bool
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(NamedTuple):
     """The host recorded a command (emitted by whoever owns the packet writer)."""
 
     list_serial: int
@@ -76,8 +139,7 @@ class Recorded:
     label: str = ""
 
 
-@dataclass(frozen=True)
-class Submitted:
+class Submitted(NamedTuple):
     """Lists were handed to a queue; the last one has the ticket, those before it the numbers before."""
 
     queue: int
@@ -85,9 +147,27 @@ class Submitted:
     lists: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Executed:
-    """A command ran from tick ``start`` to ``end``.  ``packet`` holds its bytes."""
+class Executing(NamedTuple):
+    """The command that is about to run, and all that it will touch; ``packet`` holds its bytes.
+
+    ``joined``: it is a further part of what the command before began; nothing comes between them.
+    """
+
+    queue: int
+    ticket: int
+    list_serial: int
+    command: int
+    opcode: int
+    packet: bytes
+    joined: bool
+    accesses: Accesses
+
+
+class Executed(NamedTuple):
+    """A command ran from tick ``start`` to ``end``.
+
+    ``undefined``: which of the elements that it was to write it left undefined, by its own word.
+    """
 
     queue: int
     ticket: int
@@ -97,34 +177,10 @@ class Executed:
     packet: bytes
     start: int
     end: int
+    undefined: Access | None = None
 
 
-@dataclass(frozen=True)
-class RangeRead:
-    """The command that is about to run reads these elements; ``operand`` counts its operands."""
-
-    queue: int
-    ticket: int
-    list_serial: int
-    command: int
-    operand: int
-    footprint: Footprint
-
-
-@dataclass(frozen=True)
-class RangeWritten:
-    """The command that is about to run writes these elements."""
-
-    queue: int
-    ticket: int
-    list_serial: int
-    command: int
-    operand: int
-    footprint: Footprint
-
-
-@dataclass(frozen=True)
-class Barrier:
+class Barrier(NamedTuple):
     """A barrier was reached; the numbers are D3D12's, address 0 stands for any resource."""
 
     queue: int
@@ -139,8 +195,7 @@ class Barrier:
     flags: int
 
 
-@dataclass(frozen=True)
-class Signalled:
+class Signalled(NamedTuple):
     """A fence got a value.  ``queue`` 0: from the host."""
 
     queue: int
@@ -148,9 +203,8 @@ class Signalled:
     value: int
 
 
-@dataclass(frozen=True)
-class Waited:
-    """A queue went past a wait."""
+class Waited(NamedTuple):
+    """A queue went past a wait.  ``queue`` 0: the host has seen the fence at this value."""
 
     queue: int
     fence: int
@@ -163,14 +217,13 @@ Event = (
     | Mapped
     | Recorded
     | Submitted
+    | Executing
     | Executed
-    | RangeRead
-    | RangeWritten
     | Barrier
     | Signalled
     | Waited
 )
-Callback = Callable[[Event], None]
+Callback = Callable[[Any], None]
 
 
 class EventStream:
@@ -178,32 +231,50 @@ class EventStream:
 
     def __init__(self) -> None:
         self._subscriptions: tuple[Subscription, ...] = ()
+        self._by_kind: dict[type, tuple[Callback, ...]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._subscriptions)
 
-    def subscribe(self, callback: Callback) -> Subscription:
-        """From now on ``callback`` gets every event, on the thread that runs the GPU.
+    def subscribe(self, callback: Callback, *kinds: type) -> Subscription:
+        """From now on ``callback`` gets every event of these kinds (none named: all of them).
 
-        It must not wait for the GPU.  What it raises leaves the call that ran the GPU.
+        It is called on the thread that runs the GPU and must not wait for the GPU.  What it raises
+        leaves the call that ran the GPU.
         """
-        subscription = Subscription(self, callback)
-        self._subscriptions = (*self._subscriptions, subscription)
+        subscription = Subscription(self, callback, kinds)
+        self._set((*self._subscriptions, subscription))
         return subscription
 
-    def emit(self, event: Event) -> None:
-        for subscription in self._subscriptions:
-            subscription.callback(event)
+    def wants(self, kind: type) -> bool:
+        """Does anybody listen to such events?"""
+        return bool(self._callbacks(kind))
+
+    def emit(self, event: object) -> None:
+        for callback in self._callbacks(type(event)):
+            callback(event)
+
+    def _callbacks(self, kind: type) -> tuple[Callback, ...]:
+        found = self._by_kind.get(kind)
+        if found is None:
+            found = tuple(each.callback for each in self._subscriptions if not each.kinds or kind in each.kinds)
+            self._by_kind[kind] = found
+        return found
+
+    def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
+        self._subscriptions = subscriptions
+        self._by_kind = {}
 
     def _remove(self, subscription: Subscription) -> None:
-        self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
+        self._set(tuple(each for each in self._subscriptions if each is not subscription))
 
 
 class Subscription:
     """Ends with :meth:`close`, or as a context manager."""
 
-    def __init__(self, stream: EventStream, callback: Callback) -> None:
+    def __init__(self, stream: EventStream, callback: Callback, kinds: tuple[type, ...]) -> None:
         self.callback = callback
+        self.kinds = kinds
         self._stream = stream
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from .events import EventStream, Signalled
+from .events import EventStream, Signalled, Waited
 from .faults import ForeignProcess
 from .lock import Lock
 from .memory import TILE_SIZE, Allocation, Memory
@@ -39,6 +39,10 @@ class Fence:
             return U64_MAX
         value: int = _VALUE.unpack(self._slot)[0]
         return value
+
+    def observe(self) -> int:
+        """The value, as the host asks for it: from now on it may rely on what the value tells."""
+        return self._fences.observe(self)
 
     def signal(self, value: int) -> None:
         """Sets the value from the host; it may be lower than before.
@@ -131,6 +135,14 @@ class Fences:
         """The event for a write by a queue, or by the host (0)."""
         if self._events:
             self._events.emit(Signalled(queue, address, value))
+
+    def observe(self, fence: Fence) -> int:
+        """:meth:`Fence.observe`."""
+        value = fence.value
+        if self._events:
+            with self._lock:
+                self._events.emit(Waited(0, fence.address, value))
+        return value
 
     def signal(self, fence: Fence, value: int) -> None:
         """:meth:`Fence.signal`."""

@@ -7,13 +7,14 @@ from functools import cache
 
 from . import packets
 from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
-from .events import Footprint
+from .events import READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from .faults import FaultKind, GpuFault
 from .formats import element_size
 from .memory import Memory
 from .packets import (
     ClearUavPacket,
     CopyBufferPacket,
+    DiscardPacket,
     DispatchPacket,
     Packet,
     ResolveQueryPacket,
@@ -22,22 +23,28 @@ from .packets import (
     WriteImmediatePacket,
 )
 
-Access = tuple[int, bool, Footprint]  # operand number, whether it is written, which elements
 
-
-def accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
+def accesses(packet: Packet, memory: Memory) -> Accesses:
     """What the command reads and writes, with its descriptors as they are now."""
+    return Accesses.of(list(_accesses(packet, memory)))
+
+
+def _accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
     if isinstance(packet, DispatchPacket):
         yield from _of_dispatch(packet, memory)
+    elif isinstance(packet, DiscardPacket):
+        view = read_descriptor(packet.handle, memory)
+        if view.address and packet.byte_count:
+            yield Access(0, UNDEFINE, _bytes_at(view.address + packet.start, packet.byte_count))
     elif isinstance(packet, CopyBufferPacket):
         yield from _of_copy(packet.destination, packet.source, packet.byte_count)
     elif isinstance(packet, ResolveQueryPacket):
         yield from _of_copy(packet.destination, packet.source, 8 * packet.count)
     elif isinstance(packet, TimestampPacket):
-        yield 0, True, _bytes_at(packet.address, 8)
+        yield Access(0, WRITE, _bytes_at(packet.address, 8))
     elif isinstance(packet, WriteImmediatePacket):
         for operand, (address, _, _) in enumerate(packet.writes):
-            yield operand, True, _bytes_at(address, 4)
+            yield Access(operand, WRITE, _bytes_at(address, 4))
     elif isinstance(packet, ClearUavPacket):
         yield from _of_clear(packet, memory)
 
@@ -80,12 +87,8 @@ def _of_dispatch(packet: DispatchPacket, memory: Memory) -> Iterator[Access]:
             footprint = _of_tensor(packet.table, tensor, memory)
         except (GpuFault, ValueError):
             continue  # executing it will tell what is wrong
-        if footprint is None:
-            continue
-        if tensor.access & packets.READ:
-            yield operand, False, footprint
-        if tensor.access & packets.WRITE:
-            yield operand, True, footprint
+        if footprint is not None:
+            yield Access(operand, tensor.access, footprint)
 
 
 def _of_tensor(table: int, tensor: Tensor, memory: Memory) -> Footprint | None:
@@ -106,13 +109,13 @@ def _of_clear(packet: ClearUavPacket, memory: Memory) -> Iterator[Access]:
     for first, end in packet.ranges or ((0, count),):
         size = (min(end, count) - first) * width
         if size > 0:
-            yield 0, True, _bytes_at(view.address + first * width, size)
+            yield Access(0, WRITE, _bytes_at(view.address + first * width, size))
 
 
 def _of_copy(destination: int, source: int, size: int) -> Iterator[Access]:
     if size:
-        yield 0, False, _bytes_at(source, size)
-        yield 1, True, _bytes_at(destination, size)
+        yield Access(0, READ, _bytes_at(source, size))
+        yield Access(1, WRITE, _bytes_at(destination, size))
 
 
 def _bytes_at(address: int, size: int) -> Footprint:

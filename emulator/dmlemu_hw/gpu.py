@@ -144,7 +144,10 @@ class Gpu:
             signals = self._scheduler.signals(fence.address)
             return "\n".join(part for part in (text, signals, self._scheduler.blocked()) if part)
 
-        return self.wait_until(lambda: fence.value >= value, why, timeout)
+        reached = self.wait_until(lambda: fence.value >= value, why, timeout)
+        if reached:
+            fence.observe()
+        return reached
 
     def wait_until(
         self, reached: Callable[[], bool], why: Callable[[], str], timeout: float | None = None

@@ -20,6 +20,7 @@ from .kernels import ffi, lib
 MAX_RANK: int = lib.DMLK_MAX_RANK
 SLOT_NONE: int = lib.DMLK_SLOT_NONE  # slot of an optional tensor that is absent
 FLAG_POISON: int = lib.DMLK_FLAG_POISON
+FLAG_JOINED: int = lib.DMLK_FLAG_JOINED
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
 READ_WRITE: int = lib.DMLK_READ_WRITE
@@ -39,17 +40,21 @@ class Opcode(IntEnum):
     WRITE_IMMEDIATE = 7
     MARKER = 8
     SET_DESCRIPTOR_HEAPS = 9
+    DISCARD = 10
     EXECUTE = 32
     SIGNAL = 33
     WAIT = 34
     MAP_TILES = 35
 
 
+_PARTS = (Opcode.DISPATCH, Opcode.DISCARD)  # whose flags may hold FLAG_JOINED
+
 HEADER = struct.Struct("<II")  # opcode, size
 
 # Fields after the header.  Where something of variable length follows, its count is among them.
 _DISPATCH = struct.Struct("<IIQII")  # kernel, flags, table, tensor count, bytes of constants
 _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
+_DISCARD = struct.Struct("<IIQQQ")  # 0, flags, handle of a descriptor, offset and size in its view
 _COPY_BUFFER = struct.Struct("<QQQ")  # destination, source, size
 _CLEAR_UAV = struct.Struct("<Q4III")  # table, values, is_float, range count
 _RANGE = struct.Struct("<QQ")  # first element, element after the last
@@ -126,6 +131,13 @@ class PacketWriter:
         """Runs a kernel.  ``table`` is the GPU descriptor handle of slot 0."""
         fields = (kernel, flags, table, len(tensors), len(constants))
         return self._append(Opcode.DISPATCH, _DISPATCH, fields, *tensors, constants)
+
+    def discard(self, handle: int, offset: int, size: int, flags: int) -> int:
+        """What ``size`` bytes of a view hold becomes undefined; FLAG_POISON fills them so.
+
+        ``handle`` is the GPU handle of the view's descriptor, ``offset`` counts bytes in the view.
+        """
+        return self._append(Opcode.DISCARD, _DISCARD, (0, flags, handle, offset, size))
 
     def copy_buffer(self, destination: int, source: int, size: int) -> int:
         """Copies bytes between GPU virtual addresses; they may overlap."""
@@ -255,6 +267,11 @@ class Packet:
     offset: int
     size: int
 
+    @property
+    def joined(self) -> bool:
+        """Is it a further part of what the packet before began?"""
+        return bool(getattr(self, "flags", 0) & FLAG_JOINED) and self.opcode in _PARTS
+
 
 @dataclass(frozen=True)
 class DispatchPacket(Packet):
@@ -264,6 +281,15 @@ class DispatchPacket(Packet):
     table: int
     tensors: tuple[Tensor, ...]
     constants: bytes
+
+
+@dataclass(frozen=True)
+class DiscardPacket(Packet):
+    opcode = Opcode.DISCARD
+    flags: int
+    handle: int
+    start: int
+    byte_count: int
 
 
 @dataclass(frozen=True)
@@ -445,6 +471,7 @@ def _read_map_tiles(reader: _Reader) -> Packet:
 
 _READERS: dict[int, Callable[[_Reader], Packet]] = {
     Opcode.DISPATCH: _read_dispatch,
+    Opcode.DISCARD: lambda reader: DiscardPacket(*reader.place, *reader.fields(_DISCARD)[1:]),
     Opcode.COPY_BUFFER: lambda reader: CopyBufferPacket(*reader.place, *reader.fields(_COPY_BUFFER)),
     Opcode.CLEAR_UAV: _read_clear_uav,
     Opcode.BARRIER: lambda reader: BarrierPacket(*reader.place, *reader.fields(_BARRIER)),
@@ -519,6 +546,8 @@ def _lines(data: bytes, indent: str) -> Iterator[str]:
 def _text(packet: Packet) -> str:
     if isinstance(packet, DispatchPacket):
         return _dispatch_text(packet)
+    if isinstance(packet, DiscardPacket):
+        return f"view={packet.handle:#x}+{packet.start} {packet.byte_count} bytes{_flags_text(packet.flags)}"
     if isinstance(packet, CopyBufferPacket):
         return f"{packet.destination:#x} <- {packet.source:#x} {packet.byte_count} bytes"
     if isinstance(packet, ClearUavPacket):
@@ -549,10 +578,14 @@ def _text(packet: Packet) -> str:
 def _dispatch_text(packet: DispatchPacket) -> str:
     known = packet.kernel < kernels.count()
     name = kernels.name(packet.kernel) if known else f"kernel {packet.kernel}"
-    flags = " poison" if packet.flags & FLAG_POISON else ""
+    flags = _flags_text(packet.flags)
     tensors = " ".join(map(_tensor_text, packet.tensors))
     constants = f" constants {packet.constants.hex()}" if packet.constants else ""
     return f"{name} table={packet.table:#x}{flags} {tensors}{constants}"
+
+
+def _flags_text(flags: int) -> str:
+    return (" poison" if flags & FLAG_POISON else "") + (" joined" if flags & FLAG_JOINED else "")
 
 
 def _tensor_text(tensor: Tensor) -> str:

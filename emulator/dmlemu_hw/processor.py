@@ -13,17 +13,18 @@ import numpy as np
 from . import packets
 from .clock import Clock
 from .diagnosis import dispatch_fault
-from .events import Barrier, EventStream, Executed, RangeRead, RangeWritten, Waited
+from .events import Barrier, EventStream, Executed, Executing, Waited
 from .faults import FaultKind, GpuFault, OutOfMemory
 from .fence import Fences
-from .footprints import accesses, view_to_clear
+from .footprints import accesses, read_descriptor, view_to_clear
 from .formats import clear_pattern
 from .kernels import ffi, lib, take_interrupt
-from .memory import Memory
+from .memory import POISON_BYTE, Memory
 from .packets import (
     BarrierPacket,
     ClearUavPacket,
     CopyBufferPacket,
+    DiscardPacket,
     DispatchPacket,
     MapTilesPacket,
     Opcode,
@@ -53,6 +54,7 @@ class Processor:
         self._commands: dict[int, Callable[[Any], int]] = {
             Opcode.COPY_BUFFER: self._copy_buffer,
             Opcode.CLEAR_UAV: self._clear_uav,
+            Opcode.DISCARD: self._discard,
             Opcode.TIMESTAMP: self._timestamp,
             Opcode.RESOLVE_QUERY: self._resolve_query,
             Opcode.WRITE_IMMEDIATE: self._write_immediate,
@@ -134,29 +136,20 @@ class Processor:
         """One command, with the events that tell of it: what it will touch, and that it ran."""
         packet = self._decode(data, start)
         place = (queue.serial, queue.completed + 1, serial, command)
+        content = data[start : start + packet.size]
         try:
-            for operand, written, footprint in accesses(packet, self._memory):
-                event = RangeWritten if written else RangeRead
-                self._events.emit(event(*place, operand, footprint))
+            if self._events.wants(Executing):
+                touched = accesses(packet, self._memory)
+                self._events.emit(Executing(*place, packet.opcode, content, packet.joined, touched))
         except Exception:  # a subscriber does not want the command
             self._fault.status = lib.DMLK_OK
             raise
         before = self._clock.now
         self._run_command(packet.opcode, data, base, start, packet.size)
         if isinstance(packet, BarrierPacket):
-            self._events.emit(
-                Barrier(
-                    *place,
-                    packet.kind,
-                    packet.address,
-                    packet.address_after,
-                    packet.before,
-                    packet.after,
-                    packet.flags,
-                )
-            )
-        command_bytes = data[start : start + packet.size]
-        self._events.emit(Executed(*place, packet.opcode, command_bytes, before, self._clock.now))
+            numbers = packet.kind, packet.address, packet.address_after, packet.before, packet.after
+            self._events.emit(Barrier(*place, *numbers, packet.flags))
+        self._events.emit(Executed(*place, packet.opcode, content, before, self._clock.now))
 
     def _decode(self, data: bytes, start: int) -> Packet:
         try:
@@ -245,6 +238,16 @@ class Processor:
             part[:] = pattern.view(word)
             moved += part.nbytes
         return moved
+
+    def _discard(self, packet: DiscardPacket) -> int:
+        view = read_descriptor(packet.handle, self._memory)
+        if view.address == 0 or not packet.flags & packets.FLAG_POISON:
+            return 0
+        size = min(packet.byte_count, view.size - packet.start)
+        if size > 0:
+            data = self._memory.view(view.address + packet.start, size)
+            np.frombuffer(data, np.uint8)[:] = POISON_BYTE
+        return max(0, size)
 
     def _timestamp(self, packet: TimestampPacket) -> int:
         self._memory.view(packet.address, 8)[:] = self._clock.now.to_bytes(8, "little")

@@ -308,6 +308,9 @@ class Device(GpuAtWork):
             return f"Waiting for {'all' if all_of_them else 'any'} of {texts} would never end."
 
         self._run_gpu(lambda: self._gpu.wait_until(reached, why), True)
+        for each, value in pairs:
+            if each._fence.value >= value:
+                each._fence.observe()
 
     # --- memory ---
 

@@ -135,7 +135,7 @@ class Fence(DeviceChild):
         Mirrors ``ID3D12Fence::GetCompletedValue`` (nf-d3d12-id3d12fence-getcompletedvalue).  Each
         call lets the GPU take one step afterwards, so that polling ends.
         """
-        value = self._fence.value
+        value = self._fence.observe()
         self._device._run_gpu(self._device._gpu.step, False)
         return value
 

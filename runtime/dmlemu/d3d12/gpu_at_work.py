@@ -6,6 +6,7 @@ import itertools
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
@@ -103,15 +104,16 @@ class GpuAtWork(Object):
         left = len(pairs) if all_of_them else 1
         self._watchers += 1
 
-        def reached() -> None:
+        def reached(fence: Fence) -> None:
             nonlocal left
+            fence._fence.observe()
             left -= 1
             if left == 0:
                 self._watchers -= 1
                 fire()
 
         for each, value in pairs:
-            each._fence.on_value(value, reached)
+            each._fence.on_value(value, partial(reached, each))
         self._let_run()
 
     def _reject(self, error: Error) -> None:

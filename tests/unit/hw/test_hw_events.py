@@ -5,9 +5,9 @@ import pytest
 
 from dmlemu_hw import events, kernels, packets
 from dmlemu_hw.descriptors import Descriptor, DescriptorKind
-from dmlemu_hw.events import Event, EventStream, Footprint
+from dmlemu_hw.events import Access, Event, EventStream, Footprint
 from dmlemu_hw.gpu import Gpu, QueueKind
-from dmlemu_hw.memory import TILE_SIZE
+from dmlemu_hw.memory import POISON_BYTE, TILE_SIZE
 from dmlemu_hw.packets import READ, READ_WRITE, WRITE, Opcode, PacketWriter
 
 
@@ -89,13 +89,24 @@ def test_a_program_is_told_in_order(gpu):
     assert seen == [
         events.Submitted(queue.serial, 2, (5, 7)),
         events.Signalled(0, fence.address, 1),
-        events.RangeRead(*place, 0, 0, Footprint(data.address + 64, 8, (8,), (1,))),
-        events.RangeWritten(*place, 0, 1, Footprint(data.address, 8, (8,), (1,))),
+        events.Executing(
+            *place,
+            0,
+            Opcode.COPY_BUFFER,
+            copy,
+            False,
+            [
+                Access(0, READ, Footprint(data.address + 64, 8, (8,), (1,))),
+                Access(1, WRITE, Footprint(data.address, 8, (8,), (1,))),
+            ],
+        ),
         events.Executed(*place, 0, Opcode.COPY_BUFFER, copy, 2000, 3001),
+        events.Executing(*place, 1, Opcode.BARRIER, barrier, False, []),
         events.Barrier(*place, 1, 2, data.address, 0, 0, 0, 0),
         events.Executed(*place, 1, Opcode.BARRIER, barrier, 3001, 4001),
         events.Waited(queue.serial, fence.address, 1),
         events.Signalled(queue.serial, fence.address, 2),
+        events.Waited(0, fence.address, 2),
     ]
 
 
@@ -115,12 +126,48 @@ def test_a_dispatch_tells_its_strided_footprints(gpu):
     queue.submit([(1, writer.bytes())])
     with gpu.events.subscribe(seen.append):
         gpu.drain()
-    assert [event.footprint for event in of(events.RangeRead, seen)] == [
-        Footprint(data.address + 16, 16, (2, 3), (8, 2))
+    (event,) = of(events.Executing, seen)
+    assert event.accesses == [
+        Access(0, READ, Footprint(data.address + 16, 16, (2, 3), (8, 2))),
+        Access(1, WRITE, Footprint(data.address + 128, 16, (2, 3), (3, 1))),
     ]
-    assert [event.footprint for event in of(events.RangeWritten, seen)] == [
-        Footprint(data.address + 128, 16, (2, 3), (3, 1))
+
+
+def test_a_discard_makes_part_of_a_view_undefined(gpu):
+    data = gpu.memory.place(gpu.memory.create_heap(256), 0, 256)
+    heap = gpu.descriptors.create_heap(2, True)
+    gpu.descriptors.write(heap.cpu_start, Descriptor(DescriptorKind.UAV, 1, 0, 39, data.address + 64, 64))
+    gpu.descriptors.write(heap.cpu_start + 32, Descriptor(DescriptorKind.UAV, 1, 0, 39))
+    writer = PacketWriter()
+    writer.discard(heap.gpu_start, 3, 5, packets.FLAG_POISON)
+    writer.discard(heap.gpu_start, 60, 5, packets.FLAG_POISON | packets.FLAG_JOINED)
+    writer.discard(heap.gpu_start, 32, 4, 0)
+    writer.discard(heap.gpu_start + 32, 0, 4, packets.FLAG_POISON)
+    queue, seen = gpu.create_queue(QueueKind.DIRECT), []
+    queue.submit([(1, writer.bytes())])
+    with gpu.events.subscribe(seen.append, events.Executing):
+        gpu.drain()
+    assert [(event.joined, [access.footprint.byte_range for access in event.accesses]) for event in seen] == [
+        (False, [(data.address + 67, data.address + 72)]),
+        (True, [(data.address + 124, data.address + 129)]),
+        (False, [(data.address + 96, data.address + 100)]),
+        (False, []),
     ]
+    poisoned = np.flatnonzero(np.asarray(data.buffer()) == POISON_BYTE)
+    assert poisoned.tolist() == [67, 68, 69, 70, 71, 124, 125, 126, 127]
+
+
+def test_a_subscriber_may_choose_kinds_of_events():
+    stream, seen = EventStream(), []
+    assert not stream.wants(events.Waited)
+    subscription = stream.subscribe(seen.append, events.Waited, events.Signalled)
+    assert stream.wants(events.Waited)
+    assert not stream.wants(events.Executed)
+    for event in (events.Waited(1, 2, 3), events.Recorded(1, 2, 3), events.Signalled(1, 2, 3)):
+        stream.emit(event)
+    assert seen == [events.Waited(1, 2, 3), events.Signalled(1, 2, 3)]
+    subscription.close()
+    assert not stream.wants(events.Waited)
 
 
 def test_other_commands_tell_what_they_write(gpu):
@@ -138,12 +185,16 @@ def test_other_commands_tell_what_they_write(gpu):
     with gpu.events.subscribe(seen.append):
         gpu.drain()
 
-    def ranges(kind: type) -> list[tuple[int, int, int]]:
-        offsets = [[end - data.address for end in event.footprint.byte_range] for event in of(kind, seen)]
-        return [(event.command, *offset) for event, offset in zip(of(kind, seen), offsets, strict=True)]
+    def ranges(access: int) -> list[tuple[int, int, int]]:
+        return [
+            (event.command, *[end - data.address for end in each.footprint.byte_range])
+            for event in of(events.Executing, seen)
+            for each in event.accesses
+            if each.access == access
+        ]
 
-    assert ranges(events.RangeRead) == [(4, 0, 16)]
-    assert ranges(events.RangeWritten) == [
+    assert ranges(READ) == [(4, 0, 16)]
+    assert ranges(WRITE) == [
         (0, 0, 8),
         (1, 8, 12),
         (1, 12, 16),
@@ -183,7 +234,7 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("where", [events.RangeWritten, events.Executed])
+@pytest.mark.parametrize("where", [events.Executing, events.Executed])
 def test_what_a_subscriber_raises_reaches_the_host_and_the_gpu_goes_on(gpu, where):
     data = gpu.memory.place(gpu.memory.create_heap(256), 0, 256)
     queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()
@@ -230,7 +281,7 @@ def test_memory_closed_by_a_subscriber_stays_until_the_step_is_over(gpu):
     queue.submit([(1, writer.bytes())])
 
     def close(event: Event) -> None:
-        if isinstance(event, events.RangeWritten):
+        if isinstance(event, events.Executing):
             second.close()
 
     with gpu.events.subscribe(close):
