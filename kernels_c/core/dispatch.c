@@ -158,7 +158,8 @@ static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const 
                       .view_count = header->tensor_count,
                       .flags = header->flags,
                       .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
-                      .constants_size = header->constants_size};
+                      .constants_size = header->constants_size,
+                      .fault = fault};
     fault->tensor = fault->slot = DMLK_SLOT_NONE;
     dmlk_watch watch;
     dmlk_watch_begin(&watch);
@@ -172,7 +173,7 @@ static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const 
 
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault) {
-    *fault = (dmlk_fault){.tensor = DMLK_SLOT_NONE, .slot = DMLK_SLOT_NONE};
+    *fault = (dmlk_fault){.tensor = DMLK_SLOT_NONE, .slot = DMLK_SLOT_NONE, .partial_tensor = DMLK_SLOT_NONE};
     dmlk_dispatch_header header;
     if (!decode_header(packet, packet_size, &header)) {
         return set_fault(fault, DMLK_BAD_PACKET, 0, 0, packet_size);

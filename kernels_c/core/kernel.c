@@ -16,6 +16,12 @@ bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size) {
     return true;
 }
 
+void dmlk_define_part(const dmlk_call *call, uint32_t tensor, uint32_t dimension, int64_t count) {
+    call->fault->partial_tensor = tensor;
+    call->fault->partial_dimension = dimension;
+    call->fault->partial_count = (uint64_t)count;
+}
+
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "copy_row.inc"
 #include "each_type.inc"

@@ -20,6 +20,9 @@ bool dmlk_has_views(const dmlk_call *call, uint32_t views, uint32_t optional_mas
 /* Copies the constants into the kernel's struct (the packet need not be aligned). */
 bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size);
 
+/* Says that of tensor `tensor` only the first `count` indices of a dimension were defined. */
+void dmlk_define_part(const dmlk_call *call, uint32_t tensor, uint32_t dimension, int64_t count);
+
 /* A row that copies the bits of operand 0 to operand 1; both have elements as wide as those of `type`. */
 dmlk_row *dmlk_copy_row(uint32_t type);
 

@@ -60,6 +60,8 @@ enum dmlk_status {
 #define DMLK_FLAG_JOINED 2 /* a further part of what the packet before began */
 #define DMLK_POISON_BYTE 203 /* 0xCB */
 
+struct dmlk_fault;
+
 /* What a kernel gets. */
 typedef struct dmlk_call {
     const dmlk_view *views;
@@ -67,6 +69,7 @@ typedef struct dmlk_call {
     uint32_t flags; /* DMLK_FLAG_* */
     const void *constants;
     uint64_t constants_size;
+    struct dmlk_fault *fault; /* a kernel only tells which part of an output it defined */
 } dmlk_call;
 
 /* --- what host and device share as bytes (little endian) --- */
@@ -125,7 +128,8 @@ typedef struct dmlk_segment {
     uint8_t *host;
 } dmlk_segment;
 
-/* Why a dispatch could not run. */
+/* Why a dispatch could not run; or, if it did, which output it defined only in part: of tensor
+ * `partial_tensor` the first `partial_count` indices of one dimension, the rest is undefined. */
 typedef struct dmlk_fault {
     uint32_t status; /* enum dmlk_status */
     uint32_t tensor; /* index in the packet */
@@ -134,11 +138,14 @@ typedef struct dmlk_fault {
     uint64_t address; /* GPU virtual address concerned */
     uint64_t needed;  /* bytes */
     uint64_t given;   /* bytes */
+    uint32_t partial_tensor; /* DMLK_SLOT_NONE: all outputs are defined */
+    uint32_t partial_dimension;
+    uint64_t partial_count;
 } dmlk_fault;
 
 /* Decodes a dispatch packet, reads its descriptors from descriptor-heap memory, translates their
- * addresses (segments are sorted by address) and calls the kernel.  Returns an enum dmlk_status
- * and, when it is not DMLK_OK, the details in *fault; then nothing was written, DMLK_STOPPED aside. */
+ * addresses (segments are sorted by address) and calls the kernel.  Returns an enum dmlk_status and the
+ * details in *fault; when it is not DMLK_OK nothing was written, DMLK_STOPPED aside. */
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault);
 

@@ -103,6 +103,7 @@ int dmlk_run_nonzero_coordinates(const dmlk_call *call) {
                          .column_stride = coordinates->strides[rank - 1]};
     int64_t rows = list_nonzero(in, &iter, &table);
     *(uint32_t *)count->base = (uint32_t)rows;
+    dmlk_define_part(call, 2, rank - 2, rows);
     if (call->flags & DMLK_FLAG_POISON) {
         int64_t poison[DMLK_MAX_RANK];
         const uint32_t pattern = DMLK_POISON_BYTE * UINT32_C(0x01010101);

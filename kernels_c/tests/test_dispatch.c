@@ -25,6 +25,7 @@ TEST(a_good_packet_runs) {
     device d;
     begin_copy(&d);
     CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    CHECK_EQUAL(d.fault.partial_tensor, DMLK_SLOT_NONE);
     CHECK(memcmp(d.views[0].base, d.views[1].base, 24) == 0);
     device_end(&d);
 }

@@ -34,6 +34,9 @@ static void check_nonzero(enum dmlk_type type, uint32_t flags) {
     } while (next_index(rank, sizes, index));
     CHECK_EQUAL(wrong, 0);
     CHECK_EQUAL(get_element(count, zero), row);
+    CHECK_EQUAL(d.fault.partial_tensor, 2);
+    CHECK_EQUAL(d.fault.partial_dimension, 0);
+    CHECK_EQUAL(d.fault.partial_count, row);
     for (; row < elements; row++) {
         const int64_t cell[] = {row, k.columns - 1};
         wrong += *(uint32_t *)element_at(table, cell) != (flags & DMLK_FLAG_POISON ? 0xCBCBCBCB : 0xEEEEEEEE);
