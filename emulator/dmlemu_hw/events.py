@@ -7,6 +7,7 @@ when nobody listens.  The layers above emit events of their own on the same stre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, overload
 
@@ -47,11 +48,11 @@ class Access(NamedTuple):
 
 
 class Accesses(Sequence[Access]):
-    """What one command touches: ``count`` structs ``dmlk_footprint`` at ``pointer``, read on demand."""
+    """What one command touches: so many structs ``dmlk_footprint`` at ``pointer``, read on demand."""
 
-    def __init__(self, pointer: Any, count: int) -> None:
+    def __init__(self, pointer: Any, length: int) -> None:
         self.pointer = pointer
-        self.count = count
+        self._length = length
 
     @staticmethod
     def of(accesses: Sequence[Access]) -> Accesses:
@@ -66,7 +67,7 @@ class Accesses(Sequence[Access]):
         return Accesses(array, len(accesses))
 
     def __len__(self) -> int:
-        return self.count
+        return self._length
 
     @overload
     def __getitem__(self, index: int) -> Access: ...
@@ -74,16 +75,16 @@ class Accesses(Sequence[Access]):
     def __getitem__(self, index: slice) -> list[Access]: ...
     def __getitem__(self, index: int | slice) -> Access | list[Access]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(self.count))]
-        if not -self.count <= index < self.count:
-            raise IndexError(f"access {index} of {self.count}")
-        entry = self.pointer[index % self.count]
+            return [self[i] for i in range(*index.indices(self._length))]
+        if not -self._length <= index < self._length:
+            raise IndexError(f"access {index} of {self._length}")
+        entry = self.pointer[index % self._length]
         rank = entry.rank
         sizes, strides = tuple(entry.sizes[0:rank]), tuple(entry.strides[0:rank])
         return Access(entry.operand, entry.access, Footprint(entry.address, entry.bits, sizes, strides))
 
     def __iter__(self) -> Iterator[Access]:
-        return (self[i] for i in range(self.count))
+        return (self[i] for i in range(self._length))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -119,7 +120,8 @@ class Freed(NamedTuple):
     label: str
 
 
-class Mapped(NamedTuple):
+@dataclass(frozen=True)
+class Mapped:
     """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL."""
 
     allocation: int
@@ -212,16 +214,7 @@ class Waited(NamedTuple):
 
 
 Event = (
-    Allocated
-    | Freed
-    | Mapped
-    | Recorded
-    | Submitted
-    | Executing
-    | Executed
-    | Barrier
-    | Signalled
-    | Waited
+    Allocated | Freed | Mapped | Recorded | Submitted | Executing | Executed | Barrier | Signalled | Waited
 )
 Callback = Callable[[Any], None]
 
@@ -257,7 +250,8 @@ class EventStream:
     def _callbacks(self, kind: type) -> tuple[Callback, ...]:
         found = self._by_kind.get(kind)
         if found is None:
-            found = tuple(each.callback for each in self._subscriptions if not each.kinds or kind in each.kinds)
+            listeners = [each for each in self._subscriptions if not each.kinds or kind in each.kinds]
+            found = tuple(each.callback for each in listeners)
             self._by_kind[kind] = found
         return found
 

@@ -137,14 +137,25 @@ def _is_own(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("dmlemu.")
 
 
-def caller() -> str:
-    """``file:line`` of the innermost frame outside this package: where the user's program stands."""
+CallSite = tuple[str, int]  # file and line
+
+
+def call_site() -> CallSite | None:
+    """The innermost frame outside this package: where the user's program stands."""
     frame = sys._getframe(1)
     while frame is not None and _is_own(frame):
         frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        return ""
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def spell_site(site: CallSite | None) -> str:
+    """``file:line``; empty for None."""
+    return "" if site is None else f"{Path(site[0]).name}:{site[1]}"
+
+
+def caller() -> str:
+    """:func:`call_site` in words."""
+    return spell_site(call_site())
 
 
 def as_integer(value: object) -> int | None:

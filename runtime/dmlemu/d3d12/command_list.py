@@ -11,7 +11,7 @@ import numpy as np
 from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter
 
-from ..errors import Error, HResult
+from ..errors import Error, HResult, call_site
 from . import commands, states
 from .arguments import floats, instance, integer, sequence
 from .barriers import check_barriers, packet_of
@@ -27,7 +27,7 @@ from .enums import (
 )
 from .object import DeviceChild
 from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
-from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER, Recording
+from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER, Command, Recording
 from .reports import failure, not_implemented, spell
 from .resource import Resource
 from .states import Clash, Conflict, Track
@@ -178,7 +178,7 @@ class CommandList(DeviceChild):
         if num_bytes:
             destination, source = dst_buffer._address + dst_offset, src_buffer._address + src_offset
             self._writer.copy_buffer(destination, source, num_bytes)
-            self._announce(Opcode.COPY_BUFFER)
+            self._announce(Opcode.COPY_BUFFER, "CopyBufferRegion", ("pSrcBuffer", "pDstBuffer"))
 
     @_records("CopyResource", TRANSFER)
     def copy_resource(self, dst_resource: Resource, src_resource: Resource) -> None:
@@ -191,7 +191,7 @@ class CommandList(DeviceChild):
         uses = (dst_resource, states.COPY_DEST), (src_resource, states.COPY_SOURCE)
         self._use_all("CopyResource", *uses)
         self._writer.copy_buffer(dst_resource._address, src_resource._address, dst_resource._width)
-        self._announce(Opcode.COPY_BUFFER)
+        self._announce(Opcode.COPY_BUFFER, "CopyResource", ("pSrcResource", "pDstResource"))
 
     @_records("WriteBufferImmediate", IMMEDIATE)
     def write_buffer_immediate(
@@ -209,7 +209,8 @@ class CommandList(DeviceChild):
         self._use_all("WriteBufferImmediate", *uses)
         if writes:
             self._writer.write_immediate([write for _, write in writes])
-            self._announce(Opcode.WRITE_IMMEDIATE)
+            names = tuple(f"pParams[{i}]" for i in range(len(writes)))
+            self._announce(Opcode.WRITE_IMMEDIATE, "WriteBufferImmediate", names)
 
     # --- clears ---
 
@@ -265,7 +266,7 @@ class CommandList(DeviceChild):
         ranges = commands.check_clear(self, operation, gpu_handle, cpu_handle, resource, rects)
         self._use_all(operation, (resource, states.UNORDERED_ACCESS))
         self._writer.clear_uav(gpu_handle, values, ranges, is_float=is_float)
-        self._announce(Opcode.CLEAR_UAV)
+        self._announce(Opcode.CLEAR_UAV, operation, ("pResource",))
 
     # --- barriers and descriptor heaps ---
 
@@ -282,7 +283,7 @@ class CommandList(DeviceChild):
         check_barriers(self, self._recording, rows)
         for barrier in rows:
             self._writer.barrier(*packet_of(barrier))
-            self._announce(Opcode.BARRIER)
+            self._announce(Opcode.BARRIER, "ResourceBarrier")
 
     @_records("SetDescriptorHeaps", SETTING)
     def set_descriptor_heaps(self, descriptor_heaps: Sequence[DescriptorHeap]) -> None:
@@ -296,7 +297,7 @@ class CommandList(DeviceChild):
             self._keep(heap)
         self._descriptor_heaps = chosen
         self._writer.set_descriptor_heaps([heap._heap.gpu_start for heap in chosen.values()])
-        self._announce(Opcode.SET_DESCRIPTOR_HEAPS)
+        self._announce(Opcode.SET_DESCRIPTOR_HEAPS, "SetDescriptorHeaps")
 
     # --- queries ---
 
@@ -318,7 +319,7 @@ class CommandList(DeviceChild):
         check_end(self, query_heap, type, index)
         self._keep(query_heap)
         self._writer.timestamp(query_heap._allocation.address + QUERY_SIZE * index)
-        self._announce(Opcode.TIMESTAMP)
+        self._announce(Opcode.TIMESTAMP, "EndQuery", ("pQueryHeap",))
 
     @_records("ResolveQueryData", TRANSFER)
     def resolve_query_data(
@@ -342,7 +343,7 @@ class CommandList(DeviceChild):
         if num_queries:
             source = query_heap._allocation.address + QUERY_SIZE * start_index
             self._writer.resolve_query(destination_buffer._address + offset, source, num_queries)
-            self._announce(Opcode.RESOLVE_QUERY)
+            self._announce(Opcode.RESOLVE_QUERY, "ResolveQueryData", ("pQueryHeap", "pDestinationBuffer"))
 
     # --- markers ---
 
@@ -365,7 +366,7 @@ class CommandList(DeviceChild):
         if self._may_record(operation, IMMEDIATE):
             metadata = integer(metadata, "metadata") & 0xFFFFFFFF
             self._writer.marker(kind, metadata, encode_marker(metadata, data))
-            self._announce(Opcode.MARKER)
+            self._announce(Opcode.MARKER, operation)
 
     # --- not emulated; each raises E_NOTIMPL with its name ---
 
@@ -470,17 +471,22 @@ class CommandList(DeviceChild):
         assert self._recording is not None
         self._recording.kept.append(thing)
 
-    def _record_named(self, text: str) -> None:
-        """Labels the command just recorded, for messages."""
-        assert self._recording is not None
-        self._recording.labels[self._writer.count - 1] = text
-        self._announce(Opcode.DISPATCH, text)
+    def _announce(
+        self, opcode: Opcode, name: str, operands: tuple[str, ...] = (), *, joined: bool = False
+    ) -> None:
+        """Notes, and tells the event stream, what the packet just written is called.
 
-    def _announce(self, opcode: Opcode, label: str = "") -> None:
-        """Tells the event stream of the command just recorded."""
+        ``joined``: it is a further part of the command before.
+        """
+        recording = self._recording
+        assert recording is not None
+        commands = recording.commands
+        number = commands[-1].number + (not joined) if commands else 0
+        site = None if self._device._is_runtime else call_site()
+        commands.append(Command(name, number, operands, site))
         events = self._device._gpu.events
-        if events and self._recording is not None:
-            events.emit(Recorded(self._recording.serial, self._writer.count - 1, opcode, label))
+        if events:
+            events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))
 
     def _is_pending(self) -> bool:
         # A new recording may be made and executed while an older one is still under way (CL6).

@@ -13,17 +13,9 @@ from .reports import failure
 
 if TYPE_CHECKING:
     from .gpu_at_work import GpuAtWork
+    from .recording import Command
 
-_COMMAND_NAMES = {
-    Opcode.DISPATCH: "Dispatch",
-    Opcode.COPY_BUFFER: "CopyBufferRegion",
-    Opcode.CLEAR_UAV: "ClearUnorderedAccessView",
-    Opcode.BARRIER: "ResourceBarrier",
-    Opcode.TIMESTAMP: "EndQuery",
-    Opcode.RESOLVE_QUERY: "ResolveQueryData",
-    Opcode.WRITE_IMMEDIATE: "WriteBufferImmediate",
-    Opcode.MARKER: "SetMarker",
-    Opcode.SET_DESCRIPTOR_HEAPS: "SetDescriptorHeaps",
+_ENTRY_NAMES = {
     Opcode.EXECUTE: "ExecuteCommandLists",
     Opcode.SIGNAL: "Signal",
     Opcode.WAIT: "Wait",
@@ -69,19 +61,24 @@ def fault_error(device: GpuAtWork, fault: GpuFault) -> Error:
     )
 
 
-def _command_name(device: GpuAtWork, fault: GpuFault) -> str:
+def _command(device: GpuAtWork, fault: GpuFault) -> Command | None:
     recording = device._recordings.get(fault.list_serial)
-    label = None if recording is None else recording.labels.get(fault.command)
-    if label is not None:
-        return label
+    known = recording is not None and fault.command < len(recording.commands)
+    return recording.commands[fault.command] if recording is not None and known else None
+
+
+def _command_name(device: GpuAtWork, fault: GpuFault) -> str:
+    command = _command(device, fault)
+    if command is not None:
+        return command.name
     try:
-        return _COMMAND_NAMES[decode_one(fault.packet).opcode]
-    except ValueError:
+        return _ENTRY_NAMES[decode_one(fault.packet).opcode]
+    except (ValueError, KeyError):
         return "a command"
 
 
 def _place(device: GpuAtWork, fault: GpuFault) -> str:
-    recording = device._recordings.get(fault.list_serial)
-    if recording is None:
+    recording, command = device._recordings.get(fault.list_serial), _command(device, fault)
+    if recording is None or command is None:
         return f" on {fault.queue}"
-    return f" (command {fault.command} of {recording.owner}) on {fault.queue}"
+    return f" (command {command.number} of {recording.owner}) on {fault.queue}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.queue import Queue as HardwareQueue
 
+from ..errors import CallSite, spell_site
 from .enums import CommandListType
 from .object import DeviceChild
 from .states import Track
@@ -30,6 +31,24 @@ IMMEDIATE = frozenset({_DIRECT, _COMPUTE, _COPY, _BUNDLE})
 DRAWING = frozenset({_DIRECT})
 
 
+class Command(NamedTuple):
+    """A recorded command in words, for messages: it keeps no object alive.
+
+    ``name``: ``CopyBufferRegion``, or what is dispatched.  ``number`` counts the list's commands from 0;
+    the packets of one dispatch share it.  ``operands``: what the packet's operands are called.
+    """
+
+    name: str
+    number: int
+    operands: tuple[str, ...] = ()
+    site: CallSite | None = None
+
+    @property
+    def recorded_at(self) -> str:
+        """``file:line``; empty at strictness ``runtime``."""
+        return spell_site(self.site)
+
+
 @dataclass(eq=False)
 class Recording:
     """One list's commands from Reset to Close, and what executing them demands.
@@ -45,7 +64,7 @@ class Recording:
     tracks: dict[Resource, Track] = field(default_factory=dict)
     resources: set[Resource] = field(default_factory=set)
     kept: list[DeviceChild] = field(default_factory=list)
-    labels: dict[int, str] = field(default_factory=dict)
+    commands: list[Command] = field(default_factory=list)  # one per packet
     # Last checks of ExecuteCommandLists, in recording order; each returns how to take back what it did.
     on_submit: list[Callable[[], Callable[[], None] | None]] = field(default_factory=list)
     submitted: tuple[HardwareQueue, int] | None = None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
-from dmlemu_hw.memory import POISON_BYTE
-from dmlemu_hw.packets import FLAG_POISON
+from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, Opcode
 
 from ..d3d12 import CommandList, DescriptorHeapType
 from ..d3d12.recording import SHADING
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CommandRecorder"]
 
-_POISON_WORDS = (int.from_bytes(bytes([POISON_BYTE]) * 4, "little"),) * 4
 _OPERATION = "RecordDispatch"
 _PAGE = "IDMLCommandRecorder::RecordDispatch"
 
@@ -156,21 +154,13 @@ def _check_bindings(device: Device, dispatchable: Dispatchable, bindings: Bindin
     if bindings._complete:
         return
     if not dispatchable.volatile:
-        for slot in _slots(dispatchable):
+        for slot in dispatchable._slots():
             if not (slot.absent or slot.optional or slot in bindings._bound):
                 raise _unbound(dispatchable, slot)
     if device._strictness is not Strictness.RUNTIME:
         # Of an unused graph input no byte is read.
         _check_aliases(dispatchable, [bound for bound in bindings._bound.values() if bound.slot.size])
     bindings._complete = True
-
-
-def _slots(dispatchable: Dispatchable) -> Iterator[Slot]:
-    for slots in dispatchable.inputs:
-        yield from slots
-    yield from dispatchable.outputs
-    yield dispatchable.temporary
-    yield dispatchable.persistent
 
 
 def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
@@ -291,17 +281,29 @@ def _check_initialized(operator: CompiledOperator, place: int, where: str) -> No
 def _write(
     device: Device, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
-    """The packets: one per kernel call, all with the table's GPU handle."""
+    """The packets: one per kernel call, all with the table's GPU handle, and what they leave undefined."""
     assert bindings._desc is not None
     writer, table = command_list._writer, bindings._desc.gpu_descriptor_handle
-    label = dispatchable._label
-    flags = FLAG_POISON if device._gpu.poison else 0
+    label, names = dispatchable._label, dispatchable._operand_names
+    poison = FLAG_POISON if device._gpu.poison else 0
+    joined = 0
+
+    def discard(slot: Slot, start: int, size: int, flags: int) -> None:
+        nonlocal joined
+        assert slot.descriptor is not None
+        writer.discard(table + slot.descriptor * DESCRIPTOR_SIZE, start, size, flags | joined)
+        command_list._announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined))
+        joined = FLAG_JOINED
+
     temporary = dispatchable.temporary
-    if flags and temporary.descriptor is not None:
-        # What the temporary resource held before is undefined.
-        view = table + temporary.descriptor * DESCRIPTOR_SIZE
-        writer.clear_uav(view, _POISON_WORDS, ((0, temporary.size // 4),))
-        command_list._record_named(label)
-    for call in dispatchable.calls:
-        writer.dispatch(call.kernel, table, call.tensors, call.constants, flags)
-        command_list._record_named(label)
+    if poison and temporary.descriptor is not None:
+        discard(temporary, 0, temporary.size, poison)  # whatever it held before
+    for call, operands in zip(dispatchable.calls, names, strict=True):
+        writer.dispatch(call.kernel, table, call.tensors, call.constants, poison | joined)
+        command_list._announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
+        joined = FLAG_JOINED
+    if poison:
+        for slot, start, size in dispatchable._tails:
+            discard(slot, start, size, poison)
+        if temporary.descriptor is not None:
+            discard(temporary, 0, temporary.size, 0)

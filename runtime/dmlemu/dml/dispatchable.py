@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -98,12 +98,43 @@ class Dispatchable(DeviceChild):
         self._residency = 1
 
     def _renamed(self) -> None:
-        self.__dict__.pop("_label", None)
+        self._forget("_label")
+
+    def _forget(self, *names: str) -> None:
+        """Cached properties that are to be worked out anew."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _label(self) -> str:
         """What its commands are called in messages."""
         return str(self)
+
+    def _slots(self) -> Iterator[Slot]:
+        """Every binding: inputs, outputs, the temporary and the persistent resource."""
+        for slots in self.inputs:
+            yield from slots
+        yield from self.outputs
+        yield self.temporary
+        yield self.persistent
+
+    @cached_property
+    def _operand_names(self) -> tuple[tuple[str, ...], ...]:
+        """What the tensors of each call are called: the path of the binding that they belong to."""
+        paths = {slot.descriptor: slot.path for slot in self._slots() if slot.descriptor is not None}
+        slots = ([int.from_bytes(tensor[:4], "little") for tensor in call.tensors] for call in self.calls)
+        return tuple(tuple(paths.get(slot, "") for slot in row) for row in slots)
+
+    @cached_property
+    def _tails(self) -> tuple[tuple[Slot, int, int], ...]:
+        """Bytes after the last element of outputs, which may be overwritten: slot, first byte, how many."""
+        tails = []
+        for slot in self.outputs:
+            if slot.desc is not None and slot.descriptor is not None:
+                start = slot.desc.extent_in_bytes
+                if start < slot.size:
+                    tails.append((slot, start, slot.size - start))
+        return tuple(tails)
 
     def get_binding_properties(self) -> BindingProperties:
         """Descriptors and bytes that a dispatch needs; zeros once the device is removed.
@@ -220,6 +251,7 @@ class OperatorInitializer(Dispatchable):
             descriptors += bool(size)
         self.inputs, self.outputs, self.descriptor_count = tuple(groups), tuple(outputs), descriptors
         self.calls = tuple(self._copies())
+        self._forget("_operand_names", "_tails")
 
     def _copies(self) -> list[Call]:
         calls: list[KernelCall] = []

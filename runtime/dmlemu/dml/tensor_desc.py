@@ -164,6 +164,12 @@ class BufferTensorDesc:
         return self.total_tensor_size_in_bytes
 
     @property
+    def extent_in_bytes(self) -> int:
+        """From the start of the first element to the end of the last one; what is left is padding."""
+        last = sum((n - 1) * stride for n, stride in zip(self.sizes, self.effective_strides, strict=True))
+        return ((last + 1) * element_bits(self.data_type) + 7) // 8
+
+    @property
     def owned_by_dml(self) -> bool:
         return bool(self.flags & TensorFlags.OWNED_BY_DML)
 

@@ -469,7 +469,6 @@ def test_faults_name_the_command_and_the_list(stage: Stage) -> None:
     commands.set_name("upload pass")
     commands.set_marker(1, "first")
     commands.copy_resource(stage.buffer(), source)
-    commands._record_named("Copy 'weights'")
     commands.close()
     source.release()
     stage.queue.set_name("main queue")
@@ -479,7 +478,7 @@ def test_faults_name_the_command_and_the_list(stage: Stage) -> None:
         stage.finish()
     report, text = caught.value.report, str(caught.value)
     assert caught.value.hresult is HResult.DXGI_ERROR_DEVICE_HUNG
-    assert report.operation == "Copy 'weights'"
+    assert report.operation == "CopyResource"
     assert "command 1 of command list 'upload pass'" in text
     assert "queue 'main queue'" in text and "'source'" in text
     assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG

@@ -12,7 +12,7 @@ import pytest
 from dmlemu import d3d12, dml
 from dmlemu.errors import Error, HResult, Strictness
 from dmlemu_hw.memory import POISON_BYTE
-from dmlemu_hw.packets import FLAG_POISON, ClearUavPacket, DispatchPacket, decode
+from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, DiscardPacket, DispatchPacket, decode
 
 from .world import OWNED, States, World, add, gemm, half_gemm, identity, refused, tensor
 
@@ -375,13 +375,16 @@ def test_one_dispatch_is_one_packet_per_kernel_call(world: World) -> None:
     table.bind_temporary_resource(buffers[3])
     before = len(recorded(world))
     world.recorder.record_dispatch(world.list, compiled, table)
-    clear, *calls = recorded(world)[before:]
-    assert isinstance(clear, ClearUavPacket)
-    assert clear.values == (POISON_BYTE * 0x01010101,) * 4
+    first, *calls, last = recorded(world)[before:]
+    assert isinstance(first, DiscardPacket) and isinstance(last, DiscardPacket)
+    assert (first.byte_count, last.byte_count) == (compiled.temporary.size,) * 2
+    assert (first.flags, last.flags) == (FLAG_POISON, FLAG_JOINED)
+    assert [call.joined for call in calls] == [True, True]
     assert all(isinstance(call, DispatchPacket) and call.flags & FLAG_POISON for call in calls)
     assert len({call.table for call in calls}) == 1
     assert [[t.slot for t in call.tensors if not t.absent] for call in calls] == [[0, 1, 4], [4, 3]]
-    assert set(world.list._recording.labels.values()) == {str(compiled)}  # type: ignore[union-attr]
+    commands = world.list._recording.commands[before:]  # type: ignore[union-attr]
+    assert {(command.name, command.number) for command in commands} == {(str(compiled), before)}
     world.execute()
 
 
@@ -393,7 +396,7 @@ def test_poison_is_for_strict_only() -> None:
     table.bind_temporary_resource(buffers[3])
     world.recorder.record_dispatch(world.list, compiled, table)
     packets = [packet for packet in recorded(world) if not isinstance(packet, DispatchPacket)]
-    assert not any(isinstance(packet, ClearUavPacket) for packet in packets)
+    assert not any(isinstance(packet, DiscardPacket) for packet in packets)
     assert all(not p.flags & FLAG_POISON for p in recorded(world) if isinstance(p, DispatchPacket))
 
 
