@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from typing import Any
 
-from . import packets
 from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 from .events import READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from .faults import FaultKind, GpuFault
 from .formats import element_size
+from .kernels import ffi, lib
 from .memory import Memory
 from .packets import (
+    DISPATCH_HEADER_SIZE,
+    TENSOR_COUNT,
+    TENSOR_SIZE,
     ClearUavPacket,
     CopyBufferPacket,
     DiscardPacket,
-    DispatchPacket,
     Packet,
     ResolveQueryPacket,
-    Tensor,
     TimestampPacket,
     WriteImmediatePacket,
 )
 
 
+def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory) -> Accesses:
+    """What a dispatch touches: nothing when its bytes, at ``pointer``, make no sense."""
+    tensors = TENSOR_COUNT.unpack_from(packet)[0] if len(packet) >= DISPATCH_HEADER_SIZE else 0
+    tensors = min(tensors, len(packet) // TENSOR_SIZE)
+    array = ffi.new("dmlk_footprint[]", max(1, tensors))
+    segments, count = memory.segments()
+    found: int = lib.dmlk_footprints(pointer, len(packet), segments, count, array, tensors)
+    return Accesses(array, max(0, found))
+
+
 def accesses(packet: Packet, memory: Memory) -> Accesses:
-    """What the command reads and writes, with its descriptors as they are now."""
+    """What any other command reads and writes, with its descriptors as they are now."""
     return Accesses.of(list(_accesses(packet, memory)))
 
 
 def _accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
-    if isinstance(packet, DispatchPacket):
-        yield from _of_dispatch(packet, memory)
-    elif isinstance(packet, DiscardPacket):
+    if isinstance(packet, DiscardPacket):
         view = read_descriptor(packet.handle, memory)
         if view.address and packet.byte_count:
             yield Access(0, UNDEFINE, _bytes_at(view.address + packet.start, packet.byte_count))
@@ -72,32 +81,6 @@ def read_descriptor(address: int, memory: Memory) -> Descriptor:
         raise GpuFault(
             FaultKind.BAD_DESCRIPTOR, f"The bytes at {address:#x} are no descriptor.", address=address
         ) from None
-
-
-@cache
-def type_bits(data_type: int) -> int:
-    """Bits of one element of an ``enum dmlk_type``; ValueError: no such type."""
-    name = packets.type_name(data_type)
-    return int(name.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-
-
-def _of_dispatch(packet: DispatchPacket, memory: Memory) -> Iterator[Access]:
-    for operand, tensor in enumerate(packet.tensors):
-        try:
-            footprint = _of_tensor(packet.table, tensor, memory)
-        except (GpuFault, ValueError):
-            continue  # executing it will tell what is wrong
-        if footprint is not None:
-            yield Access(operand, tensor.access, footprint)
-
-
-def _of_tensor(table: int, tensor: Tensor, memory: Memory) -> Footprint | None:
-    if tensor.absent:
-        return None
-    view = read_descriptor(table + tensor.slot * DESCRIPTOR_SIZE, memory)
-    if view.address == 0 or view.kind == DescriptorKind.UNWRITTEN:
-        return None
-    return Footprint(view.address + tensor.offset, type_bits(tensor.data_type), tensor.sizes, tensor.strides)
 
 
 def _of_clear(packet: ClearUavPacket, memory: Memory) -> Iterator[Access]:

@@ -47,13 +47,13 @@ class Opcode(IntEnum):
     MAP_TILES = 35
 
 
-_PARTS = (Opcode.DISPATCH, Opcode.DISCARD)  # whose flags may hold FLAG_JOINED
-
 HEADER = struct.Struct("<II")  # opcode, size
 
 # Fields after the header.  Where something of variable length follows, its count is among them.
 _DISPATCH = struct.Struct("<IIQII")  # kernel, flags, table, tensor count, bytes of constants
+TENSOR_COUNT = struct.Struct("<24xI")  # of a whole dispatch packet
 _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
+_OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
 _DISCARD = struct.Struct("<IIQQQ")  # 0, flags, handle of a descriptor, offset and size in its view
 _COPY_BUFFER = struct.Struct("<QQQ")  # destination, source, size
 _CLEAR_UAV = struct.Struct("<Q4III")  # table, values, is_float, range count
@@ -266,11 +266,6 @@ class Packet:
     opcode: ClassVar[Opcode]
     offset: int
     size: int
-
-    @property
-    def joined(self) -> bool:
-        """Is it a further part of what the packet before began?"""
-        return bool(getattr(self, "flags", 0) & FLAG_JOINED) and self.opcode in _PARTS
 
 
 @dataclass(frozen=True)
@@ -523,6 +518,14 @@ def decode(data: bytes) -> Iterator[Packet]:
         packet = decode_one(data, offset)
         yield packet
         offset += packet.size
+
+
+def is_joined(packet: bytes) -> bool:
+    """Is it a further part of what the packet before began?"""
+    if len(packet) < _OPCODE_AND_FLAGS.size:
+        return False
+    opcode, flags = _OPCODE_AND_FLAGS.unpack_from(packet)
+    return bool(flags & FLAG_JOINED) and opcode in (Opcode.DISPATCH, Opcode.DISCARD)
 
 
 # --- for people ---

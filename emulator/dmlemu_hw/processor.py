@@ -16,7 +16,7 @@ from .diagnosis import dispatch_fault
 from .events import Barrier, EventStream, Executed, Executing, Waited
 from .faults import FaultKind, GpuFault, OutOfMemory
 from .fence import Fences
-from .footprints import accesses, read_descriptor, view_to_clear
+from .footprints import accesses, dispatch_accesses, read_descriptor, view_to_clear
 from .formats import clear_pattern
 from .kernels import ffi, lib, take_interrupt
 from .memory import POISON_BYTE, Memory
@@ -39,7 +39,6 @@ from .packets import (
 from .queue import Queue
 
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
-_TENSOR_COUNT = struct.Struct("<24xI")  # of a dispatch packet
 
 
 class Processor:
@@ -134,22 +133,28 @@ class Processor:
         self, queue: Queue, data: bytes, base: Any, start: int, serial: int, command: int
     ) -> None:
         """One command, with the events that tell of it: what it will touch, and that it ran."""
-        packet = self._decode(data, start)
+        opcode, size = packets.HEADER.unpack_from(data, start)
         place = (queue.serial, queue.completed + 1, serial, command)
-        content = data[start : start + packet.size]
+        content = data[start : start + size]
         try:
             if self._events.wants(Executing):
-                touched = accesses(packet, self._memory)
-                self._events.emit(Executing(*place, packet.opcode, content, packet.joined, touched))
+                if opcode == Opcode.DISPATCH:
+                    touched = dispatch_accesses(content, base + start, self._memory)
+                else:
+                    touched = accesses(self._decode(data, start), self._memory)
+                self._events.emit(Executing(*place, opcode, content, packets.is_joined(content), touched))
         except Exception:  # a subscriber does not want the command
             self._fault.status = lib.DMLK_OK
             raise
         before = self._clock.now
-        self._run_command(packet.opcode, data, base, start, packet.size)
-        if isinstance(packet, BarrierPacket):
+        self._run_command(opcode, data, base, start, size)
+        if opcode == Opcode.BARRIER and self._events.wants(Barrier):
+            packet = self._decode(data, start)
+            assert isinstance(packet, BarrierPacket)
             numbers = packet.kind, packet.address, packet.address_after, packet.before, packet.after
             self._events.emit(Barrier(*place, *numbers, packet.flags))
-        self._events.emit(Executed(*place, packet.opcode, content, before, self._clock.now))
+        if self._events.wants(Executed):
+            self._events.emit(Executed(*place, opcode, content, before, self._clock.now))
 
     def _decode(self, data: bytes, start: int) -> Packet:
         try:
@@ -204,7 +209,7 @@ class Processor:
             if status == lib.DMLK_STOPPED:
                 fault.interrupt = take_interrupt()
             raise fault
-        tensors = _TENSOR_COUNT.unpack_from(data, start)[0]
+        tensors = packets.TENSOR_COUNT.unpack_from(data, start)[0]
         moved = _byte_sizes(tensors).unpack_from(data, start + packets.DISPATCH_HEADER_SIZE)
         self._clock.advance(sum(moved))
 
