@@ -95,6 +95,9 @@ class Accesses(Sequence[Access]):
         return repr(list(self))
 
 
+NO_ACCESSES = Accesses.of(())
+
+
 class Allocated(NamedTuple):
     """Memory came into being.  ``kind``: heap, placed or reserved; heaps have no address."""
 

@@ -13,7 +13,18 @@ import numpy as np
 from . import packets
 from .clock import Clock
 from .diagnosis import dispatch_fault
-from .events import Barrier, EventStream, Executed, Executing, Waited
+from .events import (
+    NO_ACCESSES,
+    UNDEFINE,
+    Access,
+    Accesses,
+    Barrier,
+    EventStream,
+    Executed,
+    Executing,
+    Footprint,
+    Waited,
+)
 from .faults import FaultKind, GpuFault, OutOfMemory
 from .fence import Fences
 from .footprints import accesses, dispatch_accesses, read_descriptor, view_to_clear
@@ -136,6 +147,7 @@ class Processor:
         opcode, size = packets.HEADER.unpack_from(data, start)
         place = (queue.serial, queue.completed + 1, serial, command)
         content = data[start : start + size]
+        touched = NO_ACCESSES
         try:
             if self._events.wants(Executing):
                 if opcode == Opcode.DISPATCH:
@@ -154,7 +166,22 @@ class Processor:
             numbers = packet.kind, packet.address, packet.address_after, packet.before, packet.after
             self._events.emit(Barrier(*place, *numbers, packet.flags))
         if self._events.wants(Executed):
-            self._events.emit(Executed(*place, opcode, content, before, self._clock.now))
+            undefined = self._left_undefined(touched) if opcode == Opcode.DISPATCH else None
+            self._events.emit(Executed(*place, opcode, content, before, self._clock.now, undefined))
+
+    def _left_undefined(self, touched: Accesses) -> Access | None:
+        """The part of an output that the kernel did not define."""
+        fault = self._fault
+        written = [each for each in touched if each.operand == fault.partial_tensor]
+        if not written:
+            return None
+        address, bits, sizes, strides = written[0].footprint
+        axis, defined = fault.partial_dimension, fault.partial_count
+        if defined >= sizes[axis]:
+            return None
+        rest = (*sizes[:axis], sizes[axis] - defined, *sizes[axis + 1 :])
+        start = address + defined * strides[axis] * bits // 8
+        return Access(fault.partial_tensor, UNDEFINE, Footprint(start, bits, rest, strides))
 
     def _decode(self, data: bytes, start: int) -> Packet:
         try:

@@ -288,3 +288,27 @@ def test_memory_closed_by_a_subscriber_stays_until_the_step_is_over(gpu):
         gpu.drain()
     assert gpu.memory.find(second.address) is None
     assert gpu.fault is None
+
+
+def test_a_kernel_tells_which_rows_it_left_undefined(gpu):
+    data = gpu.memory.place(gpu.memory.create_heap(256), 0, 256)
+    np.asarray(data.buffer())[:4] = [0, 1, 0, 1]
+    heap = gpu.descriptors.create_heap(3, True)
+    for i, size in enumerate((4, 4, 64)):
+        view = Descriptor(DescriptorKind.UAV, 1, 0, 39, data.address + 64 * i, size)
+        gpu.descriptors.write(heap.cpu_start + 32 * i, view)
+    operands = [
+        packets.tensor(0, READ, 5, (4,), (1,), 4),
+        packets.tensor(1, WRITE, 3, (1,), (1,), 4),
+        packets.tensor(2, WRITE, 3, (4, 1), (2, 1), 32),
+    ]
+    writer = PacketWriter()
+    constants = kernels.pack("nonzero_coordinates", columns=1)
+    writer.dispatch(kernels.number("nonzero_coordinates"), heap.gpu_start, operands, constants, 0)
+    queue, seen = gpu.create_queue(QueueKind.DIRECT), []
+    queue.submit([(1, writer.bytes())])
+    with gpu.events.subscribe(seen.append):
+        gpu.drain()
+    (event,) = of(events.Executed, seen)
+    rest = Footprint(data.address + 128 + 2 * 8, 32, (2, 1), (2, 1))
+    assert event.undefined == Access(2, events.UNDEFINE, rest)
