@@ -61,7 +61,7 @@ class Gpu:
         self.fault: GpuFault | None = None
         self.clock = Clock()
         self.events = EventStream()
-        self._lock = Lock()
+        self.lock = self._lock = Lock()  # held while events are emitted
         self.memory = Memory(memory_bytes, self.events, self._lock)
         self.descriptors = Descriptors(self.memory, self._lock)
         self._fences = Fences(self.memory, self.events, self._lock)

@@ -1,7 +1,17 @@
 """dmlemu: Direct3D 12 compute and DirectML on an emulated device."""
 
 from . import d3d12, dml
+from .d3d12.device import on_created as _on_created
 from .errors import Error, HResult, Report, Severity, Strictness
 from .evaluate import evaluate
 
 __all__ = ["Error", "HResult", "Report", "Severity", "Strictness", "d3d12", "dml", "evaluate"]
+
+
+def _attach_checks(device: d3d12.Device) -> None:
+    from .checks import attach  # only now: a program that asks for no device does not wait for them
+
+    attach(device)
+
+
+_on_created.append(_attach_checks)

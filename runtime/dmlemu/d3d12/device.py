@@ -61,6 +61,9 @@ from .structs import (
 
 _Result = TypeVar("_Result")
 
+on_created: list[Callable[[Device], None]] = []
+"""Called with every new device: how layers above, such as the checks, come to know of it."""
+
 _LIST_TYPES = (
     CommandListType.DIRECT,
     CommandListType.BUNDLE,
@@ -91,6 +94,8 @@ def create_device(
         if device is None:
             device = Device(adapter, strictness or Strictness.STRICT)
             adapter._device = weakref.ref(device)
+            for tell in on_created:
+                tell(device)
         else:
             device._check_strictness(strictness)
             device._references += 1

@@ -7,12 +7,14 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
 
 from ..errors import Error, HResult, Report, Severity, Strictness
+from ..reporting import Reporter, Response
 from .faults import fault_error
 from .object import Object
 from .recording import Recording
@@ -35,6 +37,9 @@ class GpuAtWork(Object):
         self._strictness = strictness
         self._is_runtime = strictness is Strictness.RUNTIME
         self.info_queue = InfoQueue(enabled=not self._is_runtime)
+        self.reports = Reporter(Response.COLLECT if self._is_runtime else Response.RAISE)
+        self.reports.add_sink(self.info_queue.add)
+        self.checks: Any = None  # the layer of checks attaches them
         self._removed: HResult | None = None
         self._removal_report: Report | None = None
         self._queues: weakref.WeakSet[CommandQueue] = weakref.WeakSet()
@@ -43,12 +48,25 @@ class GpuAtWork(Object):
         self._recording_numbers = itertools.count(1)
         self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
 
+    @property
+    def events(self) -> EventStream:
+        """Everything that happens on the device, for those who subscribe."""
+        return self._gpu.events
+
+    def _tell(self, event: object) -> None:
+        """Emits an event of the API; raises what a check has to say of it."""
+        if self._gpu.events:
+            with self._gpu.lock:
+                self._gpu.events.emit(event)
+            self.reports.raise_pending()
+
     def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
         """Does something that may let the GPU execute; its faults become errors (RM3)."""
         try:
             result = work()
             for queue in self._queues:
                 queue._forget_done()
+            self.reports.raise_pending()
             return result
         except GpuFault as fault:
             error = fault_error(self, fault)

@@ -1,0 +1,1 @@
+"""One module per group of the catalogue; each has its checks in ``DECLARATIONS``."""

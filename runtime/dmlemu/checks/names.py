@@ -1,0 +1,78 @@
+"""What the numbers in events are called: commands, operands and buffers in the user's words."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.events import Access, Executed, Executing
+
+from ..d3d12.recording import Command
+
+if TYPE_CHECKING:
+    from ..d3d12.device import Device
+    from ..d3d12.resource import Resource
+
+__all__ = ["NamedCommand", "Names"]
+
+
+class NamedCommand(NamedTuple):
+    """A command of a list, in words; it keeps no object alive."""
+
+    command: Command
+    list: str
+    queue: str
+
+    def __str__(self) -> str:
+        """``CopyBufferRegion (command 3)``: enough within a message that names the list."""
+        return f"{self.command.name} (command {self.command.number})"
+
+    @property
+    def place(self) -> str:
+        """``queue 'compute', command list 'frame 0', command 7``: the operation of a report."""
+        return f"{self.queue}, {self.list}, command {self.command.number}"
+
+    @property
+    def context(self) -> str:
+        """A line for the context of a report: where the command was recorded."""
+        at = f" at {self.command.recorded_at}" if self.command.recorded_at else ""
+        return f"{self.command.name} was recorded{at} as command {self.command.number} of {self.list}"
+
+    def operand(self, access: Access) -> str:
+        """``OutputTensor``: what the command calls what it touches there."""
+        operands = self.command.operands
+        return operands[access.operand] if access.operand < len(operands) else ""
+
+
+class Names:
+    """Looks names up on one device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = weakref.ref(device)
+
+    def command(self, event: Executing | Executed) -> NamedCommand:
+        """The command that the event tells of."""
+        device = self._device()
+        assert device is not None
+        recording = device._recordings.get(event.list_serial)
+        queue = next((each for each in device._queues if each._queue.serial == event.queue), None)
+        spelled = str(queue) if queue is not None else f"queue {event.queue}"
+        if recording is None:
+            return NamedCommand(Command("a command", event.command), f"list {event.list_serial}", spelled)
+        return NamedCommand(recording.commands[event.command], recording.owner, spelled)
+
+    def buffer(self, address: int) -> Resource | None:
+        """The live buffer that holds a GPU virtual address."""
+        device = self._device()
+        assert device is not None
+        return device._resource_at(address)
+
+    def bytes(self, address: int, end: int) -> str:
+        """``bytes [0, 4096) of buffer 'act'``; without a buffer, where the address lies."""
+        device = self._device()
+        assert device is not None
+        buffer = device._resource_at(address)
+        if buffer is None:
+            return f"{end - address} bytes at {device._gpu.memory.whereabouts(address)}"
+        start = address - buffer.get_gpu_virtual_address()
+        return f"bytes [{start}, {start + end - address}) of {buffer._title()}"

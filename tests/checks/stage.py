@@ -1,0 +1,143 @@
+"""What the gallery's programs stand on: a device and short words for what every program needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlemu import Strictness, d3d12, dml
+
+UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
+States = d3d12.ResourceStates
+FLOAT32 = dml.TensorDataType.FLOAT32
+_DESCRIPTORS = 64
+
+
+def tensor(sizes: Sequence[int], strides: Sequence[int] | None = None, **more: Any) -> dml.BufferTensorDesc:
+    """A FLOAT32 tensor."""
+    return dml.BufferTensorDesc(more.pop("data_type", FLOAT32), sizes, strides, **more)
+
+
+class Stage:
+    """A device with a queue, an open command list with a descriptor heap, and a fence."""
+
+    def __init__(self, strictness: Strictness = Strictness.STRICT, **adapter: Any) -> None:
+        adapter.setdefault("dedicated_memory", 1 << 26)
+        self.device = d3d12.create_device(d3d12.Adapter(**adapter), strictness=strictness)
+        self.dml = dml.create_device(self.device)
+        self.recorder = self.dml.create_command_recorder()
+        self.queue = self.device.create_command_queue(d3d12.CommandQueueDesc(d3d12.CommandListType.COMPUTE))
+        self.queue.set_name("compute")
+        self.fence = self.device.create_fence()
+        self.fence_value = 0
+        visible = d3d12.DescriptorHeapFlags.SHADER_VISIBLE
+        desc = d3d12.DescriptorHeapDesc(d3d12.DescriptorHeapType.CBV_SRV_UAV, _DESCRIPTORS, visible)
+        self.heap = self.device.create_descriptor_heap(desc)
+        self.descriptors = 0
+        self.allocator = self.device.create_command_allocator(d3d12.CommandListType.COMPUTE)
+        self.list = self.device.create_command_list(0, d3d12.CommandListType.COMPUTE, self.allocator)
+        self.list.set_name("frame")
+        self.list.set_descriptor_heaps([self.heap])
+
+    # --- buffers ---
+
+    def buffer(self, name: str, size: int = 256, *, flags: d3d12.HeapFlags = d3d12.HeapFlags.NONE) -> Any:
+        """A buffer in a DEFAULT heap that dispatches may use."""
+        desc = d3d12.ResourceDesc.buffer(size, UAV)
+        made = self.device.create_committed_resource(d3d12.HeapProperties(), flags, desc, States.COMMON)
+        made.set_name(name)
+        return made
+
+    def host_buffer(self, name: str, size: int = 256, kind: str = "UPLOAD") -> Any:
+        """A buffer that the CPU sees: ``kind`` UPLOAD or READBACK."""
+        properties = d3d12.HeapProperties(d3d12.HeapType[kind])
+        state = States.GENERIC_READ if kind == "UPLOAD" else States.COPY_DEST
+        desc = d3d12.ResourceDesc.buffer(size)
+        made = self.device.create_committed_resource(properties, d3d12.HeapFlags.NONE, desc, state)
+        made.set_name(name)
+        return made
+
+    def filled(self, name: str, size: int = 256) -> Any:
+        """A buffer as by :meth:`buffer` whose bytes are all written: 1, 2, 3 ... as FLOAT32."""
+        made = self.buffer(name, size)
+        upload = self.host_buffer(f"{name}, upload", size)
+        with upload.map(0, d3d12.Range(0, 0)) as memory:
+            memory[:] = np.arange(1, size // 4 + 1, dtype=np.float32).tobytes()
+        self.list.copy_buffer_region(made, 0, upload, 0, size)
+        self.run()
+        return made
+
+    # --- operators ---
+
+    def compile(self, desc: dml.OperatorDesc, name: str, **more: Any) -> Any:
+        """A compiled operator of that name."""
+        operator = self.dml.create_operator(desc)
+        operator.set_name(name)
+        compiled = self.dml.compile_operator(operator, **more)
+        compiled.set_name(name)
+        return compiled
+
+    def copy_operator(self, name: str, count: int = 16) -> Any:
+        """An initialised ELEMENT_WISE_IDENTITY of ``count`` packed FLOAT32."""
+        layout = tensor([count])
+        desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout)
+        compiled = self.compile(desc, name)
+        self.initialize(compiled)
+        return compiled
+
+    def initialize(self, *operators: Any) -> None:
+        """Initialises operators that own no tensors, and waits for it."""
+        initializer = self.dml.create_operator_initializer(operators)
+        self.recorder.record_dispatch(self.list, initializer, self.table(initializer))
+        self.run()
+
+    def table(self, dispatchable: Any, first: int | None = None) -> Any:
+        """A binding table over fresh descriptors, or over those from ``first`` on."""
+        count = dispatchable.get_binding_properties().required_descriptor_count
+        if first is None:
+            first, self.descriptors = self.descriptors, self.descriptors + count
+        kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
+        skip = first * self.device.get_descriptor_handle_increment_size(kind)
+        cpu = self.heap.get_cpu_descriptor_handle_for_heap_start() + skip
+        gpu = self.heap.get_gpu_descriptor_handle_for_heap_start() + skip
+        return self.dml.create_binding_table(dml.BindingTableDesc(dispatchable, cpu, gpu, count))
+
+    def dispatch(self, compiled: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+        """Binds buffers, or bindings, and records the dispatch; returns the table."""
+        table = self.table(compiled)
+        table.bind_inputs([self._binding(each) for each in inputs])
+        table.bind_outputs([self._binding(each) for each in outputs])
+        self.recorder.record_dispatch(self.list, compiled, table)
+        return table
+
+    @staticmethod
+    def _binding(each: Any) -> Any:
+        return dml.BufferBinding(each) if isinstance(each, d3d12.Resource) else each
+
+    # --- running ---
+
+    def barrier(self, *buffers: Any) -> None:
+        """UAV barriers; none named: one for all resources."""
+        rows = [d3d12.ResourceBarrier.uav(each) for each in buffers or (None,)]
+        self.list.resource_barrier(rows)
+
+    def submit(self) -> None:
+        """Closes the list, executes it and signals the fence; the GPU has not run yet."""
+        self.list.close()
+        self.queue.execute_command_lists([self.list])
+        self.fence_value += 1
+        self.queue.signal(self.fence, self.fence_value)
+
+    def wait(self) -> None:
+        """Until the GPU has executed everything; the list is open again then."""
+        self.fence.wait(self.fence_value)
+        self.allocator.reset()
+        self.list.reset(self.allocator)
+        self.list.set_descriptor_heaps([self.heap])
+
+    def run(self) -> None:
+        """:meth:`submit` and :meth:`wait`."""
+        self.submit()
+        self.wait()

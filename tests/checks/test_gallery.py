@@ -1,0 +1,70 @@
+"""Every program of the gallery: the wrong one gives exactly its report, the corrected one none.
+
+A program is a module of ``gallery`` with the id of its check in ``CHECK`` and a function
+``run(stage, fixed)``; what stands under ``if fixed:`` is the correction.  Golden files are written anew
+with ``DMLEMU_UPDATE_GOLDEN=1``.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from stage import Stage
+
+from dmlemu import Error, Strictness
+from dmlemu.checks import catalogue
+
+HERE = Path(__file__).parent
+GALLERY = HERE / "gallery"
+PROGRAMS = sorted(path.stem for path in GALLERY.glob("*.py") if path.stem != "__init__")
+
+
+def load(name: str) -> ModuleType:
+    return importlib.import_module(f"gallery.{name}")
+
+
+def reports_of(program: ModuleType, fixed: bool) -> list[str]:
+    """All that is said of a run, in order: raised and stored, those at the device's end too."""
+    stage = Stage(getattr(program, "STRICTNESS", Strictness.STRICT), **getattr(program, "ADAPTER", {}))
+    device = stage.device
+    said: list[str] = []
+    raised: Error | None = None
+    try:
+        program.run(stage, fixed)
+    except Error as error:
+        raised = error
+    device.checks.end()
+    said += [stored.report.text() for stored in device.reports]
+    said += [report.text() for report in device.info_queue if report.text() not in said]
+    if raised is not None and raised.report.text() not in said:
+        said.append(str(raised))
+    del stage, device
+    gc.collect()
+    return said
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_wrong_program_is_reported(name: str) -> None:
+    program = load(name)
+    said = reports_of(program, fixed=False)
+    assert any(f" {program.CHECK}" in text.splitlines()[0] for text in said), said
+    text = "\n\n".join(said) + "\n"
+    golden = HERE / "golden" / f"{name}.txt"
+    if os.environ.get("DMLEMU_UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_corrected_program_is_silent(name: str) -> None:
+    assert reports_of(load(name), fixed=True) == []
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_names_a_declared_check(name: str) -> None:
+    assert load(name).CHECK in catalogue()
