@@ -1,5 +1,24 @@
 /* Footprints: what a packet would touch, and which bytes two of them share. */
 #include "device.h"
+#include "footprint.h"
+
+/* The same code once more, without a search: it paints at once. */
+#define MOST_STEPS 1
+#define dmlk_pattern_init painted_pattern_init
+#define dmlk_pattern_to_bytes painted_pattern_to_bytes
+#define dmlk_pattern_paint painted_pattern_paint
+#define dmlk_footprints_meet painted_meet
+#define dmlk_footprints_find painted_find
+#define dmlk_footprint_holds painted_holds
+#define dmlk_footprint_index painted_index
+#include "../core/footprint.c"
+#undef dmlk_pattern_init
+#undef dmlk_pattern_to_bytes
+#undef dmlk_pattern_paint
+#undef dmlk_footprints_meet
+#undef dmlk_footprints_find
+#undef dmlk_footprint_holds
+#undef dmlk_footprint_index
 
 /* --- from a packet --- */
 
@@ -109,7 +128,122 @@ TEST(packets_that_do_not_decode) {
     device_end(&d);
 }
 
+/* --- as sets of bytes --- */
+
+#define PLACES 8192 /* addresses 0 .. PLACES - 1 are looked at */
+
+static dmlk_footprint random_footprint(void) {
+    static const uint32_t bits[] = {4, 4, 8, 16, 32, 64};
+    dmlk_footprint f = {.address = (uint64_t)random_between(0, 60), .access = DMLK_WRITE};
+    f.bits = bits[random_between(0, 5)];
+    f.rank = (uint32_t)random_between(0, DMLK_MAX_RANK);
+    const int64_t most = f.rank <= 3 ? 8 : f.rank <= 5 ? 4 : 2, unit = random_between(1, 3);
+    uint64_t last = 0;
+    for (uint32_t d = 0; d < f.rank; d++) {
+        f.sizes[d] = (uint64_t)random_between(1, most);
+        f.strides[d] = (uint64_t)(unit * random_between(0, 12) + (random_between(0, 9) == 0));
+        last += (f.sizes[d] - 1) * f.strides[d];
+    }
+    f.end = f.address + ((last + 1) * f.bits + 7) / 8;
+    return f;
+}
+
+/* Which bytes it touches, by the definition. */
+static void touch(const dmlk_footprint *f, bool *touched) {
+    int64_t sizes[DMLK_MAX_RANK], index[DMLK_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < f->rank; d++) {
+        sizes[d] = (int64_t)f->sizes[d];
+    }
+    memset(touched, 0, PLACES * sizeof *touched);
+    do {
+        uint64_t at = 0;
+        for (uint32_t d = 0; d < f->rank; d++) {
+            at += (uint64_t)index[d] * f->strides[d];
+        }
+        for (uint64_t bit = at * f->bits; bit < (at + 1) * f->bits; bit++) {
+            touched[f->address + bit / 8] = true;
+        }
+    } while (next_index(f->rank, sizes, index));
+}
+
+static void expect_meeting(const dmlk_footprint *a, const dmlk_footprint *b, uint64_t low, uint64_t high) {
+    static bool in_a[PLACES], in_b[PLACES];
+    touch(a, in_a);
+    touch(b, in_b);
+    uint64_t expected = low;
+    while (expected < PLACES && !(in_a[expected] && in_b[expected])) {
+        expected++;
+    }
+    const int met = expected < high && expected < PLACES;
+    uint64_t byte = 0, painted = 0;
+    CHECK_EQUAL(dmlk_footprints_meet(a, b, 0, low, high, &byte), met);
+    CHECK_EQUAL(painted_meet(a, b, 0, low, high, &painted), met);
+    if (met) {
+        CHECK_EQUAL(byte, expected);
+        CHECK_EQUAL(painted, expected);
+    }
+}
+
+TEST(random_layouts_meet_as_sets_do) {
+    for (int i = 0; i < 5000 && test_failures == 0; i++) {
+        const dmlk_footprint a = random_footprint(), b = random_footprint();
+        expect_meeting(&a, &b, 0, UINT64_MAX);
+        const uint64_t low = (uint64_t)random_between(0, 200);
+        expect_meeting(&a, &b, low, low + (uint64_t)random_between(0, 100));
+    }
+}
+
+TEST(random_layouts_hold_the_bytes_of_their_elements) {
+    static bool touched[PLACES];
+    for (int i = 0; i < 300 && test_failures == 0; i++) {
+        const dmlk_footprint f = random_footprint();
+        touch(&f, touched);
+        for (uint64_t at = 0; at < f.end + 3; at++) {
+            uint64_t index[DMLK_MAX_RANK], painted[DMLK_MAX_RANK];
+            CHECK_EQUAL(dmlk_footprint_holds(&f, at), touched[at]);
+            CHECK_EQUAL(dmlk_footprint_index(&f, at, index), touched[at]);
+            CHECK_EQUAL(painted_index(&f, at, painted), touched[at]);
+            CHECK(!touched[at] || memcmp(index, painted, f.rank * sizeof index[0]) == 0);
+        }
+    }
+}
+
+TEST(painted_bytes_are_those_touched) {
+    static bool touched[PLACES];
+    for (int i = 0; i < 2000 && test_failures == 0; i++) {
+        const dmlk_footprint f = random_footprint();
+        dmlk_pattern pattern;
+        CHECK(dmlk_pattern_init(&pattern, &f));
+        uint64_t *bits = dmlk_pattern_paint(&pattern);
+        touch(&f, touched);
+        for (uint64_t at = f.address; at < f.end; at++) {
+            CHECK_EQUAL(bits[(at - f.address) / 64] >> (at - f.address) % 64 & 1, touched[at]);
+        }
+        free(bits);
+    }
+}
+
+/* Layouts that overlap themselves over 2^57 bytes. */
+TEST(what_no_memory_can_tell_is_said) {
+    dmlk_footprint a = {.address = 4096, .end = UINT64_MAX, .bits = 4, .rank = 8};
+    for (uint32_t d = 0; d < 8; d++) {
+        a.sizes[d] = 1 << 20;
+        a.strides[d] = ((uint64_t)1 << 34) + (uint64_t)(d * d * d * d);
+    }
+    dmlk_footprint b = a;
+    b.address += (uint64_t)1 << 40;
+    for (uint32_t d = 0; d < 8; d++) {
+        b.strides[d] += 3 * d + 1;
+    }
+    uint64_t byte;
+    CHECK_EQUAL(painted_meet(&a, &b, 0, 0, UINT64_MAX, &byte), -1);
+}
+
 int main(void) {
+    RUN(random_layouts_meet_as_sets_do);
+    RUN(random_layouts_hold_the_bytes_of_their_elements);
+    RUN(painted_bytes_are_those_touched);
+    RUN(what_no_memory_can_tell_is_said);
     RUN(a_packet_has_a_footprint_per_tensor);
     RUN(half_bytes_count_as_whole_ones);
     RUN(a_small_array_gets_the_first_ones);
