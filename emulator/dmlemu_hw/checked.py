@@ -68,9 +68,7 @@ class Checker:
 
 def _finding(kind: str, finding: Any) -> Finding:
     kernel = kernels.name(finding.kernel)
-    return Finding(
-        kind, finding.count, kernel, finding.tensor, finding.offset, finding.address, finding.size
-    )
+    return Finding(kind, finding.count, kernel, finding.tensor, finding.offset, finding.address, finding.size)
 
 
 @contextmanager

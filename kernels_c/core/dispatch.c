@@ -4,15 +4,16 @@
  * once, then checked, and nothing is written before all checks have passed. */
 #include <stdlib.h>
 
+#include "checked.h"
 #include "kernel.h"
 
 struct kernel {
     const char *name;
-    int (*run)(const dmlk_call *call);
+    dmlk_run *run, *checked;
 };
 
 static const struct kernel kernels[] = {
-#define DMLK_KERNEL(stem) {#stem, dmlk_run_##stem},
+#define DMLK_KERNEL(stem) {#stem, dmlk_run_##stem, dmlk_checked_run_##stem},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -64,6 +65,7 @@ static int decode_layout(const dmlk_tensor *tensor, dmlk_view *view) {
         return DMLK_BAD_PACKET;
     }
     view->type = tensor->type;
+    view->access = tensor->access;
     view->rank = tensor->rank;
     view->byte_size = tensor->byte_size;
     for (uint32_t d = 0; d < tensor->rank; d++) {
@@ -111,6 +113,7 @@ static int bind_view(const struct memory *memory, const dmlk_descriptor *descrip
     if (view->base == NULL || (uintptr_t)view->base % (uintptr_t)alignment != 0) {
         return set_fault(fault, DMLK_BAD_ADDRESS, address, tensor->byte_size, 0);
     }
+    view->address = address;
     return DMLK_OK;
 }
 
@@ -142,6 +145,12 @@ static bool decode_header(const uint8_t *packet, uint64_t size, dmlk_dispatch_he
            header->kernel < dmlk_kernel_count();
 }
 
+static int run_kernel(uint32_t number, const dmlk_call *call) {
+    const struct kernel *kernel = &kernels[number];
+    dmlk_checker *checker = dmlk_current_checker();
+    return checker == NULL ? kernel->run(call) : dmlk_check(checker, number, kernel->checked, kernel->run, call);
+}
+
 static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
                dmlk_view *views, dmlk_fault *fault) {
     const uint8_t *tensors = packet + sizeof *header;
@@ -163,7 +172,7 @@ static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const 
     fault->tensor = fault->slot = DMLK_SLOT_NONE;
     dmlk_watch watch;
     dmlk_watch_begin(&watch);
-    int status = kernels[header->kernel].run(&call);
+    int status = run_kernel(header->kernel, &call);
     if (dmlk_watch_end(&watch) && status == DMLK_OK) {
         status = DMLK_STOPPED;
     }

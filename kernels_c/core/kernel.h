@@ -2,6 +2,7 @@
 #ifndef DMLK_KERNEL_H
 #define DMLK_KERNEL_H
 
+#include "access.h"
 #include "dmlk.h"
 #include "element.h"
 #include "parallel.h"
@@ -9,8 +10,10 @@
 #include "view.h"
 #include "wide.h"
 
-/* One dmlk_run_<stem> for each file operators/<stem>.c. */
-#define DMLK_KERNEL(stem) int dmlk_run_##stem(const dmlk_call *call);
+/* One dmlk_run_<stem> for each file operators/<stem>.c, and its checked build (see access.h). */
+#define DMLK_KERNEL(stem)                    \
+    int dmlk_run_##stem(const dmlk_call *call); \
+    int dmlk_checked_run_##stem(const dmlk_call *call);
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 

@@ -10,7 +10,7 @@
 /* Before a function whose loops gain from wider vectors than every x86-64 has: it is compiled twice and
  * the loader picks.  Only where the results are the same bits either way. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(DMLK_CHECKED)
 #define DMLK_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define DMLK_CLONES

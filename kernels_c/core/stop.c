@@ -26,6 +26,10 @@ bool dmlk_watch_end(dmlk_watch *watch) {
     return atomic_load_explicit(&watch->stopped, memory_order_relaxed);
 }
 
+bool dmlk_watch_stopped(void) {
+    return current != NULL && atomic_load_explicit(&current->stopped, memory_order_relaxed);
+}
+
 dmlk_watch *dmlk_watch_current(void) { return current; }
 
 void dmlk_watch_join(dmlk_watch *watch) { current = watch; }
@@ -57,7 +61,7 @@ bool dmlk_look(int64_t *work) {
     if (watch != NULL && watch == begun) {
         ask(watch);
     }
-    if (watch != NULL && atomic_load_explicit(&watch->stopped, memory_order_relaxed)) {
+    if (dmlk_watch_stopped()) {
         return true; /* the count stays: the loops outside will look too */
     }
     *work = 0;

@@ -23,6 +23,9 @@ void dmlk_watch_begin(dmlk_watch *watch);
 /* Was it stopped? */
 bool dmlk_watch_end(dmlk_watch *watch);
 
+/* Is the dispatch stopped that the calling thread works for? */
+bool dmlk_watch_stopped(void);
+
 /* The dispatch that the calling thread works for; a thread that helps takes it over.  NULL: none. */
 dmlk_watch *dmlk_watch_current(void);
 void dmlk_watch_join(dmlk_watch *watch);

@@ -1,5 +1,6 @@
 #include "wide.h"
 
+#include "access.h"
 #include "parallel.h"
 
 static inline uint16_t narrow_float16(double x) { return dmlk_double_to_half(x); }

@@ -43,6 +43,9 @@ typedef struct dmlk_view {
     uint32_t rank;      /* 1 .. DMLK_MAX_RANK */
     int64_t sizes[8];
     int64_t strides[8]; /* in elements */
+    uint64_t address;   /* GPU virtual address of base */
+    uint32_t access;    /* enum dmlk_access */
+    uint32_t reserved;
 } dmlk_view;
 
 enum dmlk_status {
@@ -175,22 +178,47 @@ typedef struct dmlk_footprint {
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                     dmlk_footprint *out, uint32_t capacity);
 
-/* Do the footprints share a byte in [low, high)?  `shift` is added to b's addresses: where a sees the memory
- * of b.  1: *byte is the lowest one; 0: no; -1: a footprint has no meaning (rank, bits, a size of 0, addresses
- * past 64 bits), or only more memory than there is would tell.  Exact, whatever the layouts. */
-int dmlk_footprints_meet(const dmlk_footprint *a, const dmlk_footprint *b, int64_t shift, uint64_t low,
-                         uint64_t high, uint64_t *byte);
+/* --- kernels whose every load and store is tested --- */
 
-/* Index of the first of entries[start .. count - 1] that shares a byte with `a`, one of both writing it or
- * making it undefined; *byte is the lowest.  -1: none.  Entries with skip[i] != 0 are left out (NULL: none). */
-int64_t dmlk_footprints_find(const dmlk_footprint *a, const dmlk_footprint *entries, const uint8_t *skip,
-                             uint64_t start, uint64_t count, uint64_t *byte);
+enum dmlk_finding_kind {
+    DMLK_MEM_OOB_READ = 0, /* outside of the view's bytes ... */
+    DMLK_MEM_OOB_WRITE = 1,
+    DMLK_MEM_GAP_READ = 2, /* ... inside, but not only bytes of elements ... */
+    DMLK_MEM_GAP_WRITE = 3,
+    DMLK_MEM_INPUT_WRITE = 4, /* through a view that is only read */
+    DMLK_MEM_MISALIGNED = 5,  /* no multiple of the view's element size, or of the access's own */
+    DMLK_MEM_UNINIT_READ = 6, /* of an input's bytes that `written` does not know */
+    DMLK_MEM_POISON_READ = 7, /* of an output's bytes that this dispatch did not store before */
+    DMLK_MEM_UNINIT_OUT = 8,  /* elements of an output were never stored */
+    DMLK_MEM_DIFFERS = 9,     /* bytes that the fast build of the kernel wrote otherwise */
+    DMLK_FINDING_KINDS = 10
+};
 
-/* Does an element contain that byte, wholly or a half of it?  1, 0 or -1, as dmlk_footprints_meet. */
-int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address);
+/* What was found of one kind: how often, and the first. */
+typedef struct dmlk_finding {
+    uint64_t count;    /* accesses; of UNINIT_OUT elements, of DIFFERS bytes */
+    uint32_t kernel;
+    uint32_t tensor;   /* of the packet */
+    int64_t offset;    /* bytes from the tensor's first */
+    uint64_t address;  /* GPU virtual address */
+    uint32_t size;     /* bytes */
+    uint32_t reserved;
+    uint64_t access;   /* number of loads and stores of the dispatch before it */
+    uint64_t dispatch; /* number of checked dispatches before its own */
+} dmlk_finding;
 
-/* The same; for 1, index[0 .. rank - 1] are the coordinates of the first such element, last axis fastest. */
-int dmlk_footprint_index(const dmlk_footprint *f, uint64_t address, uint64_t *index);
+typedef struct dmlk_checker {
+    /* Sets bit i % 8 of bits[i / 8] if byte address + i was ever written; NULL: all were. */
+    void (*written)(void *context, uint64_t address, uint64_t size, uint8_t *bits);
+    void *context;
+    uint64_t dispatches;      /* so far */
+    dmlk_finding findings[10]; /* by enum dmlk_finding_kind */
+} dmlk_checker;
+
+/* From now on dmlk_dispatch runs kernels of the calling thread checked, and adds to `checker` what it finds;
+ * NULL, as at the start: it does not.  Returns the checker before.  For tests: takes twice the memory of the
+ * outputs, and many times as long. */
+dmlk_checker *dmlk_set_checker(dmlk_checker *checker);
 
 /* Kernels by number: 0 .. dmlk_kernel_count() - 1.  The name is the stem of the file in operators/. */
 uint32_t dmlk_kernel_count(void);

@@ -5,6 +5,6 @@ int dmlk_run_constant_data(const dmlk_call *call) {
     if (!dmlk_has_views(call, 1, 0) || call->views[0].byte_size != call->constants_size) {
         return DMLK_BAD_PACKET;
     }
-    memcpy(call->views[0].base, call->constants, (size_t)call->constants_size);
+    DMLK_STORE_BYTES(call->views[0].base, call->constants, (size_t)call->constants_size);
     return DMLK_OK;
 }

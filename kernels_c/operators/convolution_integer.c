@@ -47,18 +47,18 @@ static int read_zero(const dmlk_view *view, int64_t channel) {
         return 0;
     }
     int64_t i = view->sizes[0] == 1 ? 0 : channel * view->strides[0];
-    return read(view->base[i], sign_bit(view->type), 0);
+    return read(DMLK_LOAD(view->base, i), sign_bit(view->type), 0);
 }
 
 /* `count` elements, less the zero point; the loop over packed ones is vectorised. */
 DMLK_CLONES static void read_row(const uint8_t *from, int64_t stride, int64_t count, int sign, int zero, int16_t *to) {
     if (stride == 1) {
         for (int64_t i = 0; i < count; i++) {
-            to[i] = read(from[i], sign, zero);
+            to[i] = read(DMLK_LOAD(from, i), sign, zero);
         }
     } else {
         for (int64_t i = 0; i < count; i++) {
-            to[i] = read(from[i * stride], sign, zero);
+            to[i] = read(DMLK_LOAD(from, i * stride), sign, zero);
         }
     }
 }
@@ -103,7 +103,7 @@ static void fill_tap(const struct job *job, const struct run *run, const uint8_t
     int64_t x = run->x * step - job->start[X] + tap_x * job->dilations[X]; /* of the input */
     for (int64_t i = 0; i < run->count; i++, x += step) {
         if (x >= 0 && x < size) {
-            to[i * job->row] = read(from[x * stride], sign, zero);
+            to[i * job->row] = read(DMLK_LOAD(from, x * stride), sign, zero);
         }
     }
 }
@@ -160,7 +160,7 @@ static void multiply_block(const struct job *job, int64_t group, const int16_t *
             multiply(patches + p * job->row, filters + f * job->row, job->row, sums);
             for (int64_t i = 0; i < dmlk_min(PATCHES, count - p); i++) {
                 for (int64_t c = 0; c < channels; c++) {
-                    out[at[p + i] + (first_channel + f + c) * stride] = sums[i][c];
+                    DMLK_STORE(out, at[p + i] + (first_channel + f + c) * stride, sums[i][c]);
                 }
             }
         }

@@ -17,7 +17,9 @@ static void row_float16_float32(uint8_t *const *at, const int64_t *strides, int6
     float *out = (float *)at[2];
     const int64_t a_stride = strides[0], b_stride = strides[1], out_stride = strides[2];
     for (int64_t i = 0; i < count; i++) {
-        out[i * out_stride] = dmlk_half_to_float(a[i * a_stride]) + dmlk_half_to_float(b[i * b_stride]);
+        const float x = dmlk_half_to_float(DMLK_LOAD(a, i * a_stride));
+        const float y = dmlk_half_to_float(DMLK_LOAD(b, i * b_stride));
+        DMLK_STORE(out, i * out_stride, x + y);
     }
 }
 

@@ -33,7 +33,8 @@ struct job {
 };
 
 static inline float read(uint32_t type, const uint8_t *base, int64_t i) {
-    return type == DMLK_FLOAT32 ? ((const float *)base)[i] : dmlk_half_to_float(((const uint16_t *)base)[i]);
+    return type == DMLK_FLOAT32 ? DMLK_LOAD((const float *)base, i)
+                                : dmlk_half_to_float(DMLK_LOAD((const uint16_t *)base, i));
 }
 
 /* panel[i][r] = element i of line r; lines past `lines` are 0. */
@@ -87,9 +88,9 @@ static void store(const struct job *job, const uint8_t *c, uint8_t *out, int64_t
             }
             int64_t at = (row + r) * job->out.row_stride + (column + j) * job->out.column_stride;
             if (job->out.type == DMLK_FLOAT32) {
-                ((float *)out)[at] = x;
+                DMLK_STORE((float *)out, at, x);
             } else {
-                ((uint16_t *)out)[at] = dmlk_float_to_half(x);
+                DMLK_STORE((uint16_t *)out, at, dmlk_float_to_half(x));
             }
         }
     }

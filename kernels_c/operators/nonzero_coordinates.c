@@ -36,7 +36,7 @@ struct table {
 static void write_row(const struct table *table, int64_t row, const int64_t *coordinates) {
     uint32_t *to = table->base + row * table->row_stride;
     for (int64_t c = 0; c < table->columns; c++) {
-        to[c * table->column_stride] = (uint32_t)coordinates[c];
+        DMLK_STORE(to, c * table->column_stride, (uint32_t)coordinates[c]);
     }
 }
 
@@ -102,7 +102,7 @@ int dmlk_run_nonzero_coordinates(const dmlk_call *call) {
                          .row_stride = coordinates->strides[rank - 2],
                          .column_stride = coordinates->strides[rank - 1]};
     int64_t rows = list_nonzero(in, &iter, &table);
-    *(uint32_t *)count->base = (uint32_t)rows;
+    DMLK_STORE((uint32_t *)count->base, 0, (uint32_t)rows);
     dmlk_define_part(call, 2, rank - 2, rows);
     if (call->flags & DMLK_FLAG_POISON) {
         int64_t poison[DMLK_MAX_RANK];

@@ -14,6 +14,7 @@ from strategies import Array
 import dmlemu
 from dmlemu.dml import OperatorType
 from dmlemu.dml.operators.base import OperatorDesc
+from dmlemu_hw.checked import Checker, checked
 
 O = OperatorType  # noqa: E741
 
@@ -67,10 +68,13 @@ def compare(
 ) -> dict[str, Array]:
     """Runs ``desc`` on ``inputs`` and compares with the reference; returns what the device computed.
 
+    Every load and store of the kernels is tested on the way, and that both builds of them agree.
     ``bits``: NaN payloads and the sign of zero must agree too.  ``scale``: for sums, per element of the
     output the sum of the absolute values of what is added.
     """
-    found: dict[str, Array] = dmlemu.evaluate(desc, offset=offset, **inputs)
+    with checked() as checker:
+        found: dict[str, Array] = dmlemu.evaluate(desc, offset=offset, **inputs)
+    assert_checked(checker)
     expected = desc.reference(inputs)
 
     assert found.keys() == expected.keys()
@@ -88,6 +92,12 @@ def compare(
         else:
             np.testing.assert_array_equal(got, want, name)
     return found
+
+
+def assert_checked(checker: Checker) -> None:
+    """Dispatches were checked, and nothing was found."""
+    assert checker.dispatches > 0
+    assert not checker.findings, "; ".join(map(str, checker.findings))
 
 
 def assert_close(got: Array, want: Array, ulps: int, sum_error: float, scale: Array | None) -> None:
