@@ -178,6 +178,23 @@ typedef struct dmlk_footprint {
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                     dmlk_footprint *out, uint32_t capacity);
 
+/* Do the footprints share a byte in [low, high)?  `shift` is added to b's addresses: where a sees the memory
+ * of b.  1: *byte is the lowest one; 0: no; -1: a footprint has no meaning (rank, bits, a size of 0, addresses
+ * past 64 bits), or only more memory than there is would tell.  Exact, whatever the layouts. */
+int dmlk_footprints_meet(const dmlk_footprint *a, const dmlk_footprint *b, int64_t shift, uint64_t low,
+                         uint64_t high, uint64_t *byte);
+
+/* Index of the first of entries[start .. count - 1] that shares a byte with `a`, one of both writing it or
+ * making it undefined; *byte is the lowest.  -1: none.  Entries with skip[i] != 0 are left out (NULL: none). */
+int64_t dmlk_footprints_find(const dmlk_footprint *a, const dmlk_footprint *entries, const uint8_t *skip,
+                             uint64_t start, uint64_t count, uint64_t *byte);
+
+/* Does an element contain that byte, wholly or a half of it?  1, 0 or -1, as dmlk_footprints_meet. */
+int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address);
+
+/* The same; for 1, index[0 .. rank - 1] are the coordinates of the first such element, last axis fastest. */
+int dmlk_footprint_index(const dmlk_footprint *f, uint64_t address, uint64_t *index);
+
 /* --- kernels whose every load and store is tested --- */
 
 enum dmlk_finding_kind {
