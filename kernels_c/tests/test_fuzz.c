@@ -1,5 +1,5 @@
 /* Broken packets and descriptors.  Whatever they hold, a dispatch must stay inside the memory given
- * to it (the sanitizers watch) and answer with a status. */
+ * to it (the sanitizers watch, and every third round the checked kernels) and answer with a status. */
 #include "convolution_integer.h"
 #include "device.h"
 #include "element.h"
@@ -140,6 +140,7 @@ static bool is_small(const device *d) {
 }
 
 TEST(broken_packets) {
+    dmlk_checker checker = {0};
     int64_t runs = 0, good = 0, statuses[DMLK_OUT_OF_MEMORY + 1] = {0};
     for (int round = 0; round < 100000; round++) {
         device d;
@@ -148,7 +149,9 @@ TEST(broken_packets) {
             break_something(&d);
         }
         if (is_small(&d)) {
+            dmlk_set_checker(round % 3 == 0 ? &checker : NULL);
             const int status = device_dispatch(&d);
+            dmlk_set_checker(NULL);
             CHECK(status >= DMLK_OK && status <= DMLK_OUT_OF_MEMORY);
             CHECK_EQUAL(d.fault.status, status);
             statuses[status]++;
@@ -157,6 +160,11 @@ TEST(broken_packets) {
         }
         device_end(&d);
     }
+    CHECK(checker.dispatches > 10000);
+    for (int kind = DMLK_MEM_OOB_READ; kind <= DMLK_MEM_GAP_WRITE; kind++) {
+        CHECK_EQUAL(checker.findings[kind].count, 0);
+    }
+    CHECK_EQUAL(checker.findings[DMLK_MEM_MISALIGNED].count, 0);
     CHECK(good > 10000); /* else the packets are too broken to reach the kernels */
     for (int status = DMLK_BAD_PACKET; status <= DMLK_NOT_IMPLEMENTED; status++) {
         CHECK(statuses[status] > 100);
