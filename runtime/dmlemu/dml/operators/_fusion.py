@@ -87,8 +87,8 @@ def call_fused(
     function = activation.constants(single, output.data_type)
     if output.data_type is single:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
-        result = program.read_write("output_tensor")
-        program.call("element_wise_unary", result, result, constants=function)
+        in_place = program.read("output_tensor"), program.write("output_tensor")
+        program.call("element_wise_unary", *in_place, constants=function)
     else:
         unrounded = program.temporary(single, output.sizes)
         program.call(kernel, *operands, unrounded.write(), constants=constants)
