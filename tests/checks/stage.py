@@ -141,3 +141,26 @@ class Stage:
         """:meth:`submit` and :meth:`wait`."""
         self.submit()
         self.wait()
+
+
+def chain(
+    stage: Stage, first: dml.BufferTensorDesc, second: dml.BufferTensorDesc, **more: Any
+) -> dml.GraphDesc:
+    """A graph of two identities: input 0, ``Nodes[0]``, ``Nodes[1]``, output 0.
+
+    ``first`` is the tensor that the first node gives, ``second`` the one that the second reads; ``more``
+    replaces fields of the graph.
+    """
+    nodes = []
+    for name, tensor_in, tensor_out in (("first", first, first), ("second", second, second)):
+        desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor_in, output_tensor=tensor_out)
+        nodes.append(dml.OperatorGraphNodeDesc(stage.dml.create_operator(desc), name))
+    fields: dict[str, Any] = {
+        "input_count": 1,
+        "output_count": 1,
+        "nodes": nodes,
+        "input_edges": [dml.InputGraphEdgeDesc(0, 0, 0)],
+        "intermediate_edges": [dml.IntermediateGraphEdgeDesc(0, 0, 1, 0)],
+        "output_edges": [dml.OutputGraphEdgeDesc(1, 0, 0)],
+    }
+    return dml.GraphDesc(**(fields | more))

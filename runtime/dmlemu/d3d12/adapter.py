@@ -39,6 +39,9 @@ class Adapter:
     ``dedicated_memory`` is its memory in bytes, after which creation fails with E_OUTOFMEMORY.
     ``policy`` says when it executes: ``LAZY`` when the host waits, ``EAGER`` at submission.  The
     attributes are the DXCore properties of the same names.
+
+    ``max_gemm_batch`` imitates drivers that refuse GEMM tensors with a leading size above a limit, such
+    as 65535; None: any.
     """
 
     is_hardware = True
@@ -54,11 +57,13 @@ class Adapter:
         name: str = DEFAULT_NAME,
         dedicated_memory: int = DEFAULT_MEMORY,
         policy: Policy = Policy.LAZY,
+        max_gemm_batch: int | None = None,
     ) -> None:
         self.driver_description = text(name, "name")
         self.dedicated_adapter_memory = integer(dedicated_memory, "dedicated_memory")
         self.shared_system_memory = self.dedicated_adapter_memory
         self.policy = choice(policy, Policy, "policy")
+        self.max_gemm_batch = None if max_gemm_batch is None else integer(max_gemm_batch, "max_gemm_batch")
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
         self._lock = threading.RLock()

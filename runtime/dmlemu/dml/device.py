@@ -17,7 +17,8 @@ from .binding_table import BindingTable
 from .command_recorder import CommandRecorder
 from .compile import Program, tensor_fields
 from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
-from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, TensorDataType
+from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
+from .events import GraphCompiled, OperatorCreated
 from .graph import lower_graph
 from .graph_checks import check_graph
 from .in_flight import InFlight
@@ -234,6 +235,7 @@ class Device(Object):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
         check_desc(desc, self._level, operation)
+        _check_limit(desc, self._d3d12_device._adapter.max_gemm_batch, operation)
         program = Program(desc)
         try:
             desc.lower(program)
@@ -241,7 +243,9 @@ class Device(Object):
         except NotImplementedError as reason:
             what = f"DML_OPERATOR_{desc.TYPE.name}"
             raise not_implemented(operation, what, hint=str(reason)) from None
-        return Operator(self, desc, program)
+        operator = Operator(self, desc, program)
+        self._tell(OperatorCreated(operator))
+        return operator
 
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
         """Makes an operator dispatchable; mirrors ``IDMLDevice::CompileOperator``.
@@ -292,7 +296,7 @@ class Device(Object):
         _check_flags(flags, _EXECUTION_FLAGS, operation)
         graph = check_graph(self, desc)
         count = len(graph.nodes)
-        return CompiledOperator(
+        compiled = CompiledOperator(
             self,
             lower_graph(graph),
             ExecutionFlags(flags),
@@ -300,6 +304,8 @@ class Device(Object):
             in_place=False,
             operator=None,
         )
+        self._tell(GraphCompiled(desc, graph, compiled))
+        return compiled
 
     def create_operator_initializer(
         self, compiled_operators: Sequence[CompiledOperator] = ()
@@ -375,6 +381,10 @@ class Device(Object):
         """The Direct3D 12 device; mirrors ``IDMLDevice::GetParentDevice``."""
         return self._d3d12_device
 
+    def _tell(self, event: object) -> None:
+        """Emits an event on the stream of the Direct3D 12 device."""
+        self._d3d12_device._tell(event)
+
     def _is_removed(self) -> bool:
         return self.get_device_removed_reason() != HResult.S_OK
 
@@ -432,6 +442,25 @@ def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
         if isinstance(field.desc, BufferTensorDesc):
             field.desc.check(field.path, operation, level, output=field.output)
     check_operator(desc, level, operation)
+
+
+def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
+    """What the adapter's profile does not take."""
+    if limit is None or desc.TYPE is not OperatorType.GEMM:
+        return
+    for field in tensor_fields(desc):
+        for i, size in enumerate(() if field.desc is None else field.desc.sizes[:-2]):
+            if size > limit:
+                path = f"{field.path}.Sizes[{i}]"
+                raise failure(
+                    "OP_LIMIT",
+                    f"{path} ({size}) is above what this adapter takes for a leading size ({limit}).",
+                    operation=operation,
+                    rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
+                    field=path,
+                    given=size,
+                    expected=f"<= {limit}",
+                )
 
 
 def _wrong(field: str, given: object, expected: str, rule: str, operation: str) -> Error:

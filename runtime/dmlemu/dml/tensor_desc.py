@@ -202,10 +202,10 @@ class _Rules:
         self.desc, self.field, self.operation = desc, field, operation
 
     def fail(
-        self, id: str, member: str, message: str, given: object, expected: object, rule: str
+        self, id: str, member: str, message: str, given: object, expected: object, rule: str, hint: str = ""
     ) -> NoReturn:
         path = f"{self.field}.{member}"
-        _refuse(id, path, f"{path} {message}", given, expected, rule, self.operation)
+        _refuse(id, path, f"{path} {message}", given, expected, rule, self.operation, hint)
 
     def type_and_rank(self, level: FeatureLevel) -> None:
         desc = self.desc
@@ -250,7 +250,8 @@ class _Rules:
         least = _least_size(desc.data_type, desc.sizes, desc.strides)
         if total < least:
             message = f"({total}) is less than the {least} bytes that sizes and strides reach."
-            self.fail("TENSOR_TOTAL_SMALL", "TotalTensorSizeInBytes", message, total, f">= {least}", "TN6")
+            hint, expected = self._strides_in_bytes(total), f">= {least}"
+            self.fail("TENSOR_TOTAL_SMALL", "TotalTensorSizeInBytes", message, total, expected, "TN6", hint)
         if total % 4:
             message = f"({total}) is not a multiple of 4."
             self.fail(
@@ -261,6 +262,16 @@ class _Rules:
             message = f"({align}) is not a power of two of at least the element size ({element})."
             expected = f"0 or a power of two >= {element}"
             self.fail("TENSOR_ALIGN_BAD", "GuaranteedBaseOffsetAlignment", message, align, expected, "TN7")
+
+    def _strides_in_bytes(self, total: int) -> str:
+        """The hint for strides that are the bytes between the elements of a packed tensor of that size."""
+        packed = BufferTensorDesc(self.desc.data_type, self.desc.sizes)
+        width = element_bits(self.desc.data_type) // 8
+        in_bytes = [width * stride for stride in packed.effective_strides]
+        if width < 2 or list(self.desc.effective_strides) != in_bytes or total < packed.size_in_bytes:
+            return ""
+        right = list(packed.effective_strides)
+        return f"Strides count elements, not bytes: those of a packed tensor are {right}."
 
     def flags(self, output: bool) -> None:
         flags = self.desc.flags
@@ -292,7 +303,14 @@ class _Rules:
 
 
 def _refuse(
-    id: str, field: str, message: str, given: object, expected: object, rule: str = "", operation: str = ""
+    id: str,
+    field: str,
+    message: str,
+    given: object,
+    expected: object,
+    rule: str = "",
+    operation: str = "",
+    hint: str = "",
 ) -> NoReturn:
     raise failure(
         id,
@@ -303,6 +321,7 @@ def _refuse(
         field=field,
         given=given,
         expected=expected,
+        hint=hint,
     )
 
 

@@ -1,0 +1,12 @@
+"""A guaranteed alignment that is no power of two."""
+
+from stage import Stage, tensor
+
+from dmlemu import dml
+
+CHECK = "TENSOR_ALIGN_BAD"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    layout = tensor([4], guaranteed_base_offset_alignment=32 if fixed else 24)
+    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout))

@@ -1,0 +1,13 @@
+"""A row stride that is shorter than the row."""
+
+from stage import Stage, tensor
+
+from dmlemu import dml
+
+CHECK = "TENSOR_IN_OVERLAP"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    rows = tensor([3, 4], [4 if fixed else 3, 1])
+    packed = tensor([3, 4])
+    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=rows, output_tensor=packed))

@@ -1,0 +1,13 @@
+"""An output with padded rows, where nobody writes the padding."""
+
+from stage import Stage, tensor
+
+from dmlemu import dml
+
+CHECK = "TENSOR_PADDED_OUT"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    packed = tensor([3, 5])
+    rows = tensor([3, 5], [5 if fixed else 8, 1])
+    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=rows))
