@@ -195,6 +195,38 @@ int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address);
 /* The same; for 1, index[0 .. rank - 1] are the coordinates of the first such element, last axis fastest. */
 int dmlk_footprint_index(const dmlk_footprint *f, uint64_t address, uint64_t *index);
 
+/* --- which bytes of memory were written: a bit for each --- */
+
+/* The bits of one live allocation's bytes, 1: written; that of the byte at `address` has the number `first`,
+ * from the lowest bit of bits[0] on.  Bits of a reserved range's 64 KiB tiles that have no memory (bit 1 in
+ * null_tiles; then `first` is 0; NULL: there are none) mean nothing: such bytes count as written. */
+typedef struct dmlk_shadow {
+    uint64_t address;
+    uint64_t size;
+    uint64_t *bits;
+    uint64_t first;
+    const uint64_t *null_tiles;
+} dmlk_shadow;
+
+/* These return an enum dmlk_status: DMLK_BAD_ADDRESS when something lies not in one of the shadows (sorted by
+ * address), DMLK_BAD_PACKET when a footprint has no meaning, DMLK_OUT_OF_MEMORY; nothing was changed then. */
+
+/* *address: the lowest byte of the footprint that was not written, or UINT64_MAX. */
+int dmlk_shadow_first_unwritten(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f,
+                                uint64_t *address);
+
+/* All bytes of the footprint were written, or became undefined. */
+int dmlk_shadow_mark_written(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f);
+int dmlk_shadow_mark_undefined(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f);
+
+/* `size` bytes were copied; the ranges may overlap. */
+int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destination, uint64_t source,
+                     uint64_t size);
+
+/* Was the byte at `address` written, and up to which address (at most `end`) is it so too? */
+int dmlk_shadow_run(const dmlk_shadow *shadows, uint64_t count, uint64_t address, uint64_t end, int *written,
+                    uint64_t *run_end);
+
 /* --- kernels whose every load and store is tested --- */
 
 enum dmlk_finding_kind {
