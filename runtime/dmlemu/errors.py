@@ -76,6 +76,7 @@ class Report:
 
     ``id`` is the stable name of the check, ``rule`` the rule's id and where it is written, ``field``
     the path as the user wrote it (``OutputTensor.Sizes[2]``), ``given`` and ``expected`` the values.
+    ``ranges`` are bytes or elements, each in words; ``created_at`` is the line that created the object.
     """
 
     id: str
@@ -87,7 +88,9 @@ class Report:
     given: str = ""
     expected: str = ""
     object: str = ""
+    ranges: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
+    created_at: str = ""
     hint: str = ""
     rule: str = ""
     d3d12_id: int = 0
@@ -102,6 +105,7 @@ class Report:
             lines.append(f"  {name}given {self.given}; expected {self.expected}")
         if self.object:
             lines.append(f"  object: {self.object}")
+        lines += [f"  range: {line}" for line in self.ranges]
         lines += [f"  - {line}" for line in self.context]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
@@ -113,12 +117,12 @@ class Report:
             lines.append(f"  HRESULT 0x{int(hresult):08X} {hresult.name}")
         return "\n".join(lines)
 
-    def json(self, hresult: HResult | None = None) -> str:
-        """The report as one JSON line."""
+    def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
+        """The report as one JSON line: every field, how often it came up, and ``more``."""
         value = asdict(self)
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
-        return json.dumps(value)
+        return json.dumps({**value, "count": count, **more}, default=str)
 
 
 class Error(Exception):
@@ -208,6 +212,7 @@ def failure(
         hint=hint,
         rule=rule,
         context=context,
+        created_at=object.created_at if is_object(object) else "",
         d3d12_id=message_id or 0,
     )
     return Error(hresult, report)

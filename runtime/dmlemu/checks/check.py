@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dmlemu_hw.events import Subscription
 
-from ..errors import Report, Strictness
+from ..errors import Report, Strictness, is_object
 from .declaration import Declaration
 from .names import Names
 
@@ -68,9 +68,14 @@ class Check:
         """Hands in a report of the declared check ``id``.
 
         ``message`` is one sentence; ``operation`` is where it happened, in words; ``more`` are further
-        fields of :class:`dmlemu.Report`.  Reports of one ``cause`` are one report with a count.
+        fields of :class:`dmlemu.Report`; ``object`` may be the object itself.  Reports of one ``cause``
+        are one report with a count.
         """
         declaration = self._declared[id]
+        it = more.get("object", "")
+        if is_object(it):
+            more.setdefault("created_at", it.created_at)
+            more["object"] = str(it)
         if not more.get("d3d12_id") and declaration.message_ids:
             more["d3d12_id"] = int(declaration.message_ids[0])
         more.setdefault("severity", declaration.severity)

@@ -28,7 +28,7 @@ class Declaration:
     ``title`` completes "Reported when ...".  ``why`` says what happens on real hardware, ``fix`` what to
     change; both are whole sentences.  ``rule`` names the document.  ``message_ids``: the nearest
     D3D12_MESSAGE_IDs.  ``refusal``: the call itself refuses, so that the check cannot be suppressed.
-    ``level``: the least strictness at which it speaks.
+    ``level``: the least strictness at which it speaks.  ``no_example``: why the gallery has no program.
     """
 
     id: str
@@ -41,3 +41,4 @@ class Declaration:
     message_ids: tuple[int, ...] = ()
     refusal: bool = False
     level: Strictness = Strictness.STRICT
+    no_example: str = ""
