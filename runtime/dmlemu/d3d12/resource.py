@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from dmlemu_hw.memory import Heap as HardwareHeap
 from ..errors import Error, Severity, quote
 from .arguments import instance, integer, outside
 from .enums import HeapFlags, HeapType, MessageId
+from .events import HostAccessed, HostMapped, HostUnmapped
 from .object import DeviceChild
 from .reports import failure, not_implemented, spell
 from .rules import allowed_states, is_cpu_visible
@@ -68,6 +70,15 @@ def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
     return kind
 
 
+def _bytes_of(index: Any, size: int) -> tuple[int, int]:
+    """First byte and the byte after the last one that an index of a memoryview means."""
+    if isinstance(index, slice):
+        chosen = range(*index.indices(size))
+        return (min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1]) + 1) if chosen else (0, 0)
+    at: int = operator.index(index[0] if isinstance(index, tuple) else index)
+    return at % size, at % size + 1
+
+
 class MappedMemory:
     """The bytes of a mapped buffer.
 
@@ -84,6 +95,11 @@ class MappedMemory:
     @property
     def memory(self) -> memoryview:
         """All bytes of the buffer, writable."""
+        memory = self._opened()
+        self._tell(0, len(memory), reads=True, writes=True)
+        return memory
+
+    def _opened(self) -> memoryview:
         if self._memory is None:
             raise failure(
                 "UNMAP_NOT_MAPPED",
@@ -100,7 +116,7 @@ class MappedMemory:
         ``count`` elements; -1 for all that fit.  E_INVALIDARG: elements without bytes of their own, or
         not all of them in the buffer.  TypeError: ``dtype`` is none.
         """
-        memory = self.memory
+        memory = self._opened()
         kind, size = _element_type(dtype), len(memory)
         offset, count = integer(offset, "offset"), integer(count, "count")
         if not 0 <= offset <= size:
@@ -109,7 +125,9 @@ class MappedMemory:
         if not -1 <= count <= most:
             what = f"elements of {kind.itemsize} bytes do not fit from byte {offset} on"
             raise outside(count, "count", f"-1 to {most}", what)
-        return np.frombuffer(memory, kind, most if count == -1 else count, offset)
+        count = most if count == -1 else count
+        self._tell(offset, offset + count * kind.itemsize, reads=True, writes=True)
+        return np.frombuffer(memory, kind, count, offset)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         array = self.view()
@@ -123,13 +141,18 @@ class MappedMemory:
         return array.copy() if copy else array
 
     def __len__(self) -> int:
-        return len(self.memory)
+        return len(self._opened())
 
     def __getitem__(self, index: Any) -> Any:
-        return self.memory[index]
+        memory = self._opened()
+        value = memory[index]
+        self._tell(*_bytes_of(index, len(memory)), reads=True, writes=False)
+        return value
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.memory[index] = value
+        memory = self._opened()
+        memory[index] = value
+        self._tell(*_bytes_of(index, len(memory)), reads=False, writes=True)
 
     def __enter__(self) -> MappedMemory:
         return self
@@ -145,6 +168,11 @@ class MappedMemory:
 
     def _invalidate(self) -> None:
         self._memory = None
+
+    def _tell(self, begin: int, end: int, *, reads: bool, writes: bool) -> None:
+        device = self._resource._device
+        if begin < end and device.events.wants(HostAccessed):
+            device._tell(HostAccessed(self._resource, begin, end, reads, writes))
 
 
 class Resource(DeviceChild):
@@ -223,7 +251,10 @@ class Resource(DeviceChild):
         if self._mapped is None:
             self._mapped = MappedMemory(self, self._allocation.buffer()[: self._width])
         self._map_count += 1
-        return self._mapped
+        mapped = self._mapped
+        if self._device.events.wants(HostMapped):
+            self._device._tell(HostMapped(self, self._span(read_range), self._map_count))
+        return mapped
 
     def unmap(self, subresource: int = 0, written_range: Range | None = None) -> None:
         """Ends one :meth:`map`; ``written_range`` as there: None means everything was written.
@@ -254,6 +285,8 @@ class Resource(DeviceChild):
         if self._map_count == 0 and self._mapped is not None:
             self._mapped._invalidate()
             self._mapped = None
+        if self._device.events.wants(HostUnmapped):
+            self._device._tell(HostUnmapped(self, self._span(written_range), self._map_count))
 
     def write_to_subresource(self, *arguments: Any) -> None:
         """``ID3D12Resource::WriteToSubresource`` is for textures: E_NOTIMPL."""
@@ -268,6 +301,8 @@ class Resource(DeviceChild):
             self._mapped._invalidate()
             self._mapped = None
             self._map_count = 0
+            if self._device.events.wants(HostUnmapped):
+                self._device._tell(HostUnmapped(self, (0, self._width), 0))
         self._end()
 
     # --- for the rest of the package ---
@@ -330,6 +365,12 @@ class Resource(DeviceChild):
                 expected=f"within [0, {self._width})",
                 object=self,
             )
+
+    def _span(self, range: Range | None) -> tuple[int, int]:
+        """The bytes that a range means: None is all of them, one without bytes (0, 0)."""
+        if range is None:
+            return 0, self._width
+        return (range.begin, range.end) if range.begin < range.end else (0, 0)
 
     def _warn_written_readback(self, range: Range | None) -> None:
         if range is None or range.end <= range.begin or self._heap_type != HeapType.READBACK:

@@ -1,0 +1,56 @@
+"""What happens at the API, told on the device's event stream beside the events of the hardware.
+
+They hold the objects themselves, for as long as a subscriber keeps them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .object import Object
+    from .resource import Resource
+
+__all__ = ["HostAccessed", "HostMapped", "HostUnmapped", "ObjectReleased"]
+
+
+class HostMapped(NamedTuple):
+    """Map: until Unmap the host may read bytes ``read`` of the buffer, and write any.
+
+    ``read``: first byte and the byte after the last one; both 0 for nothing.  ``maps`` are open now.
+    """
+
+    resource: Resource
+    read: tuple[int, int]
+    maps: int
+
+
+class HostUnmapped(NamedTuple):
+    """Unmap: the host has, as it says, written bytes ``written``; ``maps`` stay open.
+
+    Releasing a mapped buffer ends all its maps, and says nothing: all of it may have been written.
+    """
+
+    resource: Resource
+    written: tuple[int, int]
+    maps: int
+
+
+class HostAccessed(NamedTuple):
+    """The program touched, or took a view of, bytes [begin, end) of mapped memory.
+
+    ``reads`` and ``writes``: what it does with them; both for a view, which may be used for either.
+    What is done later through such a view is not told.
+    """
+
+    resource: Resource
+    begin: int
+    end: int
+    reads: bool
+    writes: bool
+
+
+class ObjectReleased(NamedTuple):
+    """The program released the object, of Direct3D or DirectML; garbage collection does not tell."""
+
+    object: Object
