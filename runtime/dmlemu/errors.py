@@ -138,7 +138,7 @@ def _is_own(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith(_PACKAGE):
         return True
     # Generated code, such as the __init__ of a dataclass, has no file; its module says whose it is.
-    return str(frame.f_globals.get("__name__")).startswith("dmlemu.")
+    return str(frame.f_globals.get("__name__")).startswith(("dmlemu.", "dmlemu_hw."))
 
 
 CallSite = tuple[str, int]  # file and line

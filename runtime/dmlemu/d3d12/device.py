@@ -690,12 +690,20 @@ class Device(GpuAtWork):
 
         The device ends when all are given up and the last object it created is gone.
         """
+        super().release()
+
+    def _release(self, *, tell: bool) -> None:
         with self._adapter._lock:
             if self._references == 0:
                 return
             self._references -= 1
-            if self._references == 0:
-                super().release()
+            if self._references:
+                return
+            super()._release(tell=tell)
+            try:
+                if tell:
+                    self._tell_released(self)
+            finally:
                 self._end_if_unused()
 
     # --- for the rest of the package ---

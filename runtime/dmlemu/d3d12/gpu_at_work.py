@@ -15,6 +15,7 @@ from dmlemu_hw.gpu import Gpu
 
 from ..errors import Error, HResult, Report, Severity, Strictness
 from ..reporting import Reporter, Response
+from .events import ObjectReleased
 from .faults import fault_error
 from .object import Object
 from .recording import Recording
@@ -59,6 +60,11 @@ class GpuAtWork(Object):
             with self._gpu.lock:
                 self._gpu.events.emit(event)
             self.reports.raise_pending()
+
+    def _tell_released(self, thing: Object) -> None:
+        """The program released an object of the device, or the device itself."""
+        if self._gpu.events.wants(ObjectReleased):
+            self._tell(ObjectReleased(thing))
 
     def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
         """Does something that may let the GPU execute; its faults become errors (RM3)."""

@@ -138,7 +138,7 @@ class Object:
 
     def release(self) -> None:
         """Gives up the object (``IUnknown::Release`` of the last reference); doing it again is harmless."""
-        self._released = True
+        self._release(tell=True)
 
     def close(self) -> None:
         """The same as :meth:`release`."""
@@ -153,7 +153,11 @@ class Object:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.release()
+        self._release(tell=kind is None)  # what an exception leaves undone is not the program's mistake
+
+    def _release(self, *, tell: bool) -> None:
+        """:meth:`release`; ``tell``: the program meant to, and checks may look at it."""
+        self._released = True
 
 
 class DeviceChild(Object):
@@ -189,11 +193,15 @@ class DeviceChild(Object):
                 object=self,
             )
 
-    def release(self) -> None:
+    def _release(self, *, tell: bool) -> None:
         if not self._released:
-            super().release()
+            super()._release(tell=tell)
             self._free()
-            self._device._forget(self)
+            try:
+                if tell:
+                    self._device._tell_released(self)
+            finally:
+                self._device._forget(self)
 
     def _free(self) -> None:
-        """Gives back what the object holds of the GPU; called once, by :meth:`release`."""
+        """Gives back what the object holds of the GPU; called once, when it is released."""

@@ -28,3 +28,9 @@ class DeviceChild(Object):
     def get_device(self) -> Device:
         """The DirectML device; mirrors ``IDMLDeviceChild::GetDevice``."""
         return self._device
+
+    def _release(self, *, tell: bool) -> None:
+        if not self._released:
+            super()._release(tell=tell)
+            if tell:
+                self._device.get_parent_device()._tell_released(self)
