@@ -269,6 +269,53 @@ typedef struct dmlk_checker {
  * outputs, and many times as long. */
 dmlk_checker *dmlk_set_checker(dmlk_checker *checker);
 
+/* --- what the elements of a tensor are, for those who check values --- */
+
+/* An element: floats and integers of every size are exactly one of these. */
+typedef union dmlk_number {
+    double f;
+    int64_t i;
+    uint64_t u;
+} dmlk_number;
+
+enum dmlk_value_class {
+    DMLK_VALUE_NAN = 0,
+    DMLK_VALUE_INFINITY = 1,
+    DMLK_VALUE_ZERO = 2,    /* of either sign */
+    DMLK_VALUE_LOWEST = 3,  /* the least number that the type has, infinity aside ... */
+    DMLK_VALUE_HIGHEST = 4, /* ... and the greatest: where results saturate */
+    DMLK_VALUE_CLASSES = 5
+};
+
+typedef struct dmlk_values {
+    uint64_t count;     /* elements; what is repeated (stride 0) counts each time */
+    uint64_t counts[5]; /* by enum dmlk_value_class */
+    uint64_t firsts[5]; /* number of the first one, last axis fastest; UINT64_MAX: none */
+    uint32_t has_finite;
+    uint32_t reserved;
+    dmlk_number min, max; /* of the finite elements */
+} dmlk_values;
+
+/* These return an enum dmlk_status: DMLK_BAD_PACKET, DMLK_BAD_ADDRESS or DMLK_OUT_OF_RANGE for a view that makes
+ * no sense, is not aligned, or leaves its bytes; DMLK_NOT_IMPLEMENTED for elements of less than a byte. */
+int dmlk_scan_values(const dmlk_view *view, dmlk_values *out);
+
+/* What the elements of an output were made from: that at index i from all elements of `inner` beginning where
+ * element i of `outer` stands.  Element-wise: inner has one element.  A matrix of a product: outer steps along
+ * its rows and not (stride 0) along the output's columns, inner is a row. */
+typedef struct dmlk_source {
+    dmlk_view outer; /* with the sizes of the output */
+    dmlk_view inner; /* base and byte_size are those of outer */
+} dmlk_source;
+
+/* *index: the first element of the output from number `from` on that is of one of the classes (bits 1 << class)
+ * and was made from finite elements alone; UINT64_MAX: none. */
+int dmlk_find_born(const dmlk_view *output, uint32_t classes, const dmlk_source *sources, uint32_t count,
+                   uint64_t from, uint64_t *index);
+
+/* Element number `index`, last axis fastest.  DMLK_OUT_OF_RANGE: there are not so many. */
+int dmlk_read_element(const dmlk_view *view, uint64_t index, dmlk_number *out);
+
 /* Kernels by number: 0 .. dmlk_kernel_count() - 1.  The name is the stem of the file in operators/. */
 uint32_t dmlk_kernel_count(void);
 const char *dmlk_kernel_name(uint32_t kernel);
