@@ -8,7 +8,9 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable
+from random import Random
 
+from .chaos import Chaos, Mode
 from .clock import Clock
 from .descriptors import Descriptors
 from .events import EventStream
@@ -48,25 +50,29 @@ class _Sleeper:
 class Gpu:
     """A GPU with its own memory.  All public calls, of its parts too, may come from any thread.
 
-    ``poison``: what the documents call undefined is to be filled with the poison byte.  ``fault`` is
-    why the GPU was removed, None while it lives.
+    ``poison``: what the documents call undefined is to be filled with the poison byte, ``poison_tails``:
+    the bytes after an output too; under chaos these are random bytes.  ``fault`` is why the GPU was
+    removed, None while it lives.
     """
 
     def __init__(
-        self, *, name: str, memory_bytes: int, policy: Policy = Policy.LAZY, poison: bool = True
+        self, *, name: str, memory_bytes: int, policy: Policy | Chaos = Policy.LAZY, poison: bool = True
     ) -> None:
         self.name = name
-        self.policy = Policy(policy)
-        self.poison = poison
+        self.chaos = policy if isinstance(policy, Chaos) else None
+        self.policy = Policy.LAZY if isinstance(policy, Chaos) else Policy(policy)
+        self._randoms = {mode: None if self.chaos is None else self.chaos.random(mode) for mode in Mode}
+        self.poison = poison or self.random(Mode.POISON) is not None
+        self.poison_tails = poison or self.random(Mode.PADDING) is not None
         self.fault: GpuFault | None = None
         self.clock = Clock()
         self.events = EventStream()
         self.lock = self._lock = Lock()  # held while events are emitted
-        self.memory = Memory(memory_bytes, self.events, self._lock)
+        self.memory = Memory(memory_bytes, self.events, self._lock, self.random)
         self.descriptors = Descriptors(self.memory, self._lock)
         self._fences = Fences(self.memory, self.events, self._lock)
-        self._scheduler = Scheduler(self._fences)
-        self._processor = Processor(self.memory, self._fences, self.clock, self.events)
+        self._scheduler = Scheduler(self._fences, self.random(Mode.ORDER))
+        self._processor = Processor(self.memory, self._fences, self.clock, self.events, self.random)
         self._fences.on_write = self._scheduler.refresh
         self._fences.after_host_signal = self._changed
         self._queue_serial = 0
@@ -75,6 +81,10 @@ class Gpu:
         self._changes = 0
         self._sleepers: list[weakref.ref[_Sleeper]] = []
         self._dead_at = -1  # value of _changes when all threads were found to wait
+
+    def random(self, mode: Mode) -> Random | None:
+        """The random numbers by which this GPU does what the mode is about; None: it is off."""
+        return self._randoms[mode]
 
     @property
     def queues(self) -> list[Queue]:
@@ -217,6 +227,8 @@ class Gpu:
             self.drain()
         elif not self._running:
             self._fences.fire()
+            for _ in range(self._scheduler.turns_now()):
+                self.step()
 
     def _notify(self) -> None:
         with self._wake:

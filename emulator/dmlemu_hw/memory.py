@@ -14,15 +14,18 @@ import threading
 import weakref
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from operator import index
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 
+from . import chaos
 from ._kernels import ffi, lib
+from .chaos import Mode
 from .events import Allocated, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
 from .lock import Lock
@@ -34,6 +37,7 @@ END_ADDRESS = 1 << 47  # what the host can address too
 POISON_BYTE: int = lib.DMLK_POISON_BYTE
 
 _MADV_REMOVE = 9  # gives pages of a shared mapping, and their place in the file, back
+_LARGEST_GAP = 64  # tiles between two allocations, under chaos
 _FREED_KEPT = 4096  # freed allocations remembered for messages
 
 _SEGMENT = np.dtype([("address", "<u8"), ("size", "<u8"), ("host", "<u8")])  # struct dmlk_segment
@@ -60,10 +64,18 @@ class Memory:
     Heaps and allocations belong to whoever asked for them and are given up with the last reference.
     The handler of a signal may raise in the middle of any change: ``_torn`` says that one was begun and
     not ended, and :meth:`settle` puts everything that follows from the living objects right again.
+    ``draw`` gives the random numbers of a mode of chaos, None for one that is off.
     """
 
-    def __init__(self, budget: int, events: EventStream, lock: Lock) -> None:
+    def __init__(
+        self,
+        budget: int,
+        events: EventStream,
+        lock: Lock,
+        draw: Callable[[Mode], Random | None] = lambda mode: None,
+    ) -> None:
         self.budget = budget
+        self._gaps, self._poison = draw(Mode.PLACEMENT), draw(Mode.POISON)
         self._used = 0
         self._torn = False
         self._reckoning = 0  # how often _used was reckoned anew
@@ -120,7 +132,7 @@ class Memory:
                 )
             storage = self._create_storage(capacity, charge=capacity)
             if poison:
-                np.frombuffer(storage.export(0, capacity), np.uint8).fill(POISON_BYTE)
+                self._fill_poison(storage.export(0, capacity))
             torn, self._torn = self._torn, True
             heap = Heap(self, storage, size, self._serial(), label)
             self._heaps[heap.serial] = heap
@@ -403,6 +415,9 @@ class Memory:
                 Allocated(
                     allocation.kind,
                     allocation.serial,
+        if self._gaps is not None:
+            address += self._gaps.randrange(_LARGEST_GAP) * TILE_SIZE
+            address |= TILE_SIZE  # aligned to that, and to no more
                     allocation.address,
                     allocation.size,
                     allocation.label,
@@ -410,6 +425,12 @@ class Memory:
                     allocation.offset,
                 )
             )
+    def _fill_poison(self, memory: memoryview) -> None:
+        if self._poison is None:
+            np.frombuffer(memory, np.uint8).fill(POISON_BYTE)
+        else:
+            chaos.fill(memory, self._poison)
+
 
     def _remove(self, allocation: Allocation) -> None:
         if self._torn:

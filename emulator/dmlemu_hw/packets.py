@@ -21,6 +21,7 @@ MAX_RANK: int = lib.DMLK_MAX_RANK
 SLOT_NONE: int = lib.DMLK_SLOT_NONE  # slot of an optional tensor that is absent
 FLAG_POISON: int = lib.DMLK_FLAG_POISON
 FLAG_JOINED: int = lib.DMLK_FLAG_JOINED
+FLAG_TAIL = 4  # of a discard: the bytes after the last element of an output
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
 READ_WRITE: int = lib.DMLK_READ_WRITE
@@ -136,6 +137,7 @@ class PacketWriter:
         """What ``size`` bytes of a view hold becomes undefined; FLAG_POISON fills them so.
 
         ``handle`` is the GPU handle of the view's descriptor, ``offset`` counts bytes in the view.
+        FLAG_TAIL tells what the bytes are.
         """
         return self._append(Opcode.DISCARD, _DISCARD, (0, flags, handle, offset, size))
 
@@ -588,7 +590,8 @@ def _dispatch_text(packet: DispatchPacket) -> str:
 
 
 def _flags_text(flags: int) -> str:
-    return (" poison" if flags & FLAG_POISON else "") + (" joined" if flags & FLAG_JOINED else "")
+    names = {FLAG_POISON: " poison", FLAG_JOINED: " joined", FLAG_TAIL: " tail"}
+    return "".join(name for flag, name in names.items() if flags & flag)
 
 
 def _tensor_text(tensor: Tensor) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from random import Random
 from typing import Any
 
 import numpy as np
 
-from . import packets
+from . import chaos, packets
+from .chaos import Mode
 from .clock import Clock
 from .diagnosis import dispatch_fault
 from .events import (
@@ -47,21 +50,46 @@ from .packets import (
     WriteImmediatePacket,
     decode_one,
 )
-from .queue import Queue
+from .queue import Entry, Queue
+from .reordering import Step, shuffled
 
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
 
 
-class Processor:
-    """Executes packets over one GPU's memory.  It knows nothing but bytes and addresses."""
+_TURN = 8  # commands that a queue executes at most before another one may
 
-    def __init__(self, memory: Memory, fences: Fences, clock: Clock, events: EventStream) -> None:
+
+@dataclass
+class _Group:
+    """The lists of one ExecuteCommandLists call under chaos: their packets in the order drawn for them."""
+
+    entries: list[Entry]
+    lists: list[tuple[int, bytes]]  # serial and packets
+    steps: list[Step]
+    done: int = 0  # steps
+class Processor:
+    """Executes packets over one GPU's memory.  It knows nothing but bytes and addresses.
+
+    ``draw`` gives the random numbers of a mode of chaos, None for one that is off.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        fences: Fences,
+        clock: Clock,
+        events: EventStream,
+        draw: Callable[[Mode], Random | None],
+    ) -> None:
         self._memory = memory
         self._fences = fences
         self._clock = clock
         self._events = events
         self._fault = ffi.new("dmlk_fault *")
         self._commands: dict[int, Callable[[Any], int]] = {
+        self._order = draw(Mode.ORDER)
+        self._groups: dict[int, _Group] = {}  # under way, by the queue's serial
+        self._fillings = {packets.FLAG_TAIL: draw(Mode.PADDING), 0: draw(Mode.POISON)}
             Opcode.COPY_BUFFER: self._copy_buffer,
             Opcode.CLEAR_UAV: self._clear_uav,
             Opcode.DISCARD: self._discard,
@@ -88,8 +116,9 @@ class Processor:
         if queue.position == 0:
             self._clock.advance()
         if opcode == Opcode.EXECUTE:
-            serial = int.from_bytes(entry[8:16], "little")
-            if self._run_list(queue, serial, entry[packets.EXECUTE_HEADER_SIZE :], end):
+            if self._order is not None:
+                self._run_group(queue, self._order, end)
+            elif self._run_list(queue, *_list(entry), end):
                 queue.pop()
             return
         packet = decode_one(entry)
@@ -124,7 +153,8 @@ class Processor:
                     self._decode(data, start)
                 self._fault.status = _NOT_BEGUN
                 if events:
-                    self._run_watched(queue, data, base, start, serial, command)
+                    place = (queue.serial, queue.completed + 1, serial, command)
+                    self._run_watched(place, data, base, start)
                 else:
                     self._run_command(opcode, data, base, start, size)
                 command += 1
@@ -140,12 +170,66 @@ class Processor:
             raise
         return True
 
-    def _run_watched(
-        self, queue: Queue, data: bytes, base: Any, start: int, serial: int, command: int
-    ) -> None:
-        """One command, with the events that tell of it: what it will touch, and that it ran."""
+    def _run_group(self, queue: Queue, random: Random, until: float | None) -> None:
+        """Some commands of the lists at the head, in the order drawn for them; takes the lists off after all.
+
+        What is raised on the way leaves the group as :meth:`run` says.
+        """
+        group = self._group(queue, random)
+        for _ in range(random.randint(1, _TURN)):
+            if group.done == len(group.steps):
+                break
+            step = group.steps[group.done]
+            serial, data = group.lists[step.list]
+            place = (queue.serial, group.entries[step.list].ticket, serial, step.command)
+            self._fault.status = _NOT_BEGUN
+            try:
+                if int.from_bytes(data[step.start + 4 : step.start + 8], "little") != step.end - step.start:
+                    self._decode(data, step.start)
+                self._run_watched(place, data, ffi.from_buffer("uint8_t[]", data), step.start)
+            except GpuFault as fault:
+                fault.locate(queue.label, serial, step.command, data[step.start : step.end])
+                raise
+            except BaseException:
+                group.done += self._fault.status != _NOT_BEGUN
+                raise
+            group.done += 1
+            if until is not None and time.monotonic() >= until:
+                break
+        if group.done == len(group.steps):
+            while queue.pending and queue.pending[0].group == group.entries[-1].ticket:
+                queue.pop()
+
+    def _group(self, queue: Queue, random: Random) -> _Group:
+        """What the lists at the head of the queue belong to."""
+        last = queue.pending[0].group
+        group = self._groups.get(queue.serial)
+        if group is None or group.entries[-1].ticket != last:
+            entries = [entry for entry in queue.pending if entry.ticket <= last]
+            lists = [_list(entry) for entry in entries]
+            group = _Group(entries, lists, shuffled([data for _, data in lists], self._memory, random))
+            self._groups[queue.serial] = group
+        return group
+
+    def executed(self, queue: Queue) -> list[tuple[int, int]]:
+        """The commands of the lists at the head that have run, in order: serial of the list, and number."""
+        head = queue.pending[0] if queue.pending else None
+        if head is None or packets.HEADER.unpack_from(head)[0] != Opcode.EXECUTE:
+            return []
+        group = self._groups.get(queue.serial)
+        if self._order is not None:
+            if group is None or group.entries[-1].ticket != head.group:
+                return []
+            return [(group.lists[step.list][0], step.command) for step in group.steps[: group.done]]
+        serial, _ = _list(head)
+        return [(serial, command) for command in range(queue.command)]
+
+    def _run_watched(self, place: tuple[int, int, int, int], data: bytes, base: Any, start: int) -> None:
+        """One command, with the events that tell of it: what it will touch, and that it ran.
+
+        ``place``: its queue, ticket, list and number.
+        """
         opcode, size = packets.HEADER.unpack_from(data, start)
-        place = (queue.serial, queue.completed + 1, serial, command)
         content = data[start : start + size]
         touched = NO_ACCESSES
         try:
@@ -303,3 +387,8 @@ def _nothing(packet: Packet) -> int:
 def _byte_sizes(tensors: int) -> struct.Struct:
     """Reads byte_size of each of so many dmlk_tensor."""
     return struct.Struct("<" + "24xQ64x" * tensors)
+def _list(entry: bytes) -> tuple[int, bytes]:
+    """Serial and packets of a list, from its queue entry."""
+    return int.from_bytes(entry[8:16], "little"), entry[packets.EXECUTE_HEADER_SIZE :]
+
+

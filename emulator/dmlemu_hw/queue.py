@@ -21,13 +21,17 @@ class QueueKind(IntEnum):
     COPY = 3
 
 
-class _Entry(bytes):
-    """A packet, its ticket, and the fence that it names, which lives until the packet is executed."""
+class Entry(bytes):
+    """A packet, its ticket, and the fence that it names, which lives until the packet is executed.
+
+    ``group`` is the ticket of the last entry that was queued by the same call.
+    """
 
     fence: Fence | None
     ticket: int
+    group: int
 
-    def __new__(cls, packet: bytes, fence: Fence | None = None) -> _Entry:
+    def __new__(cls, packet: bytes, fence: Fence | None = None) -> Entry:
         entry = super().__new__(cls, packet)
         entry.fence = fence
         return entry
@@ -59,7 +63,7 @@ class Queue:
         self._done = 0  # ticket of the entry last executed
         self._released: object = None
         self._progress: tuple[object, int, int] = (None, 0, 0)
-        self._entries: deque[_Entry] = deque()
+        self._entries: deque[Entry] = deque()
         self._memory = memory
         self._events = events
         self._lock = lock
@@ -71,7 +75,7 @@ class Queue:
         Returns the ticket of the last one.
         """
         self._memory.check_process()
-        entries = [_Entry(packets.execute(serial, data)) for serial, data in lists]
+        entries = [Entry(packets.execute(serial, data)) for serial, data in lists]
         with self._lock:
             if self.removed:
                 return self.completed
@@ -83,11 +87,11 @@ class Queue:
 
     def signal(self, fence: Fence, value: int) -> int:
         """Queues setting the fence once everything before is done.  ValueError: not a u64."""
-        return self._entry(_Entry(packets.signal(fence.address, value), fence))
+        return self._entry(Entry(packets.signal(fence.address, value), fence))
 
     def wait(self, fence: Fence, value: int) -> int:
         """Queues holding all that follows until the fence has reached the value.  ValueError: not a u64."""
-        return self._entry(_Entry(packets.wait(fence.address, value), fence))
+        return self._entry(Entry(packets.wait(fence.address, value), fence))
 
     def map_tiles(
         self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
@@ -102,7 +106,7 @@ class Queue:
             (tile, count, 0 if heap is None else heap.serial, heap_tile, reuse)
             for tile, count, heap, heap_tile, reuse in regions
         ]
-        return self._entry(_Entry(packets.map_tiles(allocation.address, rows)))
+        return self._entry(Entry(packets.map_tiles(allocation.address, rows)))
 
     def done(self, ticket: int) -> bool:
         """Whether no entry up to that ticket is left to execute; those that never came are not."""
@@ -132,7 +136,7 @@ class Queue:
             return self._done
 
     @property
-    def pending(self) -> Sequence[bytes]:
+    def pending(self) -> Sequence[Entry]:
         """The entries not yet executed."""
         return self._entries
 
@@ -173,7 +177,7 @@ class Queue:
         self._done = self.submitted
         self._entries.clear()
 
-    def _entry(self, entry: _Entry) -> int:
+    def _entry(self, entry: Entry) -> int:
         self._memory.check_process()
         with self._lock:
             if self.removed:
@@ -182,9 +186,9 @@ class Queue:
         self._on_entry()
         return ticket
 
-    def _append(self, *entries: _Entry) -> int:
+    def _append(self, *entries: Entry) -> int:
         first = self.submitted + 1
         for i, entry in enumerate(entries):
-            entry.ticket = first + i
+            entry.ticket, entry.group = first + i, first + len(entries) - 1
         self._entries.extend(entries)
         return self.submitted

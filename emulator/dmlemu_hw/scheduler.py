@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from random import Random
 
 from . import packets
 from .fence import Fences
@@ -24,11 +25,12 @@ class Policy(str, Enum):
 
 
 class Scheduler:
-    """Takes the queues in turns, one entry each, in the order of their creation."""
+    """Takes the queues in turns, one entry each, in the order of their creation; with ``random`` by lot."""
 
-    def __init__(self, fences: Fences) -> None:
+    def __init__(self, fences: Fences, random: Random | None = None) -> None:
         self.queues: list[Queue] = []
         self._fences = fences
+        self._random = random
         self._last = 0  # serial of the queue that had its turn
 
     def next_queue(self) -> Queue | None:
@@ -37,6 +39,8 @@ class Scheduler:
         ready = [queue for queue in self.queues if queue.pending and (queue.released or not _waits(queue))]
         if not ready:
             return None
+        if self._random is not None:
+            return self._random.choice(ready)
         queue = next((queue for queue in ready if queue.serial > self._last), ready[0])
         self._last = queue.serial
         return queue
@@ -55,6 +59,10 @@ class Scheduler:
                 assert isinstance(packet, WaitPacket)
                 if self._fences.read(packet.fence) >= packet.value:
                     queue.release()
+
+    def turns_now(self) -> int:
+        """How many turns the GPU takes while the host goes on: none, or with ``random`` perhaps some."""
+        return 0 if self._random is None else max(0, self._random.randint(-4, 4))
 
     def blocked(self) -> str:
         """For messages: one line per queue that cannot go on, and who could release it."""

@@ -1,0 +1,79 @@
+"""Chaos: what the documents leave open is decided by a seed instead of always in the same way.
+
+A program that is right does not notice.  One that relies on what nobody promised computes something else,
+and the seed repeats that, bit by bit.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+import numpy as np
+
+_PATTERN = 65536  # bytes that are drawn; longer ranges repeat them
+
+
+class Mode(str, Enum):
+    """One thing that the documents leave open.
+
+    ``order``: commands between which no barrier, fence or queue stands run in any order.
+    ``poison``: memory holds any bytes until something defines them.
+    ``placement``: addresses and offsets are aligned no better than they must be.
+    ``weights``: the persistent resource holds weights in a layout of its own.
+    ``visibility``: CPU and GPU see what the other wrote only when the documents say so.
+    ``padding``: bytes after the last element of an output, up to TotalTensorSizeInBytes, are overwritten.
+    """
+
+    ORDER = "order"
+    POISON = "poison"
+    PLACEMENT = "placement"
+    WEIGHTS = "weights"
+    VISIBILITY = "visibility"
+    PADDING = "padding"
+
+
+@dataclass(frozen=True)
+class Chaos:
+    """A policy for a GPU; made by :func:`chaos`.  ``is_fresh``: the seed was drawn, not given."""
+
+    seed: int
+    modes: frozenset[Mode] = frozenset(Mode)
+    is_fresh: bool = False
+
+    def random(self, mode: Mode) -> Random | None:
+        """New random numbers for one mode, the same whatever the others are; None: the mode is off."""
+        return Random(f"{self.seed} {mode.value}") if mode in self.modes else None
+
+    def __str__(self) -> str:
+        """How it is written in Python."""
+        if self.modes == frozenset(Mode):
+            return f"chaos({self.seed})"
+        names = ", ".join(repr(mode.value) for mode in Mode if mode in self.modes)
+        return f"chaos({self.seed}, modes={{{names}}})" if names else f"chaos({self.seed}, modes=())"
+
+
+def chaos(seed: int | None = None, modes: Iterable[Mode | str] | None = None) -> Chaos:
+    """A policy under which everything that the documents leave open is drawn by lot.
+
+    The same program with the same seed does the same, bit by bit; None draws a seed, which every device
+    then prints.  ``modes``: what is drawn, by default everything (:class:`Mode`).  ValueError: no such mode.
+    """
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise TypeError(f"seed must be an int or None, not {type(seed).__name__}.")
+    if isinstance(modes, str):
+        raise TypeError("modes must be a collection of modes, not a str.")
+    chosen = frozenset(Mode) if modes is None else frozenset(Mode(mode) for mode in modes)
+    return Chaos(secrets.randbits(32) if seed is None else seed, chosen, seed is None)
+
+
+def fill(memory: memoryview, random: Random) -> None:
+    """Overwrites the bytes with random ones."""
+    pattern = np.frombuffer(random.randbytes(min(len(memory), _PATTERN)), np.uint8)
+    target = np.frombuffer(memory, np.uint8)
+    for start in range(0, len(target), _PATTERN):
+        part = target[start : start + _PATTERN]
+        part[:] = pattern[: len(part)]
