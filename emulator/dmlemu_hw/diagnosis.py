@@ -20,6 +20,7 @@ _KINDS = {
     lib.DMLK_OUT_OF_MEMORY: FaultKind.OUT_OF_MEMORY,
     lib.DMLK_STOPPED: FaultKind.STOPPED,
 }
+_OF_TENSORS = (FaultKind.BAD_ADDRESS, FaultKind.BAD_DESCRIPTOR, FaultKind.OUT_OF_RANGE)
 
 
 def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memory) -> GpuFault:
@@ -27,20 +28,9 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
     kind = _KINDS.get(status, FaultKind.BAD_PACKET)
     known = packet.kernel < kernels.count()
     kernel = f"kernel '{kernels.name(packet.kernel)}'" if known else f"kernel {packet.kernel}"
-    tensor = kernel
-    if fault.tensor != SLOT_NONE:
-        tensor = f"tensor {fault.tensor} of {kernel}"
-        if fault.slot != SLOT_NONE:
-            tensor += f" (descriptor slot {fault.slot})"
-    elif kind not in (FaultKind.NOT_IMPLEMENTED, FaultKind.OUT_OF_MEMORY, FaultKind.STOPPED):
-        kind = FaultKind.BAD_PACKET  # the kernel itself refuses
-    if kind is FaultKind.BAD_ADDRESS:
-        message = _bad_address(fault, packet, tensor, memory)
-    elif kind is FaultKind.BAD_DESCRIPTOR:
-        message = _bad_descriptor(fault, packet, tensor)
-    elif kind is FaultKind.OUT_OF_RANGE:
-        message = _out_of_range(fault, packet, tensor)
-    elif kind is FaultKind.NOT_IMPLEMENTED:
+    if fault.tensor != SLOT_NONE and kind in _OF_TENSORS:
+        return _tensor_fault(kind, fault, packet, kernel, memory)
+    if kind is FaultKind.NOT_IMPLEMENTED:
         types = ", ".join(packets.type_name(each.data_type) for each in packet.tensors if not each.absent)
         message = f"There is no code of {kernel} for tensors of {types}."
     elif kind is FaultKind.OUT_OF_MEMORY:
@@ -49,37 +39,72 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
         message = (
             f"The dispatch of {kernel} was interrupted by the host while it ran; its results are undefined."
         )
-    else:
+    else:  # the kernel itself refuses, or nothing of the packet makes sense
+        kind = FaultKind.BAD_PACKET
+        tensor = f"tensor {fault.tensor} of {kernel}" if fault.tensor != SLOT_NONE else kernel
         message = f"The packet's {tensor} makes no sense: its size, type or rank is malformed."
     return GpuFault(kind, message, address=fault.address)
 
 
-def _bad_address(fault: Any, packet: DispatchPacket, tensor: str, memory: Memory) -> str:
-    where = memory.whereabouts(fault.address)
-    allocation = memory.find(fault.address)
-    if fault.address == packet.table + DESCRIPTOR_SIZE * fault.slot:
-        return f"The descriptor of {tensor} at {fault.address:#x} lies in {where}."
-    if allocation is None:
-        return f"Address {fault.address:#x} of {tensor} lies in {where}."
-    past = fault.address + fault.needed - (allocation.address + allocation.size)
-    if past > 0:
-        return f"The {fault.needed} bytes of {tensor} at {fault.address:#x} run {past} bytes past {where}."
-    return (
-        f"Address {fault.address:#x} of {tensor} is not a multiple of the element size; it lies in {where}."
+def _tensor_fault(
+    kind: FaultKind, fault: Any, packet: DispatchPacket, kernel: str, memory: Memory
+) -> GpuFault:
+    """The fault of one tensor: its descriptor, or the memory that this shows."""
+    tensor = f"tensor {fault.tensor} of {kernel} (descriptor slot {fault.slot})"
+    handle = packet.table + DESCRIPTOR_SIZE * fault.slot
+    if kind is FaultKind.BAD_ADDRESS:
+        kind, message = _bad_address(fault, handle, tensor, memory)
+    elif kind is FaultKind.BAD_DESCRIPTOR:
+        kind, message = _bad_descriptor(fault, packet, tensor)
+    else:
+        message = _out_of_range(fault, packet, tensor)
+    return GpuFault(
+        kind,
+        message,
+        address=fault.address,
+        handle=handle,
+        operand=fault.tensor,
+        access=packet.tensors[fault.tensor].access,
+        needed=fault.needed,
+        given=fault.given,
     )
 
 
-def _bad_descriptor(fault: Any, packet: DispatchPacket, tensor: str) -> str:
+def _bad_address(fault: Any, handle: int, tensor: str, memory: Memory) -> tuple[FaultKind, str]:
+    where = memory.whereabouts(fault.address)
+    allocation = memory.find(fault.address)
+    if fault.address == handle:
+        released = memory.find_freed(handle) is not None
+        kind = FaultKind.BAD_ADDRESS if released else FaultKind.DESCRIPTOR_OUTSIDE
+        return kind, f"The descriptor of {tensor} at {fault.address:#x} lies in {where}."
+    if allocation is None:
+        released = memory.find_freed(fault.address) is not None
+        kind = FaultKind.DESCRIPTOR_STALE if released else FaultKind.BAD_ADDRESS
+        return kind, f"Address {fault.address:#x} of {tensor} lies in {where}."
+    past = fault.address + fault.needed - (allocation.address + allocation.size)
+    if past > 0:
+        message = f"The {fault.needed} bytes of {tensor} at {fault.address:#x} run {past} bytes past {where}."
+        return FaultKind.BAD_ADDRESS, message
+    message = (
+        f"Address {fault.address:#x} of {tensor} is not a multiple of the element size; it lies in {where}."
+    )
+    return FaultKind.MISALIGNED, message
+
+
+def _bad_descriptor(fault: Any, packet: DispatchPacket, tensor: str) -> tuple[FaultKind, str]:
     kind = fault.given
     if kind == DescriptorKind.UNWRITTEN:
-        return f"The descriptor of {tensor} at {fault.address:#x} was never written."
+        message = f"The descriptor of {tensor} at {fault.address:#x} was never written."
+        return FaultKind.DESCRIPTOR_UNWRITTEN, message
     known = kind in list(DescriptorKind)
     name = DescriptorKind(kind).name if known else f"of the unknown kind {kind}"
     access = packet.tensors[fault.tensor].access
     if kind == DescriptorKind.UAV or (kind == DescriptorKind.SRV and access == packets.READ):
-        return f"The descriptor of {tensor} at {fault.address:#x} is a null descriptor ({name})."
-    need = "a UAV or an SRV" if access == packets.READ else "a UAV, as the tensor is written"
-    return f"The descriptor of {tensor} at {fault.address:#x} is {name}; it must be {need}."
+        message = f"The descriptor of {tensor} at {fault.address:#x} is a null descriptor ({name})."
+    else:
+        need = "a UAV or an SRV" if access == packets.READ else "a UAV, as the tensor is written"
+        message = f"The descriptor of {tensor} at {fault.address:#x} is {name}; it must be {need}."
+    return FaultKind.BAD_DESCRIPTOR, message
 
 
 def _out_of_range(fault: Any, packet: DispatchPacket, tensor: str) -> str:

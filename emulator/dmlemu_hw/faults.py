@@ -9,9 +9,13 @@ class FaultKind(str, Enum):
     """Why a command could not be executed."""
 
     BAD_PACKET = "bad_packet"
-    BAD_ADDRESS = "bad_address"
-    BAD_DESCRIPTOR = "bad_descriptor"
-    OUT_OF_RANGE = "out_of_range"
+    BAD_ADDRESS = "bad_address"  # not all bytes lie in live memory
+    MISALIGNED = "misaligned"
+    BAD_DESCRIPTOR = "bad_descriptor"  # a null descriptor, or of a kind that the command cannot use
+    DESCRIPTOR_UNWRITTEN = "descriptor_unwritten"
+    DESCRIPTOR_STALE = "descriptor_stale"  # of memory that has been released
+    DESCRIPTOR_OUTSIDE = "descriptor_outside"  # its place is in no descriptor heap
+    OUT_OF_RANGE = "out_of_range"  # outside of the descriptor's range
     NOT_IMPLEMENTED = "not_implemented"
     OUT_OF_MEMORY = "out_of_memory"
     HEAP_RELEASED = "heap_released"
@@ -22,7 +26,9 @@ class FaultKind(str, Enum):
 class GpuFault(Exception):
     """A command failed while the GPU executed it.
 
-    ``message`` is one sentence; ``address`` the GPU virtual address concerned (0: none).  Where it
+    ``message`` is one sentence; ``address`` the GPU virtual address concerned (0: none), ``handle`` that
+    of the descriptor through which the command came to it.  ``operand`` (-1: none) counts the packet's
+    operands, ``access`` says how it is touched; it needs ``needed`` bytes where ``given`` are.  Where it
     happened: label of the queue, serial of the command list, index of the command in the list, and
     the packet's bytes.  ``interrupt`` is what the host raised to stop the command.
     """
@@ -35,6 +41,11 @@ class GpuFault(Exception):
         message: str,
         *,
         address: int = 0,
+        handle: int = 0,
+        operand: int = -1,
+        access: int = 0,
+        needed: int = 0,
+        given: int = 0,
         queue: str = "",
         list_serial: int = 0,
         command: int = 0,
@@ -44,6 +55,11 @@ class GpuFault(Exception):
         self.kind = kind
         self.message = message
         self.address = address
+        self.handle = handle
+        self.operand = operand
+        self.access = access
+        self.needed = needed
+        self.given = given
         self.queue = queue
         self.list_serial = list_serial
         self.command = command

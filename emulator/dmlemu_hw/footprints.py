@@ -64,23 +64,65 @@ def view_to_clear(packet: ClearUavPacket, memory: Memory) -> Descriptor:
     if descriptor.kind == DescriptorKind.UAV and not descriptor.stride:
         return descriptor
     found = "UAV of a structured buffer" if descriptor.stride else descriptor.kind.name
+    unwritten = descriptor.kind is DescriptorKind.UNWRITTEN
     raise GpuFault(
-        FaultKind.BAD_DESCRIPTOR,
+        FaultKind.DESCRIPTOR_UNWRITTEN if unwritten else FaultKind.BAD_DESCRIPTOR,
         f"The descriptor at {packet.table:#x} cannot be cleared: it is {found}, "
         "not the UAV of a raw or typed buffer.",
         address=packet.table,
+        handle=packet.table,
+        operand=0,
+        access=WRITE,
+        given=descriptor.kind,
     )
 
 
-def read_descriptor(address: int, memory: Memory) -> Descriptor:
+def read_descriptor(handle: int, memory: Memory) -> Descriptor:
     """The descriptor at a GPU handle.  GpuFault: no memory there, or bytes that are none."""
-    data = memory.view(address, DESCRIPTOR_SIZE)
     try:
-        return Descriptor.decode(data)
+        return Descriptor.decode(memory.view(handle, DESCRIPTOR_SIZE))
+    except GpuFault as fault:
+        if memory.find_freed(handle) is None:
+            fault.kind = FaultKind.DESCRIPTOR_OUTSIDE
+        fault.handle = handle
+        raise
     except ValueError:
-        raise GpuFault(
-            FaultKind.BAD_DESCRIPTOR, f"The bytes at {address:#x} are no descriptor.", address=address
-        ) from None
+        message = f"The bytes at {handle:#x} are no descriptor."
+        raise GpuFault(FaultKind.BAD_DESCRIPTOR, message, address=handle, handle=handle) from None
+
+
+def view_bytes(handle: int, descriptor: Descriptor, start: int, size: int, memory: Memory) -> memoryview:
+    """``size`` bytes that the descriptor at a GPU handle shows, to be written.  GpuFault: not in memory."""
+    try:
+        return memory.view(descriptor.address + start, size)
+    except GpuFault as fault:
+        if memory.find(fault.address) is None and memory.find_freed(fault.address) is not None:
+            fault.kind = FaultKind.DESCRIPTOR_STALE
+        fault.handle, fault.operand, fault.access = handle, 0, WRITE
+        fault.needed = size
+        raise
+
+
+def meet(a: Footprint, b: Footprint, shift: int = 0, low: int = 0, high: int = 2**64 - 1) -> int | None:
+    """The lowest byte in [low, high) that both footprints hold; None: there is none, exactly.
+
+    ``shift`` is added to the addresses of ``b``: where ``a`` sees the memory of ``b``.
+    """
+    byte = ffi.new("uint64_t *")
+    status = lib.dmlk_footprints_meet(_struct(a), _struct(b), shift, low, high, byte)
+    return int(byte[0]) if status == 1 else None
+
+
+def element_at(footprint: Footprint, address: int) -> tuple[int, ...] | None:
+    """Coordinates of the first element that holds the byte; None: none does."""
+    index = ffi.new("uint64_t[8]")
+    if lib.dmlk_footprint_index(_struct(footprint), address, index) != 1:
+        return None
+    return tuple(index[0 : len(footprint.sizes)])
+
+
+def _struct(footprint: Footprint) -> Any:
+    return Accesses.of([Access(0, READ, footprint)]).pointer
 
 
 def _of_clear(packet: ClearUavPacket, memory: Memory) -> Iterator[Access]:

@@ -303,6 +303,27 @@ class Memory:
             assert allocation is not None and allocation._mapped is not None
             return allocation._mapped.export(allocation.offset + address - allocation.address, size)
 
+    def pieces(self, address: int, size: int) -> list[tuple[int, int, int]]:
+        """Where ``size`` bytes stand in the memory file: rows of (address, size, place in the file).
+
+        Bytes of one place are the same byte, whatever their addresses.  NULL tiles, and what lies in no
+        live allocation, have no place.
+        """
+        with self._lock:
+            allocation = self.find(address)
+            if allocation is None:
+                return []
+            start = address - allocation.address
+            size = min(size, allocation.size - start)
+            mapped = allocation._mapped
+            if isinstance(mapped, _Storage):
+                return [(address, size, mapped.file_offset + allocation.offset + start)]
+            assert isinstance(mapped, _Reservation)
+            return [
+                (allocation.address + first, end - first, place)
+                for first, end, place in mapped.pieces(start, start + size)
+            ]
+
     def segments(self) -> tuple[Any, int]:
         """The live allocations as ``dmlk_segment *`` and their number, sorted by address."""
         return self._segments.pointer, self._segments.count
@@ -394,12 +415,21 @@ class Memory:
     def _find_addresses(self, size: int) -> int:
         """Where ``size`` bytes of addresses are free; :meth:`_insert` takes them."""
         address = self._next_address
+        if self._gaps is not None:
+            address += self._gaps.randrange(_LARGEST_GAP) * TILE_SIZE
+            address |= TILE_SIZE  # aligned to that, and to no more
         if size > END_ADDRESS - address:
             raise self._out_of_memory(
                 f"The GPU has no {size} virtual addresses left ({address:#x} of {END_ADDRESS:#x} are used).",
                 size,
             )
         return address
+
+    def _fill_poison(self, memory: memoryview) -> None:
+        if self._poison is None:
+            np.frombuffer(memory, np.uint8).fill(POISON_BYTE)
+        else:
+            chaos.fill(memory, self._poison)
 
     def _insert(self, allocation: Allocation) -> None:
         # One tile stays free behind each range, so that running past an end never hits the neighbour.
@@ -415,9 +445,6 @@ class Memory:
                 Allocated(
                     allocation.kind,
                     allocation.serial,
-        if self._gaps is not None:
-            address += self._gaps.randrange(_LARGEST_GAP) * TILE_SIZE
-            address |= TILE_SIZE  # aligned to that, and to no more
                     allocation.address,
                     allocation.size,
                     allocation.label,
@@ -425,12 +452,6 @@ class Memory:
                     allocation.offset,
                 )
             )
-    def _fill_poison(self, memory: memoryview) -> None:
-        if self._poison is None:
-            np.frombuffer(memory, np.uint8).fill(POISON_BYTE)
-        else:
-            chaos.fill(memory, self._poison)
-
 
     def _remove(self, allocation: Allocation) -> None:
         if self._torn:
@@ -625,7 +646,7 @@ class _File:
     def __init__(self) -> None:
         self.owner = _process
         self.fd = os.memfd_create("dmlemu")
-        self._size = 0
+        self.size = 0
         _at_end(self, partial(os.close, self.fd))
 
     def map_new(self, size: int) -> tuple[int, int]:
@@ -633,7 +654,7 @@ class _File:
 
         OSError: the host refuses.
         """
-        offset = self._size
+        offset = self.size
         if offset + size >= 2**63:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         os.ftruncate(self.fd, offset + size)
@@ -643,7 +664,7 @@ class _File:
         except OSError:
             _mappings.give(1)
             raise
-        self._size = offset + size
+        self.size = offset + size
         return offset, host
 
 
@@ -759,6 +780,17 @@ class _Reservation(_Mapped):
         else:
             offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
             _map(host, size, run.storage.file.fd, offset)
+
+    def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """The bytes [start, end) that stand on heaps: first, end, and place in the memory file each."""
+        for run in self.runs[bisect_right(self.runs, start // TILE_SIZE, key=_first) - 1 :]:
+            begin = run.first * TILE_SIZE
+            if begin >= end:
+                return
+            if run.storage is not None:
+                first = max(start, begin)
+                place = run.storage.file_offset + run.heap_tile * TILE_SIZE + first - begin
+                yield first, min(end, run.end * TILE_SIZE), place
 
     def count_null(self) -> int:
         """Counts the runs of NULL tiles anew."""

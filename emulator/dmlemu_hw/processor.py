@@ -18,7 +18,9 @@ from .clock import Clock
 from .diagnosis import dispatch_fault
 from .events import (
     NO_ACCESSES,
+    READ,
     UNDEFINE,
+    WRITE,
     Access,
     Accesses,
     Barrier,
@@ -30,7 +32,7 @@ from .events import (
 )
 from .faults import FaultKind, GpuFault, OutOfMemory
 from .fence import Fences
-from .footprints import accesses, dispatch_accesses, read_descriptor, view_to_clear
+from .footprints import accesses, dispatch_accesses, read_descriptor, view_bytes, view_to_clear
 from .formats import clear_pattern
 from .kernels import ffi, lib, take_interrupt
 from .memory import POISON_BYTE, Memory
@@ -54,8 +56,6 @@ from .queue import Entry, Queue
 from .reordering import Step, shuffled
 
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
-
-
 _TURN = 8  # commands that a queue executes at most before another one may
 
 
@@ -67,6 +67,8 @@ class _Group:
     lists: list[tuple[int, bytes]]  # serial and packets
     steps: list[Step]
     done: int = 0  # steps
+
+
 class Processor:
     """Executes packets over one GPU's memory.  It knows nothing but bytes and addresses.
 
@@ -85,11 +87,11 @@ class Processor:
         self._fences = fences
         self._clock = clock
         self._events = events
-        self._fault = ffi.new("dmlk_fault *")
-        self._commands: dict[int, Callable[[Any], int]] = {
         self._order = draw(Mode.ORDER)
         self._groups: dict[int, _Group] = {}  # under way, by the queue's serial
         self._fillings = {packets.FLAG_TAIL: draw(Mode.PADDING), 0: draw(Mode.POISON)}
+        self._fault = ffi.new("dmlk_fault *")
+        self._commands: dict[int, Callable[[Any], int]] = {
             Opcode.COPY_BUFFER: self._copy_buffer,
             Opcode.CLEAR_UAV: self._clear_uav,
             Opcode.DISCARD: self._discard,
@@ -330,8 +332,16 @@ class Processor:
 
     def _copy(self, destination: int, source: int, size: int) -> None:
         if size:
-            to, origin = self._memory.translate(destination, size), self._memory.translate(source, size)
+            to, origin = self._find(destination, size, WRITE), self._find(source, size, READ)
             ffi.memmove(ffi.cast("uint8_t *", to), ffi.cast("uint8_t *", origin), size)
+
+    def _find(self, address: int, size: int, access: int) -> int:
+        """Host address of bytes that a command names by their address."""
+        try:
+            return self._memory.translate(address, size)
+        except GpuFault as fault:
+            fault.access, fault.needed = access, size
+            raise
 
     def _clear_uav(self, packet: ClearUavPacket) -> int:
         view = view_to_clear(packet, self._memory)
@@ -345,7 +355,7 @@ class Processor:
                 address=view.address,
             )
         width = len(pattern)
-        data = self._memory.view(view.address, view.size // width * width)
+        data = view_bytes(packet.table, view, 0, view.size // width * width, self._memory)
         word = np.dtype(f"u{min(width, 8)}")
         elements = np.ndarray((len(data) // width, width // word.itemsize), word, data)
         moved = 0
@@ -361,8 +371,12 @@ class Processor:
             return 0
         size = min(packet.byte_count, view.size - packet.start)
         if size > 0:
-            data = self._memory.view(view.address + packet.start, size)
-            np.frombuffer(data, np.uint8)[:] = POISON_BYTE
+            data = view_bytes(packet.handle, view, packet.start, size, self._memory)
+            random = self._fillings[packet.flags & packets.FLAG_TAIL]
+            if random is None:
+                np.frombuffer(data, np.uint8)[:] = POISON_BYTE
+            else:
+                chaos.fill(data, random)
         return max(0, size)
 
     def _timestamp(self, packet: TimestampPacket) -> int:
@@ -383,12 +397,12 @@ def _nothing(packet: Packet) -> int:
     return 0
 
 
-@cache
-def _byte_sizes(tensors: int) -> struct.Struct:
-    """Reads byte_size of each of so many dmlk_tensor."""
-    return struct.Struct("<" + "24xQ64x" * tensors)
 def _list(entry: bytes) -> tuple[int, bytes]:
     """Serial and packets of a list, from its queue entry."""
     return int.from_bytes(entry[8:16], "little"), entry[packets.EXECUTE_HEADER_SIZE :]
 
 
+@cache
+def _byte_sizes(tensors: int) -> struct.Struct:
+    """Reads byte_size of each of so many dmlk_tensor."""
+    return struct.Struct("<" + "24xQ64x" * tensors)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.descriptors import DescriptorKind
+from dmlemu_hw.events import WRITE
 from dmlemu_hw.faults import FaultKind, GpuFault
-from dmlemu_hw.packets import Opcode, decode_one
+from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 
 from ..errors import Error, HResult, Severity
 from .enums import MessageId
@@ -22,40 +24,69 @@ _ENTRY_NAMES = {
     Opcode.MAP_TILES: "UpdateTileMappings",
 }
 
-# Check, message number: the nearest of the real ones.
+_CORRUPTION, _ERROR = Severity.CORRUPTION, Severity.ERROR
+
+# fmt: off
+# Check, the nearest message number of the real ones, severity.
 _CHECKS = {
-    FaultKind.BAD_PACKET: ("GPU_BAD_PACKET", None),
-    FaultKind.BAD_ADDRESS: ("MEM_OOB_ACCESS", MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE),
-    FaultKind.BAD_DESCRIPTOR: ("DESC_UNINIT", MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED),
-    FaultKind.OUT_OF_RANGE: ("BIND_RANGE", MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS),
-    FaultKind.NOT_IMPLEMENTED: ("OP_NOT_EMULATED", None),
-    FaultKind.OUT_OF_MEMORY: ("OUT_OF_MEMORY", None),
-    FaultKind.HEAP_RELEASED: ("OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE),
-    FaultKind.STOPPED: ("GPU_STOPPED", None),
-    FaultKind.REMOVED: ("DEVICE_REMOVED", MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT),
+    FaultKind.BAD_PACKET:   ("GPU_BAD_PACKET", None, _CORRUPTION),
+    FaultKind.BAD_ADDRESS:  ("MEM_OOB_READ", MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, _CORRUPTION),
+    FaultKind.OUT_OF_RANGE: ("MEM_OOB_READ", MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
+                             _CORRUPTION),
+    FaultKind.MISALIGNED:   ("MEM_MISALIGNED", None, _ERROR),
+    FaultKind.DESCRIPTOR_UNWRITTEN:
+        ("DESC_UNINIT", MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED, _ERROR),
+    FaultKind.DESCRIPTOR_STALE:
+        ("DESC_STALE", MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE, _ERROR),
+    FaultKind.BAD_DESCRIPTOR:
+        ("DESC_KIND", MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH, _ERROR),
+    FaultKind.DESCRIPTOR_OUTSIDE:
+        ("DESC_INDEX", MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS, _ERROR),
+    FaultKind.NOT_IMPLEMENTED: ("OP_NOT_EMULATED", None, _CORRUPTION),
+    FaultKind.OUT_OF_MEMORY:   ("OUT_OF_MEMORY", None, _CORRUPTION),
+    FaultKind.HEAP_RELEASED:
+        ("OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
+    FaultKind.STOPPED: ("GPU_STOPPED", None, _CORRUPTION),
+    FaultKind.REMOVED: ("DEVICE_REMOVED", MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
+}
+# fmt: on
+
+_RULES = {
+    "DESC_UNINIT": "DH7: ID3D12DescriptorHeap",
+    "DESC_STALE": "BT13: IDMLBindingTable",
+    "DESC_KIND": "BT4: IDMLBindingTable",
+    "DESC_INDEX": "DH4: D3D12_GPU_DESCRIPTOR_HANDLE",
+    "MEM_OOB_READ": "BT8: IDMLBindingTable",
+    "MEM_OOB_WRITE": "BT8: IDMLBindingTable",
+    "MEM_MISALIGNED": "BT8: IDMLBindingTable",
 }
 
 
 def fault_error(device: GpuAtWork, fault: GpuFault) -> Error:
     """The error for a fault: names the command, its list and queue, and the resource at the address."""
     memory = device._gpu.memory
-    check, message_id = _CHECKS[fault.kind]
-    if fault.address and memory.find(fault.address) is None and memory.find_freed(fault.address) is not None:
+    check, message_id, severity = _CHECKS[fault.kind]
+    if check == "MEM_OOB_READ" and fault.access & WRITE:
+        check = "MEM_OOB_WRITE"
+    if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(device, fault.address):
         check, message_id = "OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
-    command = _command_name(device, fault)
-    where = _place(device, fault)
-    context = [f"While the GPU executed {command}{where}"]
-    if fault.address:
+    command = _command(device, fault)
+    name = _command_name(command, fault)
+    context = [f"While the GPU executed {name}{_place(device, fault)}"]
+    if command is not None and command.recorded_at:
+        context.append(f"It was recorded at {command.recorded_at}")
+    if fault.address and fault.address != fault.handle:
         context.append(f"Address {fault.address:#x} is {memory.whereabouts(fault.address)}")
+    removal = "RM3: a GPU fault removes the device"
     return failure(
         check,
-        fault.message,
-        operation=command,
-        rule="RM3: a GPU fault removes the device",
+        _message(device, fault, command),
+        operation=name,
+        rule=f"{_RULES[check]}; {removal}" if check in _RULES else removal,
         hresult=HResult.DXGI_ERROR_DEVICE_HUNG,
         message_id=message_id,
         object=device._name_address(fault.address) if fault.address else "",
-        severity=Severity.CORRUPTION,
+        severity=severity,
         context=tuple(context),
         is_call=False,
     )
@@ -67,8 +98,7 @@ def _command(device: GpuAtWork, fault: GpuFault) -> Command | None:
     return recording.commands[fault.command] if recording is not None and known else None
 
 
-def _command_name(device: GpuAtWork, fault: GpuFault) -> str:
-    command = _command(device, fault)
+def _command_name(command: Command | None, fault: GpuFault) -> str:
     if command is not None:
         return command.name
     try:
@@ -82,3 +112,62 @@ def _place(device: GpuAtWork, fault: GpuFault) -> str:
     if recording is None or command is None:
         return f" on {fault.queue}"
     return f" (command {command.number} of {recording.owner}) on {fault.queue}"
+
+
+def _is_freed(device: GpuAtWork, address: int) -> bool:
+    memory = device._gpu.memory
+    return bool(address) and memory.find(address) is None and memory.find_freed(address) is not None
+
+
+def _message(device: GpuAtWork, fault: GpuFault, command: Command | None) -> str:
+    """What is wrong with an operand, by the name that the user knows; else what the hardware says."""
+    if command is None or not 0 <= fault.operand < len(command.operands):
+        return fault.message
+    what = f"{command.operands[fault.operand]} of {command.name}"
+    through = f"{what} is {_DONE[fault.access]} through {_slot(device, fault.handle)}"
+    where = device._gpu.memory.whereabouts(fault.address)
+    if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
+        return f"{through}, which was never written."
+    if fault.kind is FaultKind.DESCRIPTOR_STALE:
+        return f"{through}, which shows {where}."
+    if fault.kind is FaultKind.DESCRIPTOR_OUTSIDE:
+        return f"The descriptor of {what} would lie in {where}."
+    if fault.kind is FaultKind.BAD_DESCRIPTOR:
+        return f"{through}, which holds {_spell_kind(fault)}."
+    if fault.kind is FaultKind.OUT_OF_RANGE:
+        return f"{through}, which shows {fault.given} bytes; the tensor ends at byte {fault.needed}."
+    if fault.kind is FaultKind.BAD_ADDRESS:
+        return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."
+    if fault.kind is FaultKind.MISALIGNED:
+        return f"{what} begins in {where}, where no {_elements(fault)} can stand."
+    return fault.message
+
+
+_DONE = {0: "used", 1: "read", 2: "written", 3: "read and written"}
+
+
+def _slot(device: GpuAtWork, handle: int) -> str:
+    """``slot 3 of descriptor heap 'main'``."""
+    found = device._gpu.descriptors.locate_gpu(handle)
+    return f"the descriptor at {handle:#x}" if found is None else f"slot {found[1]} of {found[0].label}"
+
+
+def _spell_kind(fault: GpuFault) -> str:
+    """What stands in a descriptor that cannot be used."""
+    known = fault.given in list(DescriptorKind)
+    kind = f"a {DescriptorKind(fault.given).name}" if known else "bytes that are no descriptor"
+    wanted = "a UAV" if fault.access & WRITE else "a UAV or an SRV"
+    if known and (fault.given == DescriptorKind.UAV or (kind == "a SRV" and not fault.access & WRITE)):
+        return "a null descriptor"
+    return f"{kind.replace('a SRV', 'an SRV')} and must hold {wanted}"
+
+
+def _elements(fault: GpuFault) -> str:
+    """``UINT64 elements``."""
+    try:
+        packet = decode_one(fault.packet)
+    except ValueError:
+        return "its elements"
+    if not isinstance(packet, DispatchPacket):
+        return "its elements"
+    return f"{type_name(packet.tensors[fault.operand].data_type)} elements"

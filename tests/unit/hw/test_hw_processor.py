@@ -154,7 +154,9 @@ class TestDispatch:
     def test_DH7_a_slot_never_written(self, gpu):
         data = buffer(gpu)
         fault = self.fault(gpu, raw(data))
-        assert fault.kind is FaultKind.BAD_DESCRIPTOR
+        assert fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN
+        assert (fault.operand, fault.access) == (1, WRITE)
+        assert fault.handle == fault.address
         assert "tensor 1 of kernel 'copy' (descriptor slot 1)" in fault.message
         assert "was never written" in fault.message
 
@@ -174,6 +176,7 @@ class TestDispatch:
         data = buffer(gpu)
         fault = self.fault(gpu, raw(data), raw(data, 128, 12))
         assert fault.kind is FaultKind.OUT_OF_RANGE
+        assert (fault.needed, fault.given, fault.access) == (16, 12, WRITE)
         assert "has 12 bytes, but the tensor ends at byte 16" in fault.message
 
     def test_a_view_of_a_released_buffer(self, gpu):
@@ -181,7 +184,7 @@ class TestDispatch:
         view = raw(released)
         released.close()
         fault = self.fault(gpu, raw(data), view)
-        assert fault.kind is FaultKind.BAD_ADDRESS
+        assert fault.kind is FaultKind.DESCRIPTOR_STALE
         assert fault.address == view.address
         assert "lies in activations, which has been released" in fault.message
 
@@ -194,13 +197,45 @@ class TestDispatch:
     def test_a_view_that_is_not_aligned(self, gpu):
         data = buffer(gpu, 256, "input")
         fault = self.fault(gpu, raw(data, 2), raw(data))
+        assert fault.kind is FaultKind.MISALIGNED
+        assert (fault.operand, fault.address) == (0, data.address + 2)
         assert "is not a multiple of the element size" in fault.message
 
     def test_a_table_outside_of_memory(self, gpu):
         writer = PacketWriter()
         copy_kernel(writer, 0x40)
-        with pytest.raises(GpuFault, match=r"The descriptor of tensor 0 .* at 0x40 lies in no allocation"):
+        message = r"The descriptor of tensor 0 .* at 0x40 lies in no allocation"
+        with pytest.raises(GpuFault, match=message) as error:
             run(gpu, writer)
+        assert error.value.kind is FaultKind.DESCRIPTOR_OUTSIDE
+
+    def test_a_table_that_runs_past_its_heap(self, gpu):
+        data = buffer(gpu)
+        heap = uav(gpu, raw(data))
+        writer = PacketWriter()
+        copy_kernel(writer, heap.gpu_start)
+        with pytest.raises(GpuFault, match="0 bytes past the end") as error:
+            run(gpu, writer)
+        assert error.value.kind is FaultKind.DESCRIPTOR_OUTSIDE
+        assert (error.value.operand, error.value.handle) == (1, heap.gpu_start + 32)
+
+    def test_a_table_in_a_released_heap(self, gpu):
+        heap = uav(gpu, raw(buffer(gpu)), raw(buffer(gpu)))
+        heap.close()
+        writer = PacketWriter()
+        copy_kernel(writer, heap.gpu_start)
+        with pytest.raises(GpuFault, match="has been released") as error:
+            run(gpu, writer)
+        assert error.value.kind is FaultKind.BAD_ADDRESS
+
+    @pytest.mark.parametrize(("to", "origin", "access"), [(-8, 0, WRITE), (0, -8, READ)])
+    def test_a_copy_outside_of_memory_tells_its_access(self, gpu, to, origin, access):
+        data = buffer(gpu)
+        writer = PacketWriter()
+        writer.copy_buffer(data.address + to, data.address + origin, 8)
+        with pytest.raises(GpuFault) as error:
+            run(gpu, writer)
+        assert (error.value.kind, error.value.access) == (FaultKind.BAD_ADDRESS, access)
 
     def test_an_unknown_kernel(self, gpu):
         writer = PacketWriter()
@@ -362,7 +397,7 @@ class TestClear:
     @pytest.mark.parametrize(
         ("view", "kind", "message"),
         [
-            (Descriptor(DescriptorKind.UNWRITTEN), FaultKind.BAD_DESCRIPTOR, "it is UNWRITTEN"),
+            (Descriptor(DescriptorKind.UNWRITTEN), FaultKind.DESCRIPTOR_UNWRITTEN, "it is UNWRITTEN"),
             (Descriptor(DescriptorKind.SRV, 0, 0, 42, 1, 4), FaultKind.BAD_DESCRIPTOR, "it is SRV"),
             (Descriptor(DescriptorKind.UAV, 0, 8, 0, 1, 8), FaultKind.BAD_DESCRIPTOR, "structured buffer"),
             (Descriptor(DescriptorKind.UAV, 0, 0, 28, 1, 4), FaultKind.NOT_IMPLEMENTED, "DXGI_FORMAT 28"),
@@ -375,6 +410,26 @@ class TestClear:
         with pytest.raises(GpuFault, match=message) as error:
             run(gpu, writer)
         assert error.value.kind is kind
+
+    def test_a_view_of_a_released_buffer(self, gpu):
+        released = buffer(gpu, 64, "activations")
+        heap = uav(gpu, Descriptor(DescriptorKind.UAV, 0, 0, 42, released.address, 64))
+        released.close()
+        writer = PacketWriter()
+        writer.clear_uav(heap.gpu_start, (1, 0, 0, 0))
+        with pytest.raises(GpuFault, match="activations, which has been released") as error:
+            run(gpu, writer)
+        assert error.value.kind is FaultKind.DESCRIPTOR_STALE
+        assert error.value.handle == heap.gpu_start
+
+    @pytest.mark.parametrize("past", [0, 1])
+    def test_a_descriptor_past_its_heap(self, gpu, past):
+        heap = uav(gpu, raw(buffer(gpu)))
+        writer = PacketWriter()
+        writer.clear_uav(heap.gpu_start + 32 * (1 + past), (1, 0, 0, 0))
+        with pytest.raises(GpuFault) as error:
+            run(gpu, writer)
+        assert error.value.kind is FaultKind.DESCRIPTOR_OUTSIDE
 
     def test_bytes_that_are_no_descriptor(self, gpu):
         data = buffer(gpu)
