@@ -14,6 +14,8 @@ States = d3d12.ResourceStates
 FLOAT32 = dml.TensorDataType.FLOAT32
 _DESCRIPTORS = 64
 
+__name__ = "dmlemu.gallery.stage"  # reports tell lines of the programs, not of this file
+
 
 def tensor(sizes: Sequence[int], strides: Sequence[int] | None = None, **more: Any) -> dml.BufferTensorDesc:
     """A FLOAT32 tensor."""

@@ -10,7 +10,7 @@ from dmlemu_hw.queue import Queue as HardwareQueue
 
 from ..errors import CallSite, spell_site
 from .enums import CommandListType
-from .object import DeviceChild
+from .object import Object
 from .states import Track
 
 if TYPE_CHECKING:
@@ -44,6 +44,11 @@ class Command(NamedTuple):
     site: CallSite | None = None
 
     @property
+    def within(self) -> str:
+        """The name in the middle of a sentence."""
+        return f"the d{self.name[1:]}" if self.name.startswith("Dispatch ") else self.name
+
+    @property
     def recorded_at(self) -> str:
         """``file:line``; empty at strictness ``runtime``."""
         return spell_site(self.site)
@@ -53,8 +58,9 @@ class Command(NamedTuple):
 class Recording:
     """One list's commands from Reset to Close, and what executing them demands.
 
-    It keeps the resources and heaps that its commands name: garbage collection does not free them
-    under submitted work.  Releasing one explicitly does, and the GPU then faults.
+    ``needs`` are the objects that its commands name, each with the index of the last such command, and
+    keeps them: garbage collection does not free them under submitted work.  Releasing one explicitly
+    does, and the GPU then faults.
     """
 
     serial: int
@@ -63,7 +69,7 @@ class Recording:
     owner: str = ""
     tracks: dict[Resource, Track] = field(default_factory=dict)
     resources: set[Resource] = field(default_factory=set)
-    kept: list[DeviceChild] = field(default_factory=list)
+    needs: dict[Object, int] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)  # one per packet
     # Last checks of ExecuteCommandLists, in recording order; each returns how to take back what it did.
     on_submit: list[Callable[[], Callable[[], None] | None]] = field(default_factory=list)
@@ -74,6 +80,13 @@ class Recording:
     def is_pending(self) -> bool:
         """Is it submitted, and the GPU has not finished it?"""
         return self.submitted is not None and not self.submitted[0].done(self.submitted[1])
+
+    def need(self, thing: Object) -> Command | None:
+        """The last command that needs the object: names it, or a buffer that is placed in it."""
+        at = self.needs.get(thing, -1)
+        if at < 0:
+            at = max((self.needs.get(each, -1) for each in self.resources if each._heap is thing), default=-1)
+        return self.commands[at] if 0 <= at < len(self.commands) else None
 
     def is_needed_by(self, command_list: CommandList | None) -> bool:
         """Is the GPU still to execute it, or may ``command_list``, which recorded it, still submit it?"""

@@ -284,7 +284,7 @@ def _write(
     """The packets: one per kernel call, all with the table's GPU handle, and what they leave undefined."""
     assert bindings._desc is not None
     writer, table = command_list._writer, bindings._desc.gpu_descriptor_handle
-    label, names = dispatchable._label, dispatchable._operand_names
+    label, names = f"Dispatch of {dispatchable._label}", dispatchable._operand_names
     poison = FLAG_POISON if device._gpu.poison else 0
     joined = 0
 
@@ -295,6 +295,8 @@ def _write(
         command_list._announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined))
         joined = FLAG_JOINED
 
+    if dispatchable.calls:
+        command_list._need(dispatchable, *command_list._descriptor_heaps.values())
     temporary = dispatchable.temporary
     if poison and temporary.descriptor is not None:
         discard(temporary, 0, temporary.size, poison)  # whatever it held before

@@ -1,0 +1,244 @@
+"""Group g, first half: commands that read what nobody has written.
+
+The hardware's shadow memory knows of every byte whether it was written.  Copies carry that along and say
+nothing; the first command that works with such bytes is told of.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dmlemu_hw.events import (
+    READ,
+    UNDEFINE,
+    WRITE,
+    Accesses,
+    Allocated,
+    Executed,
+    Executing,
+    Freed,
+    Mapped,
+    Submitted,
+)
+from dmlemu_hw.kernels import ffi, lib
+from dmlemu_hw.packets import Opcode
+from dmlemu_hw.shadow import Shadow
+
+from ...d3d12.enums import HeapFlags
+from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped
+from ...errors import Severity
+from ..check import Check, on
+from ..declarations.initialisation import DECLARATIONS
+from ..hostwrites import HostWrites
+from ..text import initialisation as text
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...d3d12.recording import Command
+    from ...d3d12.resource import Resource
+
+_KEPT = 64  # writes remembered for each allocation
+_HOPS = 8  # copies that are followed back
+
+
+class Write(NamedTuple):
+    """Who wrote some bytes, or left them undefined; it keeps no object alive."""
+
+    begin: int
+    end: int
+    pattern: Any  # dmlk_footprint *, None for the whole range
+    undefined: bool
+    commands: list[Command] | None  # None: the CPU
+    command: int
+    list: str
+    keeper: Accesses | None
+    source: int = 0  # where the bytes came from: address of the copy's source
+
+    def holds(self, address: int) -> bool:
+        """Does it contain the byte?"""
+        if not self.begin <= address < self.end:
+            return False
+        return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
+
+
+class Initialisation(Check):
+    """Keeps the shadow memory up to date and looks at every read."""
+
+    declarations = DECLARATIONS
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self.shadow = Shadow(device._gpu.memory)
+        self._writes: dict[int, deque[Write]] = {}  # by the address of the allocation
+        self._host = HostWrites(self.shadow, self._note_host)
+
+    @on(Allocated, Freed, Mapped)
+    def memory(self, event: Allocated | Freed | Mapped) -> None:
+        """The shadow follows the memory."""
+        self.shadow.on_event(event)
+        if isinstance(event, Freed):
+            self._writes.pop(event.address, None)
+
+    # --- the CPU ---
+
+    @on(HostMapped, HostAccessed, HostUnmapped, Submitted)
+    def host(self, event: HostMapped | HostAccessed | HostUnmapped | Submitted) -> None:
+        """What the CPU wrote becomes visible at Unmap and at ExecuteCommandLists."""
+        self._host.on_event(event)
+
+    def _note_host(self, begin: int, end: int) -> None:
+        self._note(Write(begin, end, None, False, None, 0, "", None))
+
+    # --- the GPU ---
+
+    @on(Executing)
+    def look(self, event: Executing) -> None:
+        """Reads first, then what the command changes."""
+        accesses, opcode = event.accesses, event.opcode
+        pointer = accesses.pointer
+        if self._host.patterned and opcode in (Opcode.DISPATCH, Opcode.COPY_BUFFER):
+            self._host.before_read(accesses)
+        if opcode == Opcode.COPY_BUFFER:
+            source, target = pointer[0], pointer[1]
+            self.shadow.copy(target.address, source.address, target.end - target.address)
+            self._note_command(event, 1, undefined=False, source=source.address)
+            return
+        for i in range(len(accesses)):
+            if pointer[i].access & READ and opcode == Opcode.DISPATCH:
+                first = self.shadow.first_unwritten(pointer + i)
+                if first is not None:
+                    self._found(event, i, first)
+        for i in range(len(accesses)):
+            access = pointer[i].access
+            if access & WRITE:
+                self.shadow.mark_written(pointer + i)
+                self._note_command(event, i, undefined=False)
+            elif access & UNDEFINE:
+                self.shadow.mark_undefined(pointer + i)
+                self._note_command(event, i, undefined=True)
+
+    @on(Executed)
+    def undefined(self, event: Executed) -> None:
+        """A kernel tells what it did not define."""
+        if event.undefined is not None:
+            left = Accesses.of([event.undefined])
+            self.shadow.mark_undefined(left.pointer)
+            self._note_command(event, 0, undefined=True, accesses=left)
+
+    # --- who wrote what ---
+
+    def _note_command(
+        self,
+        event: Executing | Executed,
+        index: int,
+        *,
+        undefined: bool,
+        accesses: Accesses | None = None,
+        source: int = 0,
+    ) -> None:
+        recording = self.device._recordings.get(event.list_serial)
+        if accesses is None:
+            assert isinstance(event, Executing)
+            accesses = event.accesses
+        pattern = accesses.pointer + index
+        commands, owner = (recording.commands, recording.owner) if recording is not None else ([], "")
+        span = pattern.address, pattern.end
+        self._note(Write(*span, pattern, undefined, commands, event.command, owner, accesses, source))
+
+    def _note(self, write: Write) -> None:
+        allocation = self.device._gpu.memory.find(write.begin)
+        if allocation is None:
+            return
+        writes = self._writes.get(allocation.address)
+        if writes is None:
+            writes = self._writes[allocation.address] = deque(maxlen=_KEPT)
+        last = writes[-1] if writes else None
+        if last is not None and last[:2] == write[:2] and last.undefined == write.undefined:
+            writes.pop()
+        writes.append(write)
+
+    def _last(self, resource: Resource, address: int) -> Write | None:
+        """What happened last to a byte."""
+        writes = self._writes.get(resource._address, ())
+        return next((write for write in reversed(writes) if write.holds(address)), None)
+
+    # --- telling ---
+
+    def _found(self, event: Executing, index: int, address: int) -> None:
+        access, command = event.accesses[index], self.names.command(event)
+        resource = self.names.buffer(address)
+        if resource is None:
+            return
+        copied, origin, last = self._origin(resource, address)
+        undefined = last is not None and last.undefined
+        operand = command.operand(access)
+        id = "MEM_POISON_READ" if operand == "TemporaryResource" else "MEM_UNINIT_READ"
+        zeros = not undefined and not _is_not_zeroed(origin)
+        words = text.Read(
+            command=command,
+            operand=operand,
+            element=element(event.accesses.pointer + index, address),
+            byte=address - resource._address,
+            buffer=resource,
+            zeros=zeros,
+            undefined_by=text.author(last) if last is not None and undefined else "",
+            copied_by=text.author(copied) if copied is not None else "",
+            origin=origin,
+        )
+        self.report(
+            id,
+            words.message,
+            operation=command.place,
+            object=str(resource),
+            created_at=resource.created_at,
+            severity=Severity.WARNING if zeros and id == "MEM_UNINIT_READ" else self._declared[id].severity,
+            ranges=tuple(text.picture(self.shadow, resource, access, address)),
+            context=(command.context, *self._neighbours(resource, access.footprint.byte_range, address)),
+            cause=(event.list_serial, event.command, access.operand),
+        )
+
+    def _origin(self, resource: Resource, address: int) -> tuple[Write | None, Resource, Write | None]:
+        """Where an unwritten byte came from: the first copy on the way, its buffer, what befell it there."""
+        copied = None
+        for _ in range(_HOPS):
+            last = self._last(resource, address)
+            if last is None or last.undefined or not last.source:
+                break
+            copied = copied or last
+            address += last.source - last.begin
+            source = self.names.buffer(address)
+            if source is None:
+                return copied, resource, None
+            resource = source
+        return copied, resource, last
+
+    def _neighbours(self, resource: Resource, span: tuple[int, int], address: int) -> Iterator[str]:
+        """Who wrote the bytes around the first one that nobody wrote, nearest first."""
+        told: list[Write] = []
+        for near in (address - 1, *self._next_written(address, span[1])):
+            write = self._last(resource, near) if span[0] <= near < span[1] else None
+            if write is not None and not write.undefined and not write.source and write not in told:
+                told.append(write)
+                yield text.wrote(write, resource)
+
+    def _next_written(self, address: int, end: int) -> Iterator[int]:
+        for begin, _ in self.shadow.written_runs(address, end - address):
+            yield begin
+            return
+
+
+def element(pattern: Any, address: int) -> tuple[int, ...]:
+    """The coordinates of the element that holds the byte."""
+    index = ffi.new("uint64_t[8]")
+    lib.dmlk_footprint_index(pattern, address, index)
+    return tuple(index[0 : pattern.rank])
+
+
+def _is_not_zeroed(resource: Resource) -> bool:
+    flags = resource._heap_flags if resource._heap is None else resource._heap._desc.flags
+    return bool(flags & HeapFlags.CREATE_NOT_ZEROED)
+
+
+CHECKS = (Initialisation,)
