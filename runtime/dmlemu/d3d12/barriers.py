@@ -238,5 +238,15 @@ def packet_of(barrier: ResourceBarrier) -> tuple[int, int, int, int, int, int]:
     return kind, _address(inner.resource_before), _address(inner.resource_after), 0, 0, 0
 
 
+def named_by(barrier: ResourceBarrier) -> list[Resource]:
+    """The resources that a barrier names."""
+    inner = barrier.barrier
+    if isinstance(inner, ResourceAliasingBarrier):
+        named = [inner.resource_before, inner.resource_after]
+    else:
+        named = [inner.resource]
+    return [each for each in named if each is not None]
+
+
 def _address(resource: Resource | None) -> int:
     return 0 if resource is None else resource._address

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dmlemu_hw.queue import Queue as HardwareQueue
-
 from ..errors import HResult, Severity
 from .enums import CommandListType, MessageId
 from .object import DeviceChild
+from .pending import when_done
 from .reports import failure
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ class CommandAllocator(DeviceChild):
         self._type = type
         self._recording: CommandList | None = None
         self._generation = 0  # counts resets: recordings of an older one are gone
-        self._pending: list[tuple[HardwareQueue, int]] = []
 
     def reset(self) -> None:
         """Forgets all that was recorded with it.
@@ -42,7 +40,7 @@ class CommandAllocator(DeviceChild):
         self._device._check_alive("Reset")
         if self._recording is not None:
             raise failure(
-                "ALLOC_SHARED",
+                "LIST_OPEN",
                 f"{self} is reset while {self._recording} records with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",
@@ -51,21 +49,23 @@ class CommandAllocator(DeviceChild):
                 object=self,
                 hint="Close the command list first.",
             )
-        if self._is_pending() and not self._device._is_runtime:
+        if not self._device._is_runtime:
+            self._check_done()
+        self._generation += 1
+
+    def _check_done(self) -> None:
+        """CL7: the GPU has finished every list that was recorded with it."""
+        need = self._device._pending.needing(self)
+        if need is not None:
             raise failure(
                 "ALLOC_RESET_IN_FLIGHT",
-                f"{self} is reset while the GPU has not finished a list that was recorded with it.",
+                f"{self} is reset while the GPU has not finished {need.list}, which was recorded with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",
                 hresult=HResult.E_FAIL,
                 message_id=MessageId.COMMAND_ALLOCATOR_SYNC,
                 object=self,
                 severity=Severity.CORRUPTION,
-                hint="Signal a fence after ExecuteCommandLists and wait for it before Reset.",
+                context=(f"The list is pending on {need.queue.label}",),
+                hint=when_done(need.queue, need.ticket),
             )
-        self._generation += 1
-        self._pending.clear()
-
-    def _is_pending(self) -> bool:
-        self._pending = [each for each in self._pending if not each[0].done(each[1])]
-        return bool(self._pending)

@@ -14,7 +14,7 @@ from dmlemu_hw.packets import Opcode, PacketWriter
 from ..errors import Error, HResult, call_site
 from . import commands, states
 from .arguments import floats, instance, integer, sequence
-from .barriers import check_barriers, packet_of
+from .barriers import check_barriers, named_by, packet_of
 from .command_allocator import CommandAllocator
 from .conflicts import conflict_error
 from .descriptor_heap import DescriptorHeap
@@ -25,7 +25,7 @@ from .enums import (
     QueryType,
     WriteBufferImmediateMode,
 )
-from .object import DeviceChild
+from .object import DeviceChild, Object
 from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
 from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER, Command, Recording
 from .reports import failure, not_implemented, spell
@@ -174,7 +174,7 @@ class CommandList(DeviceChild):
         """
         commands.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
         uses = (dst_buffer, states.COPY_DEST), (src_buffer, states.COPY_SOURCE)
-        self._use_all("CopyBufferRegion", *uses)
+        self._use_all("CopyBufferRegion", *uses, executes=num_bytes != 0)
         if num_bytes:
             destination, source = dst_buffer._address + dst_offset, src_buffer._address + src_offset
             self._writer.copy_buffer(destination, source, num_bytes)
@@ -265,6 +265,7 @@ class CommandList(DeviceChild):
     ) -> None:
         ranges = commands.check_clear(self, operation, gpu_handle, cpu_handle, resource, rects)
         self._use_all(operation, (resource, states.UNORDERED_ACCESS))
+        self._need(*self._descriptor_heaps.values())
         self._writer.clear_uav(gpu_handle, values, ranges, is_float=is_float)
         self._announce(Opcode.CLEAR_UAV, operation, ("pResource",))
 
@@ -282,6 +283,7 @@ class CommandList(DeviceChild):
         assert self._recording is not None
         check_barriers(self, self._recording, rows)
         for barrier in rows:
+            self._need(*named_by(barrier))
             self._writer.barrier(*packet_of(barrier))
             self._announce(Opcode.BARRIER, "ResourceBarrier")
 
@@ -294,7 +296,7 @@ class CommandList(DeviceChild):
         """
         chosen = commands.check_heaps(self._device, descriptor_heaps)
         for heap in chosen.values():
-            self._keep(heap)
+            self._need(heap)
         self._descriptor_heaps = chosen
         self._writer.set_descriptor_heaps([heap._heap.gpu_start for heap in chosen.values()])
         self._announce(Opcode.SET_DESCRIPTOR_HEAPS, "SetDescriptorHeaps")
@@ -317,7 +319,7 @@ class CommandList(DeviceChild):
         (nf-d3d12-id3d12graphicscommandlist-endquery).
         """
         check_end(self, query_heap, type, index)
-        self._keep(query_heap)
+        self._need(query_heap)
         self._writer.timestamp(query_heap._allocation.address + QUERY_SIZE * index)
         self._announce(Opcode.TIMESTAMP, "EndQuery", ("pQueryHeap",))
 
@@ -338,9 +340,10 @@ class CommandList(DeviceChild):
         """
         offset = aligned_destination_buffer_offset
         check_resolve(self, query_heap, type, start_index, num_queries, destination_buffer, offset)
-        self._use_all("ResolveQueryData", (destination_buffer, states.COPY_DEST))
-        self._keep(query_heap)
+        use = destination_buffer, states.COPY_DEST
+        self._use_all("ResolveQueryData", use, executes=num_queries != 0)
         if num_queries:
+            self._need(query_heap)
             source = query_heap._allocation.address + QUERY_SIZE * start_index
             self._writer.resolve_query(destination_buffer._address + offset, source, num_queries)
             self._announce(Opcode.RESOLVE_QUERY, "ResolveQueryData", ("pQueryHeap", "pDestinationBuffer"))
@@ -442,10 +445,11 @@ class CommandList(DeviceChild):
         if self._error is None:
             self._error = error
 
-    def _use_all(self, operation: str, *uses: tuple[Resource, int]) -> None:
+    def _use_all(self, operation: str, *uses: tuple[Resource, int], executes: bool = True) -> None:
         """Checks all uses (ST1, ST3, ST6), then notes all of them; raises without noting any.
 
         Without the debug layer nobody looks at the state of a use: strictness runtime skips that.
+        ``executes``: the GPU will have something to do.
         """
         recording = self._recording
         assert recording is not None
@@ -458,6 +462,8 @@ class CommandList(DeviceChild):
                 if conflict is not None:
                     where = f"While recording {self}"
                     raise conflict_error(conflict, resource, operation, "pResource", where)
+        if executes:
+            self._need(*(resource for resource, _ in uses))
         for resource, state in uses:
             resources.add(resource)
             if resource._fixed_states is None:
@@ -467,9 +473,13 @@ class CommandList(DeviceChild):
                 if not lenient or track.conflict_of_use(state) is None:
                     track.use(state)
 
-    def _keep(self, thing: DeviceChild) -> None:
-        assert self._recording is not None
-        self._recording.kept.append(thing)
+    def _need(self, *things: Object) -> None:
+        """The command that is recorded next names these objects."""
+        recording = self._recording
+        assert recording is not None
+        at = len(recording.commands)
+        for thing in things:
+            recording.needs[thing] = at
 
     def _announce(
         self, opcode: Opcode, name: str, operands: tuple[str, ...] = (), *, joined: bool = False
@@ -487,11 +497,6 @@ class CommandList(DeviceChild):
         events = self._device._gpu.events
         if events:
             events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))
-
-    def _is_pending(self) -> bool:
-        # A new recording may be made and executed while an older one is still under way (CL6).
-        recording = self._recording
-        return recording is not None and recording.submitted is not None and recording.is_needed_by(self)
 
     def _life_cycle_error(
         self, check: str, message: str, operation: str, rule: str, message_id: MessageId

@@ -5,21 +5,21 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.queue import Queue as HardwareQueue
 
-from ..errors import Error, HResult, Severity
+from ..errors import Error, HResult, Severity, call_site
 from .arguments import instance, integer, sequence
 from .command_list import CommandList, encode_marker
 from .conflicts import conflict_error
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
 from .object import DeviceChild
-from .recording import Recording
+from .pending import Submission, when_done
+from .recording import Command, Recording
 from .reports import failure, not_implemented, spell
 from .resource import Heap, Resource
 from .states import Clash, Journey
@@ -44,7 +44,6 @@ class CommandQueue(DeviceChild):
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
         device._queues.add(self)
         weakref.finalize(self, queue.close).atexit = False
-        self._pending: deque[tuple[int, list[Recording]]] = deque()
         self._label(queue)
 
     def get_desc(self) -> CommandQueueDesc:
@@ -138,7 +137,11 @@ class CommandQueue(DeviceChild):
             self._device._reject(error)
             return
         if regions:
+            command = Command("UpdateTileMappings", 0, site=call_site())
+            needs = (resource,) if heap is None else (resource, heap)
             with self._lock:
+                ticket = self._queue.submitted + 1
+                self._device._pending.add(Submission(self._queue, ticket, needs=needs, command=command))
                 self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
             self._device._let_run()
 
@@ -234,9 +237,20 @@ class CommandQueue(DeviceChild):
                 wrong,
             )
         if recording.is_pending:
+            assert recording.submitted is not None
             message = f"{each} is executed again while the GPU has not finished it."
             wrong = MessageId.COMMAND_LIST_SYNC
-            raise error("Q3", "LIST_EXECUTED_TWICE", message, path, each, "a list that is not pending", wrong)
+            raise error(
+                "Q3",
+                "LIST_EXECUTED_TWICE",
+                message,
+                path,
+                each,
+                "a list that is not pending",
+                wrong,
+                context=(f"It is pending on {recording.submitted[0].label}",),
+                hint=when_done(*recording.submitted),
+            )
         return recording
 
     def _check_states(self, recordings: list[Recording]) -> Journey:
@@ -261,18 +275,14 @@ class CommandQueue(DeviceChild):
         return journey
 
     def _submit(self, recordings: list[Recording]) -> None:
-        self._forget_done()
+        pending = self._device._pending
+        pending.forget_done()
         work = [(recording.serial, recording.packets) for recording in recordings]
         first = self._queue.submitted + 1
-        self._pending.append((first + len(work) - 1, recordings))
         for i, recording in enumerate(recordings):
             recording.submitted = (self._queue, first + i)
-            recording.allocator._pending.append((self._queue, first + i))
+        pending.add(Submission(self._queue, first + len(work) - 1, tuple(recordings)))
         self._device._run_gpu(lambda: self._queue.submit(work), 0)
-
-    def _forget_done(self) -> None:
-        while self._pending and self._queue.done(self._pending[0][0]):
-            self._pending.popleft()
 
     def _fence_work(self, fence: Fence | None, value: int, operation: str) -> None:
         self._check_open(operation)
@@ -302,6 +312,7 @@ class CommandQueue(DeviceChild):
         given: Any,
         expected: Any,
         message_id: MessageId | None,
+        **more: Any,
     ) -> Error:
         return failure(
             check,
@@ -314,6 +325,7 @@ class CommandQueue(DeviceChild):
             given=given,
             expected=expected,
             object=self,
+            **more,
         )
 
     def _evicted_error(self, resource: Resource, recording: Recording) -> Error:

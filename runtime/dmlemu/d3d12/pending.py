@@ -1,0 +1,99 @@
+"""What was handed to queues and the GPU has not done: who needs an object, and when it is free again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.lock import Lock
+from dmlemu_hw.queue import Queue as HardwareQueue
+
+from .recording import Command
+
+if TYPE_CHECKING:
+    from .object import Object
+    from .recording import Recording
+
+__all__ = ["Need", "Pending", "Submission", "when_done"]
+
+
+@dataclass(eq=False)
+class Submission:
+    """What one call gave a queue; ``ticket`` is the last one that it took.
+
+    ``recordings`` of the lists that it executes, or the ``needs`` of other work, which ``command`` names.
+    """
+
+    queue: HardwareQueue
+    ticket: int
+    recordings: tuple[Recording, ...] = ()
+    needs: tuple[Object, ...] = ()
+    command: Command | None = None
+
+
+class Need(NamedTuple):
+    """Pending work that needs an object: a command, or a whole list (None) for its allocator."""
+
+    command: Command | None
+    list: str  # empty: the work is of the queue itself
+    queue: HardwareQueue
+    ticket: int
+
+
+class Pending:
+    """The submissions of one device.  They keep what the GPU needs from garbage collection."""
+
+    def __init__(self, lock: Lock) -> None:
+        self._work: dict[HardwareQueue, deque[Submission]] = {}
+        self._lock = lock
+
+    def add(self, submission: Submission) -> None:
+        """Before the queue gets the work: what never came there counts as done."""
+        with self._lock:
+            self._work.setdefault(submission.queue, deque()).append(submission)
+
+    def forget_done(self) -> None:
+        """Lets go of what the GPU has done."""
+        done = []  # ends outside of the lock: objects may end with it
+        with self._lock:
+            for queue, work in list(self._work.items()):
+                while work and queue.done(work[0].ticket):
+                    done.append(work.popleft())
+                if not work:
+                    del self._work[queue]
+
+    def __iter__(self) -> Iterator[Submission]:
+        """What the GPU has not done, oldest first on each queue."""
+        with self._lock:
+            found = [each for work in self._work.values() for each in work]
+        return (each for each in found if not each.queue.done(each.ticket))
+
+    def recordings(self) -> Iterator[Recording]:
+        """The recordings among it that the GPU has not finished."""
+        for submission in self:
+            for recording in submission.recordings:
+                if recording.is_pending:
+                    yield recording
+
+    def needing(self, thing: Object) -> Need | None:
+        """What needs the object: the last command that does, of the work that does so first."""
+        for submission in self:
+            if submission.command is not None and thing in submission.needs:
+                return Need(submission.command, "", submission.queue, submission.ticket)
+        for recording in self.recordings():
+            assert recording.submitted is not None
+            command = recording.need(thing)
+            if command is not None or recording.allocator is thing:
+                return Need(command, recording.owner, *recording.submitted)
+        return None
+
+
+def when_done(queue: HardwareQueue, ticket: int) -> str:
+    """Advice: the fence value that tells that the queue has done the work of a ticket."""
+    signal = queue.signal_after(ticket)
+    if signal is None:
+        return f"Signal a fence on {queue.label} after it and wait for that: no Signal is queued behind it."
+    fence, value = signal
+    return f"Wait until {fence.describe()} reaches {value}: {queue.label} signals that behind it."
