@@ -152,6 +152,14 @@ class Submitted(NamedTuple):
     lists: tuple[int, ...]
 
 
+class Queued(NamedTuple):
+    """The host handed something else to a queue: a signal, a wait or a change of tiles."""
+
+    queue: int
+    ticket: int
+    opcode: int
+
+
 class Executing(NamedTuple):
     """The command that is about to run, and all that it will touch; ``packet`` holds its bytes.
 
@@ -201,7 +209,7 @@ class Barrier(NamedTuple):
 
 
 class Signalled(NamedTuple):
-    """A fence got a value.  ``queue`` 0: from the host."""
+    """A fence got a value.  ``queue`` 0: from the host, which also gives it the first."""
 
     queue: int
     fence: int
@@ -209,7 +217,7 @@ class Signalled(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """A queue went past a wait.  ``queue`` 0: the host has seen the fence at this value."""
+    """A queue went past a wait.  ``queue`` 0: the host knows that the fence has reached this value."""
 
     queue: int
     fence: int
@@ -217,7 +225,17 @@ class Waited(NamedTuple):
 
 
 Event = (
-    Allocated | Freed | Mapped | Recorded | Submitted | Executing | Executed | Barrier | Signalled | Waited
+    Allocated
+    | Freed
+    | Mapped
+    | Recorded
+    | Submitted
+    | Queued
+    | Executing
+    | Executed
+    | Barrier
+    | Signalled
+    | Waited
 )
 Callback = Callable[[Any], None]
 

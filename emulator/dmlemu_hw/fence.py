@@ -40,9 +40,12 @@ class Fence:
         value: int = _VALUE.unpack(self._slot)[0]
         return value
 
-    def observe(self) -> int:
-        """The value, as the host asks for it: from now on it may rely on what the value tells."""
-        return self._fences.observe(self)
+    def observe(self, awaited: int | None = None) -> int:
+        """The value, as the host asks for it: from now on it may rely on what the value tells.
+
+        ``awaited``: it only asked whether the fence has reached that one, which is so.
+        """
+        return self._fences.observe(self, awaited)
 
     def signal(self, value: int) -> None:
         """Sets the value from the host; it may be lower than before.
@@ -109,6 +112,7 @@ class Fences:
             self._by_address[address] = fence
             # A queue holds the fences that its entries name: a free slot is named by none.
             weakref.finalize(fence, self._free.append, (address, slot)).atexit = False
+            self.tell(address, initial_value, 0)
             return fence
 
     def find(self, address: int) -> Fence | None:
@@ -136,12 +140,12 @@ class Fences:
         if self._events:
             self._events.emit(Signalled(queue, address, value))
 
-    def observe(self, fence: Fence) -> int:
+    def observe(self, fence: Fence, awaited: int | None) -> int:
         """:meth:`Fence.observe`."""
         value = fence.value
         if self._events:
             with self._lock:
-                self._events.emit(Waited(0, fence.address, value))
+                self._events.emit(Waited(0, fence.address, value if awaited is None else awaited))
         return value
 
     def signal(self, fence: Fence, value: int) -> None:

@@ -156,7 +156,7 @@ class Gpu:
 
         reached = self.wait_until(lambda: fence.value >= value, why, timeout)
         if reached:
-            fence.observe()
+            fence.observe(value)
         return reached
 
     def wait_until(
