@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 from . import packets
-from .events import EventStream, Submitted
+from .events import EventStream, Queued, Submitted
 from .fence import Fence
 from .lock import Lock
 from .memory import Allocation, Heap, Memory
@@ -112,6 +112,17 @@ class Queue:
         """Whether no entry up to that ticket is left to execute; those that never came are not."""
         return ticket <= self.completed or ticket > self.submitted
 
+    def signal_after(self, ticket: int) -> tuple[Fence, int] | None:
+        """The first signal that stands behind the entry of that ticket: its fence and value."""
+        with self._lock:
+            entries = list(self._entries)
+        for entry in entries:
+            if entry.ticket > ticket and packets.HEADER.unpack_from(entry)[0] == packets.Opcode.SIGNAL:
+                packet = packets.decode_one(entry)
+                assert isinstance(packet, packets.SignalPacket) and entry.fence is not None
+                return entry.fence, packet.value
+        return None
+
     def close(self) -> None:
         """Gives the queue up; what it holds is still executed.
 
@@ -183,6 +194,9 @@ class Queue:
             if self.removed:
                 return self.completed
             ticket = self._append(entry)
+            if self._events:
+                opcode = packets.HEADER.unpack_from(entry)[0]
+                self._events.emit(Queued(self.serial, ticket, opcode))
         self._on_entry()
         return ticket
 
