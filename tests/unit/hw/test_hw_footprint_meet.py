@@ -1,9 +1,7 @@
 """Footprints as sets: which bytes two of them share, against sets of bytes made by the definition."""
 
-import itertools
-from dataclasses import dataclass
-
 import pytest
+from byte_sets import Layout, layouts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,36 +9,6 @@ from dmlemu_hw.kernels import ffi, lib
 
 READ, WRITE, UNDEFINE = lib.DMLK_READ, lib.DMLK_WRITE, lib.DMLK_UNDEFINE
 ANYWHERE = (0, 2**64 - 1)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """``struct dmlk_footprint`` in Python's own numbers."""
-
-    address: int
-    bits: int
-    sizes: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    access: int = WRITE
-
-    @property
-    def end(self) -> int:
-        last = sum((n - 1) * s for n, s in zip(self.sizes, self.strides, strict=True))
-        return self.address + ((last + 1) * self.bits + 7) // 8
-
-    def struct(self):
-        rank = len(self.sizes)
-        fields = (self.address, self.end, 0, self.access, self.bits, rank)
-        return ffi.new("dmlk_footprint *", (*fields, list(self.sizes), list(self.strides)))
-
-    def elements(self):
-        """Index and bytes of every element, in row-major order."""
-        for index in itertools.product(*map(range, self.sizes)):
-            at = 8 * self.address + self.bits * sum(i * s for i, s in zip(index, self.strides, strict=True))
-            yield index, range(at // 8, (at + self.bits - 1) // 8 + 1)
-
-    def bytes(self) -> set[int]:
-        return {byte for _, covered in self.elements() for byte in covered}
 
 
 def meet(a: Layout, b: Layout, shift: int = 0, low: int = 0, high: int = 2**64 - 1) -> int | None:
@@ -61,19 +29,6 @@ def index_of(layout: Layout, address: int) -> tuple[int, ...] | None:
     status = lib.dmlk_footprint_index(layout.struct(), address, index)
     assert status in (0, 1)
     return tuple(index)[: len(layout.sizes)] if status else None
-
-
-BITS = st.sampled_from([4, 4, 8, 8, 16, 32, 64])
-
-
-@st.composite
-def layouts(draw, farthest=1040, most=6, longest=24) -> Layout:
-    """Anything: permuted, padded, broadcast, overlapping itself."""
-    rank = draw(st.integers(0, 5))
-    limit = [600, 600, 25, 9, 5, 4][rank]
-    sizes = tuple(draw(st.integers(1, min(limit, most))) for _ in range(rank))
-    strides = tuple(draw(st.integers(0, longest)) for _ in range(rank))
-    return Layout(draw(st.integers(1000, farthest)), draw(BITS), sizes, strides)
 
 
 @st.composite
@@ -188,7 +143,7 @@ class TestHugeLayouts:
         ],
     )
     def test_footprints_without_meaning_are_refused(self, layout):
-        struct = layout_struct(layout)
+        struct = layout.struct_to(2**64 - 1)
         good, byte = Layout(4096, 8).struct(), ffi.new("uint64_t *")
         assert lib.dmlk_footprints_meet(struct, good, 0, *ANYWHERE, byte) == -1
         assert lib.dmlk_footprints_meet(good, struct, 0, *ANYWHERE, byte) == -1
@@ -201,22 +156,6 @@ class TestHugeLayouts:
         struct = Layout(4096, 8, (2,) * 8, (1,) * 8).struct()
         struct.rank = 9
         assert lib.dmlk_footprint_holds(struct, 4096) == -1
-
-
-def layout_struct(layout: Layout):
-    """With an end of all addresses, as its own may not fit."""
-    rank = len(layout.sizes)
-    fields = (
-        layout.address,
-        2**64 - 1,
-        0,
-        WRITE,
-        layout.bits,
-        rank,
-        list(layout.sizes),
-        list(layout.strides),
-    )
-    return ffi.new("dmlk_footprint *", fields)
 
 
 class TestHoldsAndIndex:

@@ -1,0 +1,286 @@
+"""Shadow memory: which bytes of a GPU's memory were ever written, a bit for each.
+
+The bits lie in a memory file of their own, in which a heap's are where its bytes are in the memory's, at an
+eighth of the offset.  What the host's MMU does for the bytes it so does for the bits: tiles of a reserved
+allocation and all that is placed on one heap share them.  They cost nothing until they are set.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .events import Event, Freed, Mapped
+from .kernels import ffi, lib
+from .memory import (
+    TILE_SIZE,
+    Allocation,
+    Memory,
+    _at_end,
+    _map,
+    _mappings,
+    _release,
+    _release_runs,
+    _Reservation,
+    _Storage,
+)
+
+_TILE_BITS = TILE_SIZE // 8  # bytes of bits
+_NOWHERE = 2**64 - 1
+
+_ROW = np.dtype([(name, "<u8") for name in ("address", "size", "bits", "first", "null_tiles")])  # dmlk_shadow
+_NO_ROWS = np.zeros(0, _ROW)
+_NO_BITS: Mapping[int, _Bits] = {}
+
+assert ffi.sizeof("dmlk_shadow") == _ROW.itemsize
+
+
+class Shadow:
+    """The shadow of ``memory``, which is to be told of events from its making on (:meth:`on_event`).
+
+    Memory that is fresh after that has not been written; what was there before counts as written, as do
+    NULL tiles.  Footprints are ``dmlk_footprint *``; one that does not lie in a live allocation, or has no
+    meaning, changes nothing and has no unwritten bytes.  An allocation costs nothing until it is asked for.
+    ``failure`` says why everything counts as written from some moment on: the host refused memory.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        memory.check_process()
+        self.failure: str | None = None
+        self._memory = memory
+        self._lock = memory._lock
+        self._file = _File(memory._file.size)
+        self._heaps: weakref.WeakKeyDictionary[_Storage, _HeapBits] = weakref.WeakKeyDictionary()
+        self._table = _Table()
+        self._gone: deque[int] = deque()  # serials of which the table is to be rid
+        self._address = ffi.new("uint64_t *")
+        self._written = ffi.new("int *")
+        self._range = ffi.new("dmlk_footprint *", {"bits": 8, "rank": 1, "strides": [1]})
+
+    def on_event(self, event: Event) -> None:
+        """What it is to be told: memory that is given up, or stands on other tiles."""
+        if isinstance(event, Freed):
+            serial = event.serial
+        elif isinstance(event, Mapped):
+            serial = event.allocation  # its bits are in the file; the next one to ask maps them anew
+        else:
+            return
+        if serial in self._table.bits:
+            self._gone.append(serial)
+
+    # --- footprints ---
+
+    def first_unwritten(self, footprint: Any) -> int | None:
+        """Address of the lowest byte of the footprint that was never written."""
+        with self._lock:
+            if not self._run(lib.dmlk_shadow_first_unwritten, footprint, self._address):
+                return None
+            address: int = self._address[0]
+            return None if address == _NOWHERE else address
+
+    def mark_written(self, footprint: Any) -> None:
+        """All bytes of the footprint are written."""
+        with self._lock:
+            self._run(lib.dmlk_shadow_mark_written, footprint)
+
+    def mark_undefined(self, footprint: Any) -> None:
+        """The bytes of the footprint lose their contents: as if never written."""
+        with self._lock:
+            self._run(lib.dmlk_shadow_mark_undefined, footprint)
+
+    # --- ranges ---
+
+    def copy(self, destination: int, source: int, size: int) -> None:
+        """``size`` bytes are copied, and what is known of them with them; the ranges may overlap."""
+        with self._lock:
+            for _ in range(3):  # each of both may have to be covered first
+                status = lib.dmlk_shadow_copy(*self._rows(), destination, source, size)
+                if status != lib.DMLK_BAD_ADDRESS:
+                    return
+                if not (self._cover(destination) or self._cover(source)):
+                    return
+
+    def is_written(self, address: int, size: int) -> bool:
+        """Whether all those bytes are."""
+        with self._lock:
+            span = self._range
+            span.address, span.end, span.sizes[0] = address, address + size, size
+            return size == 0 or self.first_unwritten(span) is None
+
+    def written_runs(self, address: int, size: int) -> Iterator[tuple[int, int]]:
+        """Begin and end (addresses) of every longest run of written bytes in the range, in order."""
+        end = address + size
+        while address < end:
+            written, stop = self._run_at(address, end)
+            if written:
+                yield address, stop
+            address = stop
+
+    # --- inside ---
+
+    def _run(self, operation: Callable[..., int], footprint: Any, *rest: Any) -> bool:
+        """Whether the operation was done."""
+        status = operation(*self._rows(), footprint, *rest)
+        if status == lib.DMLK_BAD_ADDRESS and self._cover(footprint.address):
+            status = operation(*self._rows(), footprint, *rest)
+        if status == lib.DMLK_OUT_OF_MEMORY:
+            self._give_up("no memory to look at a footprint that overlaps itself")
+        return bool(status == lib.DMLK_OK)
+
+    def _run_at(self, address: int, end: int) -> tuple[bool, int]:
+        """Whether the byte is written, and where the run of bytes that are so too ends."""
+        with self._lock:
+            for _ in range(2):
+                status = lib.dmlk_shadow_run(*self._rows(), address, end, self._written, self._address)
+                if status == lib.DMLK_OK:
+                    return bool(self._written[0]), self._address[0]
+                if not self._cover(address):
+                    break
+            return True, end
+
+    def _cover(self, address: int) -> bool:
+        """Puts the live allocation that holds the address into the table; false: it is there, or none is."""
+        allocation = self._memory.find(address)
+        if self.failure is not None or allocation is None or allocation.serial in self._table.bits:
+            return False
+        try:
+            bits = self._bits(allocation)
+        except OSError as error:
+            self._give_up(f"the host refuses its memory ({error.strerror})")
+            return False
+        self._table = self._table.with_bits(allocation.serial, bits)
+        return True
+
+    def _rows(self) -> tuple[Any, int]:
+        """The table as the C side wants it."""
+        if self._gone:
+            gone = set(self._gone)  # what garbage collection adds now, the next one does
+            self._table = self._table.without(gone)
+            while self._gone and self._gone[0] in gone:
+                self._gone.popleft()
+        return self._table.rows
+
+    def _give_up(self, why: str) -> None:
+        # To go on with some bits missing would tell of bytes that were not written, and were.
+        self.failure = why
+        self._table = _Table()
+        self._heaps.clear()
+
+    def _bits(self, allocation: Allocation) -> _Bits:
+        """OSError: the host refuses."""
+        mapped = allocation._opened()
+        if isinstance(mapped, _Reservation):
+            return _TileBits(allocation, mapped, self._file, self._heap_bits)
+        assert isinstance(mapped, _Storage)
+        return _PlacedBits(allocation, self._heap_bits(mapped))
+
+    def _heap_bits(self, storage: _Storage) -> _HeapBits:
+        bits = self._heaps.get(storage)
+        if bits is None:
+            bits = self._heaps[storage] = _HeapBits(storage, self._file)
+        return bits
+
+
+class _Table:
+    """The rows that the C side reads, sorted by address, and what keeps their bits, by allocation serial.
+
+    It is never changed but replaced, so that nobody finds it half done.
+    """
+
+    def __init__(self, table: np.ndarray[Any, Any] = _NO_ROWS, bits: Mapping[int, _Bits] = _NO_BITS) -> None:
+        self.bits = bits
+        self.rows = (ffi.cast("dmlk_shadow *", table.ctypes.data), len(table))
+        self._table = table
+
+    def with_bits(self, serial: int, bits: _Bits) -> _Table:
+        at = int(np.searchsorted(self._table["address"], bits.row[0]))
+        parts = self._table[:at], np.array([bits.row], _ROW), self._table[at:]
+        return _Table(np.concatenate(parts), {**self.bits, serial: bits})
+
+    def without(self, serials: set[int]) -> _Table:
+        gone = [bits.row[0] for serial, bits in self.bits.items() if serial in serials]
+        kept = {serial: bits for serial, bits in self.bits.items() if serial not in serials}
+        return _Table(self._table[~np.isin(self._table["address"], gone)], kept)
+
+
+class _File:
+    """The sparse file of bits.  Bytes of the memory file before ``old_end`` count as written."""
+
+    def __init__(self, old_end: int) -> None:
+        self.old_end = old_end
+        self.fd = os.memfd_create("dmlemu shadow")
+        self._size = 0
+        _at_end(self, partial(os.close, self.fd))
+
+    def reach(self, end: int) -> None:
+        """OSError: the host refuses."""
+        if end > self._size:
+            os.ftruncate(self.fd, end)
+            self._size = end
+
+
+class _HeapBits:
+    """The bits of a heap's bytes, mapped."""
+
+    def __init__(self, storage: _Storage, file: _File) -> None:
+        self.offset, size = storage.file_offset // 8, storage.capacity // 8
+        file.reach(self.offset + size)
+        _mappings.take(1)
+        try:
+            self.host = _map(0, size, file.fd, self.offset)
+        except OSError:
+            _mappings.give(1)
+            raise
+        _at_end(self, partial(_release, self.host, size, storage.file.owner))
+        if storage.file_offset < file.old_end:
+            np.frombuffer(ffi.buffer(ffi.cast("uint8_t *", self.host), size), np.uint8).fill(0xFF)
+
+
+class _Bits:
+    """Bits of one allocation, and what keeps them; ``row`` is its struct dmlk_shadow."""
+
+    row: tuple[int, int, int, int, int]
+
+
+class _PlacedBits(_Bits):
+    def __init__(self, allocation: Allocation, heap: _HeapBits) -> None:
+        self._heap = heap
+        self.row = (allocation.address, allocation.size, heap.host, allocation.offset, 0)
+
+
+class _TileBits(_Bits):
+    """Stands on the bits of heaps as the reservation stands on their bytes."""
+
+    def __init__(
+        self,
+        allocation: Allocation,
+        reservation: _Reservation,
+        file: _File,
+        heap_bits: Callable[[_Storage], _HeapBits],
+    ) -> None:
+        runs = list(reservation.runs)
+        self._heaps = [None if run.storage is None else heap_bits(run.storage) for run in runs]
+        size = reservation.tiles * _TILE_BITS
+        _mappings.take(len(runs))
+        try:
+            host = _map(0, size, -1, 0)
+        except OSError:
+            _mappings.give(len(runs))
+            raise
+        _at_end(self, partial(_release_runs, host, size, runs))
+        for run, heap in zip(runs, self._heaps, strict=True):
+            if heap is not None:
+                offset = heap.offset + run.heap_tile * _TILE_BITS
+                _map(host + run.first * _TILE_BITS, run.count * _TILE_BITS, file.fd, offset)
+        null = np.zeros(-(-reservation.tiles // 64) * 64, bool)
+        for start, length in reservation.null_ranges():
+            null[start // TILE_SIZE : (start + length) // TILE_SIZE] = True
+        self._null_tiles = np.packbits(null, bitorder="little")
+        null_tiles = self._null_tiles.ctypes.data if null.any() else 0
+        self.row = (allocation.address, allocation.size, host, 0, null_tiles)
