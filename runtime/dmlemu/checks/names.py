@@ -35,8 +35,7 @@ class NamedCommand(NamedTuple):
     @property
     def context(self) -> str:
         """A line for the context of a report: where the command was recorded."""
-        at = f" at {self.command.recorded_at}" if self.command.recorded_at else ""
-        return f"{self.command.name} was recorded{at} as command {self.command.number} of {self.list}"
+        return self.command.context(self.list)
 
     def operand(self, access: Access) -> str:
         """``OutputTensor``: what the command calls what it touches there."""

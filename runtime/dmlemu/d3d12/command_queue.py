@@ -17,7 +17,7 @@ from .command_list import CommandList, encode_marker
 from .conflicts import conflict_error
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
-from .object import DeviceChild
+from .object import DeviceChild, Object
 from .pending import Submission, when_done
 from .recording import Command, Recording
 from .reports import failure, not_implemented, spell
@@ -326,6 +326,21 @@ class CommandQueue(DeviceChild):
             expected=expected,
             object=self,
             **more,
+        )
+
+    def _released_error(self, thing: Object, recording: Recording, path: str) -> Error:
+        command = recording.need(thing)
+        why = "which it was recorded with" if command is None else f"which {command} needs"
+        return self._list_error(
+            "CL9",
+            "OBJECT_DELETED_IN_USE",
+            f"{recording.owner} is executed, and {thing}, {why}, has been released.",
+            path,
+            f"a list that needs a released {thing.kind}",
+            "a list whose objects are alive",
+            MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+            context=() if command is None else (command.context(recording.owner),),
+            hint="Release it once the GPU has finished the list.",
         )
 
     def _evicted_error(self, resource: Resource, recording: Recording) -> Error:

@@ -53,6 +53,11 @@ class Command(NamedTuple):
         """``file:line``; empty at strictness ``runtime``."""
         return spell_site(self.site)
 
+    def context(self, owner: str) -> str:
+        """A line for the context of a report; ``owner`` is the list."""
+        at = f" at {self.recorded_at}" if self.site else ""
+        return f"{self.name} was recorded{at} as command {self.number} of {owner}"
+
 
 @dataclass(eq=False)
 class Recording:
@@ -82,11 +87,15 @@ class Recording:
         return self.submitted is not None and not self.submitted[0].done(self.submitted[1])
 
     def need(self, thing: Object) -> Command | None:
-        """The last command that needs the object: names it, or a buffer that is placed in it."""
-        at = self.needs.get(thing, -1)
-        if at < 0:
-            at = max((self.needs.get(each, -1) for each in self.resources if each._heap is thing), default=-1)
-        return self.commands[at] if 0 <= at < len(self.commands) else None
+        """The last command that names the object."""
+        at = self.needs.get(thing, len(self.commands))
+        return self.commands[at] if at < len(self.commands) else None
+
+    def find_released(self) -> Object | None:
+        """Something that executing it needs and that the program has released."""
+        if self.allocator._released:
+            return self.allocator
+        return next((thing for thing in self.needs if thing._released), None)
 
     def is_needed_by(self, command_list: CommandList | None) -> bool:
         """Is the GPU still to execute it, or may ``command_list``, which recorded it, still submit it?"""
