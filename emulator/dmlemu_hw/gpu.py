@@ -114,6 +114,10 @@ class Gpu:
         """A new fence.  ValueError: the value is not a u64."""
         return self._fences.create(initial_value)
 
+    def find_fence(self, address: int) -> Fence | None:
+        """The fence whose value stands at the address."""
+        return self._fences.find(address)
+
     def step(self, end: float | None = None) -> bool:
         """Runs one queue entry; False: nothing can run.
 

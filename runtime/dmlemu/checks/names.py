@@ -66,6 +66,13 @@ class Names:
         assert device is not None
         return device._resource_at(address)
 
+    def fence(self, address: int) -> str:
+        """``fence 'done'``: the one whose value stands at the address."""
+        device = self._device()
+        assert device is not None
+        fence = device._gpu.find_fence(address)
+        return "a fence that is gone" if fence is None else fence.describe()
+
     def bytes(self, address: int, end: int) -> str:
         """``bytes [0, 4096) of buffer 'act'``; without a buffer, where the address lies."""
         device = self._device()

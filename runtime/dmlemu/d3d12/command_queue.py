@@ -236,6 +236,9 @@ class CommandQueue(DeviceChild):
                 "a list recorded since",
                 wrong,
             )
+        released = None if self._device._is_runtime else recording.find_released()
+        if released is not None:
+            raise self._released_error(released, recording, path)
         if recording.is_pending:
             assert recording.submitted is not None
             message = f"{each} is executed again while the GPU has not finished it."

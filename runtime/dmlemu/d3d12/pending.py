@@ -70,6 +70,12 @@ class Pending:
             found = [each for work in self._work.values() for each in work]
         return (each for each in found if not each.queue.done(each.ticket))
 
+    def find(self, queue: int, ticket: int) -> Submission | None:
+        """The submission with that last ticket, by the serial of its queue."""
+        with self._lock:
+            found = (each for work in self._work.values() for each in reversed(work))
+            return next((each for each in found if each.queue.serial == queue and each.ticket == ticket), None)
+
     def recordings(self) -> Iterator[Recording]:
         """The recordings among it that the GPU has not finished."""
         for submission in self:

@@ -43,6 +43,10 @@ class Command(NamedTuple):
     operands: tuple[str, ...] = ()
     site: CallSite | None = None
 
+    def __str__(self) -> str:
+        """``CopyBufferRegion (command 3)``, in the middle of a sentence."""
+        return f"{self.within} (command {self.number})"
+
     @property
     def within(self) -> str:
         """The name in the middle of a sentence."""
