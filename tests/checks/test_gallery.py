@@ -39,9 +39,8 @@ def reports_of(program: ModuleType, fixed: bool) -> list[str]:
     except Error as error:
         raised = error
     device.checks.end()
-    said += [stored.report.text() for stored in device.reports]
-    said += [report.text() for report in device.info_queue if report.text() not in said]
-    if raised is not None and raised.report.text() not in said:
+    said += [stored.report.text(stored.hresult) for stored in device.reports]
+    if raised is not None and raised.report.text() not in said and str(raised) not in said:
         said.append(str(raised))
     del stage, device
     gc.collect()

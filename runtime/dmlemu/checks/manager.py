@@ -10,7 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import Strictness
+from ..reporting import defaults
 from . import builtin
+from .catalogue import catalogue
 from .check import Check
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Checks:
         device = self._device()
         assert device is not None
         if kind not in self._checks:
+            device.reports.declared.update((each.id, each) for each in kind.declarations)
             self._checks[kind] = kind(device)
             self._checks[kind].start()
         return self._checks[kind]
@@ -53,6 +56,9 @@ class Checks:
 def attach(device: Device) -> None:
     """Gives a new device its checks: those whose ``level`` its strictness reaches (none at ``runtime``)."""
     device.checks = Checks(device)
+    device.reports.declared.update(catalogue())
+    for id in defaults.suppressions:
+        device.reports.check_suppression(id)
     if device._strictness is Strictness.RUNTIME:
         return
     for kind in _builtin():

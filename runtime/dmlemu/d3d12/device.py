@@ -449,7 +449,7 @@ class Device(GpuAtWork):
             resource_desc, first_subresource, num_subresources, base_offset
         )
         if error is not None:
-            self._info(error, Severity.ERROR)
+            self._keep(error)
         return result
 
     def get_custom_heap_properties(self, node_mask: int, heap_type: HeapType) -> HeapProperties:

@@ -37,9 +37,8 @@ class GpuAtWork(Object):
         self._gpu = gpu
         self._strictness = strictness
         self._is_runtime = strictness is Strictness.RUNTIME
-        self.info_queue = InfoQueue(enabled=not self._is_runtime)
-        self.reports = Reporter(Response.COLLECT if self._is_runtime else Response.RAISE)
-        self.reports.add_sink(self.info_queue.add)
+        self.reports = Reporter(Response.COLLECT if self._is_runtime else None)
+        self.info_queue = InfoQueue(self.reports, enabled=not self._is_runtime)
         self.checks: Any = None  # the layer of checks attaches them
         self._removed: HResult | None = None
         self._removal_report: Report | None = None
@@ -78,6 +77,7 @@ class GpuAtWork(Object):
             error = fault_error(self, fault)
             if fault.kind is not FaultKind.REMOVED:
                 self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
+                self._keep(error)
             if self._is_runtime:
                 return otherwise
             raise error from None
@@ -153,9 +153,15 @@ class GpuAtWork(Object):
             self._gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
 
     def _info(self, error: Error, severity: Severity | None = None) -> None:
-        """Stores what is worth saying and no error."""
-        report = error.report if severity is None else replace(error.report, severity=severity)
-        self.info_queue.add(report)
+        """Says what is worth saying and no error; at strictness runtime nobody listens."""
+        if not self._is_runtime:
+            self.reports.add(error.report if severity is None else replace(error.report, severity=severity))
+            self.reports.raise_pending()
+
+    def _keep(self, error: Error) -> None:
+        """Stores an error that the call at fault tells by itself."""
+        if not self._is_runtime:
+            self.reports.add(error.report, hresult=error.hresult)
 
     # --- names for what the GPU sees ---
 

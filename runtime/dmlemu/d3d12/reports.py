@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from .. import errors
-from ..errors import Report, spell, spell_object
+from ..errors import Report, Severity, spell, spell_object
+from ..reporting import InfoQueueFilter, Reporter, Response, Stored
 from .arguments import callback as check_callback
-from .arguments import integer
+from .arguments import instance, integer
 
 __all__ = ["InfoQueue", "failure", "not_implemented", "spell", "spell_handle", "spell_object"]
 
@@ -22,30 +23,29 @@ def spell_handle(value: int) -> str:
     return f"0x{value:X}"
 
 
-@dataclass
-class _Stored:
-    report: Report
-    count: int = 1
-
-
 class InfoQueue:
-    """Warnings and remarks of one device, oldest first; errors are exceptions instead.
+    """Warnings and remarks of one device, oldest first; refusals are exceptions instead.
 
-    Mirrors ``ID3D12InfoQueue1``.  Equal messages are kept once, with a count.  Nothing is stored at
-    strictness ``runtime``, where no debug layer is present.
+    Mirrors ``ID3D12InfoQueue1``, a view of what ``device.reports`` takes.  Equal messages are kept once,
+    with a count; those that are suppressed are left out.  The storage filters are those of
+    ``device.reports``: what they drop is not raised either.  Nothing is stored at strictness ``runtime``,
+    where no debug layer is present.
     """
 
     MESSAGE_COUNT_LIMIT = 1024
 
-    def __init__(self, enabled: bool) -> None:
+    def __init__(self, reports: Reporter, enabled: bool) -> None:
         self.enabled = enabled
-        self._messages: dict[str, _Stored] = {}
+        self._reports = reports
+        self._messages: dict[str, Stored] = {}
         self._callbacks: dict[int, Callable[[Report], None]] = {}
         self._next_cookie = 1
+        self._lock = threading.RLock()
+        reports.add_sink(self._take)
 
     def __iter__(self) -> Iterator[Report]:
         """The messages, oldest first."""
-        return iter([stored.report for stored in self._messages.values()])
+        return iter([stored.report for stored in self._all()])
 
     def get_message(self, message_index: int) -> Report:
         """``ID3D12InfoQueue::GetMessage``; E_INVALIDARG: there is none of that index."""
@@ -55,8 +55,12 @@ class InfoQueue:
         """How often that message came.  Not in Direct3D 12, which stores it as often."""
         return self._find(message_index, "GetMessage").count
 
-    def _find(self, index: int, operation: str) -> _Stored:
-        stored = list(self._messages.values())
+    def _all(self) -> list[Stored]:
+        with self._lock:
+            return list(self._messages.values())
+
+    def _find(self, index: int, operation: str) -> Stored:
+        stored = self._all()
         if 0 <= integer(index, "MessageIndex") < len(stored):
             return stored[index]
         raise failure(
@@ -74,18 +78,83 @@ class InfoQueue:
         return len(self._messages)
 
     def clear_stored_messages(self) -> None:
-        """``ID3D12InfoQueue::ClearStoredMessages``."""
-        self._messages.clear()
+        """``ID3D12InfoQueue::ClearStoredMessages``; ``device.reports`` keeps what it has."""
+        with self._lock:
+            self._messages.clear()
+
+    # --- storage filters ---
+
+    def add_storage_filter_entries(self, filter: InfoQueueFilter) -> None:
+        """Adds to the filter in force; mirrors ``ID3D12InfoQueue::AddStorageFilterEntries``."""
+        self._reports.filters[-1] += instance(filter, InfoQueueFilter, "pFilter")
+
+    def get_storage_filter(self) -> InfoQueueFilter:
+        """The filter in force; mirrors ``ID3D12InfoQueue::GetStorageFilter``."""
+        return self._reports.filters[-1]
+
+    def clear_storage_filter(self) -> None:
+        """Everything is stored again; mirrors ``ID3D12InfoQueue::ClearStorageFilter``."""
+        self._reports.filters[-1] = InfoQueueFilter()
+
+    def push_storage_filter(self, filter: InfoQueueFilter) -> None:
+        """Puts this filter in force until it is popped; mirrors ``ID3D12InfoQueue::PushStorageFilter``."""
+        self._reports.filters.append(instance(filter, InfoQueueFilter, "pFilter"))
+
+    def push_empty_storage_filter(self) -> None:
+        """Everything is stored until the pop; mirrors ``ID3D12InfoQueue::PushEmptyStorageFilter``."""
+        self.push_storage_filter(InfoQueueFilter())
+
+    def push_copy_of_storage_filter(self) -> None:
+        """A copy to add to until the pop; mirrors ``ID3D12InfoQueue::PushCopyOfStorageFilter``."""
+        self.push_storage_filter(self.get_storage_filter())
+
+    def pop_storage_filter(self) -> None:
+        """Back to the filter before the last push; mirrors ``ID3D12InfoQueue::PopStorageFilter``."""
+        if len(self._reports.filters) > 1:
+            self._reports.filters.pop()
+
+    def get_storage_filter_stack_size(self) -> int:
+        """How many filters are pushed; mirrors ``ID3D12InfoQueue::GetStorageFilterStackSize``."""
+        return len(self._reports.filters) - 1
+
+    def set_break_on_severity(self, severity: Severity, enable: bool) -> None:
+        """Has messages of a severity raised, or no longer; mirrors ``ID3D12InfoQueue::SetBreakOnSeverity``.
+
+        CORRUPTION and ERROR are raised from the start.
+        """
+        response = Response.RAISE if integer(enable, "bEnable") else Response.COLLECT
+        self._reports.responses[self._severity(severity, "SetBreakOnSeverity")] = response
+
+    def get_break_on_severity(self, severity: Severity) -> bool:
+        """``ID3D12InfoQueue::GetBreakOnSeverity``."""
+        return self._reports.responses[self._severity(severity, "GetBreakOnSeverity")] is Response.RAISE
+
+    @staticmethod
+    def _severity(severity: int, operation: str) -> Severity:
+        if integer(severity, "Severity") in list(Severity):
+            return Severity(severity)
+        raise failure(
+            "INFO_QUEUE",
+            f"Severity ({spell(severity)}) is not known.",
+            operation=operation,
+            rule=f"ID3D12InfoQueue::{operation}",
+            field="Severity",
+            given=severity,
+            expected="a member of D3D12_MESSAGE_SEVERITY",
+        )
+
+    # --- callbacks ---
 
     def register_message_callback(self, callback: Callable[[Report], None]) -> int:
-        """Calls ``callback`` with every message from now on; returns a cookie.
+        """Calls ``callback`` with every new message from now on; returns a cookie.
 
         Mirrors ``ID3D12InfoQueue1::RegisterMessageCallback``.
         """
         check_callback(callback, "CallbackFunc")
-        cookie = self._next_cookie
-        self._next_cookie += 1
-        self._callbacks[cookie] = callback
+        with self._lock:
+            cookie = self._next_cookie
+            self._next_cookie += 1
+            self._callbacks[cookie] = callback
         return cookie
 
     def unregister_message_callback(self, cookie: int) -> None:
@@ -101,16 +170,18 @@ class InfoQueue:
                 expected="a cookie that RegisterMessageCallback returned",
             )
 
-    def add(self, report: Report) -> None:
+    def _take(self, stored: Stored) -> None:
         """Stores a message and calls back, or counts the one that is stored already."""
-        if not self.enabled:
+        if not self.enabled or stored.suppressed:
             return
+        report = stored.report
         text = report.text()
-        if text in self._messages:
-            self._messages[text].count += 1
-            return
-        if len(self._messages) == self.MESSAGE_COUNT_LIMIT:
-            del self._messages[next(iter(self._messages))]
-        self._messages[text] = _Stored(report)
+        with self._lock:
+            if text in self._messages:
+                self._messages[text].count += 1
+                return
+            if len(self._messages) == self.MESSAGE_COUNT_LIMIT:
+                del self._messages[next(iter(self._messages))]
+            self._messages[text] = Stored(report)
         for callback in list(self._callbacks.values()):
             callback(report)

@@ -602,12 +602,13 @@ def test_info_queue_is_silent_at_runtime() -> None:
     assert remarks(stage) == []
 
 
-def test_info_queue_keeps_the_newest(stage: Stage) -> None:
+def test_info_queue_keeps_the_newest(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     queue = stage.device.info_queue
-    for _ in range(queue.MESSAGE_COUNT_LIMIT + 5):
+    monkeypatch.setattr(queue, "MESSAGE_COUNT_LIMIT", 3)
+    for _ in range(8):
         stage.buffer(4, state=STATE.COPY_DEST)
 
-    assert queue.get_num_stored_messages() == queue.MESSAGE_COUNT_LIMIT
+    assert queue.get_num_stored_messages() == 3
     assert "buffer #6 " in queue.get_message(0).text()
 
 

@@ -1,0 +1,90 @@
+"""Reports on paper: in files, on a terminal, and in a summary."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from textwrap import shorten
+from typing import IO
+
+from ..errors import Severity
+from .stored import Stored
+
+__all__ = ["ReportFile", "print_reports", "summarize"]
+
+
+class ReportFile:
+    """A sink that writes to a file, which is emptied first: a JSON line, or text if it ends in ``.txt``.
+
+    A report is written when it first happens, so that it survives a crash; :meth:`close`, at the latest
+    the end of the program, writes the file anew if there are counts to tell.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        self._is_text = self._path.suffix == ".txt"
+        self._file = self._path.open("w", encoding="utf-8")
+        self._stored: dict[int, Stored] = {}
+        self._lock = threading.RLock()
+        atexit.register(self.close)
+
+    def __call__(self, stored: Stored) -> None:
+        with self._lock:
+            if not self._file.closed and id(stored) not in self._stored:
+                self._stored[id(stored)] = stored
+                self._write(stored)
+                self._file.flush()
+
+    def _write(self, stored: Stored) -> None:
+        self._file.write(stored.text() + "\n\n" if self._is_text else stored.json() + "\n")
+
+    def close(self) -> None:
+        """Completes the file; doing it again is harmless."""
+        with self._lock:
+            if self._file.closed:
+                return
+            if any(stored.count > 1 for stored in self._stored.values()):
+                self._file.seek(0)
+                self._file.truncate()
+                for stored in self._stored.values():
+                    self._write(stored)
+            self._file.close()
+        atexit.unregister(self.close)
+
+
+_COLOURS = {Severity.CORRUPTION: 31, Severity.ERROR: 31, Severity.WARNING: 33}  # red, yellow
+
+
+def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> None:
+    """Prints reports (to stderr), a blank line behind each; the first line in colour on a terminal."""
+    file = sys.stderr if file is None else file
+    is_coloured = file.isatty() and not os.environ.get("NO_COLOR")
+    for stored in reports:
+        first, _, rest = stored.text().partition("\n")
+        colour = _COLOURS.get(stored.report.severity) if is_coloured else None
+        print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", rest, "", sep="\n", file=file)
+
+
+def summarize(reports: Iterable[Stored]) -> str:
+    """A line for each report; empty without any."""
+    reports = list(reports)
+    shown = [stored for stored in reports if not stored.suppressed]
+    counts = Counter(stored.report.severity for stored in shown)
+    parts = [f"{counts[severity]} {severity.name}" for severity in Severity if counts[severity]]
+    if len(shown) < len(reports):
+        parts.append(f"{len(reports) - len(shown)} suppressed")
+    return "\n".join([", ".join(parts), *map(_line, reports)]) if reports else ""
+
+
+def _line(stored: Stored) -> str:
+    report = stored.report
+    times = f" ({stored.count} times)" if stored.count > 1 else ""
+    if stored.suppressed:
+        return f"  suppressed {report.id}{times}: {stored.suppressed}"
+    line = f"{report.severity.name} {report.id}{times}: {report.message}"
+    return "  " + shorten(line, 160, placeholder=" ...")

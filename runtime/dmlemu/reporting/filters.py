@@ -1,0 +1,104 @@
+"""Which reports are wanted: by severity, by D3D12_MESSAGE_ID, by the name of the check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..errors import Report, Severity, as_integer, failure
+
+__all__ = ["InfoQueueFilter", "InfoQueueFilterDesc", "desc_of"]
+
+
+def _items(values: Any, field: str) -> tuple[Any, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{field} must be a sequence, not {type(values).__name__}.")
+    return tuple(values)
+
+
+def _id(value: Any) -> int | str:
+    number = value if isinstance(value, str) else as_integer(value)
+    if number is None:
+        raise TypeError(f"id_list must hold names and numbers, not {type(value).__name__}.")
+    return number
+
+
+def _severity(value: Any) -> Severity:
+    number = as_integer(value)
+    if number is None:
+        raise TypeError(f"severity_list must hold severities, not {type(value).__name__}.")
+    if number not in list(Severity):
+        raise failure(
+            "ARGUMENT_RANGE",
+            f"Severity ({number}) is not known.",
+            api="D3D12",
+            operation="",
+            rule="",
+            field="pSeverityList",
+            given=number,
+            expected="CORRUPTION, ERROR, WARNING, INFO or MESSAGE",
+        )
+    return Severity(number)
+
+
+@dataclass(frozen=True)
+class InfoQueueFilterDesc:
+    """Reports by severity and by id; mirrors ``D3D12_INFO_QUEUE_FILTER_DESC``.
+
+    An id is a D3D12_MESSAGE_ID, or the name of a check, or a pattern of names such as ``HAZARD_*``.
+    """
+
+    severity_list: tuple[Severity, ...] = ()
+    id_list: tuple[int | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        severities, ids = _items(self.severity_list, "severity_list"), _items(self.id_list, "id_list")
+        object.__setattr__(self, "severity_list", tuple(map(_severity, severities)))
+        object.__setattr__(self, "id_list", tuple(map(_id, ids)))
+
+    def __add__(self, other: InfoQueueFilterDesc) -> InfoQueueFilterDesc:
+        return InfoQueueFilterDesc(self.severity_list + other.severity_list, self.id_list + other.id_list)
+
+    def has_id_of(self, report: Report) -> bool:
+        """Is the report's name or number in the list of ids?"""
+        return any(
+            fnmatchcase(report.id, each) if isinstance(each, str) else each == report.d3d12_id != 0
+            for each in self.id_list
+        )
+
+
+@dataclass(frozen=True)
+class InfoQueueFilter:
+    """Which reports pass; mirrors ``D3D12_INFO_QUEUE_FILTER``.
+
+    Those pass that no list of ``deny_list`` names, and that every list of ``allow_list`` names that is
+    not empty.
+    """
+
+    allow_list: InfoQueueFilterDesc = InfoQueueFilterDesc()
+    deny_list: InfoQueueFilterDesc = InfoQueueFilterDesc()
+
+    def __post_init__(self) -> None:
+        for each in (self.allow_list, self.deny_list):
+            if not isinstance(each, InfoQueueFilterDesc):
+                raise TypeError(f"a list must be an InfoQueueFilterDesc, not {type(each).__name__}.")
+
+    def __add__(self, other: InfoQueueFilter) -> InfoQueueFilter:
+        return InfoQueueFilter(self.allow_list + other.allow_list, self.deny_list + other.deny_list)
+
+    def passes(self, report: Report) -> bool:
+        """Is the report wanted?"""
+        allow, deny = self.allow_list, self.deny_list
+        if report.severity in deny.severity_list or deny.has_id_of(report):
+            return False
+        if allow.severity_list and report.severity not in allow.severity_list:
+            return False
+        return not allow.id_list or allow.has_id_of(report)
+
+
+def desc_of(what: tuple[Severity | int | str, ...]) -> InfoQueueFilterDesc:
+    """Severities and ids, told apart by their types."""
+    severities = tuple(each for each in what if isinstance(each, Severity))
+    return InfoQueueFilterDesc(severities, tuple(each for each in what if not isinstance(each, Severity)))

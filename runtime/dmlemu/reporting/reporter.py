@@ -1,0 +1,192 @@
+"""``device.reports``: everything that one device says.
+
+Checks find things while the GPU runs or in the middle of a call, where raising would tear something
+apart: they hand a report in, and the call that set the check off raises it when its work is done.
+Refusals are not among them: a call that cannot be done raises by itself, and nothing has happened.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any, Protocol
+
+from ..errors import Error, HResult, Report, Severity, call_site
+from .defaults import Response, Sink, defaults
+from .files import summarize
+from .filters import InfoQueueFilter, desc_of
+from .stored import Stored
+
+__all__ = ["ReportWarning", "Reporter", "living", "on_created"]
+
+
+class ReportWarning(RuntimeWarning):
+    """A report under :attr:`Response.WARN`."""
+
+
+class _Declared(Protocol):
+    """What is known of a check; see ``dmlemu.checks.Declaration``."""
+
+    @property
+    def refusal(self) -> bool: ...
+
+
+class Reporter:
+    """Takes everything that one device says; one report per cause is kept, with a count.
+
+    Iterates over what is stored, oldest first.  ``responses`` tells per severity what a report does:
+    CORRUPTION and ERROR are raised, the others only stored.  ``filters`` is a stack whose last entry
+    counts.  All methods may be called from any thread.
+    """
+
+    limit = 100  # different causes of one check that are stored
+
+    def __init__(self, response: Response | None = None) -> None:
+        serious = defaults.response if response is None else Response(response)
+        self.responses = {each: serious if each <= Severity.ERROR else Response.COLLECT for each in Severity}
+        self.filters = [InfoQueueFilter()]
+        self.declared: dict[str, _Declared] = {}  # the layer of checks fills it
+        self._lock = threading.RLock()  # a finalizer that runs meanwhile may report, too
+        self._stored: dict[tuple[str, Hashable], Stored] = {}
+        self._causes: dict[str, int] = {}  # how many are stored of each check
+        self._suppressions: dict[str, str] = {}
+        self._announced: set[str] = set()
+        self._sinks: list[Sink] = []
+        self._pending: list[tuple[Report, Response]] = []
+        living.add(self)
+
+    def __iter__(self) -> Iterator[Stored]:
+        with self._lock:
+            return iter(list(self._stored.values()))
+
+    # --- what is wanted ---
+
+    def allow(self, *what: Severity | int | str) -> None:
+        """Only these pass from now on: severities, names of checks, patterns of them, message numbers."""
+        self._check_known(what)
+        self.filters[-1] += InfoQueueFilter(allow_list=desc_of(what))
+
+    def deny(self, *what: Severity | int | str) -> None:
+        """These are dropped from now on, as if nobody had looked."""
+        self._check_known(what)
+        self.filters[-1] += InfoQueueFilter(deny_list=desc_of(what))
+
+    def suppress(self, id: str, reason: str) -> None:
+        """Reports of a check, or of a pattern such as ``HAZARD_*``, are stored and counted, never raised.
+
+        ``reason`` is printed when the first one happens, and in the summary.  ValueError: no check is
+        called so, the reason is empty, or only refusals are meant, which cannot be suppressed.
+        """
+        if not reason.strip():
+            raise ValueError(f"{id} cannot be suppressed without a reason, which is printed in its place.")
+        self._check_known((id,))
+        self.check_suppression(id)
+        self._suppressions[id] = reason
+
+    def check_suppression(self, id: str) -> None:
+        """ValueError: what is called so are refusals."""
+        found = [self.declared[each] for each in self.declared if fnmatchcase(each, id)]
+        if found and all(each.refusal for each in found):
+            raise ValueError(
+                f"{id} cannot be suppressed: the call itself refuses, as on Windows, and does nothing. "
+                "Change the call, or catch dmlemu.Error."
+            )
+
+    def _check_known(self, what: tuple[object, ...]) -> None:
+        for each in what:
+            known = not isinstance(each, str) or any(fnmatchcase(id, each) for id in self.declared)
+            if self.declared and not known:
+                near = difflib.get_close_matches(str(each), self.declared, 1)
+                hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all."
+                raise ValueError(f"No check is called {each}{hint}")
+
+    def add_sink(self, sink: Sink) -> None:
+        """Calls ``sink`` with every report that passes the filters, on the thread that found it."""
+        self._sinks.append(sink)
+
+    def remove_sink(self, sink: Sink) -> None:
+        """Ends that.  ValueError: there is no such sink."""
+        self._sinks.remove(sink)
+
+    # --- what is said ---
+
+    def add(self, report: Report, cause: Hashable = None, *, hresult: HResult | None = None) -> None:
+        """Takes a report.  Those of one ``cause`` (None: of one text) are one report with a count.
+
+        ``hresult``: how the call at fault fails by itself; then nothing more is to be raised.
+        """
+        with self._lock:
+            if not self.filters[-1].passes(report):
+                return
+            stored = self._store(report, report.text() if cause is None else cause, hresult)
+            response = self.responses[report.severity]
+            if stored.suppressed:
+                self._announce(report, stored.suppressed)
+            elif response is not Response.COLLECT and hresult is None:
+                self._pending.append((report, response))
+        for sink in [*self._sinks, *defaults.sinks]:
+            sink(stored)
+
+    def _store(self, report: Report, cause: Hashable, hresult: HResult | None) -> Stored:
+        """Counts the cause.  One report stands for all those of a check that are beyond the limit."""
+        key: tuple[str, Hashable] = (report.id, cause)
+        if key not in self._stored:
+            if self._causes.get(report.id, 0) < self.limit:
+                self._causes[report.id] = self._causes.get(report.id, 0) + 1
+            else:
+                key = ("REPORT_LIMIT", report.id)
+                text = f"{self.limit} different reports of {report.id} are stored; further ones are counted."
+                report = Report("REPORT_LIMIT", text, severity=Severity.MESSAGE, object=report.id)
+        stored = self._stored.setdefault(key, Stored(report, 0, hresult=hresult))
+        stored.count += 1
+        stored.suppressed = self._reason(key[0])
+        return stored
+
+    def _reason(self, id: str) -> str:
+        """Why the reports of that check are suppressed; empty: they are not."""
+        both = (self._suppressions, defaults.suppressions)
+        found = (each[pattern] for each in both for pattern in each if fnmatchcase(id, pattern))
+        return next(found, "")
+
+    def _announce(self, report: Report, reason: str) -> None:
+        if report.id not in self._announced:
+            self._announced.add(report.id)
+            print(f"{report.text().splitlines()[0]} is suppressed: {reason}\n", file=sys.stderr)
+
+    def raise_pending(self) -> None:
+        """Warns of what is to be a warning, then raises the first report that is to be raised."""
+        if not self._pending:
+            return
+        with self._lock:
+            pending, self._pending = self._pending, []
+        for report, response in pending:
+            if response is Response.WARN:
+                file, line = call_site() or ("dmlemu", 0)
+                warnings.warn_explicit(report.text(), ReportWarning, file, line)
+        for report, response in pending:
+            if response is Response.RAISE:
+                raise Error(HResult.DXGI_ERROR_INVALID_CALL, report)
+
+    def clear(self) -> None:
+        """Forgets what is stored, and what is still to be raised."""
+        with self._lock:
+            self._stored.clear()
+            self._causes.clear()
+            self._announced.clear()
+            self._pending.clear()
+
+    def summary(self) -> str:
+        """What is stored, a line for each, with the reasons of what is suppressed; empty without any."""
+        return summarize(self)
+
+
+living: weakref.WeakSet[Reporter] = weakref.WeakSet()
+"""The reporters of all devices of this process."""
+
+on_created: list[Callable[[Any], None]] = []
+"""Called with every new device: how the layers above, such as the checks, come to know of it."""

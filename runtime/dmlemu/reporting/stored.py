@@ -1,0 +1,33 @@
+"""A report as it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import HResult, Report
+
+__all__ = ["Stored"]
+
+
+@dataclass
+class Stored:
+    """A report, how often its cause came up, and the reason why it is suppressed (empty: it is not)."""
+
+    report: Report
+    count: int = 1
+    suppressed: str = ""
+    hresult: HResult | None = None  # of a call that failed
+
+    def text(self) -> str:
+        """The report for people, with its count."""
+        lines = [self.report.text(self.hresult)]
+        if self.count > 1:
+            lines.append(f"  {self.count} times")
+        if self.suppressed:
+            lines.append(f"  suppressed: {self.suppressed}")
+        return "\n".join(lines)
+
+    def json(self, **more: Any) -> str:
+        """The report as one JSON line, ``more`` fields behind its own."""
+        return self.report.json(self.hresult, count=self.count, suppressed=self.suppressed, **more)
