@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from random import Random
 
@@ -66,30 +67,40 @@ class Scheduler:
 
     def blocked(self) -> str:
         """For messages: one line per queue that cannot go on, and who could release it."""
+        stuck = self._stuck()
         lines = []
+        for queue, packet in stuck.items():
+            others = " and ".join(each.label for each in self.queues if _sets(each, packet))
+            behind = len(queue.pending) - 1
+            who = f"{others} would set it, but is blocked" if others else "no such signal is queued"
+            lines.append(
+                f"  - {queue.label} waits for {self._fence_name(packet.fence)} to reach "
+                f"{packet.value}; it is {self._fences.read(packet.fence)}, and {who} "
+                f"({behind} {'entry' if behind == 1 else 'entries'} behind)"
+            )
+        circle = _circle(stuck)
+        if circle:
+            lines.append(f"  - They wait in a circle: {' -> '.join(each.label for each in circle)}")
+        return "\n".join(lines)
+
+    def _stuck(self) -> dict[Queue, WaitPacket]:
+        """The queues that cannot go on, and the wait at the head of each."""
+        found = {}
         for queue in self.queues:
             if queue.pending and _waits(queue) and not queue.released:
                 packet = decode_one(queue.pending[0])
                 assert isinstance(packet, WaitPacket)
-                lines.append(
-                    f"  - {queue.label} waits for {self._fence_name(packet.fence)} to reach "
-                    f"{packet.value}; it is {self._fences.read(packet.fence)} "
-                    f"({len(queue.pending) - 1} entries behind)"
-                )
-        return "\n".join(lines)
+                found[queue] = packet
+        return found
 
     def signals(self, fence: int) -> str:
         """For messages: the queues that hold a signal of the fence, one line each."""
-        lines = []
-        for queue in self.queues:
-            for entry in queue.pending:
-                if packets.HEADER.unpack_from(entry)[0] != packets.Opcode.SIGNAL:
-                    continue
-                packet = decode_one(entry)
-                assert isinstance(packet, SignalPacket)
-                if packet.fence == fence:
-                    lines.append(f"  - {queue.label} would set it to {packet.value}, but is blocked")
-        return "\n".join(lines)
+        return "\n".join(
+            f"  - {queue.label} would set it to {packet.value}, but is blocked"
+            for queue in self.queues
+            for packet in _signals(queue)
+            if packet.fence == fence
+        )
 
     def _fence_name(self, address: int) -> str:
         fence = self._fences.find(address)
@@ -98,3 +109,31 @@ class Scheduler:
 
 def _waits(queue: Queue) -> bool:
     return queue.pending[0].startswith(_WAIT)
+
+
+def _signals(queue: Queue) -> Iterator[SignalPacket]:
+    """The signals that the queue holds."""
+    for entry in queue.pending:
+        if packets.HEADER.unpack_from(entry)[0] == packets.Opcode.SIGNAL:
+            packet = decode_one(entry)
+            assert isinstance(packet, SignalPacket)
+            yield packet
+
+
+def _sets(queue: Queue, wait: WaitPacket) -> bool:
+    """Does the queue hold a signal that would end the wait?"""
+    return any(each.fence == wait.fence and each.value >= wait.value for each in _signals(queue))
+
+
+def _circle(stuck: dict[Queue, WaitPacket]) -> list[Queue]:
+    """Queues each of which waits for the next one, the last of them for the first; empty: there are none."""
+    for start in stuck:
+        row = [start]
+        while True:
+            following = next((each for each in stuck if _sets(each, stuck[row[-1]])), None)
+            if following is None:
+                break
+            if following in row:
+                return [*row[row.index(following) :], following]
+            row.append(following)
+    return []

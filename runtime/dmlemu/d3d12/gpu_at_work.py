@@ -18,6 +18,7 @@ from ..reporting import Reporter, Response
 from .events import ObjectReleased
 from .faults import fault_error
 from .object import Object
+from .pending import Pending
 from .recording import Recording
 from .reports import InfoQueue, failure
 
@@ -46,6 +47,7 @@ class GpuAtWork(Object):
         self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
         self._recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
         self._recording_numbers = itertools.count(1)
+        self._pending = Pending(gpu.lock)
         self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
 
     @property
@@ -53,11 +55,12 @@ class GpuAtWork(Object):
         """Everything that happens on the device, for those who subscribe."""
         return self._gpu.events
 
-    def _tell(self, event: object) -> None:
-        """Emits an event of the API; raises what a check has to say of it."""
+    def _tell(self, *events: object) -> None:
+        """Emits events of the API; raises what a check has to say of them."""
         if self._gpu.events:
             with self._gpu.lock:
-                self._gpu.events.emit(event)
+                for event in events:
+                    self._gpu.events.emit(event)
             self.reports.raise_pending()
 
     def _tell_released(self, thing: Object) -> None:
@@ -69,8 +72,7 @@ class GpuAtWork(Object):
         """Does something that may let the GPU execute; its faults become errors (RM3)."""
         try:
             result = work()
-            for queue in self._queues:
-                queue._forget_done()
+            self._pending.forget_done()
             self.reports.raise_pending()
             return result
         except GpuFault as fault:
@@ -82,9 +84,11 @@ class GpuAtWork(Object):
                 return otherwise
             raise error from None
         except Deadlock as deadlock:
+            sentence, *queues = deadlock.text.splitlines()
             raise failure(
                 "FENCE_NEVER",
-                deadlock.text,
+                sentence,
+                context=tuple(line.removeprefix("  - ") for line in queues),
                 operation="ID3D12Fence::SetEventOnCompletion",
                 rule="FN3: ID3D12CommandQueue::Wait",
                 hresult=HResult.E_FAIL,
@@ -128,16 +132,16 @@ class GpuAtWork(Object):
         left = len(pairs) if all_of_them else 1
         self._watchers += 1
 
-        def reached(fence: Fence) -> None:
+        def reached(fence: Fence, value: int) -> None:
             nonlocal left
-            fence._fence.observe()
+            fence._fence.observe(value)
             left -= 1
             if left == 0:
                 self._watchers -= 1
                 fire()
 
         for each, value in pairs:
-            each._fence.on_value(value, partial(reached, each))
+            each._fence.on_value(value, partial(reached, each, value))
         self._let_run()
 
     def _reject(self, error: Error) -> None:

@@ -268,11 +268,26 @@ class TestWaiting:
         assert error.value.text.splitlines() == [
             "Waiting for fence 2 to reach 4 would never end: it is 3.",
             "  - one would set it to 4, but is blocked",
-            "  - one waits for red to reach 7; it is 0 (1 entries behind)",
-            "  - two waits for fence 2 to reach 4; it is 3 (1 entries behind)",
+            "  - one waits for red to reach 7; it is 0, and two would set it, but is "
+            "blocked (1 entry behind)",
+            "  - two waits for fence 2 to reach 4; it is 3, and one would set it, but is "
+            "blocked (1 entry behind)",
+            "  - They wait in a circle: one -> two -> one",
         ]
         red.signal(7)
         assert gpu.wait(blue, 4)
+
+    def test_a_deadlock_without_a_circle_says_that_nobody_signals(self, gpu):
+        queue, red, blue = gpu.create_queue(QueueKind.DIRECT, "one"), gpu.create_fence(), gpu.create_fence()
+        queue.signal(red, 1)
+        queue.wait(red, 2)
+        queue.signal(blue, 1)
+        queue.signal(blue, 2)
+        with pytest.raises(Deadlock) as error:
+            gpu.wait(blue, 1)
+        assert error.value.text.splitlines()[3:] == [
+            "  - one waits for fence 1 to reach 2; it is 1, and no such signal is queued (2 entries behind)",
+        ]
 
     def test_waiting_for_what_nobody_signals_is_a_deadlock(self, gpu):
         with pytest.raises(Deadlock, match="would never end: it is 0"):
