@@ -92,7 +92,7 @@ from .object import (
     Object,
 )
 from .query_heap import QueryHeap
-from .reports import InfoQueue
+from .reports import InfoQueue, InfoQueueFilter, InfoQueueFilterDesc
 from .resource import Heap, MappedMemory, Resource
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
@@ -207,6 +207,8 @@ __all__ = [
     "HeapProperties",
     "HeapType",
     "InfoQueue",
+    "InfoQueueFilter",
+    "InfoQueueFilterDesc",
     "Luid",
     "MappedMemory",
     "MemoryBudget",

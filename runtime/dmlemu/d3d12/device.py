@@ -16,6 +16,7 @@ from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, HResult, Severity, Strictness
+from ..reporting import defaults
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
 from .arguments import choice, instance, integer, integers, sequence
@@ -81,7 +82,7 @@ def create_device(
     """The device of an adapter (None: the default one); the same object while it lives (DEV5).
 
     Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` says how mistakes are
-    answered: None takes that of the living device, or ``strict``.  E_INVALIDARG: the level is none
+    answered: None takes that of the living device, or of ``dmlemu.reporting.defaults``.  E_INVALIDARG: the level is none
     that Direct3D 12 has (DEV3), or the living device has another strictness (DEV7).
     DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).  E_OUTOFMEMORY: this machine
     has no memory or no open files left.
@@ -92,7 +93,7 @@ def create_device(
     with adapter._lock:
         device = adapter._living_device()
         if device is None:
-            device = Device(adapter, strictness or Strictness.STRICT)
+            device = Device(adapter, strictness or defaults.strictness)
             adapter._device = weakref.ref(device)
             for tell in on_created:
                 tell(device)

@@ -8,11 +8,20 @@ from functools import partial
 
 from .. import errors
 from ..errors import Report, Severity, spell, spell_object
-from ..reporting import InfoQueueFilter, Reporter, Response, Stored
+from ..reporting import InfoQueueFilter, InfoQueueFilterDesc, Reporter, Response, Stored
 from .arguments import callback as check_callback
 from .arguments import instance, integer
 
-__all__ = ["InfoQueue", "failure", "not_implemented", "spell", "spell_handle", "spell_object"]
+__all__ = [
+    "InfoQueue",
+    "InfoQueueFilter",
+    "InfoQueueFilterDesc",
+    "failure",
+    "not_implemented",
+    "spell",
+    "spell_handle",
+    "spell_object",
+]
 
 failure = partial(errors.failure, api="D3D12")
 not_implemented = partial(errors.not_implemented, api="D3D12")
