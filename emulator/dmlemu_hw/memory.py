@@ -567,6 +567,11 @@ class Allocation:
         self.size = size
         self.host = mapped.host + offset
         self.heap = heap
+    def heap_buffer(self) -> memoryview:
+        """All bytes of the heap that a placed allocation lies in, as by :meth:`buffer`."""
+        assert self.heap is not None
+        return self._opened().export(0, self.heap.capacity)
+
         self.offset = offset
         self.label = label
         self.serial = serial

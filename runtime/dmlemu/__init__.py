@@ -1,11 +1,26 @@
 """dmlemu: Direct3D 12 compute and DirectML on an emulated device."""
 
+from dmlemu_hw.chaos import Chaos, chaos
+from dmlemu_hw.chaos import Mode as ChaosMode
+
 from . import d3d12, dml
 from .d3d12.device import on_created as _on_created
 from .errors import Error, HResult, Report, Severity, Strictness
 from .evaluate import evaluate
 
-__all__ = ["Error", "HResult", "Report", "Severity", "Strictness", "d3d12", "dml", "evaluate"]
+__all__ = [
+    "Chaos",
+    "ChaosMode",
+    "Error",
+    "HResult",
+    "Report",
+    "Severity",
+    "Strictness",
+    "chaos",
+    "d3d12",
+    "dml",
+    "evaluate",
+]
 
 
 def _attach_checks(device: d3d12.Device) -> None:

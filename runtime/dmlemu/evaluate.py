@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
 
+from dmlemu_hw.chaos import Mode as ChaosMode
 from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
@@ -17,7 +19,7 @@ from .dml.compile import TensorField
 from .dml.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import failure, not_implemented
 from .dml.operators.base import OperatorDesc
-from .dml.tensor_desc import PERSISTENT_BUFFER_ALIGNMENT
+from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Error
 
 __all__ = ["evaluate", "pack_tensor", "unpack_tensor"]
@@ -26,6 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Results = dict[str, Any]
 
 _LARGE = 1 << 26  # bytes
+_GAPS = 16  # multiples of the alignment that may lie between two tensors, under chaos
 
 
 def evaluate(
@@ -233,7 +236,8 @@ class _Session:
     ) -> Results:
         operator = self.device.create_operator(desc)
         compiled = self.device.compile_operator(operator, flags)
-        plan = _Plan(compiled, arrays, offset)
+        gaps = self.device.get_parent_device()._gpu.random(ChaosMode.PLACEMENT)
+        plan = _Plan(compiled, arrays, offset, gaps)
         parts = self._parts
         if parts is None:
             parts = self._parts = _Parts(self.device.get_parent_device())
@@ -321,8 +325,11 @@ class _Parts:
 class _Plan:
     """Where each tensor of one call lies in the buffers: inputs, outputs, temporary, persistent."""
 
-    def __init__(self, compiled: CompiledOperator, arrays: Mapping[str, Any], offset: int) -> None:
+    def __init__(
+        self, compiled: CompiledOperator, arrays: Mapping[str, Any], offset: int, gaps: Random | None
+    ) -> None:
         self.compiled = compiled
+        self._gaps = gaps
         self.fields = compiled._fields
         self.size = 0
         self.places: dict[TensorField, int] = {}
@@ -342,14 +349,16 @@ class _Plan:
 
     def _place(self, field: TensorField, offset: int) -> int:
         assert field.desc is not None
-        alignment = max(PERSISTENT_BUFFER_ALIGNMENT, field.desc.guaranteed_base_offset_alignment)
-        self.size = -(-self.size // alignment) * alignment
-        place = self.places[field] = self._reserve(offset + field.desc.size_in_bytes) + offset
+        usual = PERSISTENT_BUFFER_ALIGNMENT if self._gaps is None else MINIMUM_BUFFER_TENSOR_ALIGNMENT
+        alignment = max(usual, field.desc.guaranteed_base_offset_alignment)
+        place = self.places[field] = self._reserve(offset + field.desc.size_in_bytes, alignment) + offset
         return place
 
-    def _reserve(self, size: int) -> int:
-        place = self.size
-        self.size += -(-size // PERSISTENT_BUFFER_ALIGNMENT) * PERSISTENT_BUFFER_ALIGNMENT
+    def _reserve(self, size: int, alignment: int = PERSISTENT_BUFFER_ALIGNMENT) -> int:
+        place = -(-self.size // alignment) * alignment
+        if self._gaps is not None:
+            place = place + self._gaps.randrange(_GAPS) * alignment | alignment  # aligned to no more
+        self.size = place + -(-size // PERSISTENT_BUFFER_ALIGNMENT) * PERSISTENT_BUFFER_ALIGNMENT
         return place
 
     def upload(self, buffer: d3d12.Resource) -> None:

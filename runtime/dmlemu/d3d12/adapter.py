@@ -6,8 +6,10 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.chaos import Chaos
 from dmlemu_hw.gpu import Policy
 
+from ..reporting import defaults
 from .arguments import choice, integer, text
 from .enums import FeatureLevel
 from .structs import HardwareId, Luid, MemoryBudget
@@ -62,7 +64,8 @@ class Adapter:
         self.driver_description = text(name, "name")
         self.dedicated_adapter_memory = integer(dedicated_memory, "dedicated_memory")
         self.shared_system_memory = self.dedicated_adapter_memory
-        self.policy = choice(policy, Policy, "policy")
+        policy = (defaults.policy or Policy.LAZY) if policy is None else policy
+        self.policy = policy if isinstance(policy, Chaos) else choice(policy, Policy, "policy")
         self.max_gemm_batch = None if max_gemm_batch is None else integer(max_gemm_batch, "max_gemm_batch")
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
@@ -85,8 +88,10 @@ class Adapter:
     def query_memory_budget(self) -> MemoryBudget:
         """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: the budget and its use, in bytes."""
         device = self._living_device()
-        used = 0 if device is None else device._gpu.memory.used
-        return MemoryBudget(self.dedicated_adapter_memory, used)
+        if device is None:
+            return MemoryBudget(self.dedicated_adapter_memory, 0)
+        memory = device._gpu.memory
+        return MemoryBudget(memory.budget, memory.used)
 
     def _living_device(self) -> Device | None:
         return None if self._device is None else self._device()

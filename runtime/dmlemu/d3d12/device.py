@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
+from dmlemu_hw.chaos import Mode
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu, QueueKind
 from dmlemu_hw.memory import Allocation, Memory
@@ -98,6 +100,8 @@ def create_device(
             for tell in on_created:
                 tell(device)
         else:
+            if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
+                print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
             device._check_strictness(strictness)
             device._references += 1
             device._released = False
@@ -316,7 +320,7 @@ class Device(GpuAtWork):
         self._run_gpu(lambda: self._gpu.wait_until(reached, why), True)
         for each, value in pairs:
             if each._fence.value >= value:
-                each._fence.observe()
+                each._fence.observe(value)
 
     # --- memory ---
 
@@ -864,6 +868,7 @@ class Device(GpuAtWork):
                     expected=DescriptorHeapType.CBV_SRV_UAV,
                     object=heap,
                 )
-            self._gpu.descriptors.write(dest_descriptor, make())
+            write = partial(self._gpu.descriptors.write, dest_descriptor, make())
+            descriptor_heap.write_descriptors(self, [(dest_descriptor, 1)], operation, write)
         except Error as error:
             self._reject(error)

@@ -249,7 +249,9 @@ class Resource(DeviceChild):
         self._check_subresource(subresource, "Map", MessageId.MAP_INVALIDSUBRESOURCE)
         self._check_range(read_range, "Map", "pReadRange", MessageId.MAP_INVALIDRANGE)
         if self._mapped is None:
-            self._mapped = MappedMemory(self, self._allocation.buffer()[: self._width])
+            late = self._device._late_visibility
+            memory = self._allocation.buffer()[: self._width] if late is None else late.map(self)
+            self._mapped = MappedMemory(self, memory)
         self._map_count += 1
         mapped = self._mapped
         if self._device.events.wants(HostMapped):
@@ -282,9 +284,7 @@ class Resource(DeviceChild):
             raise
         self._warn_written_readback(written_range)
         self._map_count -= 1
-        if self._map_count == 0 and self._mapped is not None:
-            self._mapped._invalidate()
-            self._mapped = None
+        self._end_maps(last=self._map_count == 0)
         if self._device.events.wants(HostUnmapped):
             self._device._tell(HostUnmapped(self, self._span(written_range), self._map_count))
 
@@ -298,12 +298,19 @@ class Resource(DeviceChild):
 
     def _free(self) -> None:  # the addresses fault from now on, also for work already submitted
         if self._mapped is not None:
-            self._mapped._invalidate()
-            self._mapped = None
             self._map_count = 0
+            self._end_maps(last=True)
             if self._device.events.wants(HostUnmapped):
                 self._device._tell(HostUnmapped(self, (0, self._width), 0))
         self._end()
+
+    def _end_maps(self, *, last: bool) -> None:
+        late = self._device._late_visibility
+        if late is not None:
+            late.unmap(self, last=last)
+        if last and self._mapped is not None:
+            self._mapped._invalidate()
+            self._mapped = None
 
     # --- for the rest of the package ---
 

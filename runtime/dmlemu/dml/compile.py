@@ -154,11 +154,21 @@ class Call(NamedTuple):
     constants: bytes
 
 
-class Owned(NamedTuple):
-    """Bytes of the persistent resource, where an input flagged OWNED_BY_DML lives."""
+@dataclass(frozen=True)
+class Owned:
+    """Bytes of the persistent resource, where an input flagged OWNED_BY_DML lives as it was bound."""
 
     offset: int
     size: int
+
+    def place(self, operand: Operand, slot: int) -> Operand:
+        """An operand that reads the input, with ``slot`` for the persistent resource."""
+        size = min(operand.byte_size, self.size - operand.offset)
+        return replace(operand, slot=slot, offset=self.offset + operand.offset, byte_size=size)
+
+    def copies(self, source: int, target: int) -> Iterator[KernelCall]:
+        """What the initializer does; slots of the bound input and of the persistent resource."""
+        return copy_calls(source, target, self.offset, self.size)
 
 
 class Lowered:
@@ -216,9 +226,7 @@ class Lowered:
         kept = self.owned.get(operand.slot)
         if kept is None:
             return operand
-        size = min(operand.byte_size, kept.size - operand.offset)
-        offset = kept.offset + operand.offset
-        return replace(operand, slot=self.persistent_slot, offset=offset, byte_size=size)
+        return kept.place(operand, self.persistent_slot)
 
 
 class Program(Lowered):

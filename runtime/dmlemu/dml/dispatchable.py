@@ -8,10 +8,13 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.chaos import Mode
+
 from ..errors import Error
-from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, copy_calls, pack
+from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
 from .enums import ExecutionFlags
 from .object import DeviceChild, failure
+from .relayout import relaid
 from .structs import BindingProperties
 from .tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -175,6 +178,8 @@ class CompiledOperator(Dispatchable):
         slots = [
             _tensor_slot(field, slot, slot in lowered.owned) for slot, field in enumerate(lowered.fields)
         ]
+        random = device._gpu.random(Mode.WEIGHTS)
+        lowered = lowered if random is None else relaid(lowered, random)
         self.inputs = tuple((slot,) for slot in slots if slot.role is Role.INPUT)
         self.outputs = tuple(slot for slot in slots if slot.role is Role.OUTPUT)
         self.temporary = _resource_slot(
@@ -262,7 +267,7 @@ class OperatorInitializer(Dispatchable):
             for slot, kept in operator._owned.items():
                 source = inputs[slot].descriptor
                 assert source is not None  # owned inputs have one
-                calls += copy_calls(source, target, *kept)
+                calls += kept.copies(source, target)
             for offset, data in operator._constants:
                 calls += constant_calls(target, offset, data)
         return [pack(call) for call in calls]

@@ -1,0 +1,140 @@
+"""What the CPU sees of mapped memory, as a copy that is brought up to date at chosen moments.
+
+Under chaos: writes of the CPU reach the GPU with ExecuteCommandLists or Unmap (MP7), what the GPU wrote
+reaches the CPU with Map or when it has seen a fence.  Nothing earlier is promised.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw.events import Submitted, Waited
+from dmlemu_hw.memory import Heap as HardwareHeap
+
+from .events import HostAccessed, HostMapped
+
+if TYPE_CHECKING:
+    from .device import Device
+    from .resource import Resource
+
+_PIECE = 1 << 20  # bytes that are compared at once
+
+Array = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Staging:
+    """A copy of ``memory`` for the CPU.  Both sides may write; a byte that both wrote is the CPU's."""
+
+    def __init__(self, memory: memoryview) -> None:
+        self._gpu: Array = np.frombuffer(memory, np.uint8)
+        self._cpu: Array = np.zeros(len(memory), np.uint8)
+        self._seen: Array = np.zeros(len(memory), np.uint8)  # what both had last
+
+    @property
+    def memory(self) -> memoryview:
+        """The copy, writable."""
+        return memoryview(self._cpu)  # type: ignore[arg-type]
+
+    def to_gpu(self, begin: int, end: int) -> None:
+        """Bytes that the CPU has changed become the GPU's."""
+        for part in _pieces(begin, end):
+            cpu, seen = self._cpu[part], self._seen[part]
+            if not np.array_equal(cpu, seen):
+                changed = cpu != seen
+                self._gpu[part][changed] = seen[changed] = cpu[changed]
+
+    def to_cpu(self, begin: int, end: int) -> None:
+        """Bytes that the GPU has changed become the CPU's."""
+        for part in _pieces(begin, end):
+            gpu, cpu, seen = self._gpu[part], self._cpu[part], self._seen[part]
+            if not np.array_equal(gpu, seen):
+                kept = cpu == seen  # the others are the CPU's, and still to be brought to the GPU
+                cpu[kept] = seen[kept] = gpu[kept]
+
+
+def _pieces(begin: int, end: int) -> list[slice]:
+    return [slice(start, min(start + _PIECE, end)) for start in range(begin, end, _PIECE)]
+
+
+class LateVisibility:
+    """Stagings of the heaps of one device that are mapped, and when they are brought up to date."""
+
+    def __init__(self, device: Device) -> None:
+        self._heaps: weakref.WeakKeyDictionary[HardwareHeap, _Mapped] = weakref.WeakKeyDictionary()
+        self._stream = device.events
+        self._follows_checks = False
+        self._stream.subscribe(self._on_submitted, Submitted)
+        self._stream.subscribe(self._on_waited, Waited)
+
+    def map(self, resource: Resource) -> memoryview:
+        """The CPU's view of a buffer, up to date; to be called once until the last :meth:`unmap`."""
+        if not self._follows_checks:
+            self._follows_checks = True
+            self._stream.subscribe(self._on_mapped, HostMapped)
+            self._stream.subscribe(self._on_accessed, HostAccessed)
+        heap, begin, end = _place(resource)
+        mapped = self._heaps.get(heap)
+        if mapped is None:
+            mapped = self._heaps[heap] = _Mapped(Staging(resource._allocation.heap_buffer()))
+        mapped.ranges[begin, end] += 1
+        return mapped.staging.memory[begin:end]
+
+    def unmap(self, resource: Resource, *, last: bool) -> None:
+        """What the CPU wrote so far is the GPU's; after the last Unmap nothing more is."""
+        heap, begin, end = _place(resource)
+        mapped = self._heaps[heap]
+        mapped.staging.to_gpu(begin, end)
+        if last:
+            mapped.write_only.discard(resource._address)
+            mapped.ranges[begin, end] -= 1
+            mapped.ranges += Counter()  # forgets those with 0
+            if not mapped.ranges:
+                del self._heaps[heap]
+
+    def _on_mapped(self, event: HostMapped) -> None:
+        heap, begin, end = _place(event.resource)
+        mapped = self._heaps[heap]
+        if event.maps == 1 and event.read == (0, 0):
+            mapped.write_only.add(event.resource._address)
+        elif event.read != (0, 0):
+            mapped.write_only.discard(event.resource._address)
+        mapped.staging.to_cpu(begin, end)
+
+    def _on_accessed(self, event: HostAccessed) -> None:
+        """A check may have put bytes of its own where the CPU is not to read, to see what it writes."""
+        heap, begin, _ = _place(event.resource)
+        mapped = self._heaps[heap]
+        if event.reads and event.resource._address in mapped.write_only:
+            mapped.staging.to_cpu(begin + event.begin, begin + event.end)
+
+    def _on_submitted(self, event: Submitted) -> None:
+        for mapped in list(self._heaps.values()):
+            for begin, end in mapped.ranges:
+                mapped.staging.to_gpu(begin, end)
+
+    def _on_waited(self, event: Waited) -> None:
+        if event.queue == 0:  # the host
+            for mapped in list(self._heaps.values()):
+                for begin, end in mapped.ranges:
+                    mapped.staging.to_cpu(begin, end)
+
+
+@dataclass
+class _Mapped:
+    """A heap that is mapped: which bytes of it, how often, and buffers that the CPU only writes."""
+
+    staging: Staging
+    ranges: Counter[tuple[int, int]] = field(default_factory=Counter)
+    write_only: set[int] = field(default_factory=set)  # their addresses
+
+
+def _place(resource: Resource) -> tuple[HardwareHeap, int, int]:
+    """The heap of a buffer, and its bytes in there."""
+    allocation = resource._allocation
+    assert allocation.heap is not None  # reserved buffers cannot be mapped
+    return allocation.heap, allocation.offset, allocation.offset + resource._width

@@ -1,0 +1,70 @@
+"""Under chaos: weights live in the persistent resource in a layout of its own, as they may on real hardware.
+
+Axes are permuted and padded.  Operators read them so, and compute the same; a program that looks into the
+persistent resource, or copies from it, does not find what it put there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from random import Random
+
+from .compile import Access, KernelCall, Lowered, Operand, Owned
+from .tensor_desc import calc_buffer_tensor_size
+
+__all__ = ["relaid"]
+
+_MOST_PADDING = 3  # elements behind each row of an axis
+_LARGE = 1 << 28  # bytes; with padding strides stay within 32 bits
+
+
+@dataclass(frozen=True)
+class _Relaid(Owned):
+    """An input whose elements ``reader`` reads, kept with other strides."""
+
+    reader: Operand
+    strides: tuple[int, ...]
+
+    def place(self, operand: Operand, slot: int) -> Operand:
+        return replace(operand, slot=slot, offset=self.offset, strides=self.strides, byte_size=self.size)
+
+    def copies(self, source: int, target: int) -> Iterator[KernelCall]:
+        sizes = _once(self.reader)
+        read = replace(self.reader, slot=source, sizes=sizes)
+        write = replace(read, slot=target, access=Access.WRITE, strides=self.strides)
+        yield KernelCall("copy", (read, replace(write, offset=self.offset, byte_size=self.size)))
+
+
+def relaid(lowered: Lowered, random: Random) -> Lowered:
+    """The same program with other layouts of the inputs that it owns.
+
+    Where they were in the persistent resource nothing is any more.  One that is read in several layouts,
+    or is very large, only moves.
+    """
+    result = copy(lowered)
+    result.owned = {}
+    for slot, kept in random.sample(sorted(lowered.owned.items()), len(lowered.owned)):
+        readers = {each for call in lowered.calls for each in call.operands if each.slot == slot}
+        if len(readers) == 1 and kept.size < _LARGE:
+            result.owned[slot] = _draw(result, readers.pop(), random)
+        else:
+            result.own(slot, kept.size)
+    return result
+
+
+def _draw(lowered: Lowered, reader: Operand, random: Random) -> Owned:
+    sizes, strides = _once(reader), [0] * len(reader.sizes)
+    stride = 1
+    for axis in random.sample(range(len(sizes)), len(sizes)):
+        if reader.strides[axis] or sizes[axis] == 1:
+            strides[axis] = stride
+            stride = stride * sizes[axis] + random.randint(0, _MOST_PADDING)
+    size = calc_buffer_tensor_size(reader.data_type, sizes, strides)
+    return _Relaid(lowered.reserve_persistent(size), size, reader, tuple(strides))
+
+
+def _once(reader: Operand) -> tuple[int, ...]:
+    """Sizes without the axes that repeat the same elements."""
+    return tuple(size if stride else 1 for size, stride in zip(reader.sizes, reader.strides, strict=True))
