@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..d3d12.device import Device
     from ..d3d12.resource import Resource
 
-__all__ = ["NamedCommand", "Names"]
+__all__ = ["NamedCommand", "Names", "Work"]
 
 
 class NamedCommand(NamedTuple):
@@ -43,6 +43,20 @@ class NamedCommand(NamedTuple):
         return operands[access.operand] if access.operand < len(operands) else ""
 
 
+class Work(NamedTuple):
+    """A list that a queue executes, in words; it keeps no object alive."""
+
+    commands: list[Command]  # one for each packet
+    list: str
+    queue: str
+
+    def command(self, packet: int) -> NamedCommand:
+        """The command to which a packet belongs."""
+        known = packet < len(self.commands)
+        command = self.commands[packet] if known else Command("a command", packet)
+        return NamedCommand(command, self.list, self.queue)
+
+
 class Names:
     """Looks names up on one device."""
 
@@ -51,14 +65,24 @@ class Names:
 
     def command(self, event: Executing | Executed) -> NamedCommand:
         """The command that the event tells of."""
+        return self.work(event).command(event.command)
+
+    def work(self, event: Executing | Executed) -> Work:
+        """The list that the event tells of."""
         device = self._device()
         assert device is not None
         recording = device._recordings.get(event.list_serial)
-        queue = next((each for each in device._queues if each._queue.serial == event.queue), None)
-        spelled = str(queue) if queue is not None else f"queue {event.queue}"
+        queue = self.queue(event.queue)
         if recording is None:
-            return NamedCommand(Command("a command", event.command), f"list {event.list_serial}", spelled)
-        return NamedCommand(recording.commands[event.command], recording.owner, spelled)
+            return Work([], f"list {event.list_serial}", queue)
+        return Work(recording.commands, recording.owner, queue)
+
+    def queue(self, serial: int) -> str:
+        """``command queue 'compute'``."""
+        device = self._device()
+        assert device is not None
+        queue = next((each for each in device._queues if each._queue.serial == serial), None)
+        return str(queue) if queue is not None else f"queue {serial}"
 
     def buffer(self, address: int) -> Resource | None:
         """The live buffer that holds a GPU virtual address."""

@@ -1,0 +1,201 @@
+"""Words for hazards, useless barriers and races with the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dmlemu_hw.events import READ, UNDEFINE, WRITE
+from dmlemu_hw.kernels import ffi, lib
+
+from ..names import NamedCommand
+from ..timeline import UAV_BARRIER
+from ..windows import Kind, Pattern
+
+if TYPE_CHECKING:
+    from ...d3d12.resource import Resource
+
+__all__ = ["Finding", "Side", "barrier", "shares_all", "useless"]
+
+_COUNTED = 4096  # bytes of a range that are looked at one by one
+_VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates", UNDEFINE: "uses"}
+
+
+class Side(NamedTuple):
+    """One of two accesses that conflict: bytes [first, end) of ``buffer`` are shared, or some of them."""
+
+    command: NamedCommand
+    operand: str
+    verb: str
+    is_uav: bool
+    buffer: Resource | None
+    first: int
+    end: int
+    elements: str
+
+    @staticmethod
+    def of(
+        command: NamedCommand,
+        operand: int,
+        kind: int,
+        pattern: Pattern,
+        buffer: Resource | None,
+        shared: range,
+    ) -> Side:
+        """``shared``: from the first to the last physical byte that the other side touches too."""
+        names = command.command.operands
+        start = pattern.place.address + pattern.shift
+        is_tensor = command.command.name.startswith("Dispatch ") and not pattern.access & UNDEFINE
+        return Side(
+            command,
+            names[operand] if operand < len(names) else "",
+            _VERBS.get(pattern.access, "uses"),
+            kind == Kind.UAV,
+            buffer,
+            shared[0] - start,
+            shared[-1] + 1 - start,
+            _elements(pattern, shared) if is_tensor else "",
+        )
+
+    @property
+    def title(self) -> str:
+        """``buffer 'act'``."""
+        return "a released buffer" if self.buffer is None else self.buffer._title()
+
+    @property
+    def argument(self) -> str:
+        """``'act'``: the buffer in a hint."""
+        return f"'{self.buffer.name}'" if self.buffer is not None and self.buffer.name else self.title
+
+    @property
+    def number(self) -> int:
+        """The command's number in its list."""
+        return self.command.command.number
+
+    @property
+    def line(self) -> str:
+        """A line on what the command calls the bytes."""
+        elements = f", {self.elements}" if self.elements else ""
+        return f"{self.operand or 'operand'} of command {self.number}: {_bytes(self.first, self.end)} of {self.title}{elements}"
+
+
+class Finding(NamedTuple):
+    """Two accesses that nothing orders.  ``is_whole``: they share every byte from the first to the last."""
+
+    id: str
+    before: Side
+    after: Side
+    is_whole: bool
+    is_one_list: bool
+
+    @property
+    def message(self) -> str:
+        """The sentence of the report."""
+        before, after = self.before, self.after
+        on = f" on {after.command.queue}" if self.id == "HAZARD_QUEUE" else ""
+        other = f", the same memory as {self._bytes(before)}" if before.buffer is not after.buffer else ""
+        return (
+            f"{after.command.command.name}{on} {after.verb} {self._bytes(after)}{other}, "
+            f"which {self._other} {before.verb}, and {self._missing} orders the two."
+        )
+
+    @property
+    def cause(self) -> Hashable:
+        """Findings of the same two lines, operands and buffers are one."""
+        sides = [(each.command.command.site, each.operand, each.title) for each in (self.before, self.after)]
+        return tuple(sides)
+
+    @property
+    def hint(self) -> str:
+        """The barrier that is missing, if it is certain which one."""
+        before, after = self.before, self.after
+        if self.id == "HAZARD_ALIAS":
+            call = f"ALIASING({before.argument}, {after.argument})"
+        elif self.id != "HAZARD_QUEUE" and before.is_uav and after.is_uav:
+            call = f"UAV({after.argument})"
+        else:
+            return ""
+        if self.is_one_list:
+            return f"ResourceBarrier({call}) between command {before.number} and {after.number} of {after.command.list}"
+        return (
+            f"ResourceBarrier({call}) behind command {before.number} of {before.command.list}, "
+            f"or before command {after.number} of {after.command.list}"
+        )
+
+    def fields(self, *context: str) -> dict[str, Any]:
+        """The other fields of the report."""
+        before, after = self.before, self.after
+        return {
+            "object": after.title if after.buffer is None else after.buffer,
+            "operation": after.command.place,
+            "ranges": (before.line, after.line),
+            "context": (before.command.context, after.command.context, *context),
+            "hint": self.hint,
+            "properties": {
+                "buffer": after.title,
+                "bytes": f"{after.first}-{after.end - 1}",
+                "command": str(after.number),
+                "other_buffer": before.title,
+                "other_command": str(before.number),
+                "other_list": before.command.list,
+            },
+        }
+
+    def _bytes(self, side: Side) -> str:
+        some = "" if self.is_whole else "some of "
+        return f"{some}{_bytes(side.first, side.end)} of {side.title}"
+
+    @property
+    def _other(self) -> str:
+        command = self.before.command
+        if self.is_one_list:
+            return str(command.command)
+        on = f" on {command.queue}" if self.id == "HAZARD_QUEUE" else ""
+        return f"{command.command.within} (command {command.command.number} of {command.list}){on}"
+
+    @property
+    def _missing(self) -> str:
+        return {"HAZARD_QUEUE": "no fence", "HAZARD_ALIAS": "no aliasing barrier"}.get(self.id, "no barrier")
+
+
+def shares_all(a: Pattern, b: Pattern, shared: range) -> bool:
+    """Do both hold every byte of the range?"""
+    if len(shared) <= _COUNTED:
+        return all(lib.dmlk_footprint_holds(each.struct, byte) == 1 for each in (a, b) for byte in shared)
+    return a.is_dense and b.is_dense
+
+
+def _bytes(first: int, end: int) -> str:
+    return f"byte {first}" if end - first == 1 else f"bytes [{first}, {end})"
+
+
+def _elements(pattern: Pattern, shared: range) -> str:
+    """``elements (0, 0) to (3, 15)``: those that hold the first and the last byte."""
+    rank, found = pattern.struct.rank, []
+    for byte in (shared[0], shared[-1]):
+        index = ffi.new("uint64_t[8]")
+        if lib.dmlk_footprint_index(pattern.struct, byte, index) == 1:
+            found.append(f"({', '.join(map(str, index[0:rank]))})")
+    return f"element {found[0]}" if len(set(found)) == 1 else f"elements {' to '.join(found)}"
+
+
+# --- useless barriers ---
+
+
+def barrier(kind: int, before: Resource | None, after: Resource | None) -> str:
+    """``UAV barrier on buffer 'act'``."""
+    if kind == UAV_BARRIER:
+        return f"UAV barrier on {before._title()}" if before else "UAV barrier on all resources"
+    names = [each._title() if each else "any resource" for each in (before, after)]
+    return f"aliasing barrier from {names[0]} to {names[1]}"
+
+
+def useless(command: NamedCommand, barrier: str) -> dict[str, Any]:
+    """The fields of a report on a barrier."""
+    return {
+        "message": f"The {barrier} orders nothing: what conflicts before and after it in the same "
+        "ExecuteCommandLists call is ordered without it.",
+        "operation": command.place,
+        "context": (command.context,),
+        "properties": {"barrier": barrier, "command": str(command.command.number)},
+    }
