@@ -21,6 +21,7 @@ from .dml.object import failure, not_implemented
 from .dml.operators.base import OperatorDesc
 from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Error
+from .reporting import defaults
 
 __all__ = ["evaluate", "pack_tensor", "unpack_tensor"]
 
@@ -174,9 +175,10 @@ def _session(device: dml.Device | None, feature_level: dml.FeatureLevel | None) 
     integer(level, "feature_level")
     with _private_lock:
         found = _private.get(level)
-        if found is None or found.device.get_device_removed_reason() != 0:
+        if found is None or found.policy is not defaults.policy or found.is_removed:
             parent = d3d12.create_device(d3d12.Adapter(name="dmlemu.evaluate"))
             found = _private[level] = _Session(dml.create_device(parent, feature_level=level))
+            found.policy = defaults.policy
         return found
 
 
@@ -222,8 +224,13 @@ class _Session:
 
     def __init__(self, device: dml.Device) -> None:
         self.device = device
+        self.policy: Any = None  # of a private device
         self.lock = threading.RLock()
         self._parts: _Parts | None = None
+
+    @property
+    def is_removed(self) -> bool:
+        return self.device.get_device_removed_reason() != 0
 
     def discard(self) -> None:
         """After a mistake nothing half-recorded is kept."""

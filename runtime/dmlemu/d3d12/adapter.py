@@ -39,8 +39,10 @@ class Adapter:
     """A simulated GPU; mirrors ``IDXCoreAdapter``.
 
     ``dedicated_memory`` is its memory in bytes, after which creation fails with E_OUTOFMEMORY.
-    ``policy`` says when it executes: ``LAZY`` when the host waits, ``EAGER`` at submission.  The
-    attributes are the DXCore properties of the same names.
+    ``policy`` says when it executes: ``LAZY`` when the host waits, ``EAGER`` at submission, or
+    ``dmlemu.chaos(seed)``: in any way that the documents allow; None is what
+    ``dmlemu.reporting.defaults`` says when a device is created, ``LAZY`` if nothing.  The attributes are
+    the DXCore properties of the same names.
 
     ``max_gemm_batch`` imitates drivers that refuse GEMM tensors with a leading size above a limit, such
     as 65535; None: any.
@@ -58,14 +60,15 @@ class Adapter:
         self,
         name: str = DEFAULT_NAME,
         dedicated_memory: int = DEFAULT_MEMORY,
-        policy: Policy = Policy.LAZY,
+        policy: Policy | Chaos | None = None,
         max_gemm_batch: int | None = None,
     ) -> None:
         self.driver_description = text(name, "name")
         self.dedicated_adapter_memory = integer(dedicated_memory, "dedicated_memory")
         self.shared_system_memory = self.dedicated_adapter_memory
-        policy = (defaults.policy or Policy.LAZY) if policy is None else policy
-        self.policy = policy if isinstance(policy, Chaos) else choice(policy, Policy, "policy")
+        self._policy: Policy | Chaos | None = policy
+        if policy is not None and not isinstance(policy, Chaos):
+            self._policy = choice(policy, Policy, "policy")
         self.max_gemm_batch = None if max_gemm_batch is None else integer(max_gemm_batch, "max_gemm_batch")
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
@@ -74,6 +77,11 @@ class Adapter:
 
     def __repr__(self) -> str:
         return f"<adapter '{self.driver_description}' {self.instance_luid.low_part}>"
+
+    @property
+    def policy(self) -> Policy | Chaos:
+        """As given, or the default as it is now."""
+        return self._policy or defaults.policy or Policy.LAZY
 
     def is_valid(self) -> bool:
         """``IDXCoreAdapter::IsValid``: a simulated GPU is never unplugged."""
