@@ -1,5 +1,6 @@
 """Shadow memory: what was written, through every way that leads to the same bytes."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -36,6 +37,7 @@ def span(address: int, size: int):
 
 
 def shadow_mappings() -> int:
+    gc.collect()  # other tests may have left some
     return Path("/proc/self/maps").read_text().count("dmlemu shadow")
 
 
@@ -361,6 +363,7 @@ class TestHost:
         shadow.copy(before.address, reserved.address, 10)
 
     def mappings_taken(self) -> int:
+        gc.collect()  # other tests may have left something
         memory_module._mappings.take(0)  # settles what was given
         return memory_module._mappings._count
 
