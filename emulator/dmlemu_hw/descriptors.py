@@ -135,16 +135,34 @@ class Descriptors:
         found = self._locate(gpu_handle)
         return found if found is not None and found[0].shader_visible else None
 
+    def locate_place(self, place: int) -> tuple[DescriptorHeap, int] | None:
+        """The same for where a descriptor stands (:meth:`place`)."""
+        return self._locate(place)
+
     def write(self, cpu_handle: int, descriptor: Descriptor) -> None:
         """Puts a descriptor into its place.  ValueError: no such handle."""
-        encoded = descriptor.encode()
+        self.put(cpu_handle, descriptor.encode())
+
+    def put(self, cpu_handle: int, encoded: bytes) -> None:
+        """Puts encoded descriptors into their place.  ValueError as above."""
         with self._lock:
-            ffi.memmove(self._host(cpu_handle, 1), encoded, DESCRIPTOR_SIZE)
+            ffi.memmove(self._host(cpu_handle, len(encoded) // DESCRIPTOR_SIZE), encoded, len(encoded))
 
     def read(self, cpu_handle: int) -> Descriptor:
         """What stands there.  ValueError: no such handle."""
         with self._lock:
             return Descriptor.decode(bytes(ffi.buffer(self._host(cpu_handle, 1), DESCRIPTOR_SIZE)))
+
+    def content(self, handle: int, count: int) -> bytes:
+        """The bytes of ``count`` descriptors from a CPU handle, or GPU handle, on.  ValueError as above."""
+        cpu_handle = handle if handle >= _CPU_HANDLES else handle + _CPU_HANDLES
+        with self._lock:
+            return bytes(ffi.buffer(self._host(cpu_handle, count), count * DESCRIPTOR_SIZE))
+
+    @staticmethod
+    def place(cpu_handle: int) -> int:
+        """Where the descriptor of a CPU handle stands: its GPU handle, if its heap is shader-visible."""
+        return cpu_handle - _CPU_HANDLES
 
     def copy(self, destination: int, source: int, count: int) -> None:
         """Copies ``count`` descriptors between CPU handles.  ValueError: they run out of their heaps."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import threading
 import weakref
 from bisect import bisect_left, bisect_right
@@ -303,27 +304,6 @@ class Memory:
             assert allocation is not None and allocation._mapped is not None
             return allocation._mapped.export(allocation.offset + address - allocation.address, size)
 
-    def pieces(self, address: int, size: int) -> list[tuple[int, int, int]]:
-        """Where ``size`` bytes stand in the memory file: rows of (address, size, place in the file).
-
-        Bytes of one place are the same byte, whatever their addresses.  NULL tiles, and what lies in no
-        live allocation, have no place.
-        """
-        with self._lock:
-            allocation = self.find(address)
-            if allocation is None:
-                return []
-            start = address - allocation.address
-            size = min(size, allocation.size - start)
-            mapped = allocation._mapped
-            if isinstance(mapped, _Storage):
-                return [(address, size, mapped.file_offset + allocation.offset + start)]
-            assert isinstance(mapped, _Reservation)
-            return [
-                (allocation.address + first, end - first, place)
-                for first, end, place in mapped.pieces(start, start + size)
-            ]
-
     def segments(self) -> tuple[Any, int]:
         """The live allocations as ``dmlk_segment *`` and their number, sorted by address."""
         return self._segments.pointer, self._segments.count
@@ -531,8 +511,9 @@ class Heap:
             self.closed = True
             self._memory._lock.run_last(partial(self._memory._remove_heap, self))
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():  # the modules of those who listen may be gone
+            self.close()
 
     def describe(self) -> str:
         """For messages: the label, or the serial when it has none."""
@@ -567,11 +548,6 @@ class Allocation:
         self.size = size
         self.host = mapped.host + offset
         self.heap = heap
-    def heap_buffer(self) -> memoryview:
-        """All bytes of the heap that a placed allocation lies in, as by :meth:`buffer`."""
-        assert self.heap is not None
-        return self._opened().export(0, self.heap.capacity)
-
         self.offset = offset
         self.label = label
         self.serial = serial
@@ -591,14 +567,20 @@ class Allocation:
         """
         return self._opened().export(self.offset, self.size)
 
+    def heap_buffer(self) -> memoryview:
+        """All bytes of the heap that a placed allocation lies in, as by :meth:`buffer`."""
+        assert self.heap is not None
+        return self._opened().export(0, self.heap.capacity)
+
     def close(self) -> None:
         """Gives the addresses up for good; calling it again does nothing."""
         if not self.closed:
             self.closed = True
             self._memory._lock.run_last(partial(self._memory._remove, self))
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():  # the modules of those who listen may be gone
+            self.close()
 
     def describe(self) -> str:
         """For messages: label and size, or the serial when it has no label."""
@@ -785,17 +767,6 @@ class _Reservation(_Mapped):
         else:
             offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
             _map(host, size, run.storage.file.fd, offset)
-
-    def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """The bytes [start, end) that stand on heaps: first, end, and place in the memory file each."""
-        for run in self.runs[bisect_right(self.runs, start // TILE_SIZE, key=_first) - 1 :]:
-            begin = run.first * TILE_SIZE
-            if begin >= end:
-                return
-            if run.storage is not None:
-                first = max(start, begin)
-                place = run.storage.file_offset + run.heap_tile * TILE_SIZE + first - begin
-                yield first, min(end, run.end * TILE_SIZE), place
 
     def count_null(self) -> int:
         """Counts the runs of NULL tiles anew."""

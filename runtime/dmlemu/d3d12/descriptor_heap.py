@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.descriptors import DescriptorHeap as HardwareDescriptorHeap
 
-from ..errors import Error
+from ..errors import Error, call_site
 from .arguments import instance, integer, integers
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
+from .events import DescriptorsWritten
 from .object import DeviceChild
 from .reports import failure, spell, spell_handle
 from .resource import _close_at_end
@@ -140,6 +141,30 @@ def find_slot(device: Device, cpu_handle: int, operation: str, field: str) -> tu
     return heap, found[1]
 
 
+def write_descriptors(
+    device: Device,
+    rows: Sequence[tuple[int, int]],
+    operation: str,
+    work: Callable[[], None],
+    writer: str = "",
+) -> None:
+    """Does the ``work`` that writes rows of descriptors, (CPU handle, count) each, and tells of it."""
+    if not device.events.wants(DescriptorsWritten):
+        work()
+        return
+    descriptors, site = device._gpu.descriptors, call_site()
+    before = [descriptors.content(*row) for row in rows]
+    work()
+    device._tell(
+        *(
+            DescriptorsWritten(
+                descriptors.place(row[0]), old, descriptors.content(*row), operation, writer, site
+            )
+            for row, old in zip(rows, before, strict=True)
+        )
+    )
+
+
 def copy_descriptors(
     device: Device,
     dest_starts: Sequence[int],
@@ -167,8 +192,13 @@ def copy_descriptors(
     for start, count in destination:
         _check_range(device, start, count, type, operation, "pDestDescriptorRangeStarts", is_source=False)
     _check_apart(destination, source, operation)
-    for to, origin, count in _pairs(destination, source):
-        device._gpu.descriptors.copy(to, origin, count)
+    pairs = _pairs(destination, source)
+
+    def copy() -> None:
+        for to, origin, count in pairs:
+            device._gpu.descriptors.copy(to, origin, count)
+
+    write_descriptors(device, [(to, count) for to, _, count in pairs], operation, copy)
 
 
 def _ranges(

@@ -8,10 +8,11 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
-from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.chaos import Mode
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu, QueueKind
 from dmlemu_hw.memory import Allocation, Memory
@@ -26,6 +27,7 @@ from .command_allocator import CommandAllocator
 from .command_list import CommandList, check_allocator
 from .command_queue import CommandQueue
 from .descriptor_heap import DescriptorHeap
+from .descriptor_uses import DescriptorUses
 from .enums import (
     CommandListFlags,
     CommandListType,
@@ -46,6 +48,7 @@ from .object import DeviceChild, Object
 from .query_heap import QueryHeap
 from .reports import failure, not_implemented, spell
 from .resource import Heap, Resource
+from .staging import LateVisibility
 from .structs import (
     ClearValue,
     CommandQueueDesc,
@@ -97,11 +100,11 @@ def create_device(
         if device is None:
             device = Device(adapter, strictness or defaults.strictness)
             adapter._device = weakref.ref(device)
+            if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
+                print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
             for tell in on_created:
                 tell(device)
         else:
-            if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
-                print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
             device._check_strictness(strictness)
             device._references += 1
             device._released = False
@@ -204,6 +207,8 @@ class Device(GpuAtWork):
     def __init__(self, adapter: Adapter, strictness: Strictness) -> None:
         super().__init__(_create_gpu(adapter, poison=strictness is Strictness.STRICT), strictness)
         self._adapter = adapter
+        is_late = self._gpu.random(Mode.VISIBILITY) is not None
+        self._late_visibility = LateVisibility(self) if is_late else None
         self._references = 1
         self._ended = False
         self._children: weakref.WeakValueDictionary[int, DeviceChild] = weakref.WeakValueDictionary()
@@ -212,6 +217,7 @@ class Device(GpuAtWork):
         self._descriptor_heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = (
             weakref.WeakValueDictionary()
         )
+        self._descriptor_uses = DescriptorUses()
 
     # --- queues, lists, fences ---
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from ..errors import CallSite
+    from .command_allocator import CommandAllocator
     from .object import Object
     from .resource import Resource
 
-__all__ = ["HostAccessed", "HostMapped", "HostUnmapped", "ObjectReleased"]
+__all__ = ["AllocatorReset", "DescriptorsWritten", "HostAccessed", "HostMapped", "HostUnmapped", "ObjectReleased"]
 
 
 class HostMapped(NamedTuple):
@@ -50,7 +52,28 @@ class HostAccessed(NamedTuple):
     writes: bool
 
 
+class AllocatorReset(NamedTuple):
+    """A command allocator was reset; as far as the GPU has come, it may be."""
+
+    allocator: CommandAllocator
+
+
 class ObjectReleased(NamedTuple):
     """The program released the object, of Direct3D or DirectML; garbage collection does not tell."""
 
     object: Object
+
+
+class DescriptorsWritten(NamedTuple):
+    """A call wrote descriptors: ``place`` is the GPU handle of the first (see ``Descriptors.place``).
+
+    ``before`` and ``after``: the 32 bytes of each.  ``writer``: what the call writes for, in words: a
+    binding table, or nothing.
+    """
+
+    place: int
+    before: bytes
+    after: bytes
+    operation: str
+    writer: str
+    site: CallSite | None

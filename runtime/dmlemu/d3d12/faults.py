@@ -10,6 +10,7 @@ from dmlemu_hw.faults import FaultKind, GpuFault
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 
 from ..errors import Error, HResult, Severity
+from .descriptor_uses import name_place
 from .enums import MessageId
 from .reports import failure
 
@@ -123,8 +124,8 @@ def _message(device: GpuAtWork, fault: GpuFault, command: Command | None) -> str
     """What is wrong with an operand, by the name that the user knows; else what the hardware says."""
     if command is None or not 0 <= fault.operand < len(command.operands):
         return fault.message
-    what = f"{command.operands[fault.operand]} of {command.name}"
-    through = f"{what} is {_DONE[fault.access]} through {_slot(device, fault.handle)}"
+    what = f"{command.operands[fault.operand]} of {command.within}"
+    through = f"{what} is {_DONE[fault.access]} through {name_place(device, fault.handle)}"
     where = device._gpu.memory.whereabouts(fault.address)
     if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
         return f"{through}, which was never written."
@@ -144,12 +145,6 @@ def _message(device: GpuAtWork, fault: GpuFault, command: Command | None) -> str
 
 
 _DONE = {0: "used", 1: "read", 2: "written", 3: "read and written"}
-
-
-def _slot(device: GpuAtWork, handle: int) -> str:
-    """``slot 3 of descriptor heap 'main'``."""
-    found = device._gpu.descriptors.locate_gpu(handle)
-    return f"the descriptor at {handle:#x}" if found is None else f"slot {found[1]} of {found[0].label}"
 
 
 def _spell_kind(fault: GpuFault) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from ..d3d12 import HeapType, Resource, ResourceFlags
-from ..errors import Error, as_integer, quote
+from ..d3d12 import HeapType, MessageId, Resource, ResourceFlags
+from ..errors import Error, Severity, as_integer, quote
 from .dispatchable import Dispatchable, OperatorInitializer, Role, Slot
 from .enums import BindingType, FeatureLevel
 from .object import failure
@@ -24,6 +24,8 @@ METHODS = {
     Role.TEMPORARY: "BindTemporaryResource",
     Role.PERSISTENT: "BindPersistentResource",
 }
+
+_NO_RESOURCE = int(MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE)
 
 _RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
 
@@ -65,6 +67,8 @@ def binding_failure(
     rule: str,
     hint: str = "",
     message_id: int = 0,
+    severity: Severity = Severity.ERROR,
+    context: tuple[str, ...] = (),
 ) -> Error:
     """The error of a bind method."""
     method = METHODS[role]
@@ -79,6 +83,8 @@ def binding_failure(
         object=dispatchable,
         hint=hint,
         message_id=message_id,
+        severity=severity,
+        context=context,
     )
 
 
@@ -221,12 +227,13 @@ class SlotCheck:
         allocation = resource._allocation
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
-    def _missing(self) -> str:
-        if self._is_owned():
+    def _missing(self, otherwise: str = "BIND_TYPE") -> str:
+        """The check that a slot without what it needs breaks."""
+        if self._is_owned() and otherwise == "BIND_TYPE":
             return "BIND_OWNED_BY_DML"
         if self.slot.role is Role.TEMPORARY:
             return "BIND_TEMP_MISSING"
-        return "BIND_PERSISTENT_MISSING" if self.slot.role is Role.PERSISTENT else "BIND_TYPE"
+        return "BIND_PERSISTENT_MISSING" if self.slot.role is Role.PERSISTENT else otherwise
 
     def _type_rule(self) -> str:
         if self._is_owned():
@@ -259,8 +266,9 @@ class SlotCheck:
         # A reserved buffer has no heap of its own; its tiles come from heaps of type DEFAULT.
         heap, allowed = resource._heap_type or HeapType.DEFAULT, self._heap_types()
         if heap not in allowed:
-            what = f"is bound to {resource} in a heap of type {heap.name}"
             expected = " or ".join(kind.name for kind in allowed)
+            demand = f"DirectML requires bound buffers to be in a heap of type {expected}"
+            what = f"is bound to {resource} in a heap of type {heap.name}; {demand}"
             self.fail("BIND_HEAP_TYPE", what, heap.name, expected, member="Buffer", rule="BT9")
         # What an initializer reads from an upload heap cannot be, and need not be, a UAV.
         flags = resource.get_desc().flags
@@ -294,21 +302,33 @@ class SlotCheck:
             )
         if offset > width:
             what = f"is bound at Offset ({offset}) of {resource}, which has {width} bytes"
-            self.fail("BIND_RANGE", what, offset, f"<= {width}", member="Offset")
+            self.fail("BIND_RANGE", what, offset, f"<= {width}", member="Offset", message_id=_NO_RESOURCE)
         size = width - offset
         if binding.size_in_bytes is not None:
             size = self._number("SizeInBytes", binding.size_in_bytes)
         if size < slot.size:
-            what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} it needs"
-            self.fail("BIND_SIZE_SMALL", what, size, f">= {slot.size}", member="SizeInBytes")
+            what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} {self._why()}"
+            small = self._missing("BIND_SIZE_SMALL")
+            self.fail(small, what, size, f">= {slot.size}", member="SizeInBytes")
         if offset + size > width:
             what = (
                 f"is bound to SizeInBytes ({size}) from Offset ({offset}) on of {resource}, "
                 f"which has {width} bytes"
             )
             expected = f"<= {width - offset}, what is left from Offset ({offset}) on"
-            self.fail("BIND_RANGE", what, size, expected, member="SizeInBytes")
+            self.fail("BIND_RANGE", what, size, expected, member="SizeInBytes", message_id=_NO_RESOURCE)
         return offset, size
+
+    def _why(self) -> str:
+        """Where the size comes from that a slot needs."""
+        desc = self.slot.desc
+        if desc is None:
+            return "that it needs"
+        layout = f"Sizes {list(desc.sizes)}"
+        if desc.strides is not None:
+            layout += f" and Strides {list(desc.strides)}"
+        name = desc.data_type.name
+        return f"bytes of its TotalTensorSizeInBytes ({name} with {layout})"
 
     def _number(self, member: str, value: object) -> int:
         number = as_integer(value)
@@ -327,6 +347,7 @@ class SlotCheck:
         member: str = "",
         rule: str = "",
         hint: str = "",
+        message_id: int = 0,
     ) -> NoReturn:
         slot = self.slot
         raise binding_failure(
@@ -339,6 +360,7 @@ class SlotCheck:
             expected=expected,
             rule=rule or self.rule,
             hint=hint,
+            message_id=message_id,
         )
 
     def _position(self) -> str:

@@ -6,7 +6,10 @@ refers to the table afterwards, so it may be reset or dropped once a dispatch is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.descriptors import (
@@ -18,7 +21,9 @@ from dmlemu_hw.descriptors import (
 )
 
 from ..d3d12 import Format, Resource, ResourceStates
-from ..errors import Error, Strictness, quote
+from ..d3d12.descriptor_heap import write_descriptors
+from ..d3d12.descriptor_uses import Binder, Reader, name_place
+from ..errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
 from .dispatchable import Dispatchable, Role, Slot
 from .object import DeviceChild, failure
@@ -54,6 +59,9 @@ class BindingTable(DeviceChild):
         self._visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
         self._complete = False  # the recorder found nothing wrong since the last bind
         self._used: tuple[tuple[Resource, int], ...] | None = None
+        self._expected: tuple[bytes | None, ...] | None = None
+        self._turn = threading.RLock()  # held by the thread that is inside a method
+        self._inside: tuple[str, str, CallSite | None] = ("", "", None)  # its name, the method, its line
         self._set(desc)
 
     @property
@@ -68,9 +76,10 @@ class BindingTable(DeviceChild):
         then changes nothing.
         """
         self._device._check_alive("Reset")
-        if desc is not None:
-            check_range(self._device, desc, "Reset")
-        self._set(desc)
+        with self._alone("Reset"):
+            if desc is not None:
+                check_range(self._device, desc, "Reset")
+            self._set(desc)
 
     def _set(self, desc: BindingTableDesc | None) -> None:
         self._heap, self._visible_start = None, 0
@@ -84,7 +93,12 @@ class BindingTable(DeviceChild):
                 self._visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
         self._desc = desc
         self._bound = {}
-        self._complete, self._used = False, None
+        self._written: dict[int, bytes] = {}  # descriptors by their place in the range
+        self._changed()
+
+    def _changed(self) -> None:
+        """Forgets what was worked out from the bindings."""
+        self._complete, self._used, self._expected = False, None, None
 
     def bind_inputs(self, bindings: Sequence[Binding] | None = None) -> None:
         """Binds the inputs, one binding per input tensor in the struct's order, optional ones included.
@@ -138,24 +152,85 @@ class BindingTable(DeviceChild):
 
     def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
         """Checks all bindings that ``find`` gives, then writes them."""
-        device = self._device
+        device, method = self._device, METHODS[role]
         if device._is_removed():
             return
         try:
-            target, start = self._opened(METHODS[role])
-            bound = [(slot, SlotCheck(device, target, slot).find(desc)) for slot, desc in find(target)]
-            if device._strictness is not Strictness.RUNTIME:
-                self._check_in_flight(target, role, [slot for slot, _ in bound])
+            with self._alone(method):
+                target, start = self._opened(method)
+                bound = [(slot, SlotCheck(device, target, slot).find(desc)) for slot, desc in find(target)]
+                if device._strictness is not Strictness.RUNTIME:
+                    self._check_in_flight(target, role, [slot for slot, _ in bound])
+                self._write(bound, start, method)
         except Error as error:
             device._reject(error)
-            return
+
+    def _write(self, bound: Sequence[tuple[Slot, Bound | None]], start: int, method: str) -> None:
+        """Notes the bindings and writes their descriptors."""
+        written: dict[int, bytes] = {}
         for slot, buffer in bound:
             self._bound.pop(slot, None)
             if buffer is not None:
                 self._bound[slot] = buffer
             if slot.descriptor is not None:
-                device._gpu.descriptors.write(start + slot.descriptor * DESCRIPTOR_SIZE, _descriptor(buffer))
-        self._complete, self._used = False, None
+                written[slot.descriptor] = _descriptor(buffer).encode()
+        self._written |= written
+        self._changed()
+        gpu, device = self._device._gpu, self._device.get_parent_device()
+
+        def write() -> None:
+            for at, data in written.items():
+                gpu.descriptors.put(start + at * DESCRIPTOR_SIZE, data)
+
+        if not written or self._device._strictness is Strictness.RUNTIME:
+            write()
+            return
+        if self._visible_start:
+            places = [self._visible_start + at * DESCRIPTOR_SIZE for at in written]
+            device._descriptor_uses.bound(places, Binder(weakref.ref(self), str(self), method, call_site()))
+        first, last = min(written), max(written)
+        row = (start + first * DESCRIPTOR_SIZE, last + 1 - first)
+        write_descriptors(device, [row], method, write, str(self))
+
+    @contextmanager
+    def _alone(self, method: str) -> Iterator[None]:
+        """BIND_THREAD: no other thread is inside a method of the table, whatever its order."""
+        if self._device._strictness is Strictness.RUNTIME:
+            yield
+            return
+        if not self._turn.acquire(blocking=False):
+            raise self._thread_error(method)
+        try:
+            before = self._inside
+            self._inside = (threading.current_thread().name, method, call_site())
+            yield
+            self._inside = before
+        finally:
+            self._turn.release()
+
+    def _thread_error(self, method: str) -> Error:
+        thread, other, site = self._inside
+        here, at = threading.current_thread().name, spell_site(site)
+        return failure(
+            "BIND_THREAD",
+            f"Thread '{here}' calls {method} of {self} while thread '{thread}' is inside {other} of it.",
+            operation=method,
+            rule="BT14: IDMLBindingTable",
+            field="this",
+            given=f"a table in use by thread '{thread}'",
+            expected="one thread at a time",
+            object=self,
+            context=(f"Thread '{thread}' called {other}" + (f" at {at}" if at else ""),),
+            hint="give each thread a binding table of its own, or hold a lock around the calls",
+        )
+
+    def _descriptors(self) -> tuple[bytes | None, ...]:
+        """What stands in each descriptor of the range by the bindings; None where nothing was bound."""
+        if self._expected is None:
+            assert self._desc is not None
+            count = self._desc.dispatchable.descriptor_count
+            self._expected = tuple(map(self._written.get, range(count)))
+        return self._expected
 
     def _uses(self) -> tuple[tuple[Resource, int], ...]:
         """The bound resources and the states that a dispatch needs them in."""
@@ -166,30 +241,55 @@ class BindingTable(DeviceChild):
 
     def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
         """BT14: no recorded dispatch still needs the descriptors that are about to be written."""
+        if not self._visible_start:
+            return
+        uses = self._device.get_parent_device()._descriptor_uses
         for slot in slots:
-            if slot.descriptor is None or not self._visible_start:
+            if slot.descriptor is None:
                 continue
-            use = self._device._in_flight.find(self._visible_start + slot.descriptor * DESCRIPTOR_SIZE)
-            if use is None:
-                continue
-            own = use.table() is self
-            which = "that this table was recorded with" if own else "whose table has the same descriptors"
+            place = self._visible_start + slot.descriptor * DESCRIPTOR_SIZE
+            for reader in uses.readers(place):
+                if reader.is_submitted or not reader.volatile:
+                    raise self._in_use(target, role, slot, place, reader)
+
+    def _in_use(self, target: Dispatchable, role: Role, slot: Slot, place: int, reader: Reader) -> Error:
+        own = reader.table() is self
+        where = name_place(self._device.get_parent_device(), place)
+        needs = f"which {reader} still needs"
+        operand = reader.operands[(place - reader.start) // DESCRIPTOR_SIZE]
+        needs += f" for {operand}" if operand else ""
+        if reader.is_submitted:
+            id, hint = "DESC_OVERWRITTEN", reader.when_done
+            message = f"{slot.path} of {target._title()} is bound in {where}, {needs}."
+        elif own:
+            id, hint = (
+                "BIND_LATE",
+                "bind everything before RecordDispatch, and another table for the next one",
+            )
             message = (
-                f"{slot.path} of {target._title()} is bound while the GPU has not finished "
-                f"a dispatch of {use.label} {which}."
+                f"{slot.path} of {target._title()} is bound after RecordDispatch has recorded {reader} "
+                "with this table."
             )
-            raise binding_failure(
-                target,
-                role,
-                "BIND_LATE" if own else "DESC_RANGE_SHARED",
-                message,
-                field=slot.path,
-                given="a descriptor in use",
-                expected="a descriptor that no recorded dispatch needs",
-                rule="BT14",
-                hint="wait for the GPU first, or bind to another range of descriptors",
-                message_id=1001,
+        else:
+            id, hint = "DESC_RANGE_SHARED", "give each binding table descriptors of its own"
+            message = (
+                f"{slot.path} of {target._title()} is bound in {where}, which is also a descriptor of "
+                f"{reader.title} and {needs[6:]}."
             )
+        return binding_failure(
+            target,
+            role,
+            id,
+            message,
+            field=slot.path,
+            given="a descriptor in use",
+            expected="a descriptor that no recorded dispatch needs",
+            rule="BT14",
+            hint=hint,
+            message_id=1001,
+            severity=Severity.CORRUPTION if reader.is_submitted else Severity.ERROR,
+            context=(reader.context,),
+        )
 
     def _opened(self, method: str) -> tuple[Dispatchable, int]:
         if self._desc is None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
-from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, Opcode
+from dmlemu_hw.chaos import Mode
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
+from dmlemu_hw.events import Footprint
+from dmlemu_hw.footprints import meet
+from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
 
 from ..d3d12 import CommandList, DescriptorHeapType
+from ..d3d12.descriptor_uses import Reader, name_place
 from ..d3d12.recording import SHADING
 from ..errors import Error, Severity, Strictness, caller
+from .aliases import Clash, Meeting, Place, alias_reason, find_clash
 from .binding_checks import Bound
 from .binding_table import BindingTable
 from .dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
+from .events import DispatchRecorded
 from .object import DeviceChild, failure
 
 if TYPE_CHECKING:
+    from ..d3d12.command_list import Recording
     from .device import Device
 
 __all__ = ["CommandRecorder"]
@@ -51,24 +58,79 @@ class CommandRecorder(DeviceChild):
             return
         try:
             _check_arguments(device, command_list, dispatchable, bindings)
-            if not command_list._may_record(_OPERATION, SHADING):
-                return
-            if dispatchable.descriptor_count:
-                _check_heap(command_list, dispatchable, bindings)
-                _check_bindings(device, dispatchable, bindings)
+            with bindings._alone(_OPERATION):
+                event = _record(device, command_list, dispatchable, bindings)
         except Error as error:
             device._reject(error)
             return
-        try:
-            command_list._use_all(_OPERATION, *bindings._uses())
-        except Error as error:
-            command_list._reject(error)
-            return
-        if device._strictness is Strictness.STRICT:
-            _track_initialization(command_list, dispatchable, bindings)
-        _write(device, command_list, dispatchable, bindings)
-        if device._strictness is not Strictness.RUNTIME:
-            device._in_flight.add(command_list, dispatchable, bindings)
+        if event is not None:
+            device._tell(event)
+
+
+def _record(
+    device: Device, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
+) -> DispatchRecorded | None:
+    """Records a dispatch of objects that belong together; returns what is to be told of it."""
+    if not command_list._may_record(_OPERATION, SHADING):
+        return None
+    if dispatchable.descriptor_count:
+        _check_heap(command_list, dispatchable, bindings)
+        _check_bindings(device, dispatchable, bindings)
+    try:
+        command_list._use_all(_OPERATION, *bindings._uses())
+    except Error as error:
+        command_list._reject(error)
+        return None
+    recording = command_list._recording
+    assert recording is not None and bindings._desc is not None
+    first = len(recording.commands)
+    if device._strictness is Strictness.STRICT:
+        _track_initialization(command_list, dispatchable, bindings)
+    _write(device, command_list, dispatchable, bindings)
+    if device._strictness is not Strictness.RUNTIME and len(recording.commands) > first:
+        _note_descriptors(device, command_list, recording, first, bindings)
+    if not device._gpu.events.wants(DispatchRecorded):
+        return None
+    table = bindings._desc.gpu_descriptor_handle
+    kept = tuple(_persistent(dispatchable, bindings))
+    return DispatchRecorded(recording.serial, first, dispatchable, table, kept)
+
+
+def _note_descriptors(
+    device: Device, command_list: CommandList, recording: Recording, first: int, bindings: BindingTable
+) -> None:
+    """The recorded dispatch needs the table's descriptors until the GPU has executed it."""
+    desc = bindings._desc
+    assert desc is not None
+    dispatchable, start = desc.dispatchable, desc.gpu_descriptor_handle
+    source = device._gpu.descriptors.place(desc.cpu_descriptor_handle)
+    reader = Reader(
+        recording.commands[first],
+        weakref.ref(command_list),
+        weakref.ref(recording),
+        weakref.ref(bindings),
+        str(bindings),
+        start,
+        dispatchable._paths,
+        bindings._descriptors(),
+        dispatchable.volatile,
+        0 if source == start else source,
+    )
+    if reader.source:
+        reader.arrived = reader.differs(device._gpu.descriptors.content(start, len(reader.operands))) is None
+    device.get_parent_device()._descriptor_uses.add(reader, recording)
+
+
+def _persistent(
+    dispatchable: Dispatchable, bindings: BindingTable
+) -> Iterator[tuple[CompiledOperator, int, int]]:
+    """The persistent resources that a dispatch fills, or reads: operator, address (0: none) and size."""
+    if isinstance(dispatchable, OperatorInitializer):
+        for operator, slot in zip(dispatchable.operators, dispatchable.outputs, strict=True):
+            yield operator, _address(bindings, slot), slot.size
+    elif isinstance(dispatchable, CompiledOperator):
+        slot = dispatchable.persistent
+        yield dispatchable, _address(bindings, slot), slot.size
 
 
 def _fail(
@@ -135,22 +197,26 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
     heap = command_list._descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
     if heap is not None and heap._heap is bindings._heap:
         return
-    message = f"The descriptor heap of {bindings} is not set on {command_list}."
+    wanted = bindings._heap.label if bindings._heap is not None else "a descriptor heap"
+    set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
+    message = f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}."
     raise _fail(
         "DESC_HEAP_NOT_SET",
         message,
         dispatchable,
         "Bindings",
         heap or "no descriptor heap",
-        bindings._heap.label if bindings._heap is not None else "a descriptor heap",
+        wanted,
         "BT2",
-        hint="call SetDescriptorHeaps before RecordDispatch",
-        message_id=554,
+        hint="call SetDescriptorHeaps with the heap of the table before RecordDispatch",
+        message_id=554 if heap is None else 708,
     )
 
 
 def _check_bindings(device: Device, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """Everything mandatory is bound and no written range meets another; checked once per set of bindings."""
+    if device._strictness is not Strictness.RUNTIME and not dispatchable.volatile:
+        _check_descriptors(device, dispatchable, bindings)
     if bindings._complete:
         return
     if not dispatchable.volatile:
@@ -161,6 +227,38 @@ def _check_bindings(device: Device, dispatchable: Dispatchable, bindings: Bindin
         # Of an unused graph input no byte is read.
         _check_aliases(dispatchable, [bound for bound in bindings._bound.values() if bound.slot.size])
     bindings._complete = True
+
+
+def _check_descriptors(device: Device, dispatchable: Dispatchable, bindings: BindingTable) -> None:
+    """No other table has overwritten what this one bound."""
+    start = bindings._visible_start
+    if not start:
+        return  # what is to be copied may be overwritten once it is
+    uses = device.get_parent_device()._descriptor_uses
+    for at, data in enumerate(bindings._descriptors()):
+        place = start + at * DESCRIPTOR_SIZE
+        binder = None if data is None else uses.binder(place)
+        if binder is None or binder.table() is bindings:
+            continue
+        if device._gpu.descriptors.content(place, 1) == data:
+            continue
+        path = dispatchable._paths[at]
+        where = name_place(device.get_parent_device(), place)
+        message = (
+            f"{path} of {dispatchable._title()} was bound in {where}, which {binder.title} has overwritten."
+        )
+        raise _fail(
+            "DESC_RANGE_SHARED",
+            message,
+            dispatchable,
+            path,
+            f"a descriptor written by {binder.title}",
+            f"the one that {bindings} wrote",
+            "BT14",
+            context=(f"It was overwritten by {binder}",),
+            hint="give each binding table descriptors of its own",
+            message_id=1001,
+        )
 
 
 def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
@@ -174,40 +272,40 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
 
 def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
     """BT10: what the dispatch writes meets nothing else that it uses, but for documented in-place work."""
-    for a, b in combinations(bound, 2):
-        if a.host >= b.host + b.slot.size or b.host >= a.host + a.slot.size:
-            continue
-        roles = {a.slot.role, b.slot.role}
-        if roles <= {Role.INPUT, Role.PERSISTENT}:
-            continue  # both are only read
-        if roles == {Role.OUTPUT}:
-            message = f"{a} and {b} of {dispatchable._title()} overlap, and both are written."
-            raise _fail(
-                "BIND_OUT_OUT", message, dispatchable, b.slot.path, b.range, "a range of its own", "BT10"
-            )
-        if roles == {Role.INPUT, Role.OUTPUT} and dispatchable.in_place and _one_layout(a, b):
-            continue
-        first, second = (b, a) if a.slot.role is Role.OUTPUT else (a, b)
-        why = "the operator cannot work in place"
-        if roles == {Role.INPUT, Role.OUTPUT} and dispatchable.in_place:
-            why = "in place needs the same offset, sizes, strides and total size"
-        message = f"{second} of {dispatchable._title()} overlaps {first}, and {why}."
-        raise _fail(
-            "BIND_ALIAS", message, dispatchable, second.slot.path, second.range, "a range of its own", "BT10"
-        )
+    by_slot = {each.slot: each for each in bound}
+    places = [Place(each.slot, each.host) for each in bound]
+    clash = find_clash(dispatchable, places, _meet_here, lambda a, b: a.address == b.address)
+    if clash is not None:
+        raise _alias_error(dispatchable, clash, by_slot[clash.first.slot], by_slot[clash.second.slot])
 
 
-def _one_layout(a: Bound, b: Bound) -> bool:
-    """In place: the same bytes in the same layout."""
-    first, second = a.slot.desc, b.slot.desc
-    return (
-        a.host == b.host
-        and first is not None
-        and second is not None
-        and first.data_type == second.data_type
-        and first.sizes == second.sizes
-        and first.effective_strides == second.effective_strides
-        and first.size_in_bytes == second.size_in_bytes
+def _meet_here(a: Footprint, b: Footprint) -> Meeting | None:
+    """In the host's memory, where placed resources that are aliased have one address."""
+    low, high = a.byte_range
+    if b.address >= high or b.byte_range[1] <= low:
+        return None
+    byte = meet(a, b)
+    return None if byte is None else Meeting(byte, byte)
+
+
+def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second: Bound) -> Error:
+    id, why = alias_reason(dispatchable, clash)
+    at = clash.byte - first.host
+    where = f"byte {first.offset + at} of {first.resource._title()}"
+    if second.resource is not first.resource:
+        where += f" (byte {second.offset + clash.byte - second.host} of {second.resource._title()})"
+    context = (
+        f"{where} is {clash.is_to_first} of {first.slot.path} and {clash.is_to_second} of {second.slot.path}"
+    )
+    return _fail(
+        id,
+        f"{second} of {dispatchable._title()} overlaps {first}, and {why}.",
+        dispatchable,
+        second.slot.path,
+        second.range,
+        "bytes of its own",
+        "BT10",
+        context=(context,),
     )
 
 
@@ -222,10 +320,24 @@ def _track_initialization(
         places = {operator: _address(bindings, slot) for operator, slot in pairs}
         recording.on_submit.append(partial(_mark_initialized, places))
     elif isinstance(dispatchable, CompiledOperator):
-        place = _address(bindings, dispatchable.persistent)
-        if place or dispatchable._initialized_at is None:
-            where = f"Recorded by {_OPERATION} into {command_list} at {caller()}"
-            recording.on_submit.append(partial(_check_initialized, dispatchable, place, where))
+        slot = dispatchable.persistent
+        if dispatchable._initialized_at is not None and not slot.size:
+            return
+        place: Callable[[], int] = partial(int, _address(bindings, slot))
+        if dispatchable.volatile and slot.descriptor is not None:
+            assert bindings._desc is not None
+            handle = bindings._desc.gpu_descriptor_handle + slot.descriptor * DESCRIPTOR_SIZE
+            place = partial(_shown, bindings._device, handle)  # it may be bound until then
+        where = f"Recorded by {_OPERATION} into {command_list} at {caller()}"
+        recording.on_submit.append(partial(_check_initialized, dispatchable, place, where))
+
+
+def _shown(device: Device, handle: int) -> int:
+    """The address that a descriptor shows; 0: none."""
+    try:
+        return Descriptor.decode(device._gpu.descriptors.content(handle, 1)).address
+    except ValueError:  # the heap is gone, or nothing sensible stands there: the GPU will tell
+        return 0
 
 
 def _address(bindings: BindingTable, slot: Slot) -> int:
@@ -245,7 +357,7 @@ def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]
     return partial(put, before)
 
 
-def _check_initialized(operator: CompiledOperator, place: int, where: str) -> None:
+def _check_initialized(operator: CompiledOperator, place: Callable[[], int], where: str) -> None:
     """``where`` the dispatch was recorded, for the message: submitting is what fails."""
     more: dict[str, Any] = {"operation": "ExecuteCommandLists", "context": (where,)}
     if operator._initialized_at is None:
@@ -262,9 +374,13 @@ def _check_initialized(operator: CompiledOperator, place: int, where: str) -> No
             hint=hint,
             **more,
         )
-    if operator._initialized_at != place:
-        message = f"{operator._title()} is dispatched with another persistent resource than was initialized."
-        given, expected = f"address 0x{place:X}", f"address 0x{operator._initialized_at:X}"
+    address = place()
+    if operator._initialized_at != address and (address or not operator.persistent.size):
+        given, expected = (_name_bytes(operator, each) for each in (address, operator._initialized_at))
+        message = (
+            f"{operator._title()} is dispatched with {given} as its persistent resource, but its initializer "
+            f"has filled {expected}."
+        )
         raise _fail(
             "BIND_PERSISTENT_CHANGED",
             message,
@@ -278,6 +394,16 @@ def _check_initialized(operator: CompiledOperator, place: int, where: str) -> No
         )
 
 
+def _name_bytes(operator: CompiledOperator, address: int) -> str:
+    """``bytes [256, 320) of buffer 'weights'``: a persistent resource of the operator's size."""
+    device = operator._device.get_parent_device()
+    resource = device._resource_at(address)
+    if resource is None:
+        return device._name_address(address)
+    start = address - resource.get_gpu_virtual_address()
+    return f"bytes [{start}, {start + operator.persistent.size}) of {resource._title()}"
+
+
 def _write(
     device: Device, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
@@ -285,7 +411,9 @@ def _write(
     assert bindings._desc is not None
     writer, table = command_list._writer, bindings._desc.gpu_descriptor_handle
     label, names = f"Dispatch of {dispatchable._label}", dispatchable._operand_names
-    poison = FLAG_POISON if device._gpu.poison else 0
+    gpu = device._gpu
+    poison = FLAG_POISON if gpu.poison else 0
+    is_chaos = gpu.random(Mode.POISON) is not None
     joined = 0
 
     def discard(slot: Slot, start: int, size: int, flags: int) -> None:
@@ -300,12 +428,16 @@ def _write(
     temporary = dispatchable.temporary
     if poison and temporary.descriptor is not None:
         discard(temporary, 0, temporary.size, poison)  # whatever it held before
+    if is_chaos and isinstance(dispatchable, OperatorInitializer):
+        for slot in dispatchable.outputs:
+            if slot.descriptor is not None:
+                discard(slot, 0, slot.size, poison)
     for call, operands in zip(dispatchable.calls, names, strict=True):
         writer.dispatch(call.kernel, table, call.tensors, call.constants, poison | joined)
         command_list._announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
         joined = FLAG_JOINED
-    if poison:
+    if gpu.poison_tails:
         for slot, start, size in dispatchable._tails:
-            discard(slot, start, size, poison)
-        if temporary.descriptor is not None:
-            discard(temporary, 0, temporary.size, 0)
+            discard(slot, start, size, FLAG_POISON | FLAG_TAIL)
+    if poison and temporary.descriptor is not None:
+        discard(temporary, 0, temporary.size, poison if is_chaos else 0)

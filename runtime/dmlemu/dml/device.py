@@ -21,7 +21,6 @@ from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, Ope
 from .events import GraphCompiled, OperatorCreated
 from .graph import lower_graph
 from .graph_checks import check_graph
-from .in_flight import InFlight
 from .object import DeviceChild, failure, not_implemented
 from .operators.base import Check, OperatorDesc, check_operator, registry
 from .structs import BindingTableDesc, GraphDesc
@@ -154,7 +153,6 @@ class Device(Object):
         self._gpu = d3d12_device._gpu
         self._reason = HResult.S_OK
         self._counts: Counter[str] = Counter()
-        self._in_flight = InFlight()
         self._evaluator: Any = None  # what dmlemu.evaluate keeps between calls
         self.removed_by: Error | None = None
         """The mistake that removed this device (strictness ``runtime``)."""

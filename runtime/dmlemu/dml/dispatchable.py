@@ -24,6 +24,7 @@ from .tensor_desc import (
 )
 
 if TYPE_CHECKING:
+    from .aliases import Touch
     from .device import Device
     from .operators.base import OperatorDesc
 
@@ -99,6 +100,7 @@ class Dispatchable(DeviceChild):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._residency = 1
+        self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.aliases
 
     def _renamed(self) -> None:
         self._forget("_label")
@@ -127,6 +129,12 @@ class Dispatchable(DeviceChild):
         paths = {slot.descriptor: slot.path for slot in self._slots() if slot.descriptor is not None}
         slots = ([int.from_bytes(tensor[:4], "little") for tensor in call.tensors] for call in self.calls)
         return tuple(tuple(paths.get(slot, "") for slot in row) for row in slots)
+
+    @cached_property
+    def _paths(self) -> tuple[str, ...]:
+        """What each descriptor of the table is called."""
+        paths = {slot.descriptor: slot.path for slot in self._slots()}
+        return tuple(paths.get(at, "") for at in range(self.descriptor_count))
 
     @cached_property
     def _tails(self) -> tuple[tuple[Slot, int, int], ...]:
@@ -170,6 +178,8 @@ class CompiledOperator(Dispatchable):
         operator: Operator | None,
     ) -> None:
         super().__init__(device)
+        random = device._gpu.random(Mode.WEIGHTS)
+        lowered = lowered if random is None else relaid(lowered, random)
         self.operator = operator
         self.type_name = type_name
         self.flags = flags
@@ -178,8 +188,6 @@ class CompiledOperator(Dispatchable):
         slots = [
             _tensor_slot(field, slot, slot in lowered.owned) for slot, field in enumerate(lowered.fields)
         ]
-        random = device._gpu.random(Mode.WEIGHTS)
-        lowered = lowered if random is None else relaid(lowered, random)
         self.inputs = tuple((slot,) for slot in slots if slot.role is Role.INPUT)
         self.outputs = tuple(slot for slot in slots if slot.role is Role.OUTPUT)
         self.temporary = _resource_slot(
@@ -256,7 +264,8 @@ class OperatorInitializer(Dispatchable):
             descriptors += bool(size)
         self.inputs, self.outputs, self.descriptor_count = tuple(groups), tuple(outputs), descriptors
         self.calls = tuple(self._copies())
-        self._forget("_operand_names", "_tails")
+        self._forget("_operand_names", "_paths", "_tails")
+        self._touches = {}
 
     def _copies(self) -> list[Call]:
         calls: list[KernelCall] = []

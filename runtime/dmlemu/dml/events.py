@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .dispatchable import CompiledOperator, Operator
+    from .dispatchable import CompiledOperator, Dispatchable, Operator
     from .graph_checks import Graph
     from .structs import GraphDesc
 
-__all__ = ["GraphCompiled", "OperatorCreated"]
+__all__ = ["DispatchRecorded", "GraphCompiled", "OperatorCreated"]
 
 
 class OperatorCreated(NamedTuple):
@@ -24,3 +24,17 @@ class GraphCompiled(NamedTuple):
     desc: GraphDesc
     graph: Graph
     compiled: CompiledOperator
+
+
+class DispatchRecorded(NamedTuple):
+    """RecordDispatch has recorded a dispatch, from command ``first`` of the list on.
+
+    ``table`` is the GPU handle of its descriptors.  ``persistent``: the operators that it initialises, or
+    the one that it runs, with address (0: not bound) and size in bytes of the persistent resource.
+    """
+
+    list_serial: int
+    first: int
+    dispatchable: Dispatchable
+    table: int
+    persistent: tuple[tuple[CompiledOperator, int, int], ...]

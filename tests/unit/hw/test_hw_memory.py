@@ -261,18 +261,6 @@ class TestAddresses:
         ]
         assert table == [(each.address, each.size, 0) for each in live]
 
-    def test_pieces_of_placed_allocations_are_the_same_where_they_overlap(self, gpu):
-        heap = gpu.memory.create_heap(2 * TILE_SIZE)
-        first, second = gpu.memory.place(heap, 0, 4096), gpu.memory.place(heap, 1024, 4096)
-        (row,) = gpu.memory.pieces(first.address + 1024, 64)
-        (other,) = gpu.memory.pieces(second.address, 64)
-        assert row[:2] == (first.address + 1024, 64) and other[:2] == (second.address, 64)
-        assert row[2] == other[2]
-        elsewhere = gpu.memory.place(gpu.memory.create_heap(4096), 0, 4096)
-        assert abs(gpu.memory.pieces(elsewhere.address, 64)[0][2] - row[2]) >= TILE_SIZE
-        assert gpu.memory.pieces(first.address + 4000, 4096)[0][:2] == (first.address + 4000, 96)
-        assert gpu.memory.pieces(8, 64) == []
-
     def test_the_segment_table_grows(self, gpu):
         heap = gpu.memory.create_heap(TILE_SIZE)
         live = [gpu.memory.place(heap, 0, i + 1) for i in range(300)]
@@ -322,24 +310,6 @@ class TestTiles:
         assert tiles_of(second)[2, 5] == 11
         assert tiles_of(first)[1, 6] == 22
         assert tiles_of(placed)[[0, 1], [5, 6]].tolist() == [11, 22]
-
-    def test_RS7_pieces_of_reserved_allocations(self, gpu):
-        heap = gpu.memory.create_heap(4 * TILE_SIZE)
-        placed = gpu.memory.place(heap, 0, 4 * TILE_SIZE)
-        start = gpu.memory.pieces(placed.address, 1)[0][2]
-        reserved = gpu.memory.reserve(5 * TILE_SIZE)
-        assert gpu.memory.pieces(reserved.address, 5 * TILE_SIZE) == []
-        gpu.memory.map_tiles(reserved, 1, 2, heap, 2)
-        gpu.memory.map_tiles(reserved, 4, 1, heap, 2)
-        tile = TILE_SIZE
-        assert gpu.memory.pieces(reserved.address, 5 * tile) == [
-            (reserved.address + tile, 2 * tile, start + 2 * tile),
-            (reserved.address + 4 * tile, tile, start + 2 * tile),
-        ]
-        assert gpu.memory.pieces(reserved.address + 3 * tile - 8, tile + 16) == [
-            (reserved.address + 3 * tile - 8, 8, start + 4 * tile - 8),
-            (reserved.address + 4 * tile, 8, start + 2 * tile),
-        ]
 
     def test_RS8_tiles_outlive_their_heap(self, gpu):
         heap = heap_with_numbered_tiles(gpu, 2)

@@ -1,0 +1,150 @@
+"""Who wrote the descriptors of a device's heaps, and which recorded commands still need them (BT14, DH10).
+
+The GPU reads descriptors when it executes: a program that writes them too early, or has two binding tables
+share them, computes with the wrong buffers.  Places of descriptors are GPU handles, of heaps that are not
+shader-visible the same numbers that they would have.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
+
+from ..errors import CallSite, spell_site
+from .pending import when_done
+
+if TYPE_CHECKING:
+    from .command_list import CommandList
+    from .gpu_at_work import GpuAtWork
+    from .object import Object
+    from .recording import Command, Recording
+
+__all__ = ["Binder", "DescriptorUses", "Reader", "name_place"]
+
+
+def name_place(device: GpuAtWork, place: int) -> str:
+    """``slot 3 of descriptor heap 'main'``."""
+    found = device._gpu.descriptors.locate_place(place)
+    return f"the descriptor at {place:#x}" if found is None else f"slot {found[1]} of {found[0].label}"
+
+
+class Binder(NamedTuple):
+    """A call of a binding table that wrote descriptors."""
+
+    table: weakref.ref[Object]
+    title: str
+    method: str
+    site: CallSite | None
+
+    def __str__(self) -> str:
+        """``BindOutputs of binding table #2 at app.py:12``."""
+        at = spell_site(self.site)
+        return f"{self.method} of {self.title}" + (f" at {at}" if at else "")
+
+
+@dataclass(eq=False)
+class Reader:
+    """A recorded command that reads descriptors, from the GPU handle ``start`` on.
+
+    ``operands``: what the command calls each of them.  ``expected``: the bytes that each must hold when
+    its list is submitted; None where anything may stand, as nothing was bound or it may change until then
+    (``volatile``).  ``source`` is the place of the descriptors that the program is to copy there; 0: the
+    table writes them in place.
+    """
+
+    command: Command
+    command_list: weakref.ref[CommandList]
+    recording: weakref.ref[Recording]
+    table: weakref.ref[Object]
+    title: str
+    start: int
+    operands: tuple[str, ...]
+    expected: tuple[bytes | None, ...]
+    volatile: bool
+    source: int = 0
+    arrived: bool = False  # what was to be copied has once stood there
+
+    def differs(self, content: bytes) -> int | None:
+        """The first of the descriptors, whose bytes ``content`` are, that is not as expected."""
+        for at, data in enumerate(self.expected):
+            if data is not None and content[at * DESCRIPTOR_SIZE :][:DESCRIPTOR_SIZE] != data:
+                return at
+        return None
+
+    @property
+    def is_needed(self) -> bool:
+        """Is the GPU still to execute the command, or may its list still be submitted?"""
+        recording = self.recording()
+        return recording is not None and recording.is_needed_by(self.command_list())
+
+    @property
+    def is_submitted(self) -> bool:
+        recording = self.recording()
+        return recording is not None and recording.submitted is not None
+
+    @property
+    def when_done(self) -> str:
+        """Advice: what to wait for."""
+        recording = self.recording()
+        if recording is None or recording.submitted is None:
+            return ""
+        return when_done(*recording.submitted)
+
+    @property
+    def list_name(self) -> str:
+        """What the command list is called."""
+        recording = self.recording()
+        if recording is not None and recording.owner:
+            return recording.owner
+        return str(self.command_list() or "a command list")
+
+    def __str__(self) -> str:
+        """``the dispatch of compiled operator 'relu' (command 3 of command list 'frame')``."""
+        return f"{self.command.within} (command {self.command.number} of {self.list_name})"
+
+    @property
+    def context(self) -> str:
+        """Where it was recorded, for the context of a report."""
+        at = f" at {self.command.recorded_at}" if self.command.recorded_at else ""
+        table = f" with {self.title}" if self.title else ""
+        place = f"command {self.command.number} of {self.list_name}"
+        return f"{self.command.name} was recorded{at}{table} as {place}"
+
+
+class DescriptorUses:
+    """The binders and readers of each descriptor of one device."""
+
+    def __init__(self) -> None:
+        self._binders: dict[int, Binder] = {}
+        self._readers: dict[int, list[Reader]] = {}
+        self._recorded: weakref.WeakKeyDictionary[Recording, list[Reader]] = weakref.WeakKeyDictionary()
+
+    def bound(self, handles: Sequence[int], binder: Binder) -> None:
+        """A binding table has written these descriptors."""
+        for handle in handles:
+            self._binders[handle] = binder
+
+    def binder(self, handle: int) -> Binder | None:
+        """The binding table that wrote the descriptor last."""
+        return self._binders.get(handle)
+
+    def add(self, reader: Reader, recording: Recording) -> None:
+        """A command that reads descriptors was recorded."""
+        self._recorded.setdefault(recording, []).append(reader)
+        for i in range(len(reader.operands)):
+            readers = self._readers.setdefault(reader.start + i * DESCRIPTOR_SIZE, [])
+            if len(readers) >= 8:  # most of them are over
+                readers[:] = [each for each in readers if each.is_needed]
+            readers.append(reader)
+
+    def of(self, recording: Recording) -> Sequence[Reader]:
+        """The readers of a recording, in its order."""
+        return self._recorded.get(recording, ())
+
+    def readers(self, handle: int) -> Iterator[Reader]:
+        """The recorded commands that still need the descriptor, the last one first."""
+        return (each for each in reversed(self._readers.get(handle, ())) if each.is_needed)

@@ -1,0 +1,169 @@
+"""Do the bindings of one dispatch share bytes that it writes (BT10)?  Exact, element by element.
+
+Outputs may be interleaved, as the columns of a matrix are; one shared byte is too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from dmlemu_hw.events import Footprint
+from dmlemu_hw.footprints import element_at
+from dmlemu_hw.packets import READ, read_tensor
+
+from .dispatchable import CompiledOperator, Dispatchable, Role, Slot
+from .enums import TensorDataType
+from .tensor_desc import BufferTensorDesc, element_bits
+
+__all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]
+
+
+class Touch(NamedTuple):
+    """Bytes that a dispatch touches of one binding; addresses count from the binding's first byte.
+
+    ``padding``: bytes after the last element up to TotalTensorSizeInBytes, which may be overwritten.
+    """
+
+    footprint: Footprint
+    padding: bool = False
+
+    def at(self, address: int) -> Footprint:
+        return self.footprint._replace(address=self.footprint.address + address)
+
+    def describe(self, byte: int) -> str:
+        """``element (0, 2, 1)``, or what else the byte is; ``byte`` counts from the binding's first."""
+        if self.padding:
+            return "a byte after the last element, which may be overwritten,"
+        if len(self.footprint.sizes) == 1 and self.footprint.element_bits == 8:
+            return f"byte {byte - self.footprint.address}"
+        element = element_at(self.footprint, byte)
+        return "an element" if element is None else f"element {element}"
+
+
+class Place(NamedTuple):
+    """A slot and the address of what is bound there, of whatever kind the meeting understands."""
+
+    slot: Slot
+    address: int
+
+
+class Clash(NamedTuple):
+    """Two bindings share a byte; ``second`` is the one to move.
+
+    ``byte`` is the address at which the first one has it; the words say what it is to each.
+    """
+
+    first: Place
+    second: Place
+    byte: int
+    is_to_first: str
+    is_to_second: str
+
+
+class Meeting(NamedTuple):
+    """The lowest shared byte, as the address that each of both has it at."""
+
+    first: int
+    second: int
+
+
+Meet = Callable[[Footprint, Footprint], Meeting | None]
+
+
+def touches(dispatchable: Dispatchable, slot: Slot) -> tuple[Touch, ...]:
+    """What a dispatch touches of a slot's binding."""
+    found = dispatchable._touches.get(slot)
+    if found is None:
+        found = dispatchable._touches[slot] = tuple(_touches(dispatchable, slot))
+    return found
+
+
+def _touches(dispatchable: Dispatchable, slot: Slot) -> Iterator[Touch]:
+    if slot.desc is None or slot.role in (Role.TEMPORARY, Role.PERSISTENT):
+        yield Touch(_bytes(0, slot.size))
+        return
+    graph = isinstance(dispatchable, CompiledOperator) and dispatchable.operator is None
+    if graph and slot.role is Role.INPUT:  # its nodes may read it in several layouts
+        yield from _reads(dispatchable, slot)
+        return
+    yield Touch(_elements(slot.desc))
+    extent = slot.desc.extent_in_bytes
+    if slot.role is Role.OUTPUT and extent < slot.size:
+        yield Touch(_bytes(extent, slot.size - extent), padding=True)
+
+
+def _reads(dispatchable: Dispatchable, slot: Slot) -> Iterator[Touch]:
+    layouts = {data for call in dispatchable.calls for data in call.tensors}
+    for tensor in map(read_tensor, sorted(layouts)):
+        if tensor.slot == slot.descriptor and tensor.access & READ:
+            bits = element_bits(TensorDataType(tensor.data_type))
+            yield Touch(Footprint(tensor.offset, bits, tensor.sizes, tensor.strides))
+
+
+def _elements(desc: BufferTensorDesc) -> Footprint:
+    return Footprint(0, element_bits(desc.data_type), tuple(desc.sizes), tuple(desc.effective_strides))
+
+
+def _bytes(start: int, size: int) -> Footprint:
+    return Footprint(start, 8, (size,), (1,))
+
+
+def find_clash(
+    dispatchable: Dispatchable, places: Sequence[Place], meet: Meet, same: Callable[[Place, Place], bool]
+) -> Clash | None:
+    """The first two bindings that share a byte which the dispatch writes, but for in-place work.
+
+    ``meet`` tells where two footprints share a byte, ``same`` whether two bindings of one layout are the
+    same bytes.
+    """
+    for a, b in combinations(places, 2):
+        roles = {a.slot.role, b.slot.role}
+        if roles <= {Role.INPUT, Role.PERSISTENT}:
+            continue  # both are only read
+        in_place = roles == {Role.INPUT, Role.OUTPUT} and dispatchable.in_place
+        if in_place and one_layout(a.slot, b.slot) and same(a, b):
+            continue
+        first, second = (b, a) if a.slot.role is Role.OUTPUT and b.slot.role is not Role.OUTPUT else (a, b)
+        clash = _meet(dispatchable, first, second, meet)
+        if clash is not None:
+            return clash
+    return None
+
+
+def _meet(dispatchable: Dispatchable, first: Place, second: Place, meet: Meet) -> Clash | None:
+    for x in touches(dispatchable, first.slot):
+        for y in touches(dispatchable, second.slot):
+            if x.padding and y.padding:
+                continue  # nobody relies on either
+            found = meet(x.at(first.address), y.at(second.address))
+            if found is not None:
+                what = x.describe(found.first - first.address), y.describe(found.second - second.address)
+                return Clash(first, second, found.first, *what)
+    return None
+
+
+def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[str, str]:
+    """The check that a clash breaks, and why, in words."""
+    roles = {clash.first.slot.role, clash.second.slot.role}
+    if roles == {Role.OUTPUT}:
+        return "BIND_OUT_OUT", "both are written"
+    if roles != {Role.INPUT, Role.OUTPUT}:
+        return "BIND_ALIAS", "one of them is written"
+    if not dispatchable.in_place:
+        return "BIND_ALIAS", "the operator cannot work in place"
+    return "BIND_ALIAS", "in place needs the same offset, sizes, strides and total size"
+
+
+def one_layout(a: Slot, b: Slot) -> bool:
+    """In place: elements at the same places."""
+    first, second = a.desc, b.desc
+    return (
+        first is not None
+        and second is not None
+        and first.data_type == second.data_type
+        and first.sizes == second.sizes
+        and first.effective_strides == second.effective_strides
+        and first.size_in_bytes == second.size_in_bytes
+    )
