@@ -1,0 +1,58 @@
+"""For test suites: random tensors and operators, and graphs tried in many memory layouts.
+
+* :func:`layouts`: a decorator; your graph runs with the same values in many physical layouts and must
+  give the same result.
+* :func:`layouts_of`, :func:`tensor_descs`, :func:`illegal_tensor_descs`, :func:`operator_descs`:
+  hypothesis strategies of descs.
+
+Needs hypothesis, which the extra ``test`` installs: ``pip install 'dmlemu[test]'``.  It is imported
+when one of these names is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .decorator import layouts as layouts
+    from .explanation import LayoutError as LayoutError
+    from .operator_strategies import operator_descs as operator_descs
+    from .run import Run as Run
+    from .strategies import IllegalTensorDesc as IllegalTensorDesc
+    from .strategies import LayoutKind as LayoutKind
+    from .strategies import illegal_tensor_descs as illegal_tensor_descs
+    from .strategies import layouts_of as layouts_of
+    from .strategies import shapes as shapes
+    from .strategies import tensor_descs as tensor_descs
+
+_MODULES = {
+    "IllegalTensorDesc": "strategies",
+    "LayoutError": "explanation",
+    "LayoutKind": "strategies",
+    "Run": "run",
+    "illegal_tensor_descs": "strategies",
+    "layouts": "decorator",
+    "layouts_of": "strategies",
+    "operator_descs": "operator_strategies",
+    "shapes": "strategies",
+    "tensor_descs": "strategies",
+}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import hypothesis  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"dmlemu.testing.{name} needs hypothesis, which the extra 'test' installs: "
+            "pip install 'dmlemu[test]'"
+        ) from error
+    value = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,267 @@
+"""Strategies of operator descs, for every declared operator, built from its declaration alone.
+
+A desc is drawn field by field, with ranks and types from the operator's table.  Its shape rules are
+code, and code cannot be solved; but every report says which field is wrong and what was expected, so
+what the rules refuse is repaired as a reader of the message would, until nothing is left to repair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import reject
+from hypothesis import strategies as st
+
+from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias
+from ..dml import TensorDataType as T
+from ..dml.operators.base import Allowed, Field, FieldKind, check_operator, operator_fields, registry
+from ..errors import Error, Report
+from .strategies import LayoutKind, chosen_kinds, layouts_of, shapes
+
+__all__ = ["activations", "operator_descs"]
+
+_NEWEST = max(FeatureLevel)
+_MOST_REPAIRS = 100
+_MOST_ELEMENTS = 400
+
+_floats = st.sampled_from([1.0, 0.5, 2.0, -0.75, 0.1, 3.0, 0.0])
+
+
+def operator_descs(
+    operator: OperatorType | type[OperatorDesc] | None = None,
+    *,
+    feature_level: FeatureLevel = _NEWEST,
+    kinds: Collection[LayoutKind] | None = None,
+) -> st.SearchStrategy[OperatorDesc]:
+    """Legal descs of ``operator``, or of any declared one, for a device of ``feature_level``.
+
+    Ranks, data types, sizes and fields are any that the operator allows, with few elements; optional
+    tensors come and go; each tensor has any legal layout (``kinds``, see :func:`layouts_of`).
+
+    Raises ValueError for an operator that is not declared, or newer than the feature level.
+    """
+    for output in (False, True):
+        chosen_kinds(kinds, output=output)
+    if operator is None:
+        known = [cls for _, cls in sorted(registry().items()) if feature_level >= cls.INTRODUCED]
+        return st.sampled_from(known).flatmap(lambda cls: _laid_out(cls, feature_level, kinds))
+    declared = registry().get(operator) if isinstance(operator, OperatorType) else operator
+    if declared is None:
+        raise ValueError(f"{operator!r} is not declared; see dmlemu.dml.operators")
+    if feature_level < declared.INTRODUCED:
+        raise ValueError(f"DML_OPERATOR_{declared.TYPE.name} is newer than {feature_level.name}")
+    return _laid_out(declared, feature_level, kinds)
+
+
+@st.composite
+def _laid_out(
+    draw: st.DrawFn,
+    cls: type[OperatorDesc],
+    level: FeatureLevel,
+    kinds: Collection[LayoutKind] | None,
+) -> OperatorDesc:
+    desc: Any = draw(_packed(cls, level))
+    changes = {}
+    for item in _tensor_fields(cls):
+        tensor = getattr(desc, item.name)
+        if tensor is not None:
+            output = item.kind is FieldKind.OUTPUT_TENSOR
+            changes[item.name] = draw(layouts_of(tensor.sizes, tensor.data_type, kinds=kinds, output=output))
+    laid_out: OperatorDesc = replace(desc, **changes)
+    return laid_out
+
+
+@st.composite
+def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel) -> OperatorDesc:
+    """A legal desc whose tensors are packed."""
+    numbers: dict[str, Any] = {
+        item.name: draw(_attribute(item, level)) for item in operator_fields(cls) if not item.is_tensor
+    }
+    none = {item.name: None for item in _tensor_fields(cls)}
+    table = cls(**numbers, **none).allowed(level)  # may depend on the other fields
+    tensors = draw(_tensors(cls, table))
+    rank = max((len(tensor.sizes) for tensor in tensors.values() if tensor is not None), default=1)
+    for item in operator_fields(cls):
+        if item.kind is FieldKind.UINT_ARRAY:
+            numbers[item.name] = draw(_uint_array(item, rank))
+    desc = cls(**numbers, **tensors)
+    for _ in range(_MOST_REPAIRS):
+        try:
+            check_operator(desc, level, "CreateOperator")
+        except Error as error:
+            desc = _repaired(draw, desc, error.report)
+        else:
+            return draw(_with_scalars(desc))
+    reject()
+
+
+def _tensor_fields(cls: type[OperatorDesc]) -> list[Field]:
+    return [item for item in operator_fields(cls) if item.is_tensor]
+
+
+# --- fields ---
+
+
+@st.composite
+def _tensors(
+    draw: st.DrawFn, cls: type[OperatorDesc], table: Mapping[str, Allowed]
+) -> dict[str, BufferTensorDesc | None]:
+    """Most operators want equal sizes and types, so those of the first tensor are tried for all."""
+    tensors: dict[str, BufferTensorDesc | None] = {}
+    first: BufferTensorDesc | None = None
+    for item in _tensor_fields(cls):
+        if item.array:
+            raise NotImplementedError(f"{item.c_name} of DML_OPERATOR_{cls.TYPE.name} is an array of tensors")
+        allowed = table[item.name]
+        if item.optional and not draw(st.booleans()):
+            tensors[item.name] = None
+        elif first is None or draw(_now_and_then):
+            sizes = draw(shapes(allowed.min_rank, allowed.max_rank, _MOST_ELEMENTS))
+            tensors[item.name] = BufferTensorDesc(draw(st.sampled_from(sorted(allowed.data_types))), sizes)
+        else:
+            tensors[item.name] = BufferTensorDesc(_near(first.data_type, allowed), first.sizes)
+        first = first or tensors[item.name]
+    return tensors
+
+
+_now_and_then = st.integers(0, 2).map(lambda n: n == 2)
+
+
+def _near(data_type: T, allowed: Allowed) -> T:
+    return data_type if data_type in allowed.data_types else min(allowed.data_types)
+
+
+def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
+    """Values of a field that is no tensor; arrays and scalars of a type that is not known yet are filled in
+    later."""
+    if item.kind is FieldKind.UINT:
+        return st.integers(1, 3)
+    if item.kind is FieldKind.FLOAT:
+        return _floats
+    if item.kind is FieldKind.ENUM and item.enum is not None:
+        return st.sampled_from(sorted(item.enum))
+    if item.kind is FieldKind.UINT_ARRAY:
+        return st.just(())
+    if item.kind is FieldKind.SCALE_BIAS:
+        return st.none() | st.builds(ScaleBias, _floats, _floats)
+    if item.kind is FieldKind.SCALAR_UNION:
+        return st.just(ScalarUnion())
+    if item.kind is FieldKind.OPERATOR_DESC:
+        return st.none() | activations(feature_level=level)
+    raise NotImplementedError(f"fields of type {item.kind.value} ({item.c_name})")
+
+
+def _uint_array(item: Field, rank: int) -> st.SearchStrategy[list[int]]:
+    """Axes of a tensor of ``rank`` dimensions, or a number for each spatial dimension."""
+    if item.count == "AxisCount":
+        return st.lists(st.integers(0, rank - 1), unique=True)
+    spatial = max(0, rank - 2)
+    return st.lists(st.integers(0, 2), min_size=spatial, max_size=spatial)
+
+
+def activations(
+    operator: OperatorType | None = None, *, feature_level: FeatureLevel = _NEWEST
+) -> st.SearchStrategy[OperatorDesc]:
+    """Descs of an activation as a fused activation has it: without tensors."""
+    known = [cls for _, cls in sorted(registry().items()) if feature_level >= cls.INTRODUCED]
+    fusable = [cls for cls in known if all(item.fusable for item in _tensor_fields(cls))]
+    if operator is not None:
+        fusable = [cls for cls in fusable if cls.TYPE is operator]
+    return st.sampled_from(fusable).flatmap(lambda cls: _activation(cls, feature_level))
+
+
+@st.composite
+def _activation(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel) -> OperatorDesc:
+    fields = [item for item in operator_fields(cls) if not item.is_tensor]
+    return cls(**{item.name: draw(_attribute(item, level)) for item in fields})
+
+
+@st.composite
+def _with_scalars(draw: st.DrawFn, desc: OperatorDesc) -> OperatorDesc:
+    """The scalars whose type another field tells."""
+    changes: dict[str, Any] = {}
+    for item in operator_fields(type(desc)):
+        if item.kind is FieldKind.SCALAR_UNION:
+            source = getattr(desc, item.type_from)
+            data_type = source if isinstance(source, T) else source.data_type
+            changes[item.name] = ScalarUnion.of(data_type, draw(st.integers(0, 5)))
+    return replace(desc, **changes) if changes else desc  # type: ignore[type-var]
+
+
+# --- repairs ---
+
+
+def _repaired(draw: st.DrawFn, desc: Any, report: Report) -> Any:
+    """The desc with the field of the report changed to something that the report says is expected."""
+    name, _, member = report.field.partition(".")
+    where = _index(name)
+    name = name.partition("[")[0]
+    for item in operator_fields(type(desc)):
+        if item.count == name and not item.is_tensor:  # DimensionCount, of which the desc has only arrays
+            length = _number(draw, report.expected)
+            desc = replace(desc, **{item.name: _resized(getattr(desc, item.name), length)})
+        if item.c_name == name:
+            value = getattr(desc, item.name)
+            return replace(desc, **{item.name: _repaired_value(draw, item, value, member, where, report)})
+    return desc
+
+
+def _repaired_value(
+    draw: st.DrawFn, item: Field, value: Any, member: str, where: int | None, report: Report
+) -> Any:
+    if item.is_tensor:
+        return _repaired_tensor(draw, value, member, report.expected)
+    if item.kind is FieldKind.OPERATOR_DESC:
+        return None if member == "Type" else _repaired(draw, value, replace(report, field=member))
+    if item.kind is FieldKind.ENUM and item.enum is not None:
+        return item.enum[report.expected]
+    if item.kind is FieldKind.FLOAT:
+        return float(_number(draw, report.expected))
+    if where is None:
+        return _number(draw, report.expected)
+    return (*value[:where], _number(draw, report.expected), *value[where + 1 :])
+
+
+def _repaired_tensor(
+    draw: st.DrawFn, tensor: BufferTensorDesc, member: str, expected: str
+) -> BufferTensorDesc:
+    sizes = list(tensor.sizes)
+    if member == "DataType":
+        types = [T[name] for name in expected.split(", ")]
+        return BufferTensorDesc(draw(st.sampled_from(sorted(types))), sizes)
+    if member == "DimensionCount":
+        return BufferTensorDesc(tensor.data_type, _resized(sizes, _number(draw, expected)))
+    where = _index(member)
+    assert where is not None, member  # Sizes[2]
+    sizes[where] = _number(draw, expected)
+    if not 1 <= sizes[where] <= _MOST_ELEMENTS**2:
+        reject()
+    return BufferTensorDesc(tensor.data_type, sizes)
+
+
+def _index(path: str) -> int | None:
+    found = re.fullmatch(r".*\[(\d+)\]", path)
+    return int(found[1]) if found else None
+
+
+def _resized(numbers: Sequence[int], length: int) -> list[int]:
+    """The last ``length`` numbers, or ones before them."""
+    return [1] * (length - len(numbers)) + list(numbers)[max(0, len(numbers) - length) :]
+
+
+def _number(draw: st.DrawFn, expected: str) -> int:
+    """A number as a report expects it: "4", "1 or more", "0 to 3", "at most 3", "a multiple of 2"."""
+    words = re.fullmatch(r"(at most |a multiple of )?(\d+)(?: to (\d+)| (or more))?", expected)
+    if words is None:
+        reject()
+    low = int(words[2])
+    if words[1] == "at most ":
+        return draw(st.integers(1, max(1, min(low, 3))))
+    if words[1] == "a multiple of ":
+        return low * draw(st.integers(1, 3))
+    if words[3]:
+        return draw(st.integers(low, int(words[3])))
+    return draw(st.integers(low, low + 2)) if words[4] else low

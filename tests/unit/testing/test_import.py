@@ -1,0 +1,46 @@
+"""hypothesis is an extra: dmlemu works without it, and says what to install where it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import dmlemu.testing
+
+
+def run(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_dmlemu_imports_no_hypothesis() -> None:
+    assert run("import dmlemu, dmlemu.testing, sys; print('hypothesis' in sys.modules)") == "False\n"
+
+
+def test_without_hypothesis_every_name_says_what_to_install() -> None:
+    program = """
+import sys
+sys.modules["hypothesis"] = None
+import dmlemu.testing
+for name in dmlemu.testing.__all__:
+    try:
+        getattr(dmlemu.testing, name)
+    except ImportError as error:
+        print(error)
+"""
+    expected = [
+        f"dmlemu.testing.{name} needs hypothesis, which the extra 'test' installs: pip install 'dmlemu[test]'"
+        for name in dmlemu.testing.__all__
+    ]
+
+    assert run(program).splitlines() == expected
+
+
+def test_every_name_is_there() -> None:
+    for name in dmlemu.testing.__all__:
+        assert getattr(dmlemu.testing, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'layout'"):
+        dmlemu.testing.layout  # noqa: B018

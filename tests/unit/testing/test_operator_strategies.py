@@ -1,0 +1,206 @@
+"""Strategies of operator descs: legal, for every declared operator, with nothing told twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmlemu import d3d12, dml
+from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
+from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators import base
+from dmlemu.testing import operator_descs
+from dmlemu.testing.strategies import KINDS
+
+from .search import occurs, smallest
+
+OPERATORS = sorted(base.registry())
+each_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda kind: kind.name)
+NO_LAYOUTS = ["packed"]
+
+
+def declared_alike(operator: OperatorType) -> object:
+    cls = base.registry()[operator]
+    table = base.table_for(cls.SUPPORT, max(FeatureLevel))
+    return repr(
+        (sorted(table), sorted(map(repr, table.values())), [item.kind for item in base.operator_fields(cls)])
+    )
+
+
+DIFFERENT = sorted({declared_alike(operator): operator for operator in OPERATORS}.values())
+"""One of each kind of declaration: the activations are much the same."""
+each_declaration = pytest.mark.parametrize("operator", DIFFERENT, ids=lambda kind: kind.name)
+
+
+@cache
+def device(level: FeatureLevel) -> dml.Device:
+    return dml.create_device(d3d12.create_device(), feature_level=level)
+
+
+def tensors(desc: dml.OperatorDesc) -> dict[str, BufferTensorDesc]:
+    given = {
+        item.name: getattr(desc, item.name) for item in base.operator_fields(type(desc)) if item.is_tensor
+    }
+    return {name: tensor for name, tensor in given.items() if tensor is not None}
+
+
+@each_operator
+@settings(max_examples=20)
+@given(data=st.data())
+def test_every_desc_is_accepted(operator: OperatorType, data: st.DataObject) -> None:
+    made = device(max(FeatureLevel)).create_operator(data.draw(operator_descs(operator)))
+
+    assert made.desc.TYPE is operator
+
+
+@each_operator
+@settings(max_examples=8)
+@given(data=st.data())
+def test_every_desc_is_accepted_at_the_level_that_introduced_it(
+    operator: OperatorType, data: st.DataObject
+) -> None:
+    level = base.registry()[operator].INTRODUCED
+    desc = data.draw(operator_descs(operator, feature_level=level))
+
+    device(level).create_operator(desc)
+
+
+@settings(max_examples=60)
+@given(operator_descs(feature_level=FeatureLevel.LEVEL_3_0))
+def test_any_operator(desc: dml.OperatorDesc) -> None:
+    device(FeatureLevel.LEVEL_3_0).create_operator(desc)
+
+
+@each_declaration
+def test_all_types_and_ranks_of_the_table_occur(operator: OperatorType) -> None:
+    table = base.table_for(base.registry()[operator].SUPPORT, max(FeatureLevel))
+    missing = {
+        (name, what)
+        for name, allowed in table.items()
+        for what in [*allowed.data_types, *range(allowed.min_rank, allowed.max_rank + 1)]
+    }
+
+    def look(desc: dml.OperatorDesc) -> bool:
+        for name, tensor in tensors(desc).items():
+            missing.difference_update({(name, tensor.data_type), (name, tensor.rank)})
+        return not missing
+
+    occurs(operator_descs(operator, kinds=NO_LAYOUTS), look)
+
+
+@each_declaration
+def test_optional_fields_come_and_go(operator: OperatorType) -> None:
+    for item in base.operator_fields(base.registry()[operator]):
+        if item.optional:
+            for absent in (False, True):
+                occurs(
+                    operator_descs(operator, kinds=NO_LAYOUTS),
+                    lambda desc, name=item.name, absent=absent: (getattr(desc, name) is None) is absent,
+                )
+
+
+@each_declaration
+def test_examples_shrink_to_small_packed_ones(operator: OperatorType) -> None:
+    desc = smallest(operator_descs(operator))
+
+    for tensor in tensors(desc).values():
+        assert tensor.strides is None and prod(tensor.sizes) <= 4
+        assert not tensor.flags and not tensor.guaranteed_base_offset_alignment
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_tensors_have_every_kind_of_layout(kind: Any) -> None:
+    """Each kind is asked for alone and leaves its trace in some tensor of an operator."""
+    plain = BufferTensorDesc(T.FLOAT32, [2, 1, 3])
+
+    def shows(desc: Any) -> bool:
+        tensor = desc.input_tensor
+        least = dml.calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
+        return bool(
+            (tensor.effective_strides != BufferTensorDesc(T.INT8, tensor.sizes).effective_strides)
+            or tensor.size_in_bytes > least
+            or tensor.guaranteed_base_offset_alignment
+            or tensor.flags
+        )
+
+    cast = operator_descs(OperatorType.CAST, kinds=["packed", kind])
+    if kind == "packed":
+        assert plain.strides is None
+    else:
+        occurs(cast, shows)
+
+
+def test_several_axes_and_groups_occur() -> None:
+    occurs(
+        operator_descs(OperatorType.REDUCE), lambda desc: len(desc.axes) >= 2 and desc.axes[0] > desc.axes[1]
+    )
+    occurs(
+        operator_descs(OperatorType.CONVOLUTION_INTEGER),
+        lambda desc: desc.group_count > 1 and prod(desc.output_tensor.sizes[2:]) > 1,
+    )
+    occurs(
+        operator_descs(OperatorType.CONVOLUTION_INTEGER),
+        lambda desc: (
+            desc.filter_zero_point_tensor is not None and prod(desc.filter_zero_point_tensor.sizes) > 1
+        ),
+    )
+    occurs(
+        operator_descs(OperatorType.GEMM), lambda desc: len({*desc.a_tensor.sizes, *desc.b_tensor.sizes}) >= 3
+    )
+
+
+def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rules that no operator has so far: the strategy reads the reports, it knows no operator."""
+    monkeypatch.setattr(base, "_REGISTRY", dict(base.registry()))
+
+    @dataclass(frozen=True, kw_only=True)
+    class SpaceToDepth(
+        base.OperatorDesc,
+        type=OperatorType.SPACE_TO_DEPTH,
+        support={FeatureLevel.LEVEL_1_0: base.allow_each("input_tensor output_tensor", 4, 4, "FLOAT32 INT8")},
+    ):
+        input_tensor: BufferTensorDesc = base.input_tensor()  # noqa: RUF009
+        output_tensor: BufferTensorDesc = base.output_tensor()  # noqa: RUF009
+        block_size: int = base.uint()
+        order: Sequence[int] = base.uint_array(count="OrderCount")
+
+        def rules(self, check: base.Check) -> None:
+            check.same_data_type("input_tensor", "output_tensor")
+            n, c, h, w = self.input_tensor.sizes
+            block = self.block_size
+            for i, size in ((2, h), (3, w)):
+                expected = f"a multiple of {block}"
+                check.require(
+                    size % block == 0,
+                    "OP_SHAPE",
+                    f"InputTensor.Sizes[{i}]",
+                    f"InputTensor.Sizes[{i}] ({size}) is not {expected}.",
+                    given=size,
+                    expected=expected,
+                )
+            for i, size in enumerate([n, c * block**2, h // block, w // block]):
+                check.size("output_tensor", i, size, "what the blocks make of it")
+            check.require(
+                len(self.order) == 4, "OP_FIELD_RANGE", "OrderCount", "OrderCount is not 4.", expected=4
+            )
+
+    desc: Any = smallest(operator_descs(SpaceToDepth), lambda desc: desc.block_size == 3)  # type: ignore[attr-defined]
+
+    base.check_operator(desc, FeatureLevel.LEVEL_1_0, "CreateOperator")
+    assert list(desc.output_tensor.sizes) == [1, 9, 1, 1] and len(desc.order) == 4
+
+
+def test_an_unknown_operator_is_refused() -> None:
+    with pytest.raises(ValueError, match="not declared"):
+        operator_descs(OperatorType.INVALID)
+    with pytest.raises(ValueError, match="ARGMAX is newer than LEVEL_1_0"):
+        operator_descs(OperatorType.ARGMAX, feature_level=FeatureLevel.LEVEL_1_0)
