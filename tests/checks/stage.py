@@ -166,3 +166,13 @@ def chain(
         "output_edges": [dml.OutputGraphEdgeDesc(1, 0, 0)],
     }
     return dml.GraphDesc(**(fields | more))
+
+
+def upload(stage: Stage, name: str, values: Any) -> Any:
+    """A buffer that holds the values of an array."""
+    made, source = stage.buffer(name, -(-values.nbytes // 4) * 4), stage.host_buffer(f"{name}, upload", 256)
+    with source.map(0, d3d12.Range(0, 0)) as memory:
+        memory[: values.nbytes] = values.tobytes()
+    stage.list.copy_buffer_region(made, 0, source, 0, values.nbytes)
+    stage.run()
+    return made

@@ -1,0 +1,222 @@
+"""Group h, on request: ``device.checks.add(dmlemu.checks.values.Values)`` looks at what dispatches compute.
+
+It reads every element of every tensor before and after each kernel, so it is not among the checks that a
+device has by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dmlemu_hw import kernels, packets
+from dmlemu_hw.events import READ, WRITE, Access, Executed, Executing
+from dmlemu_hw.packets import DispatchPacket, Opcode, Tensor
+from dmlemu_hw.values import Classes, Source, View, element, find_born, scan
+
+from .check import Check, on
+from .declarations.values import DECLARATIONS
+from .names import NamedCommand
+from .text import values as text
+
+if TYPE_CHECKING:
+    from ..d3d12.device import Device
+
+__all__ = ["Values"]
+
+_FLOAT16 = kernels.constant("DMLK_FLOAT16")
+_EACH = ("cast", "element_wise_binary", "element_wise_unary")  # element i is made from elements i alone
+_ADD = kernels.constant("DMLK_BINARY_ADD")
+_SUM, _SUM_SQUARE = kernels.constant("DMLK_REDUCE_SUM"), kernels.constant("DMLK_REDUCE_SUM_SQUARE")
+
+_Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class _Operand(NamedTuple):
+    """A tensor of a kernel: its view, with a copy of its bytes as they were before the kernel ran."""
+
+    access: Access
+    view: View
+
+
+class Values(Check):
+    """Tells of the first NaN or infinity that finite numbers gave, of integers that wrapped, of saturation.
+
+    ``saturated_share``: at more than this share of elements at the limits of an 8-bit type a cast is told of.
+    """
+
+    declarations = DECLARATIONS
+    saturated_share = 0.05
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._inputs: list[_Operand] = []
+        self._outputs: list[Access] = []
+
+    @on(Executing)
+    def before(self, event: Executing) -> None:
+        """Keeps what the kernel is about to read: it may work in place."""
+        self._inputs = []
+        if event.opcode == Opcode.DISPATCH:
+            self._inputs = list(self._operands(event.packet, event.accesses, READ))
+            self._outputs = [access for access in event.accesses if access.access & WRITE]
+
+    @on(Executed)
+    def after(self, event: Executed) -> None:
+        """Compares with what it wrote."""
+        if event.opcode != Opcode.DISPATCH:
+            return
+        packet = packets.decode_one(event.packet)
+        assert isinstance(packet, DispatchPacket)
+        name, command = kernels.name(packet.kernel), self.names.command(event)
+        for output in self._operands(event.packet, self._outputs, WRITE):
+            tensor = packet.tensors[output.access.operand]
+            if packets.type_name(tensor.data_type).startswith("FLOAT"):
+                self._born(event, command, name, output)
+            else:
+                self._wrapped(event, command, name, packet, output)
+                self._saturated(event, command, name, packet, output)
+        self._inputs = []
+
+    # --- floats ---
+
+    def _born(self, event: Executed, command: NamedCommand, kernel: str, output: _Operand) -> None:
+        for kind, id in ((Classes.NAN, "VAL_NAN_BORN"), (Classes.INFINITY, "VAL_INF_BORN")):
+            number = self._first_born(kernel, output.view, kind)
+            if number is None:
+                continue
+            if kind is Classes.INFINITY and output.view.data_type == _FLOAT16:
+                id = "VAL_FP16_OVERFLOW"
+            known = self._inputs if kernel in _EACH else []
+            operands = tuple(element(each.view, number) for each in known)
+            self._say(
+                event, command, id, output, number, text.born(id, element(output.view, number), operands)
+            )
+
+    def _first_born(self, kernel: str, output: View, kind: Classes) -> int | None:
+        """The first element of that kind that only finite numbers can have made."""
+        if kernel in _EACH:
+            sources = [Source(each.view) for each in self._inputs if each.view.sizes == output.sizes]
+            return find_born(output, kind, sources)
+        if any(_has(each.view, Classes.NAN) or _has(each.view, Classes.INFINITY) for each in self._inputs):
+            return None  # it may have come from there
+        values = scan(output)
+        return values.first_nan if kind is Classes.NAN else values.first_infinity
+
+    # --- integers ---
+
+    def _wrapped(
+        self, event: Executed, command: NamedCommand, kernel: str, packet: DispatchPacket, output: _Operand
+    ) -> None:
+        exact = _EXACT.get(kernel, _unknown)(packet, [_array(each.view) for each in self._inputs])
+        if exact is None:
+            return
+        got = _array(output.view).astype(object)
+        wrong = np.flatnonzero((got != exact.reshape(got.shape)).reshape(-1))
+        if len(wrong):
+            number = int(wrong[0])
+            true = exact.reshape(-1)[number]
+            words = text.wrapped(
+                got.reshape(-1)[number], true, packets.type_name(output.view.data_type), len(wrong)
+            )
+            self._say(event, command, "VAL_INT_OVERFLOW", output, number, words)
+
+    def _saturated(
+        self, event: Executed, command: NamedCommand, kernel: str, packet: DispatchPacket, output: _Operand
+    ) -> None:
+        """Floats cast to 8 bits: how many hit the limits."""
+        sources = [packets.type_name(each.view.data_type) for each in self._inputs]
+        kind = packets.type_name(output.view.data_type)
+        if kernel != "cast" or kind not in ("INT8", "UINT8") or not sources[0].startswith("FLOAT"):
+            return
+        limits = np.iinfo(kind.lower())
+        source = _array(self._inputs[0].view)
+        beyond = (source < limits.min) | (source > limits.max)
+        share = float(beyond.mean())
+        if share > self.saturated_share:
+            number = int(np.flatnonzero(beyond.reshape(-1))[0])
+            words = text.saturated(share, kind, float(source.reshape(-1)[number]))
+            self._say(event, command, "VAL_QUANT_SATURATE", output, number, words)
+
+    # --- inside ---
+
+    def _operands(self, packet: bytes, accesses: Any, kind: int) -> Iterator[_Operand]:
+        decoded = packets.decode_one(packet)
+        assert isinstance(decoded, DispatchPacket)
+        memory = self.device._gpu.memory
+        for access in accesses:
+            tensor: Tensor = decoded.tensors[access.operand]
+            if not access.access & kind or access.footprint.element_bits < 8:
+                continue
+            begin, end = access.footprint.byte_range
+            data = bytes(memory.view(begin, end - begin))
+            yield _Operand(access, View(data, tensor.data_type, tensor.sizes, tensor.strides))
+
+    def _say(
+        self, event: Executed, command: NamedCommand, id: str, output: _Operand, number: int, words: str
+    ) -> None:
+        sizes = output.view.sizes
+        index = tuple(int(i) for i in np.unravel_index(number, sizes))
+        footprint = output.access.footprint
+        begin, _ = footprint.byte_range
+        offset = sum(i * stride for i, stride in zip(index, footprint.strides, strict=True))
+        address = begin + offset * footprint.element_bits // 8
+        place = self.names.bytes(address, address + footprint.element_bits // 8)
+        self.report(
+            id,
+            f"{command.command.name} gives element ({', '.join(map(str, index))}) of "
+            f"{command.operand(output.access)} {words}.",
+            operation=command.place,
+            ranges=(place,),
+            context=(command.context,),
+            cause=(event.list_serial, event.command, output.access.operand),
+        )
+
+
+def _has(view: View, kind: Classes) -> bool:
+    values = scan(view)
+    return bool(values.nans if kind is Classes.NAN else values.infinities)
+
+
+def _array(view: View) -> _Array:
+    dtype = np.dtype(packets.type_name(view.data_type).lower())
+    base = np.frombuffer(view.data, dtype, len(view.data) // dtype.itemsize)
+    strides = [stride * dtype.itemsize for stride in view.strides]
+    return np.lib.stride_tricks.as_strided(base, view.sizes, strides, writeable=False)
+
+
+# --- what integer kernels would give without limits ---
+
+
+def _unknown(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
+    return None
+
+
+def _exact_sum(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
+    function = int.from_bytes(packet.constants[:4], "little")
+    if function != _ADD or inputs[0].dtype.kind == "f":
+        return None
+    exact: _Array = inputs[0].astype(object) + inputs[1].astype(object)
+    return exact
+
+
+def _exact_cast(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
+    return None if inputs[0].dtype.kind == "f" else inputs[0].astype(object)
+
+
+def _exact_reduction(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
+    function, mask = (int.from_bytes(packet.constants[i : i + 4], "little") for i in (0, 4))
+    if function not in (_SUM, _SUM_SQUARE) or inputs[0].dtype.kind == "f":
+        return None
+    values = inputs[0].astype(object)
+    axes = tuple(i for i in range(values.ndim) if mask >> i & 1)
+    return np.asarray((values * values if function == _SUM_SQUARE else values).sum(axis=axes, keepdims=True))
+
+
+_EXACT: dict[str, Callable[[DispatchPacket, list[_Array]], _Array | None]] = {
+    "element_wise_binary": _exact_sum,
+    "cast": _exact_cast,
+    "reduce": _exact_reduction,
+}
