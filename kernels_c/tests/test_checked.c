@@ -420,6 +420,29 @@ TEST(dispatches_are_checked) {
     device_end(&d);
 }
 
+/* Bytes that a kernel gets with its packet, and writes as they are. */
+TEST(constants_are_checked) {
+    const int64_t sizes[] = {3, 2}, gaps[] = {3, 1};
+    for (int round = 0; round < 2; round++) {
+        dmlk_checker checker = {0};
+        device d;
+        device_begin(&d, "constant_data");
+        const dmlk_view *out = device_tensor(&d, DMLK_UINT32, 2, sizes, round == 0 ? NULL : gaps);
+        uint8_t bytes[40] = {1, 2, 3};
+        device_constants(&d, bytes, (uint32_t)out->byte_size, 0);
+        make_access(&d, 0, DMLK_WRITE);
+        dmlk_set_checker(&checker);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        dmlk_set_checker(NULL);
+        CHECK_EQUAL(checker.dispatches, 1);
+        for (int kind = 0; kind < DMLK_FINDING_KINDS; kind++) { /* it knows no gaps */
+            CHECK_EQUAL(checker.findings[kind].count, round == 1 && kind == DMLK_MEM_GAP_WRITE ? 8 : 0);
+        }
+        CHECK_EQUAL(out->base[1], 2);
+        device_end(&d);
+    }
+}
+
 static int stop_at_once(void) { return 1; }
 
 TEST(a_stopped_kernel_is_not_blamed) {
@@ -457,6 +480,7 @@ int main(void) {
     RUN(any_nan_is_as_good_as_another);
     RUN(other_accesses_end_the_process);
     RUN(dispatches_are_checked);
+    RUN(constants_are_checked);
     RUN(a_stopped_kernel_is_not_blamed);
     return RESULT();
 }
