@@ -1,21 +1,37 @@
 """Hypothesis strategies: tensors of any legal layout, and values that hurt.
 
 Values come from a NumPy generator whose seed hypothesis draws: fast, and repeatable from the printed
-example.  Sizes, strides, paddings and offsets are drawn one by one, so that failures shrink to small ones.
+example.  The layouts are those of :mod:`dmlemu.testing`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
 
-from dmlemu.dml import BufferTensorDesc, TensorDataType, TensorFlags, calc_buffer_tensor_size
+from dmlemu.dml import BufferTensorDesc, TensorDataType
+from dmlemu.testing import layouts_of, shapes
+from dmlemu.testing.strategies import KINDS
+
+__all__ = [
+    "ALL_TYPES",
+    "FLOATS",
+    "SIGNED",
+    "UNSIGNED",
+    "Array",
+    "Values",
+    "dtype_of",
+    "elements",
+    "filled",
+    "logical",
+    "shapes",
+    "tensors",
+    "values",
+]
 
 Array = np.ndarray[Any, Any]
 T = TensorDataType
@@ -30,58 +46,18 @@ def dtype_of(data_type: TensorDataType) -> np.dtype[Any]:
     return BufferTensorDesc(data_type, [1]).dtype
 
 
-def shapes(min_rank: int = 1, max_rank: int = 8, max_elements: int = 400) -> st.SearchStrategy[list[int]]:
-    """Sizes with few enough elements for a quick test; many ranks, some dimensions of size 1."""
-    size = st.one_of(st.integers(1, 4), st.sampled_from([1, 5, 7, 16, 17, 33, 130]))
-    lists = st.lists(size, min_size=min_rank, max_size=max_rank)
-    return lists.map(lambda sizes: _limited(sizes, max_elements))
-
-
-def _limited(sizes: list[int], most: int) -> list[int]:
-    """Shortens dimensions from the front until no more than ``most`` elements are left."""
-    sizes = list(sizes)
-    for i in range(len(sizes)):
-        if prod(sizes) > most:
-            sizes[i] = max(1, min(sizes[i], most // max(1, prod(sizes) // sizes[i])))
-    return sizes
-
-
-@st.composite
-def layouts(draw: DrawFn, sizes: Sequence[int], *, output: bool) -> list[int] | None:
-    """Strides for ``sizes``: packed, permuted, with gaps; for inputs also broadcast and overlapping."""
-    kinds = ["none", "packed", "permuted", "padded"] + ([] if output else ["broadcast", "overlapping"])
-    kind = draw(st.sampled_from(kinds))
-    if kind == "none":
-        return None
-    if kind == "overlapping":
-        return [draw(st.integers(0, 5)) for _ in sizes]
-    order = list(range(len(sizes)))
-    if kind != "packed":
-        order = draw(st.permutations(order))
-    strides, step = [0] * len(sizes), 1
-    for d in reversed(order):
-        gap = draw(st.integers(0, 3)) if kind == "padded" else 0
-        strides[d] = step + gap
-        step = strides[d] * (sizes[d] - 1) + step if kind == "padded" else step * sizes[d]
-        if kind == "padded":
-            step += draw(st.integers(0, 2))
-    if kind == "broadcast":
-        strides = [0 if draw(st.booleans()) else stride for stride in strides]
-    return strides
-
-
-@st.composite
 def tensors(
-    draw: DrawFn, data_type: TensorDataType, sizes: Sequence[int], *, output: bool = False
-) -> BufferTensorDesc:
+    data_type: TensorDataType, sizes: Sequence[int], *, output: bool = False
+) -> st.SearchStrategy[BufferTensorDesc]:
     """A tensor desc of the given type and sizes with any legal layout and total size; now and then an input
-    that belongs to DirectML, so that it is read from the persistent resource."""
-    strides = draw(layouts(sizes, output=output))
-    least = calc_buffer_tensor_size(data_type, sizes, strides)
-    extra = draw(st.sampled_from([0, 0, 4, 64]))
-    owned = not output and draw(st.integers(0, 7)) == 7
-    flags = TensorFlags.OWNED_BY_DML if owned else TensorFlags.NONE
-    return BufferTensorDesc(data_type, sizes, strides, least + extra, flags=flags)
+    that belongs to DirectML, so that it is read from the persistent resource.
+
+    No alignment is guaranteed: tests choose the offsets of the bindings themselves.
+    """
+    return layouts_of(sizes, data_type, kinds=_KINDS, output=output)
+
+
+_KINDS = [kind for kind in KINDS if kind != "aligned"]
 
 
 seeds = st.integers(0, 2**32 - 1)
