@@ -55,6 +55,7 @@ from .packets import (
 from .queue import Entry, Queue
 from .reordering import Step, shuffled
 
+_TOUCH_NOTHING = (Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS)
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
 _TURN = 8  # commands that a queue executes at most before another one may
 
@@ -238,7 +239,7 @@ class Processor:
             if self._events.wants(Executing):
                 if opcode == Opcode.DISPATCH:
                     touched = dispatch_accesses(content, base + start, self._memory)
-                else:
+                elif opcode not in _TOUCH_NOTHING:
                     touched = accesses(self._decode(data, start), self._memory)
                 self._events.emit(Executing(*place, opcode, content, packets.is_joined(content), touched))
         except Exception:  # a subscriber does not want the command
@@ -258,6 +259,8 @@ class Processor:
     def _left_undefined(self, touched: Accesses) -> Access | None:
         """The part of an output that the kernel did not define."""
         fault = self._fault
+        if fault.partial_tensor == packets.SLOT_NONE:
+            return None
         written = [each for each in touched if each.operand == fault.partial_tensor]
         if not written:
             return None

@@ -4,7 +4,8 @@ Each row: a case, a memory layout, our time per dispatch (submit, execute, fence
 their ratio (below 1: we are faster).  Times are medians of rounds that alternate between both sides, so
 that a machine that changes its speed changes both; +- is half the interquartile range of our rounds.
 The last rows show what the API costs around a kernel: a submission goes through state and lifetime checks,
-a queue and a fence, which an inference session does not have; they do not count for the worst ratio.
+a queue and a fence, which an inference session does not have; and what the checks of strictness ``strict``
+cost beside ``runtime``, in which all rows before are measured.  They do not count for the worst ratio.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 from dispatch import PreparedDispatch
-from dmlemu import d3d12, dml
+from dmlemu import Strictness, d3d12, dml
 from dmlemu.dml.enums import TensorDataType as T
 
 Array = np.ndarray[Any, Any]
@@ -38,6 +39,7 @@ class Row:
     spread: float
     peers: dict[str, float]
     overhead: bool
+    dispatches: int
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Case:
     ours: Callable[[], object]
     peers: dict[str, Callable[[], object]]
     overhead: bool = False  # shows what the API costs, not a kernel
+    dispatches: int = 0  # in one call, to tell what each costs more than the peer's
 
 
 def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> dml.BufferTensorDesc:
@@ -203,6 +206,48 @@ def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
     yield Case("recording 1,000 dispatches and barriers", "-", record, {}, overhead=True)
 
 
+# layout of both operands and the result, rows and columns of FLOAT32, dispatches in a list
+CHECKED = [
+    ("one element", [1, 1], None, 100),
+    ("packed 1 MiB", [512, 512], None, 20),
+    ("padded rows 1 MiB", [512, 512], [640, 1], 20),
+    ("every second 1 MiB", [512, 512], [1024, 2], 20),
+    ("transposed 1 MiB", [512, 512], [1, 512], 20),
+    ("packed 16 MiB", [2048, 2048], None, 4),
+]
+
+
+def check_cases(_device: d3d12.Device) -> Iterator[Case]:
+    """The same dispatches with all checks on and off: three tensors, a barrier after each."""
+    for layout, sizes, strides, count in CHECKED:
+        operand = tensor(T.FLOAT32, sizes, strides)
+        desc = dml.ElementWiseAddOperatorDesc(a_tensor=operand, b_tensor=operand, output_tensor=operand)
+        contents = np.ones(operand.size_in_bytes // 4, np.float32)
+        both = []
+        for strictness in (Strictness.STRICT, Strictness.RUNTIME):
+            device = d3d12.create_device(d3d12.Adapter(), strictness=strictness)
+            inputs = {"a_tensor": contents, "b_tensor": contents}
+            both.append(PreparedDispatch(device, desc, inputs, count))
+        name = f"all checks: add, {count} in a list"
+        peers = {"checks off": both[1].run}
+        yield Case(name, layout, both[0].run, peers, overhead=True, dispatches=count)
+
+
+def listener_case(device: d3d12.Device) -> Iterator[Case]:
+    """What the event stream costs without a subscriber: three questions for each command."""
+    operand = tensor(T.FLOAT32, [512, 512])
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=operand, output_tensor=operand)
+    prepared = PreparedDispatch(device, desc, {"input_tensor": np.ones(1 << 18, np.float32)}, 20)
+    stream = device.events
+
+    def ask() -> None:
+        for _ in range(60):
+            bool(stream)
+
+    peers = {"20 dispatches of 1 MiB": prepared.run}
+    yield Case("no subscriber: 60 questions to the stream", "-", ask, peers, overhead=True)
+
+
 def repeat(call: Callable[[], object], times: int) -> Callable[[], object]:
     def run() -> None:
         for _ in range(times):
@@ -238,6 +283,7 @@ def measure(case: Case, seconds: float) -> Row:
         (quartiles[2] - quartiles[0]) / ours,
         {name: statistics.median(values) for name, values in times.items() if name},
         case.overhead,
+        case.dispatches,
     )
 
 
@@ -258,7 +304,11 @@ def timed(call: Callable[[], object]) -> float:
 def print_row(row: Row) -> None:
     line = f"{row.case:<46} {row.layout:<16} {row.ours * 1e3:>10.4f} ms  +-{row.spread * 50:>3.0f} %"
     for name, value in row.peers.items():
-        line += f"   {name} {value * 1e3:.4f} ms, ratio {row.ours / value:.2f}"
+        line += (
+            f"   {name} {value * 1e3:.4f} ms, ratio {row.ours / value:.{2 if row.ours > value / 50 else 5}f}"
+        )
+        if row.dispatches:
+            line += f", {(row.ours - value) / row.dispatches * 1e6:+.0f} us each"
     print(line, flush=True)
 
 
@@ -277,8 +327,9 @@ def main() -> int:
         "ratio = our time / the peer's time, medians of alternating rounds; +- half the interquartile range\n"
     )
     worst = 0.0
-    with d3d12.create_device() as device:
-        for make in (nonzero_cases, bit_count_cases, convolution_cases, dispatch_cases):
+    cases = nonzero_cases, bit_count_cases, convolution_cases, dispatch_cases, listener_case, check_cases
+    with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
+        for make in cases:
             for case in make(device):
                 if arguments.only not in case.name:
                     continue
