@@ -1,12 +1,29 @@
 """dmlemu: Direct3D 12 compute and DirectML on an emulated device."""
 
-from dmlemu_hw.chaos import Chaos, chaos
-from dmlemu_hw.chaos import Mode as ChaosMode
+from __future__ import annotations
 
-from . import d3d12, dml
-from .d3d12.device import on_created as _on_created
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from . import reporting
 from .errors import Error, HResult, Report, Severity, Strictness
-from .evaluate import evaluate
+
+if TYPE_CHECKING:
+    from dmlemu_hw.chaos import Chaos as Chaos
+    from dmlemu_hw.chaos import Mode as ChaosMode
+    from dmlemu_hw.chaos import chaos as chaos
+
+    from . import d3d12, dml
+    from .evaluation import evaluate as evaluate
+
+_LATER = {
+    "Chaos": ("dmlemu_hw.chaos", "Chaos"),
+    "ChaosMode": ("dmlemu_hw.chaos", "Mode"),
+    "chaos": ("dmlemu_hw.chaos", "chaos"),
+    "d3d12": ("dmlemu.d3d12", ""),
+    "dml": ("dmlemu.dml", ""),
+    "evaluate": ("dmlemu.evaluation", "evaluate"),
+}
 
 __all__ = [
     "Chaos",
@@ -20,7 +37,22 @@ __all__ = [
     "d3d12",
     "dml",
     "evaluate",
+    "reporting",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what is large when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _LATER[name]
+    loaded = import_module(module)
+    globals()[name] = getattr(loaded, attribute) if attribute else loaded
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def _attach_checks(device: d3d12.Device) -> None:
@@ -29,4 +61,4 @@ def _attach_checks(device: d3d12.Device) -> None:
     attach(device)
 
 
-_on_created.append(_attach_checks)
+reporting.on_created.append(_attach_checks)

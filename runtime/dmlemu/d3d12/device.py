@@ -19,7 +19,7 @@ from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, HResult, Severity, Strictness
-from ..reporting import defaults
+from ..reporting import defaults, on_created
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
 from .arguments import choice, instance, integer, integers, sequence
@@ -66,9 +66,6 @@ from .structs import (
 )
 
 _Result = TypeVar("_Result")
-
-on_created: list[Callable[[Device], None]] = []
-"""Called with every new device: how layers above, such as the checks, come to know of it."""
 
 _LIST_TYPES = (
     CommandListType.DIRECT,

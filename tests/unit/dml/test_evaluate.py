@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dmlemu
 from dmlemu import d3d12, dml
 from dmlemu.errors import Error, HResult
-from dmlemu.evaluate import pack_tensor, unpack_tensor
+from dmlemu.evaluation import pack_tensor, unpack_tensor
 from dmlemu_hw.memory import POISON_BYTE
 
 from .world import F32, OWNED, add, gemm, half_gemm, identity, tensor

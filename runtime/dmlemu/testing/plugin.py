@@ -1,0 +1,302 @@
+"""The pytest plugin: what emulated devices report is part of the outcome of a test.
+
+``--dmlemu=strict`` (or ``debug``, ``runtime``) is the strictness of devices that are created without
+one.  At ``strict`` and ``debug`` a test fails when a device reported an ERROR or CORRUPTION that the
+test did not expect, even if the exception was swallowed; WARNINGs are listed at the end, and with
+``--dmlemu-werror`` they fail the test, too.  A refused call is none of these: its exception is for the
+program.  ``--dmlemu-report=FILE`` writes every report as a JSON line with the test's node id.
+``--dmlemu-chaos=SEED`` runs every device under ``dmlemu.chaos(SEED)``.
+
+``@pytest.mark.dmlemu(expect=[id, ...], suppress={id: reason})``: an expected check must report; a pattern
+such as ``HAZARD_*`` only may.  What is suppressed is not raised and fails no test.
+
+Nothing of dmlemu is imported before an option or a mark asks for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ..reporting import Stored
+
+_MARK = "dmlemu(expect=[id, ...], suppress={id: reason})"
+_NAMED = 3  # tests that the summary names for each check
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("dmlemu", "emulated Direct3D 12 and DirectML devices (dmlemu)")
+    group.addoption(
+        "--dmlemu",
+        choices=["strict", "debug", "runtime"],
+        help="strictness of devices created without one; strict, debug: what they report fails the test",
+    )
+    group.addoption("--dmlemu-werror", action="store_true", help="their warnings fail the test, too")
+    group.addoption("--dmlemu-report", metavar="FILE", help="write what they report as JSON lines")
+    group.addoption("--dmlemu-chaos", metavar="SEED", type=int, help="run them under dmlemu.chaos(SEED)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{_MARK}: what the devices of the test may report")
+    config.pluginmanager.register(_Watch(config), "dmlemu-watch")
+
+
+class _Test:
+    """What the devices of one test have reported, and what they may."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._stored: dict[int, Stored] = {}
+        self.judged = 0  # so many of them
+        self.has_run = False
+        self.expected: list[str] = []
+        self.suppressions: dict[str, str] = {}
+        self.mistake = ""  # in its marks
+        for mark in item.iter_markers("dmlemu"):
+            try:
+                self._read(*mark.args, **mark.kwargs)
+            except TypeError:
+                self.mistake = f"The mark is {_MARK}, not {mark.args} {mark.kwargs}."
+
+    def _read(self, *, expect: list[str] | None = None, suppress: dict[str, str] | None = None) -> None:
+        if not isinstance(expect, list | tuple | None) or not isinstance(suppress, dict | None):
+            raise TypeError
+        self.expected += expect or []
+        self.suppressions.update(suppress or {})
+
+    @property
+    def stored(self) -> list[Stored]:
+        return list(self._stored.values())
+
+    def take(self, stored: Stored) -> None:
+        """A sink."""
+        self._stored[id(stored)] = stored
+
+    def unexpected(self, severities: tuple[str, ...]) -> list[Stored]:
+        """Those not judged yet that fail the test."""
+        new, self.judged = self.stored[self.judged :], len(self.stored)
+        return [
+            stored
+            for stored in new
+            if stored.report.severity.name in severities
+            and not stored.suppressed
+            and not self.expects(stored)
+        ]
+
+    def expects(self, stored: Stored) -> bool:
+        return any(fnmatchcase(stored.report.id, pattern) for pattern in self.expected)
+
+    def missing(self) -> list[str]:
+        """Expected checks that did not report."""
+        seen = {stored.report.id for stored in self.stored}
+        return [id for id in self.expected if id not in seen and not set(id) & set("*?[")]
+
+
+class _Watch:
+    """Listens to all devices while the tests run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._strictness: str | None = config.getoption("dmlemu")
+        self._werror: bool = config.getoption("dmlemu_werror")
+        self._chaos: int | None = config.getoption("dmlemu_chaos")
+        self._report: str | None = config.getoption("dmlemu_report")
+        self._fatal: tuple[str, ...] = (
+            ("CORRUPTION", "ERROR") if self._strictness in ("strict", "debug") else ()
+        )
+        if self._werror:
+            self._fatal = ("CORRUPTION", "ERROR", "WARNING")
+        is_worker = hasattr(config, "workerinput")  # of pytest-xdist: the reports go to its controller
+        self._file = None if is_worker or not self._report else Path(self._report)
+        if self._file is not None:
+            try:
+                self._file.write_text("")
+            except OSError as error:
+                raise pytest.UsageError(f"--dmlemu-report: {error}") from None
+        self._reporting: Any = None
+        self._test: _Test | None = None
+        self._told: dict[tuple[str, str], Counter[str]] = {}  # heading, text: how often in each test
+        if self._header():
+            self._listen()
+
+    def _listen(self) -> Any:
+        """``dmlemu.reporting``, which from now on tells us everything."""
+        if self._reporting is None:
+            from .. import reporting
+            from ..errors import Strictness
+
+            self._reporting = reporting
+            self._before = reporting.defaults.strictness, reporting.defaults.policy
+            reporting.defaults.sinks.append(self._take)
+            if self._strictness is not None:
+                reporting.defaults.strictness = Strictness(self._strictness)
+            if self._chaos is not None:
+                from dmlemu_hw.chaos import chaos
+
+                reporting.defaults.policy = chaos(self._chaos)
+        return self._reporting
+
+    def _take(self, stored: Stored) -> None:
+        if self._test is not None:
+            self._test.take(stored)
+
+    # --- one test ---
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._test = test = _Test(item)
+        if self._reporting is not None or test.expected or test.suppressions:
+            reporting = self._listen()
+            for reporter in list(reporting.living):
+                reporter.clear()  # what a device that outlives its test said belongs to that one
+            self._suppress(test)
+        result = yield
+        if test.mistake:
+            pytest.fail(test.mistake, pytrace=False)
+        return result
+
+    def _suppress(self, test: _Test) -> None:
+        if not test.suppressions:
+            return
+        from ..checks import catalogue
+
+        known = self._reporting.Reporter()
+        known.declared = catalogue()
+        for id in test.suppressions:
+            try:
+                known.check_suppression(id)
+            except ValueError as error:
+                test.mistake = str(error)
+                return
+        self._reporting.defaults.suppressions.update(test.suppressions)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        result = yield from self._judged()
+        if self._test is not None:
+            self._test.has_run = True
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
+        test = self._test
+        try:
+            result = yield from self._judged()
+        finally:
+            for id in test.suppressions if test is not None and self._reporting is not None else ():
+                self._reporting.defaults.suppressions.pop(id, None)
+        if test is not None and test.has_run and test.missing():
+            pytest.fail(
+                f"{', '.join(test.missing())} was expected, and no device reported it.", pytrace=False
+            )
+        return result
+
+    def _judged(self) -> Generator[None, object, object]:
+        """A phase of a test, which fails for what was reported in it."""
+        test = self._test
+        try:
+            result = yield
+        except BaseException:
+            if test is not None:
+                test.judged = len(test.stored)  # it has failed already
+            raise
+        unexpected = [] if test is None else test.unexpected(self._fatal)
+        if unexpected:
+            texts = "\n\n".join(stored.text() for stored in unexpected)
+            pytest.fail(f"A device reported what the test does not expect:\n\n{texts}", pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        test = self._test
+        if test is None or self._reporting is None:
+            return report
+        if report.failed:
+            self._explain(report, test, call)
+        if report.when == "teardown":
+            lines = [each.json(test=item.nodeid, expected=test.expects(each)) for each in test.stored]
+            report.dmlemu_reports = lines  # type: ignore[attr-defined]  # pytest-xdist carries it along
+            self._test = None
+        return report
+
+    def _explain(self, report: pytest.TestReport, test: _Test, call: pytest.CallInfo[None]) -> None:
+        """What else the devices said, and how to repeat the failure."""
+        from ..errors import Error
+
+        error = None if call.excinfo is None else call.excinfo.value
+        raised = error.report if isinstance(error, Error) else None
+        if isinstance(error, Error) and all(each.report is not raised for each in test.stored):
+            test.take(self._reporting.Stored(raised, hresult=error.hresult))
+            test.judged = len(test.stored)
+        shown = str(report.longrepr)
+        others = [
+            each.text() for each in test.stored if each.report is not raised and each.text() not in shown
+        ]
+        if others:
+            report.sections.append(("Reports of dmlemu", "\n\n".join(others)))
+        if self._chaos is not None:
+            report.sections.append(("Chaos", f"--dmlemu-chaos={self._chaos} repeats this run."))
+
+    # --- the run ---
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        lines: list[str] = getattr(report, "dmlemu_reports", [])
+        for line in lines:
+            self._note(json.loads(line))
+        if self._file is not None and lines:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in lines)
+
+    def _note(self, report: dict[str, Any]) -> None:
+        if report["expected"]:
+            return
+        if report["suppressed"]:
+            told = (f"suppressed {report['id']}", report["suppressed"])
+        elif report["severity"] == "WARNING" and self._fatal:
+            told = (f"WARNING {report['id']}", "")
+        else:
+            return
+        self._told.setdefault(told, Counter())[report["test"]] += report["count"]
+
+    def _header(self) -> list[str]:
+        parts = []
+        if self._strictness is not None:
+            parts.append(f"strictness {self._strictness}")
+        if self._werror:
+            parts.append("warnings fail")
+        if self._chaos is not None:
+            parts.append(f"chaos({self._chaos})")
+        if self._report:
+            parts.append(f"reports in {self._report}")
+        return parts
+
+    def pytest_report_header(self) -> list[str]:
+        return [f"dmlemu: {', '.join(self._header())}"] if self._header() else []
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._told:
+            return
+        terminalreporter.section("dmlemu")
+        for (heading, reason), tests in sorted(self._told.items()):
+            total = tests.total()
+            times = f"{total} times" if total > 1 else "once"
+            terminalreporter.write_line(f"{heading} ({times}){': ' + reason if reason else ''}")
+            for test in list(tests)[:_NAMED]:
+                terminalreporter.write_line(f"  {test}")
+            if len(tests) > _NAMED:
+                terminalreporter.write_line(f"  and {len(tests) - _NAMED} more tests")
+        terminalreporter.ensure_newline()
+
+    def pytest_unconfigure(self) -> None:
+        if self._reporting is not None:
+            defaults = self._reporting.defaults
+            defaults.strictness, defaults.policy = self._before
+            defaults.sinks.remove(self._take)

@@ -1,0 +1,312 @@
+"""The pytest plugin, as a user meets it: each case is a run of pytest within the one that runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dmlemu import d3d12
+from dmlemu.reporting import defaults
+
+pytest_plugins = "pytester"
+pytestmark = pytest.mark.dmlemu(expect=["*"])  # what the tests within report is theirs
+
+DEVICE = d3d12.create_device(d3d12.Adapter())  # so that the run within imports nothing of dmlemu anew
+
+PROGRAM = """
+    import pytest
+
+    from dmlemu import Error, Severity, d3d12
+    from dmlemu.checks import Check, Declaration, When
+
+
+    class Mine(Check):
+        declarations = (
+            Declaration("MY_ERROR", "asked to", Severity.ERROR, When.CREATE, why="It is.", fix="Stop."),
+        )
+
+
+    @pytest.fixture(scope="module")
+    def device():
+        device = d3d12.create_device(d3d12.Adapter())
+        device.mine = device.checks.add(Mine)
+        return device
+
+
+    def fail(device, message="Something is wrong."):
+        device.mine.report("MY_ERROR", message, operation="here")
+        device.reports.raise_pending()
+
+
+    def warn(device):
+        device.create_command_queue().wait(device.create_fence(), 0)
+"""
+
+
+def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
+    pytester.makepyfile(test_it=f"{PROGRAM}\n{tests}")
+    before = {name: list(value) if name == "sinks" else value for name, value in vars(defaults).items()}
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", *options)
+    assert vars(defaults) == before, "the run leaves the defaults as they were"
+    return result
+
+
+SWALLOWED = """
+    def test_swallowed(device):
+        try:
+            fail(device)
+        except Error:
+            pass
+
+    def test_next(device):
+        device.create_fence()
+"""
+
+
+def test_a_swallowed_error_fails_its_test_only(pytester: pytest.Pytester) -> None:
+    result = run(pytester, SWALLOWED, "--dmlemu=strict")
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "dmlemu: strictness strict",
+            "*_ test_swallowed _*",
+            "A device reported what the test does not expect:",
+            "D3D12 ERROR MY_ERROR [[]here[]]",
+            "Something is wrong.",
+        ]
+    )
+
+
+@pytest.mark.parametrize("options", [[], ["--dmlemu=runtime"], ["--dmlemu-report=out.jsonl"]])
+def test_nothing_fails_unless_asked(pytester: pytest.Pytester, options: list[str]) -> None:
+    run(pytester, SWALLOWED, *options).assert_outcomes(passed=2)
+
+
+def test_debug_is_the_strictness_of_devices_without_one(pytester: pytest.Pytester) -> None:
+    tests = """
+    def test_strictness():
+        adapter = d3d12.Adapter()
+        device = d3d12.create_device(adapter)
+        with pytest.raises(Error, match="its strictness is debug"):
+            d3d12.create_device(adapter, strictness="strict")
+    """
+    run(pytester, tests, "--dmlemu=debug").assert_outcomes(passed=1)
+
+
+def test_the_same_cause_counts_in_every_test(pytester: pytest.Pytester) -> None:
+    tests = """
+    def test_first(device):
+        with pytest.raises(Error):
+            fail(device)
+
+    def test_second(device):
+        with pytest.raises(Error):
+            fail(device)
+    """
+    run(pytester, tests, "--dmlemu=strict").assert_outcomes(failed=2)
+
+
+def test_errors_of_fixtures(pytester: pytest.Pytester) -> None:
+    tests = """
+    @pytest.fixture
+    def broken_at_last(device):
+        yield
+        with pytest.raises(Error):
+            fail(device)
+
+    def test_teardown(broken_at_last):
+        pass
+
+    @pytest.fixture
+    def broken(device):
+        with pytest.raises(Error):
+            fail(device)
+
+    def test_setup(broken):
+        pass
+    """
+    run(pytester, tests, "--dmlemu=strict").assert_outcomes(passed=1, errors=1, failed=1)
+
+
+def test_a_failure_tells_what_else_was_said(pytester: pytest.Pytester) -> None:
+    tests = """
+    def test_it(device):
+        warn(device)
+        with pytest.raises(Error):
+            fail(device, "This was swallowed.")
+        fail(device, "This was raised.")
+    """
+    result = run(pytester, tests, "--dmlemu=strict", "--dmlemu-chaos=31")
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert text.count("E               This was raised.") == 1
+    section = text.partition("- Reports of dmlemu -")[2]
+    assert "This was raised." not in section
+    assert "FENCE_ZERO_WAIT" in section and "This was swallowed." in section
+    assert "--dmlemu-chaos=31 repeats this run." in section
+
+
+# --- warnings ---
+
+WARNED = """
+    @pytest.mark.parametrize("n", range(5))
+    def test_warned(device, n):
+        warn(device)
+"""
+
+
+def test_warnings_are_listed(pytester: pytest.Pytester) -> None:
+    result = run(pytester, WARNED, "--dmlemu=strict")
+    result.assert_outcomes(passed=5)
+    result.stdout.fnmatch_lines(
+        [
+            "=* dmlemu =*",
+            "WARNING FENCE_ZERO_WAIT (5 times)",
+            "  test_it.py::test_warned[[]0[]]",
+            "  test_it.py::test_warned[[]1[]]",
+            "  test_it.py::test_warned[[]2[]]",
+            "  and 2 more tests",
+        ]
+    )
+
+
+def test_warnings_fail_when_asked(pytester: pytest.Pytester) -> None:
+    result = run(pytester, WARNED, "--dmlemu=strict", "--dmlemu-werror")
+    result.assert_outcomes(failed=5)
+    result.stdout.fnmatch_lines(["dmlemu: strictness strict, warnings fail"])
+
+
+# --- marks ---
+
+
+def test_expected_reports(pytester: pytest.Pytester) -> None:
+    tests = """
+    @pytest.mark.dmlemu(expect=["MY_ERROR"])
+    def test_expected(device):
+        with pytest.raises(Error):
+            fail(device)
+
+    @pytest.mark.dmlemu(expect=["MY_*"])
+    def test_allowed(device):
+        pass
+
+    @pytest.mark.dmlemu(expect=["MY_ERROR"])
+    def test_in_vain(device):
+        pass
+
+    @pytest.mark.dmlemu(expect=["FENCE_*"])
+    def test_another(device):
+        with pytest.raises(Error):
+            fail(device)
+    """
+    for options in (["--dmlemu=strict"], []):
+        result = run(pytester, tests, *options)
+        result.assert_outcomes(passed=3 if options else 4, failed=1 if options else 0, errors=1)
+        result.stdout.fnmatch_lines(["MY_ERROR was expected, and no device reported it."])
+
+
+def test_suppressed_reports(pytester: pytest.Pytester) -> None:
+    tests = """
+    @pytest.mark.dmlemu(suppress={"MY_*": "ticket 12"})
+    def test_suppressed(device):
+        fail(device)
+        fail(device)
+
+    def test_next(device):
+        with pytest.raises(Error):
+            fail(device)
+    """
+    result = run(pytester, tests, "--dmlemu=strict")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["suppressed MY_ERROR (2 times): ticket 12", "  test_it.py::test_suppressed"])
+    run(pytester, tests).assert_outcomes(passed=2)
+
+
+def test_mistakes_in_marks(pytester: pytest.Pytester) -> None:
+    tests = """
+    @pytest.mark.dmlemu(suppress={"OP_SHAPE": "we know"})
+    def test_refusal(device):
+        pass
+
+    @pytest.mark.dmlemu(expect="MY_ERROR")
+    def test_text(device):
+        pass
+
+    @pytest.mark.dmlemu("MY_ERROR")
+    def test_position(device):
+        pass
+    """
+    result = run(pytester, tests)
+    result.assert_outcomes(errors=3)
+    result.stdout.fnmatch_lines(
+        [
+            "OP_SHAPE cannot be suppressed: the call itself refuses*",
+            "The mark is dmlemu(expect=[[]id, ...[]], suppress={id: reason}), not () {'expect': 'MY_ERROR'}.",
+        ]
+    )
+
+
+# --- the file, chaos ---
+
+
+def test_the_report_file_names_the_tests(pytester: pytest.Pytester) -> None:
+    tests = """
+    def test_warned(device):
+        warn(device)
+        device.reports.add(next(iter(device.reports)).report)
+
+    def test_raised(device):
+        fail(device)
+
+    def test_refused(device):
+        device.create_fence(-1)
+    """
+    run(pytester, tests, "--dmlemu-report=out.jsonl").assert_outcomes(passed=1, failed=2)
+    lines = [json.loads(line) for line in (pytester.path / "out.jsonl").read_text().splitlines()]
+    assert [(line["test"], line["id"], line["count"], line["hresult"]) for line in lines] == [
+        ("test_it.py::test_warned", "FENCE_ZERO_WAIT", 2, None),
+        ("test_it.py::test_raised", "MY_ERROR", 1, None),
+        ("test_it.py::test_refused", "FENCE_VALUE", 1, "E_INVALIDARG"),
+    ]
+    run(pytester, "", "--dmlemu-report=nowhere/out.jsonl").stderr.fnmatch_lines(["*--dmlemu-report: *"])
+
+
+def test_chaos_is_the_policy_of_every_device(pytester: pytest.Pytester) -> None:
+    tests = """
+    import dmlemu
+
+    def test_policy():
+        device = d3d12.create_device(d3d12.Adapter())
+        assert str(device._gpu.chaos) == "chaos(77)"
+    """
+    result = run(pytester, tests, "--dmlemu-chaos=77")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["dmlemu: chaos(77)"])
+
+
+# --- what it costs ---
+
+
+def test_dmlemu_is_imported_when_it_is_needed() -> None:
+    """A project whose environment has dmlemu does not pay for it in other test runs."""
+    code = (
+        "import sys; import dmlemu.testing.plugin; "
+        "print(*sorted(each for each in sys.modules if each.partition('.')[0] in "
+        "('dmlemu', 'dmlemu_hw', 'numpy', 'cffi', 'hypothesis')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {
+        "dmlemu",
+        "dmlemu.errors",
+        "dmlemu.reporting",
+        "dmlemu.reporting.defaults",
+        "dmlemu.reporting.files",
+        "dmlemu.reporting.filters",
+        "dmlemu.reporting.reporter",
+        "dmlemu.reporting.stored",
+        "dmlemu.testing",
+        "dmlemu.testing.plugin",
+    }
