@@ -150,6 +150,19 @@ TEST(nothing_finite) {
     }
 }
 
+TEST(many_of_a_class) {
+    for (int round = 0; round < TYPES; round++) {
+        device d;
+        device_begin(&d, "copy");
+        const dmlk_view *view = device_tensor(&d, types[round], 1, (const int64_t[]){1000}, NULL);
+        memset(view->base, 0, view->byte_size);
+        expect_values(view);
+        memset(view->base, 0xFF, view->byte_size);
+        expect_values(view);
+        device_end(&d);
+    }
+}
+
 /* What is repeated costs nothing. */
 TEST(repeated_elements) {
     float x[] = {1, NAN, -7};
@@ -330,6 +343,7 @@ int main(void) {
     RUN(values_of_every_type_and_layout);
     RUN(elements_by_number);
     RUN(nothing_finite);
+    RUN(many_of_a_class);
     RUN(repeated_elements);
     RUN(bad_views_are_refused);
     RUN(born_element_by_element);
