@@ -1,6 +1,6 @@
-"""The README and the tutorial's pages run: each ``python`` block in order, what it prints compared with
-the ``text`` block that follows.  A block that begins with the path of a file quotes that file and must
-stand in it."""
+"""The README, the tutorial and guides with programs run: each ``python`` block in order, what it prints
+compared with the ``text`` block that follows.  A block that begins with the path of a file quotes that file
+and must stand in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+    ROOT / "docs" / "guide" / "test-your-layouts.md",
+]
 
 
 @dataclass(frozen=True)
