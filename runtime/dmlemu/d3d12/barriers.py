@@ -42,7 +42,7 @@ def _bad(
     given: Any,
     expected: Any,
     message_id: MessageId,
-    check: str = "STATE_BEFORE",
+    check: str = "BARRIER_DESC",
     resource: Resource | None = None,
     severity: Severity = Severity.ERROR,
 ) -> Error:
@@ -65,7 +65,7 @@ def check_barriers(command_list: CommandList, recording: Recording, rows: Sequen
     if not rows:
         wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
         message = "ResourceBarrier is called with no barriers."
-        error = _bad("ST11", message, "NumBarriers", 0, "at least 1", wrong, "BARRIER_USELESS")
+        error = _bad("ST11", message, "NumBarriers", 0, "at least 1", wrong)
         command_list._device._info(error, Severity.WARNING)
     call = _Call(command_list, recording)
     try:
@@ -84,6 +84,7 @@ class _Call:
         self._device = command_list._device
         self._recording = recording
         self._before: dict[Resource, Track | None] = {}
+        self._number = -1  # of the barrier in the call
 
     def undo(self) -> None:
         for resource, track in self._before.items():
@@ -93,6 +94,7 @@ class _Call:
                 self._recording.tracks[resource] = track
 
     def check(self, barrier: ResourceBarrier, path: str) -> None:
+        self._number += 1
         if not isinstance(barrier, ResourceBarrier):
             given, wrong = spell_object(barrier), MessageId.RESOURCE_BARRIER_INVALID_TYPE
             message = f"{path} ({given}) is not a barrier."
@@ -129,7 +131,7 @@ class _Call:
         if missing is not None:
             wrong, given = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, resource.get_desc().flags
             message = f"A UAV barrier names {resource}, which lacks flag {spell(missing)}."
-            raise _bad("ST16", message, field, given, missing, wrong, resource=resource)
+            raise _bad("ST16", message, field, given, missing, wrong, "STATE_COMBO", resource)
 
     def _check_transition(self, barrier: ResourceTransitionBarrier, flags: int, path: str) -> None:
         resource, field = barrier.resource, f"{path}.pResource"
@@ -183,12 +185,12 @@ class _Call:
         if fixed is not None and state & ~fixed:
             message = f"{resource}, in a heap of type {spell(resource._heap_type)}, has no state ({text})."
             wrong = MessageId.RESOURCE_BARRIER_INVALID_HEAP
-            return _bad("ST6", message, field, text, spell_state(fixed), wrong, resource=resource)
+            return _bad("ST6", message, field, text, spell_state(fixed), wrong, "STATE_COMBO", resource)
         missing = missing_flag(state, resource._flags)
         rule = "ST16" if state & states.UNORDERED_ACCESS else "RB7"
         message = f"State ({text}) needs flag {spell(missing)}, which {resource} lacks."
         wrong, expected = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, f"a buffer with {spell(missing)}"
-        return _bad(rule, message, field, text, expected, wrong, resource=resource)
+        return _bad(rule, message, field, text, expected, wrong, "STATE_COMBO", resource)
 
     def _track(self, resource: Resource, before: int, after: int, flags: int, path: str) -> None:
         recording = self._recording
@@ -207,9 +209,9 @@ class _Call:
             track = recording.tracks[resource] = Track()
         conflict = track.conflict_of_transition(before, after, flags)
         if conflict is not None:
-            where = f"While recording {self._list}"
-            raise conflict_error(conflict, resource, _OPERATION, f"{path}.StateBefore", where)
-        track.transition(before, after, flags)
+            where, since = f"While recording {self._list}", recording.told(track.since, str(self._list))
+            raise conflict_error(conflict, resource, _OPERATION, f"{path}.StateBefore", where, since)
+        track.transition(before, after, flags, len(recording.commands) + self._number)
 
 
 def _check_flags(barrier: ResourceBarrier, path: str) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import HResult, Severity
 from .enums import CommandListType, MessageId
+from .events import AllocatorReset
 from .object import DeviceChild
 from .pending import when_done
 from .reports import failure
@@ -52,6 +53,8 @@ class CommandAllocator(DeviceChild):
         if not self._device._is_runtime:
             self._check_done()
         self._generation += 1
+        if self._device.events.wants(AllocatorReset):
+            self._device._tell(AllocatorReset(self))
 
     def _check_done(self) -> None:
         """CL7: the GPU has finished every list that was recorded with it."""

@@ -460,8 +460,11 @@ class CommandList(DeviceChild):
             if not lenient:
                 conflict = _conflict_of_use(resource, state, tracks)
                 if conflict is not None:
+                    track = tracks.get(resource)
+                    since = "" if track is None else recording.told(track.since, str(self))
                     where = f"While recording {self}"
-                    raise conflict_error(conflict, resource, operation, "pResource", where)
+                    raise conflict_error(conflict, resource, operation, "pResource", where, since)
+        at = len(recording.commands) if executes else -1
         if executes:
             self._need(*(resource for resource, _ in uses))
         for resource, state in uses:
@@ -471,7 +474,7 @@ class CommandList(DeviceChild):
                 if track is None:
                     track = tracks[resource] = Track()
                 if not lenient or track.conflict_of_use(state) is None:
-                    track.use(state)
+                    track.use(state, at)
 
     def _need(self, *things: Object) -> None:
         """The command that is recorded next names these objects."""

@@ -82,7 +82,6 @@ class CommandQueue(DeviceChild):
         Mirrors ``ID3D12CommandQueue::Signal`` (nf-d3d12-id3d12commandqueue-signal).
         """
         self._fence_work(fence, value, "Signal")
-        fence._remark_backwards(value, self)
         with self._lock:
             self._device._run_gpu(lambda: self._queue.signal(fence._fence, value), 0)
         self._device._let_run()
@@ -226,16 +225,9 @@ class CommandQueue(DeviceChild):
             raise error("Q2", "QUEUE_EMPTY_SUBMIT", message, path, "an empty list", "a recorded list", wrong)
         if recording.generation != recording.allocator._generation:
             message = f"{each} is executed, and its {recording.allocator} has been reset since Close."
-            wrong = MessageId.COMMAND_ALLOCATOR_RESET
-            raise error(
-                "Q2",
-                "LIST_CLOSED",
-                message,
-                path,
-                "a list whose commands are gone",
-                "a list recorded since",
-                wrong,
-            )
+            wrong, given = MessageId.COMMAND_ALLOCATOR_RESET, "a list whose commands are gone"
+            check, expected = "ALLOC_RESET_IN_FLIGHT", "a list recorded since"
+            raise error("Q2", check, message, path, given, expected, wrong)
         released = None if self._device._is_runtime else recording.find_released()
         if released is not None:
             raise self._released_error(released, recording, path)
@@ -265,7 +257,7 @@ class CommandQueue(DeviceChild):
                 if resource._pageable._residency <= 0 and not lenient:
                     raise self._evicted_error(resource, recording)
             for resource, track in recording.tracks.items():
-                conflict = journey.enter(resource, track)
+                conflict = journey.enter(resource, track, recording)
                 if conflict is not None and not (lenient and conflict.clash is Clash.USE):
                     raise conflict_error(
                         conflict,
@@ -273,7 +265,9 @@ class CommandQueue(DeviceChild):
                         "ExecuteCommandLists",
                         f"ppCommandLists[{i}]",
                         f"While {self} executes {recording.owner}",
+                        journey.origin(resource),
                         HResult.DXGI_ERROR_INVALID_CALL,
+                        self._desc.type == CommandListType.COPY,
                     )
         return journey
 

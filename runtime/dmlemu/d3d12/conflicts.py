@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import Error, HResult
 from .enums import MessageId, ResourceStates
 from .reports import failure, spell
-from .states import Clash, Conflict
+from .states import COMMON, Clash, Conflict
 
 if TYPE_CHECKING:
     from .resource import Resource
@@ -24,14 +24,24 @@ def conflict_error(
     operation: str,
     field: str,
     context: str,
+    since: str = "",
     hresult: HResult = HResult.E_INVALIDARG,
+    copy_queue: bool = False,
 ) -> Error:
-    """The error for a use or a transition that does not fit the state of a resource."""
+    """The error for a use or a transition that does not fit the state of a resource.
+
+    ``since``: where what brought the state about was recorded.  ``copy_queue``: the resource comes onto
+    a COPY queue.
+    """
     state, wanted = spell_state(conflict.state), spell_state(conflict.wanted)
     origin = " (promoted from COMMON)" if conflict.promoted else ""
     rule, check, message_id = _rule(conflict, resource, operation)
     given, expected = wanted, f"{state}{origin}"
-    if conflict.clash is Clash.SPLIT:
+    if conflict.clash is Clash.SPLIT and copy_queue:
+        rule, check, message_id = "ST17", "STATE_COPY_QUEUE", MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE
+        message = f"{resource} comes onto a COPY queue while a split barrier keeps it from being COMMON."
+        given, expected = f"{state}, until the barrier with END_ONLY", spell_state(COMMON)
+    elif conflict.clash is Clash.SPLIT:
         message = f"{resource} is touched between the begin and the end of a split barrier."
         expected = "no use before the barrier with END_ONLY"
     elif conflict.clash is Clash.END:
@@ -52,7 +62,7 @@ def conflict_error(
         given=given,
         expected=expected,
         object=resource,
-        context=(context,),
+        context=(*((since,) if since else ()), context),
     )
 
 
@@ -63,7 +73,9 @@ def _rule(conflict: Conflict, resource: Resource, operation: str) -> tuple[str, 
         return "ST13", "STATE_SPLIT", MessageId.RESOURCE_BARRIER_UNMATCHED_END
     if conflict.clash is Clash.BEFORE:
         return "ST8", "STATE_BEFORE", MessageId.RESOURCE_BARRIER_BEFORE_AFTER_MISMATCH
-    check = "STATE_FOR_DISPATCH" if operation == "RecordDispatch" else "STATE_BEFORE"
+    check, message_id = "STATE_BEFORE", MessageId.INVALID_SUBRESOURCE_STATE
+    if operation == "RecordDispatch":
+        check, message_id = "STATE_FOR_DISPATCH", MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE
     if resource._fixed_states is not None:
-        return "ST6", check, MessageId.INVALID_SUBRESOURCE_STATE
-    return "ST3" if conflict.promoted else "ST1", check, MessageId.INVALID_SUBRESOURCE_STATE
+        return "ST6", check, message_id
+    return "ST3" if conflict.promoted else "ST1", check, message_id

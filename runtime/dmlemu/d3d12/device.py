@@ -44,6 +44,7 @@ from .enums import (
 )
 from .fence import Event, Fence
 from .gpu_at_work import GpuAtWork
+from .live_objects import LiveObjects
 from .object import DeviceChild, Object
 from .query_heap import QueryHeap
 from .reports import failure, not_implemented, spell
@@ -666,12 +667,12 @@ class Device(GpuAtWork):
         )
         self._remove(HResult.DXGI_ERROR_DEVICE_REMOVED, error.report)
 
-    def report_live_device_objects(self) -> list[DeviceChild]:
-        """The objects not released yet, in the order of their creation.
+    def report_live_device_objects(self) -> LiveObjects:
+        """The objects not released yet, in the order of their creation; ``str`` of it says who holds them.
 
         Mirrors ``ID3D12DebugDevice::ReportLiveDeviceObjects``, which prints them.
         """
-        return [child for _, child in sorted(self._children.items())]
+        return LiveObjects(self, [child for _, child in sorted(self._children.items())])
 
     def create_compute_pipeline_state(self, *arguments: Any) -> None:
         """``ID3D12Device::CreateComputePipelineState`` is not emulated: raises E_NOTIMPL."""

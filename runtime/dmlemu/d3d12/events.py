@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from .object import Object
     from .resource import Resource
 
-__all__ = ["AllocatorReset", "DescriptorsWritten", "HostAccessed", "HostMapped", "HostUnmapped", "ObjectReleased"]
+__all__ = [
+    "AllocatorReset",
+    "DescriptorsWritten",
+    "HostAccessed",
+    "HostMapped",
+    "HostUnmapped",
+    "ObjectReleased",
+]
 
 
 class HostMapped(NamedTuple):

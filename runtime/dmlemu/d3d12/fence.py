@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dmlemu_hw.fence import Fence as HardwareFence
 
-from ..errors import Error, HResult, Severity
+from ..errors import Error, HResult
 from .arguments import integer, number, outside
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
 from .object import DeviceChild
@@ -126,7 +126,6 @@ class Fence(DeviceChild):
         super().__init__(device)
         self._fence = fence
         self._flags = flags
-        self._last = fence.value  # told last to be set, by the host or a queue
         self._label(fence)
 
     def get_completed_value(self) -> int:
@@ -151,7 +150,6 @@ class Fence(DeviceChild):
         self._device._check_alive("Signal")
         self._check_open("Signal")
         check_value(value, "ID3D12Fence::Signal", "Value")
-        self._remark_backwards(value, "the host")
         self._device._run_gpu(lambda: self._fence.signal(value), None)
         self._device._let_run()
 
@@ -186,24 +184,6 @@ class Fence(DeviceChild):
 
     def _free(self) -> None:  # whatever waits for it goes on (FN6)
         self._device._run_gpu(self._fence.close, None)
-
-    def _remark_backwards(self, value: int, by: object) -> None:
-        """FN2 allows it, and it is rarely meant: a warning."""
-        last, self._last = self._last, value
-        if value >= last or not self._device.info_queue.enabled:
-            return
-        error = failure(
-            "FENCE_BACKWARDS",
-            f"{self} is set to {value} by {by}, after {last}.",
-            operation="Signal",
-            rule="FN2: ID3D12Fence::Signal",
-            message_id=MessageId.FENCE_INVALIDOPERATION,
-            field="Value",
-            given=value,
-            expected=f"at least {last}",
-            object=self,
-        )
-        self._device._info(error, Severity.WARNING)
 
 
 def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: MultipleFenceWaitFlags) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .object import Object
     from .recording import Recording
 
-__all__ = ["Need", "Pending", "Submission", "when_done"]
+__all__ = ["Need", "Pending", "Submission", "advice", "when_done"]
 
 
 @dataclass(eq=False)
@@ -73,8 +73,11 @@ class Pending:
     def find(self, queue: int, ticket: int) -> Submission | None:
         """The submission with that last ticket, by the serial of its queue."""
         with self._lock:
-            found = (each for work in self._work.values() for each in reversed(work))
-            return next((each for each in found if each.queue.serial == queue and each.ticket == ticket), None)
+            for work in self._work.values():
+                for each in reversed(work):
+                    if each.queue.serial == queue and each.ticket == ticket:
+                        return each
+        return None
 
     def recordings(self) -> Iterator[Recording]:
         """The recordings among it that the GPU has not finished."""
@@ -96,10 +99,15 @@ class Pending:
         return None
 
 
-def when_done(queue: HardwareQueue, ticket: int) -> str:
-    """Advice: the fence value that tells that the queue has done the work of a ticket."""
-    signal = queue.signal_after(ticket)
+def advice(queue: str, signal: tuple[str, int] | None) -> str:
+    """What to await: ``signal`` is the first that stands behind the work, a fence and its value."""
     if signal is None:
-        return f"Signal a fence on {queue.label} after it and wait for that: no Signal is queued behind it."
+        return f"Signal a fence on {queue} behind it and wait for that value; no Signal is queued there."
     fence, value = signal
-    return f"Wait until {fence.describe()} reaches {value}: {queue.label} signals that behind it."
+    return f"Wait first until {fence} reaches {value}, which {queue} signals behind it."
+
+
+def when_done(queue: HardwareQueue, ticket: int) -> str:
+    """:func:`advice` for work that is pending."""
+    signal = queue.signal_after(ticket)
+    return advice(queue.label, None if signal is None else (signal[0].describe(), signal[1]))

@@ -95,6 +95,12 @@ class Recording:
         at = self.needs.get(thing, len(self.commands))
         return self.commands[at] if at < len(self.commands) else None
 
+    def told(self, packet: int, owner: str = "") -> str:
+        """Where the command of a packet was recorded, a line for a report's context; empty: not known."""
+        if not 0 <= packet < len(self.commands):
+            return ""
+        return self.commands[packet].context(owner or self.owner)
+
     def find_released(self) -> Object | None:
         """Something that executing it needs and that the program has released."""
         if self.allocator._released:

@@ -206,6 +206,7 @@ class Resource(DeviceChild):
         self._mapped: MappedMemory | None = None
         self._map_count = 0
         self._split: tuple[int, int] | None = None  # open split barrier of submitted work
+        self._split_origin = ""  # where it was recorded, for messages
         self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
         implicit = () if implicit_heap is None else (implicit_heap,)
         self._end = _close_at_end(self, allocation, *implicit)

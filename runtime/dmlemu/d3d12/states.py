@@ -11,13 +11,14 @@ States are plain ints here (bits of ``D3D12_RESOURCE_STATES``): flags objects ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from .enums import CommandListType, ResourceBarrierFlags, ResourceStates
 
 if TYPE_CHECKING:
+    from .recording import Recording
     from .resource import Resource
 
 COMMON = 0
@@ -119,6 +120,7 @@ class Track:
     before-state, None while there is none.  ``state``: the state since then; while ``promoted`` it
     grew out of COMMON by use.  ``split``: the (before, after) of a begin-only barrier that has not
     ended.  ``ends``: the (before, after) of an end-only barrier whose begin another list holds.
+    ``since``: number of the packet that brought the state about, for messages; -1: not known.
     """
 
     uses: int = 0
@@ -127,9 +129,10 @@ class Track:
     promoted: bool = False
     split: tuple[int, int] | None = None
     ends: tuple[int, int] | None = None
+    since: int = -1
 
     def copy(self) -> Track:
-        return Track(self.uses, self.before, self.state, self.promoted, self.split, self.ends)
+        return replace(self)
 
     def conflict_of_use(self, use: int) -> Conflict | None:
         """None when a command may use the resource in state ``use`` now."""
@@ -145,13 +148,15 @@ class Track:
             return None
         return Conflict(Clash.USE, self.state, self.promoted, use)
 
-    def use(self, use: int) -> None:
-        """Records a use that :meth:`conflict_of_use` accepted."""
+    def use(self, use: int, at: int = -1) -> None:
+        """Records a use by packet ``at`` that :meth:`conflict_of_use` accepted."""
         if self.before is None:
             self.uses |= use
+            self.since = at
         elif self.promoted or self.state == COMMON:
             self.state |= use
             self.promoted = True
+            self.since = at
 
     def conflict_of_transition(self, before: int, after: int, flags: int) -> Conflict | None:
         """None when a transition may name ``before`` as the state before it."""
@@ -172,8 +177,9 @@ class Track:
             return None  # really COMMON: any state that it could be promoted to may be named (ST5)
         return Conflict(Clash.BEFORE, self.state, False, before)
 
-    def transition(self, before: int, after: int, flags: int) -> None:
-        """Records a transition that :meth:`conflict_of_transition` accepted."""
+    def transition(self, before: int, after: int, flags: int, at: int = -1) -> None:
+        """Records a transition by packet ``at`` that :meth:`conflict_of_transition` accepted."""
+        self.since = at
         if flags & END_ONLY:
             if self.split is None:
                 self.ends = (before, after)
@@ -192,8 +198,9 @@ class Journey:
     def __init__(self) -> None:
         self._states: dict[Resource, tuple[int, bool]] = {}
         self._splits: dict[Resource, tuple[int, int] | None] = {}
+        self._origins: dict[Resource, tuple[Recording, int]] = {}
 
-    def enter(self, resource: Resource, track: Track) -> Conflict | None:
+    def enter(self, resource: Resource, track: Track, recording: Recording | None = None) -> Conflict | None:
         """Joins one list's track of one resource; None when it fits what the lists before it left."""
         split = self._splits.get(resource, resource._split)
         if track.ends is not None:
@@ -213,11 +220,19 @@ class Journey:
             self._states[resource] = (track.state, track.promoted)
         elif state == COMMON or promoted:
             self._states[resource] = (state | track.uses, True)
+        if recording is not None:
+            self._origins[resource] = recording, track.since
         return None
+
+    def origin(self, resource: Resource) -> str:
+        """For messages: the command that brought the resource into its state; empty: not known."""
+        found = self._origins.get(resource)
+        return resource._split_origin if found is None else found[0].told(found[1])
 
     def finish(self) -> None:
         """The call was accepted: split barriers may stay open beyond it; all states decay (ST4)."""
         for resource, split in self._splits.items():
+            resource._split_origin = self.origin(resource) if split is not None else ""
             resource._split = split
 
 

@@ -1,0 +1,122 @@
+"""Group e: what lists still need, and fences that go back."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakValueDictionary
+
+from dmlemu_hw.events import Queued, Signalled, Submitted
+from dmlemu_hw.packets import Opcode
+
+from ...d3d12.events import AllocatorReset, ObjectReleased
+from ...d3d12.recording import Recording
+from ...errors import CallSite, Strictness, call_site, spell_site
+from ..check import Check, on
+from ..declarations.lists import FENCES, LIFETIMES, REMARKS
+from ..flights import Flight, FlightCheck
+from ..text import lists as text
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+
+CHECKS: tuple[type[Check], ...]
+
+
+class Lifetimes(FlightCheck):
+    """Objects that are given up, reset or used again before the program can know that the GPU is done."""
+
+    declarations = LIFETIMES
+    level = Strictness.DEBUG
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._lists: WeakValueDictionary[int, Flight] = WeakValueDictionary()  # the last flight of each
+
+    @on(ObjectReleased)
+    def released(self, event: ObjectReleased) -> None:
+        """Something was released."""
+        for flight in self.in_flight():
+            if flight.needs_it(event.object):
+                words = text.released(event.object, flight, self.is_done(flight), self.advice(flight))
+                self.report("OBJECT_DELETED_IN_USE", properties=self.properties(flight), **words)
+                return
+
+    @on(AllocatorReset)
+    def reset(self, event: AllocatorReset) -> None:
+        """An allocator was reset; while the GPU has not executed its lists, the call itself refuses."""
+        for flight in self.in_flight():
+            if flight.needs_it(event.allocator):
+                words = text.reset_early(event.allocator, flight, self.advice(flight))
+                self.report("ALLOC_RESET_IN_FLIGHT", properties=self.properties(flight), **words)
+                return
+
+    def took_off(self, flight: Flight, recording: Recording | None) -> None:
+        """A list was executed; while the GPU has not executed it, the call itself refuses a second time."""
+        before = self._lists.get(flight.serial) if recording is not None else None
+        if before is not None and before in self.in_flight():
+            words = text.told_twice(before, self.advice(before))
+            self.report("LIST_EXECUTED_TWICE", properties=self.properties(before), **words)
+        self._lists[flight.serial] = flight
+
+
+class EmptyLists(Check):
+    """Lists that hold no commands."""
+
+    declarations = REMARKS
+
+    @on(Submitted)
+    def submitted(self, event: Submitted) -> None:
+        """Some lists were executed."""
+        for serial in event.lists:
+            recording = self.device._recordings.get(serial)
+            if recording is not None and not recording.commands:
+                words = text.empty_list(recording.owner, self.names.queue(event.queue))
+                self.report("QUEUE_EMPTY_SUBMIT", cause=recording.owner, **words)
+
+
+class _Last(NamedTuple):
+    """The value that a fence got last, and from whom."""
+
+    fence: int  # serial: an address may come to be another fence's
+    value: int
+    by: str
+
+
+class Fences(Check):
+    """Follows the values of fences, in the order in which they get them."""
+
+    declarations = FENCES
+    level = Strictness.DEBUG
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._last: dict[int, _Last] = {}
+        self._sites: defaultdict[int, deque[CallSite | None]] = defaultdict(deque)
+
+    @on(Queued)
+    def queued(self, event: Queued) -> None:
+        """A queue was told to signal: the line is known now, the order later."""
+        if event.opcode == Opcode.SIGNAL:
+            self._sites[event.queue].append(call_site())
+
+    @on(Signalled)
+    def signalled(self, event: Signalled) -> None:
+        """A fence got a value."""
+        sites = self._sites[event.queue] if event.queue else None
+        site = call_site() if sites is None else sites.popleft() if sites else None
+        fence = self.device._gpu.find_fence(event.fence)
+        if fence is None or fence.closed:
+            return
+        before = self._last.get(event.fence)
+        is_first = before is None or before.fence != fence.serial
+        who = self.names.queue(event.queue) if event.queue else "the host"
+        what = "its creation" if is_first and not event.queue else f"Signal of {who}"
+        by = f"{what} at {spell_site(site)}" if site else what
+        if before is not None and not is_first and event.value < before.value:
+            words = text.backwards(fence.describe(), event.value, by, before.value, before.by)
+            self.report("FENCE_BACKWARDS", **words)
+        self._last[event.fence] = _Last(fence.serial, event.value, by)
+
+
+CHECKS = (Lifetimes, EmptyLists, Fences)

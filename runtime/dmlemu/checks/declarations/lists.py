@@ -1,0 +1,187 @@
+"""Group e: lists, allocators, queues, fences, and what the GPU still needs."""
+
+from ...d3d12.enums import MessageId
+from ...errors import Severity, Strictness
+from ..declaration import Declaration, When
+
+_RUNTIME, _DEBUG = Strictness.RUNTIME, Strictness.DEBUG
+
+
+def _refused(
+    id: str,
+    title: str,
+    when: When,
+    why: str,
+    fix: str,
+    rule: str,
+    *message_ids: MessageId,
+    level: Strictness = _RUNTIME,
+) -> Declaration:
+    return Declaration(
+        id, title, Severity.ERROR, when, why, fix, rule, message_ids, refusal=True, level=level
+    )
+
+
+REFUSALS = (
+    _refused(
+        "LIST_CLOSED",
+        "a command is recorded into a closed list, or a list is closed twice or executed though its Close failed",
+        When.RECORD,
+        "The command is lost: on Windows the call does nothing, and only the debug layer says so.",
+        "Call Reset with an allocator first; it opens the list.",
+        "CL5, CL11: ID3D12GraphicsCommandList::Close",
+        MessageId.COMMAND_LIST_CLOSED,
+        MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
+        level=_DEBUG,
+    ),
+    _refused(
+        "LIST_OPEN",
+        "a list is executed or reset while it is open, or its allocator is reset",
+        When.SUBMIT,
+        "On Windows executing an open list removes the device, and all its objects with it.",
+        "Close the list first.",
+        "CL6, CL7, Q2: ID3D12GraphicsCommandList::Reset",
+        MessageId.COMMAND_LIST_OPEN,
+        MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
+        MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
+    ),
+    _refused(
+        "ALLOC_SHARED",
+        "a second list is opened with an allocator that an open list records with",
+        When.RECORD,
+        "Both would write their commands into the same memory.",
+        "Close the first list before, or give each list an allocator of its own.",
+        "CL4: ID3D12GraphicsCommandList::Reset",
+        MessageId.COMMAND_ALLOCATOR_CONTENTION,
+    ),
+    _refused(
+        "LIST_TYPE",
+        "the types of a list, its allocator, its queue or its commands do not fit",
+        When.RECORD,
+        "Copy engines only copy, and compute engines do not draw: the command has no meaning there. On Windows Close "
+        "fails, or the device is removed.",
+        "Create queue, allocator and list with one type; DirectML needs COMPUTE or DIRECT.",
+        "CL2, CL13, Q1, Q2: D3D12_COMMAND_LIST_TYPE",
+        MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
+        MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
+        MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
+        MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+    ),
+    _refused(
+        "FENCE_NEVER",
+        "the program waits for a fence value that nothing can bring about any more",
+        When.EXECUTE,
+        "On real hardware the program hangs here for ever: it waits for a Signal that was never queued, or queues wait "
+        "for one another.",
+        "Queue the Signal before the wait, on a queue that does not itself wait for what comes after.",
+        "FN3: ID3D12CommandQueue::Wait",
+    ),
+    _refused(
+        "FENCE_VALUE",
+        "a fence value is no unsigned 64-bit number, or no fence is given",
+        When.RECORD,
+        "The call fails.",
+        "Count values up from 1.",
+        "FN1, FN2: ID3D12Device::CreateFence",
+    ),
+    _refused(
+        "FENCE_FLAGS",
+        "fence flags are not known, or the fences and values of a wait for several do not fit",
+        When.CREATE,
+        "The call fails.",
+        "Give as many values as fences, at least one, and flags ALL or ANY.",
+        "FN1, FN7: ID3D12Device1::SetEventOnMultipleFenceCompletion",
+        MessageId.CREATE_FENCE_INVALID_FLAGS,
+        MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
+    ),
+    _refused(
+        "FENCE_EVENT",
+        "the event to be set is the number of no eventfd",
+        When.RECORD,
+        "Nothing could be set: the program would wait for ever.",
+        "Give an object with a method set(), such as a threading.Event, or the number that os.eventfd returned.",
+        "FN8: ID3D12Fence::SetEventOnCompletion",
+    ),
+)
+
+LIFETIMES = (
+    Declaration(
+        "ALLOC_RESET_IN_FLIGHT",
+        "an allocator is reset while a list recorded with it is still to be executed, or may be",
+        Severity.CORRUPTION,
+        When.RECORD,
+        why="The commands of the list stand in the memory of the allocator. Reset gives it to the next recording, and "
+        "the GPU executes whatever stands there then.",
+        fix="Wait for a fence value that is signalled behind the list before Reset, or take turns with several "
+        "allocators, one per frame in flight.",
+        rule="CL7: ID3D12CommandAllocator::Reset",
+        message_ids=(MessageId.COMMAND_ALLOCATOR_SYNC, MessageId.COMMAND_ALLOCATOR_RESET),
+        level=_DEBUG,
+    ),
+    Declaration(
+        "LIST_EXECUTED_TWICE",
+        "a list is executed again before the GPU has finished it",
+        Severity.ERROR,
+        When.SUBMIT,
+        why="A list may be under way once. On Windows the device is removed.",
+        fix="Wait for a fence value that is signalled behind the first execution, or record a second list.",
+        rule="Q3: ID3D12CommandQueue::ExecuteCommandLists",
+        message_ids=(MessageId.COMMAND_LIST_SYNC,),
+        level=_DEBUG,
+    ),
+    Declaration(
+        "OBJECT_DELETED_IN_USE",
+        "an object is released while the GPU may need it, or used after its release",
+        Severity.CORRUPTION,
+        When.RECORD,
+        why="Lists keep no references. The GPU reads and writes the memory all the same, which by then belongs to "
+        "something else, or to nobody: the device is removed.",
+        fix="Release buffers, descriptor heaps, allocators, compiled operators and initializers after a fence value "
+        "that is signalled behind the last list that needs them.",
+        rule="CL9: IUnknown::Release",
+        message_ids=(MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,),
+        level=_DEBUG,
+    ),
+)
+
+REMARKS = (
+    Declaration(
+        "QUEUE_EMPTY_SUBMIT",
+        "ExecuteCommandLists gets no lists, or one without commands (remarks), or one that was never recorded (refused)",
+        Severity.INFO,
+        When.SUBMIT,
+        why="It does nothing, and still costs as much as a real submission. Often the commands went into another list.",
+        fix="Leave the call out, or record the commands before.",
+        rule="Q2: ID3D12CommandQueue::ExecuteCommandLists",
+        message_ids=(MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,),
+    ),
+    Declaration(
+        "FENCE_ZERO_WAIT",
+        "a queue waits for a fence to reach 0",
+        Severity.WARNING,
+        When.SUBMIT,
+        why="Every fence has reached 0 from its beginning on: nothing is awaited, and the order that was meant is not "
+        "there.",
+        fix="Count values up from 1 and signal before waiting.",
+        rule="FN3: ID3D12CommandQueue::Wait",
+        message_ids=(MessageId.FENCE_ZERO_WAIT,),
+        level=_DEBUG,
+    ),
+)
+
+FENCES = (
+    Declaration(
+        "FENCE_BACKWARDS",
+        "a fence gets a lower value than it has",
+        Severity.WARNING,
+        When.EXECUTE,
+        why="It is allowed and rarely meant: whoever waits for a value in between is released at once, or never, by "
+        "chance.",
+        fix="Let the values of a fence only rise; give each queue a fence of its own.",
+        rule="FN2: ID3D12Fence::Signal",
+        message_ids=(MessageId.FENCE_INVALIDOPERATION,),
+        level=_DEBUG,
+    ),
+)
+
+DECLARATIONS = (*REFUSALS, *LIFETIMES, *REMARKS, *FENCES)

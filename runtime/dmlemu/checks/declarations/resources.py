@@ -1,0 +1,215 @@
+"""Group d: resources, heaps, mapped memory, copies."""
+
+from ...d3d12.enums import MessageId
+from ...errors import Severity, Strictness
+from ..declaration import Declaration, When
+
+_CREATE, _RECORD, _EXECUTE = When.CREATE, When.RECORD, When.EXECUTE
+_RUNTIME, _DEBUG = Strictness.RUNTIME, Strictness.DEBUG
+
+
+def _refused(
+    id: str,
+    title: str,
+    when: When,
+    why: str,
+    fix: str,
+    rule: str,
+    *message_ids: MessageId,
+    level: Strictness = _RUNTIME,
+) -> Declaration:
+    return Declaration(
+        id, title, Severity.ERROR, when, why, fix, rule, message_ids, refusal=True, level=level
+    )
+
+
+REFUSALS = (
+    _refused(
+        "RES_DESC",
+        "a heap or a buffer is described as none can be",
+        _CREATE,
+        "Nothing is created: a buffer is one row of bytes (Height, DepthOrArraySize, MipLevels and SampleDesc.Count "
+        "1, Format UNKNOWN, Layout ROW_MAJOR), and a heap's type, page property and pool must fit each other.",
+        "Start from ResourceDesc.buffer(size, flags) and HeapProperties(type), and change only what you need.",
+        "RB1 to RB7, HP1 to HP9: D3D12_RESOURCE_DESC, D3D12_HEAP_DESC",
+        MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
+        MessageId.CREATERESOURCE_INVALIDDESC,
+    ),
+    _refused(
+        "HEAP_RANGE",
+        "a buffer is placed where its heap has no room for it",
+        _CREATE,
+        "Nothing is created. A placed buffer starts at a multiple of 65536 and takes its width rounded up to "
+        "65536.",
+        "Add up the sizes that GetResourceAllocationInfo tells, and make the heap that large.",
+        "PL1 to PL3: ID3D12Device::CreatePlacedResource",
+        MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
+    ),
+    _refused(
+        "TILE_MAPPING",
+        "the regions and ranges of UpdateTileMappings do not fit the buffer, the heap or each other",
+        _RECORD,
+        "On Windows the device is removed at once; here nothing is mapped.",
+        "Count in tiles of 65536 bytes, and let the heap ranges hold as many tiles as the regions.",
+        "RS4 to RS7: ID3D12CommandQueue::UpdateTileMappings",
+        MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
+    ),
+    _refused(
+        "OUT_OF_MEMORY",
+        "the adapter's memory, or this machine's, is used up",
+        _CREATE,
+        "Nothing is created (E_OUTOFMEMORY).",
+        "Release what is no longer used once the GPU is done with it, or give the adapter more memory: "
+        "d3d12.Adapter(dedicated_memory=...).",
+        "RB10: ID3D12Device::CreateCommittedResource",
+        MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN,
+    ),
+    _refused(
+        "RES_NOT_RESIDENT",
+        "a list uses what has been evicted, or something is evicted more often than it was made resident",
+        When.SUBMIT,
+        "The GPU would read memory that has been given to somebody else.",
+        "Call MakeResident before ExecuteCommandLists; calls count, as references do.",
+        "RD1, RD2: Residency",
+        MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
+        MessageId.EVICT_UNDERFLOW,
+        level=_DEBUG,
+    ),
+    _refused(
+        "MAP_HEAP",
+        "Map or Unmap is called on a buffer that the CPU cannot see",
+        _RECORD,
+        "A DEFAULT heap lies in the memory of the GPU, and there is no address that the CPU could use.",
+        "Write into an UPLOAD buffer and copy it into this one, or copy this one into a READBACK buffer and read "
+        "that after a fence.",
+        "MP1: ID3D12Resource::Map",
+        MessageId.MAP_INVALIDHEAP,
+    ),
+    _refused(
+        "MAP_RANGE",
+        "the range or the subresource of Map or Unmap does not exist",
+        _RECORD,
+        "The call fails. A range tells which bytes the CPU reads or has written, counted from the buffer's start.",
+        "Give byte offsets inside the buffer, or no range: that means all of it.",
+        "MP2, MP5: ID3D12Resource::Map",
+        MessageId.MAP_INVALIDRANGE,
+        MessageId.UNMAP_INVALIDRANGE,
+        level=_DEBUG,
+    ),
+    _refused(
+        "UNMAP_NOT_MAPPED",
+        "Unmap is called more often than Map, or mapped memory is used after Unmap",
+        _RECORD,
+        "The pointer that Map gave is not valid any more: writing through it may go anywhere.",
+        "Count Unmap as often as Map: 'with buffer.map() as memory:' does it. UPLOAD buffers may stay mapped "
+        "while the GPU reads them.",
+        "MP4: ID3D12Resource::Unmap",
+        MessageId.RESOURCE_UNMAP_NOTMAPPED,
+        level=_DEBUG,
+    ),
+    _refused(
+        "COPY_NULL",
+        "a copy has no buffer as source or destination",
+        _RECORD,
+        "The command is not recorded. In C++, Close fails and tells no more.",
+        "Give both buffers.",
+        "CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
+        MessageId.COPYBUFFERREGION_NULLDST,
+        MessageId.COPYBUFFERREGION_NULLSRC,
+        MessageId.COPYRESOURCE_NULLDST,
+        MessageId.COPYRESOURCE_NULLSRC,
+    ),
+    _refused(
+        "COPY_RANGE",
+        "the bytes of a copy or of an immediate write do not lie in the buffer, or widths differ",
+        _RECORD,
+        "The command is not recorded. CopyResource copies whole buffers, which have the same width.",
+        "Let offset + size stay within the width of both buffers; CopyBufferRegion copies parts.",
+        "CM1, CM2, CM5: ID3D12GraphicsCommandList::CopyBufferRegion",
+        MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS,
+        MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS,
+    ),
+    _refused(
+        "COPY_SAME",
+        "a buffer is copied onto itself",
+        _RECORD,
+        "A buffer has one state, and it cannot be COPY_SOURCE and COPY_DEST at once, even if the ranges are apart.",
+        "Copy by way of a second buffer, or place a second one over the same memory.",
+        "CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
+        MessageId.COPY_ON_SAME_SUBRESOURCE,
+    ),
+    _refused(
+        "QUERY",
+        "a query heap or a timestamp command has arguments that do not fit",
+        _RECORD,
+        "The command is not recorded. A timestamp has no begin, and its slot must lie in a heap that fits the "
+        "list's type.",
+        "Use EndQuery with type TIMESTAMP, and resolve to a multiple of 8.",
+        "QY1 to QY3: ID3D12GraphicsCommandList::ResolveQueryData",
+        MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS,
+    ),
+)
+
+REMARKS = (
+    Declaration(
+        "RES_STATE_IGNORED",
+        "a buffer is created in another state than COMMON",
+        Severity.INFO,
+        _CREATE,
+        why="Buffers start COMMON whatever the initial state says, and the first use promotes them to the state that "
+        "it needs.",
+        fix="Create buffers of DEFAULT heaps in D3D12_RESOURCE_STATE_COMMON.",
+        rule="RB8: ID3D12Device::CreateCommittedResource",
+        message_ids=(MessageId.CREATERESOURCE_STATE_IGNORED,),
+        level=_DEBUG,
+    ),
+)
+
+ADVICE = (
+    Declaration(
+        "UNMAP_RANGE",
+        "Unmap says that nothing, or less than the program has written, was written, or that a READBACK buffer was",
+        Severity.WARNING,
+        _RECORD,
+        why="Where caches are not coherent, only the range that is told becomes visible to the GPU; tools that capture "
+        "a program keep nothing else. The CPU has no reason to write into a READBACK buffer.",
+        fix="Tell the range that was written; none at all means the whole buffer, an empty one means nothing.",
+        rule="MP5: ID3D12Resource::Unmap",
+        message_ids=(MessageId.UNMAP_RANGE_NOT_EMPTY,),
+        level=_DEBUG,
+    ),
+    Declaration(
+        "HEAP_OVERLAP",
+        "one ExecuteCommandLists call uses two placed buffers over the same bytes, one of them to be written, without "
+        "an aliasing barrier",
+        Severity.INFO,
+        _EXECUTE,
+        why="Buffers may share memory, and each sees what was written through the other, so that this may be meant. "
+        "When it is not, an offset is too small, and the one buffer overwrites the other.",
+        fix="Place the second buffer behind the first, whose size is its width rounded up to 65536; or record an "
+        "aliasing barrier between the uses.",
+        rule="PL4, AL1: Memory Aliasing and Data Inheritance",
+        message_ids=(MessageId.HEAP_ADDRESS_RANGE_INTERSECTS_MULTIPLE_BUFFERS,),
+    ),
+    Declaration(
+        "READBACK_EARLY",
+        "the CPU reads bytes that a command writes before a fence tells that the command is done",
+        Severity.ERROR,
+        _EXECUTE,
+        why="ExecuteCommandLists only hands the lists over. The copy runs some time later, and until then the buffer "
+        "holds what it held before, or a part of both.",
+        fix="Signal a fence behind ExecuteCommandLists, wait for its value, and map the buffer then.",
+        rule="MP6: ID3D12Resource::Map",
+    ),
+    Declaration(
+        "RES_LEAK",
+        "a program that releases its objects and its device has left some objects unreleased",
+        Severity.WARNING,
+        When.EXIT,
+        why="Every object keeps the device and its memory: in C++ it is lost until the process ends.",
+        fix="Release the objects that are listed, or use them in 'with' blocks; what holds them is told.",
+        rule="ID3D12DebugDevice::ReportLiveDeviceObjects",
+    ),
+)
+
+DECLARATIONS = (*REFUSALS, *REMARKS, *ADVICE)

@@ -1,0 +1,154 @@
+"""Lists that were executed and that the program cannot know to be done: base of the checks of lifetimes.
+
+What counts is not how far the emulated GPU happens to have come, but what the fences that the host
+awaited, or looked at, tell.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import ReferenceType, ref
+
+from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
+from dmlemu_hw.queue import Queue
+
+from ..d3d12.object import Object
+from ..d3d12.pending import Submission, advice
+from ..d3d12.recording import Command, Recording
+from ..errors import Strictness
+from .check import Check, on
+from .clocks import Clocks
+
+if TYPE_CHECKING:
+    from ..d3d12.device import Device
+
+__all__ = ["Flight", "FlightCheck"]
+
+_KEPT = 4096  # flights remembered when no fence is ever awaited
+
+
+@dataclass(eq=False)
+class Flight:
+    """A list, or other work of a queue, that the host does not know to be done; keeps no object alive.
+
+    ``owner`` is what the list is called; it is empty for other work.
+    """
+
+    queue: int
+    ticket: int
+    label: str  # of the queue
+    owner: str
+    serial: int
+    commands: list[Command]
+    needs: dict[ReferenceType[Object], int]
+
+    def __str__(self) -> str:
+        """``command list 'frame'``, or what the queue was told to do."""
+        return self.owner or self.commands[0].name
+
+    @staticmethod
+    def of_list(submission: Submission, recording: Recording, ticket: int) -> Flight:
+        """One list of an ExecuteCommandLists call."""
+        needs = {ref(thing): at for thing, at in recording.needs.items()}
+        needs[ref(recording.allocator)] = -1
+        queue, serial = submission.queue, recording.serial
+        return Flight(queue.serial, ticket, queue.label, recording.owner, serial, recording.commands, needs)
+
+    @staticmethod
+    def of_other(submission: Submission, command: Command) -> Flight:
+        """Work that a queue was given by a call of its own, such as UpdateTileMappings."""
+        needs = {ref(thing): 0 for thing in submission.needs}
+        queue = submission.queue
+        return Flight(queue.serial, submission.ticket, queue.label, "", 0, [command], needs)
+
+    def needs_it(self, thing: Object) -> bool:
+        """Does the work need the object?"""
+        return ref(thing) in self.needs
+
+    def command_of(self, thing: Object) -> Command | None:
+        """The last command that names the object; None: the whole list needs it, as its allocator."""
+        at = self.needs.get(ref(thing), -1)
+        return self.commands[at] if 0 <= at < len(self.commands) else None
+
+
+class FlightCheck(Check):
+    """Follows what is in flight."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks = Clocks()
+        self._flights: deque[Flight] = deque(maxlen=_KEPT)
+
+    def took_off(self, flight: Flight, recording: Recording | None) -> None:
+        """To be overridden: something was handed to a queue."""
+
+    def in_flight(self) -> Iterator[Flight]:
+        """What the host does not know to be done, oldest first.
+
+        At strictness debug only what the GPU has not executed: the debug layer sees that much.
+        """
+        device, known = self.device, self._clocks.host
+        while self._flights and self._flights[0].ticket <= known.get(self._flights[0].queue, 0):
+            self._flights.popleft()
+        if device._removed is not None:
+            return
+        is_strict = device._strictness is Strictness.STRICT
+        for flight in list(self._flights):
+            if flight.ticket > known.get(flight.queue, 0) and (is_strict or not self.is_done(flight)):
+                yield flight
+
+    def is_done(self, flight: Flight) -> bool:
+        """Has the GPU executed it?"""
+        queue = self._queue(flight)
+        return queue is None or queue.done(flight.ticket)
+
+    def _queue(self, flight: Flight) -> Queue | None:
+        return next((each for each in self.device._gpu.queues if each.serial == flight.queue), None)
+
+    def advice(self, flight: Flight) -> str:
+        """The fence value that would have told that it is done."""
+        return advice(flight.label, self.awaitable(flight))
+
+    def awaitable(self, flight: Flight) -> tuple[str, int] | None:
+        """The first signal behind it: what the fence is called, and the value."""
+        signal = self._clocks.signal_after(flight.queue, flight.ticket)
+        if signal is not None:
+            return self.names.fence(signal.fence), signal.value
+        queue = self._queue(flight)
+        queued = None if queue is None else queue.signal_after(flight.ticket)
+        return None if queued is None else (queued[0].describe(), queued[1])
+
+    def properties(self, flight: Flight) -> dict[str, str]:
+        """Queue, list and the fence value, for filters."""
+        fence = self.awaitable(flight)
+        known = {"queue": flight.label, "list": flight.owner}
+        return known if fence is None else {**known, "fence": fence[0], "fence_value": str(fence[1])}
+
+    # --- events ---
+
+    @on(Submitted, Queued)
+    def _handed(self, event: Submitted | Queued) -> None:
+        self._clocks.handed(event)
+        submission = self.device._pending.find(event.queue, event.ticket)
+        if submission is None:
+            return
+        first = submission.ticket - len(submission.recordings) + 1
+        for ticket, recording in enumerate(submission.recordings, first):
+            self._take(Flight.of_list(submission, recording, ticket), recording)
+        if submission.command is not None:
+            self._take(Flight.of_other(submission, submission.command), None)
+
+    def _take(self, flight: Flight, recording: Recording | None) -> None:
+        self.took_off(flight, recording)
+        self._flights.append(flight)
+
+    @on(Signalled)
+    def _signalled(self, event: Signalled) -> None:
+        self._clocks.signalled(event)
+
+    @on(Waited)
+    def _waited(self, event: Waited) -> None:
+        self._clocks.waited(event)

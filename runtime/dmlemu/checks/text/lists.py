@@ -1,0 +1,98 @@
+"""Words for what the GPU still needs, and for fences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...d3d12.object import Object
+from ...errors import caller
+from ..flights import Flight
+
+__all__ = ["backwards", "calling", "empty_list", "known", "released", "reset_early", "state", "told_twice"]
+
+
+def calling(operation: str) -> str:
+    """A line for the context: where the program is."""
+    place = caller()
+    return f"While calling {operation} at {place}" if place else f"While calling {operation}"
+
+
+def known(is_done: bool) -> str:
+    """``before the GPU`` ... ``it``: the emulated GPU may have been faster than any other must be."""
+    return "can be known to have finished" if is_done else "has finished"
+
+
+def state(flight: Flight, is_done: bool) -> str:
+    """A line for the context: how far the work has come."""
+    if is_done:
+        return (
+            f"{flight} has been executed here, but no fence value that the program has awaited says so: "
+            "another GPU may be slower"
+        )
+    return f"{flight} is pending on {flight.label}"
+
+
+def released(thing: Object, flight: Flight, is_done: bool, advice: str) -> dict[str, Any]:
+    """An object is released while the GPU may need it."""
+    command = flight.command_of(thing)
+    context: tuple[str, ...] = ()
+    if command is None:
+        what = f"{flight}, which was recorded with it"
+    elif flight.owner:
+        what, context = f"{command} of {flight}, which needs it", (command.context(flight.owner),)
+    else:
+        at = f" (called at {command.recorded_at})" if command.recorded_at else ""
+        what = f"{command.name}{at}, which needs it"
+    return {
+        "message": f"{thing._title()} is released before the GPU {known(is_done)} {what}.",
+        "operation": "Release",
+        "object": thing,
+        "context": (*context, state(flight, is_done), calling("Release")),
+        "hint": advice,
+    }
+
+
+def reset_early(allocator: Object, flight: Flight, advice: str) -> dict[str, Any]:
+    """An allocator is reset while nothing tells that what stands in it has been executed."""
+    operation = "ID3D12CommandAllocator::Reset"
+    return {
+        "message": f"{allocator._title()} is reset before the GPU {known(True)} {flight}, which was recorded with it.",
+        "operation": operation,
+        "object": allocator,
+        "context": (state(flight, True), calling(operation)),
+        "hint": advice,
+    }
+
+
+def told_twice(flight: Flight, advice: str) -> dict[str, Any]:
+    """A list is executed while nothing tells that it has ended."""
+    return {
+        "message": f"{flight} is executed again before the GPU {known(True)} it.",
+        "operation": "ExecuteCommandLists",
+        "object": flight.owner,
+        "context": (state(flight, True), calling("ExecuteCommandLists")),
+        "hint": advice,
+    }
+
+
+def empty_list(owner: str, queue: str) -> dict[str, Any]:
+    """A list without commands."""
+    return {
+        "message": f"{owner} is executed and holds no commands.",
+        "operation": "ExecuteCommandLists",
+        "object": owner,
+        "context": (calling(f"ExecuteCommandLists of {queue}"),),
+    }
+
+
+def backwards(fence: str, value: int, by: str, before: int, by_before: str) -> dict[str, Any]:
+    """A fence goes back."""
+    return {
+        "message": f"{fence} goes back from {before} to {value}.",
+        "operation": "Signal",
+        "field": "Value",
+        "given": str(value),
+        "expected": f"more than {before}",
+        "object": fence,
+        "context": (f"Set to {before} by {by_before}", f"Set to {value} by {by}"),
+    }
