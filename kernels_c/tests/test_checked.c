@@ -442,6 +442,26 @@ TEST(dispatches_are_checked) {
     device_end(&d);
 }
 
+TEST(what_a_kernel_does_not_take_it_refuses_itself) {
+    const int64_t sizes[] = {8};
+    dmlk_checker checker = {0};
+    for (int round = 0; round < 4; round++) {
+        device d;
+        device_begin(&d, "copy");
+        device_tensor(&d, DMLK_INT4, 1, sizes, NULL);
+        device_tensor(&d, round < 2 ? DMLK_INT4 : DMLK_UINT32, 1, sizes, NULL);
+        device_constants(&d, NULL, 0, 0);
+        make_access(&d, 1, DMLK_WRITE);
+        dmlk_set_checker(round % 2 == 0 ? &checker : NULL);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_NOT_IMPLEMENTED);
+        dmlk_set_checker(NULL);
+        device_end(&d);
+    }
+    for (int kind = 0; kind < DMLK_FINDING_KINDS; kind++) {
+        CHECK_EQUAL(checker.findings[kind].count, 0);
+    }
+}
+
 /* Bytes that a kernel gets with its packet, and writes as they are. */
 TEST(constants_are_checked) {
     const int64_t sizes[] = {3, 2}, gaps[] = {3, 1};
@@ -512,6 +532,7 @@ int main(void) {
     RUN(any_nan_is_as_good_as_another);
     RUN(other_accesses_end_the_process);
     RUN(dispatches_are_checked);
+    RUN(what_a_kernel_does_not_take_it_refuses_itself);
     RUN(constants_are_checked);
     RUN(a_stopped_kernel_is_not_blamed);
     RUN(checked_kernels_can_be_stopped);
