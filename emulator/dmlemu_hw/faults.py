@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import NamedTuple
 
 
 class FaultKind(str, Enum):
@@ -19,8 +20,22 @@ class FaultKind(str, Enum):
     NOT_IMPLEMENTED = "not_implemented"
     OUT_OF_MEMORY = "out_of_memory"
     HEAP_RELEASED = "heap_released"
+    INJECTED = "injected"  # a test wants it
     STOPPED = "stopped"  # the host ended a kernel in the middle
     REMOVED = "removed"  # the host took the device away; no command is at fault
+
+
+class Progress(NamedTuple):
+    """How far a queue had come: the lists at its head, and those whose tickets are below.
+
+    ``executed``: the last commands of the lists under way, in order, as (serial of the list, number).
+    ``pending``: entries not done.
+    """
+
+    queue: int
+    completed: int
+    executed: tuple[tuple[int, int], ...]
+    pending: int
 
 
 class GpuFault(Exception):
@@ -30,10 +45,12 @@ class GpuFault(Exception):
     of the descriptor through which the command came to it.  ``operand`` (-1: none) counts the packet's
     operands, ``access`` says how it is touched; it needs ``needed`` bytes where ``given`` are.  Where it
     happened: label of the queue, serial of the command list, index of the command in the list, and
-    the packet's bytes.  ``interrupt`` is what the host raised to stop the command.
+    the packet's bytes.  ``interrupt`` is what the host raised to stop the command.  ``progress`` is that of
+    all queues with work when the GPU was removed.
     """
 
     interrupt: BaseException | None = None
+    progress: tuple[Progress, ...] = ()
 
     def __init__(
         self,

@@ -192,6 +192,7 @@ class Gpu:
         """Takes the device away: queues are emptied, fences read 2**64 - 1, nothing runs any more."""
         with self._lock:
             if self.fault is None:
+                fault.progress = tuple(map(self._processor.progress, self.queues))
                 self.fault = fault
                 for queue in self.queues:
                     queue.remove()

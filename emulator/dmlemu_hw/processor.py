@@ -30,7 +30,7 @@ from .events import (
     Footprint,
     Waited,
 )
-from .faults import FaultKind, GpuFault, OutOfMemory
+from .faults import FaultKind, GpuFault, OutOfMemory, Progress
 from .fence import Fences
 from .footprints import accesses, dispatch_accesses, read_descriptor, view_bytes, view_to_clear
 from .formats import clear_pattern
@@ -57,6 +57,7 @@ from .reordering import Step, shuffled
 
 _TOUCH_NOTHING = (Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS)
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
+_TRAIL = 64  # commands that are remembered when the GPU is removed
 _TURN = 8  # commands that a queue executes at most before another one may
 
 
@@ -214,18 +215,18 @@ class Processor:
             self._groups[queue.serial] = group
         return group
 
-    def executed(self, queue: Queue) -> list[tuple[int, int]]:
-        """The commands of the lists at the head that have run, in order: serial of the list, and number."""
-        head = queue.pending[0] if queue.pending else None
-        if head is None or packets.HEADER.unpack_from(head)[0] != Opcode.EXECUTE:
-            return []
-        group = self._groups.get(queue.serial)
-        if self._order is not None:
-            if group is None or group.entries[-1].ticket != head.group:
-                return []
-            return [(group.lists[step.list][0], step.command) for step in group.steps[: group.done]]
-        serial, _ = _list(head)
-        return [(serial, command) for command in range(queue.command)]
+    def progress(self, queue: Queue) -> Progress:
+        """How far the queue has come."""
+        executed: list[tuple[int, int]] = []
+        head, group = queue.pending[0] if queue.pending else None, self._groups.get(queue.serial)
+        if head is not None and packets.HEADER.unpack_from(head)[0] == Opcode.EXECUTE:
+            if self._order is None:
+                serial, last = _list(head)[0], queue.command
+                executed = [(serial, command) for command in range(max(0, last - _TRAIL), last)]
+            elif group is not None and group.entries[-1].ticket == head.group:
+                steps = group.steps[max(0, group.done - _TRAIL) : group.done]
+                executed = [(group.lists[step.list][0], step.command) for step in steps]
+        return Progress(queue.serial, queue.completed, tuple(executed), len(queue.pending))
 
     def _run_watched(self, place: tuple[int, int, int, int], data: bytes, base: Any, start: int) -> None:
         """One command, with the events that tell of it: what it will touch, and that it ran.
