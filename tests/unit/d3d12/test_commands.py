@@ -469,10 +469,10 @@ def test_faults_name_the_command_and_the_list(stage: Stage) -> None:
     commands.set_name("upload pass")
     commands.set_marker(1, "first")
     commands.copy_resource(stage.buffer(), source)
-    commands.close()
-    source.release()
     stage.queue.set_name("main queue")
-    stage.queue.execute_command_lists([commands])
+    stage.submit(commands)
+    with pytest.raises(Error, match="released"):
+        source.release()
 
     with pytest.raises(Error) as caught:
         stage.finish()

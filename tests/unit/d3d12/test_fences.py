@@ -302,14 +302,17 @@ def test_eager_runs_at_submission() -> None:
 @pytest.mark.parametrize("strictness", list(Strictness))
 def test_eager_faults_come_from_submission(strictness: Strictness) -> None:
     stage = Stage(strictness, Policy.EAGER)
-    source = stage.buffer()
+    gate, source = stage.device.create_fence(), stage.buffer()
     commands, _ = stage.record()
     commands.copy_resource(stage.buffer(), source)
-    commands.close()
-    source.close()
+    stage.queue.wait(gate, 1)
+    stage.submit(commands)
     if strictness is Strictness.RUNTIME:
-        stage.queue.execute_command_lists([commands])
+        source.close()
+        gate.signal(1)
     else:
-        with pytest.raises(Error, match="released"):
-            stage.queue.execute_command_lists([commands])
+        with pytest.raises(Error, match="is released before"):
+            source.close()
+        with pytest.raises(Error, match="has been released"):
+            gate.signal(1)
     assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG

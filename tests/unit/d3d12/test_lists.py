@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +20,12 @@ from dmlemu.d3d12 import (
     CommandQueueFlags,
     CommandQueuePriority,
     Format,
+    HeapDesc,
     HeapType,
     QueryType,
+    Resource,
     ResourceBarrier,
+    ResourceDesc,
     UnorderedAccessViewDesc,
 )
 from dmlemu_hw.packets import MarkerPacket, decode
@@ -184,15 +188,64 @@ def test_CL9_a_released_resource_faults_when_executed(stage: Stage) -> None:
     source.set_name("weights")
     commands, _ = stage.record()
     commands.copy_resource(buffer, source)
-    commands.close()
-    source.close()
-    stage.queue.execute_command_lists([commands])
+    stage.submit(commands)
+    with fails("CL9", INVALID_CALL, 921):
+        source.close()
 
     with pytest.raises(Error) as caught:
         stage.finish()
     assert caught.value.hresult is HResult.DXGI_ERROR_DEVICE_HUNG
     assert caught.value.report.id == "OBJECT_DELETED_IN_USE" and caught.value.report.d3d12_id == 921
     assert "'weights'" in str(caught.value)
+
+
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_CL9_a_list_that_needs_a_released_resource_is_not_executed(strictness: Strictness) -> None:
+    stage = Stage(strictness)
+    buffer, source = stage.buffer(), stage.buffer()
+    commands, _ = stage.record()
+    commands.copy_resource(buffer, source)
+    commands.close()
+    source.close()
+
+    if strictness is Strictness.RUNTIME:  # nobody looks: the GPU faults
+        stage.queue.execute_command_lists([commands])
+        stage.finish()
+        assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
+        return
+    with fails("CL9", INVALID_CALL, 921):
+        stage.queue.execute_command_lists([commands])
+    assert stage.read(buffer)[0] == 0
+
+
+def test_CL9_garbage_collection_of_a_queue_frees_nothing_under_its_work(stage: Stage) -> None:
+    def hand_over() -> Resource:
+        queue = stage.device.create_command_queue()
+        target = stage.buffer(heap=HeapType.READBACK)
+        commands, _ = stage.record()
+        commands.copy_resource(target, stage.upload(np.full(256, 5, np.uint8)))
+        commands.close()
+        queue.execute_command_lists([commands])
+        queue.signal(stage.fence, 1)
+        return target
+
+    target = hand_over()  # queue, list, allocator and source are gone
+    gc.collect()
+    stage.fence.wait(1)
+    assert target.map().view()[0] == 5
+
+
+def test_CL9_garbage_collection_of_a_heap_leaves_a_queued_mapping_alone(stage: Stage) -> None:
+    def hand_over() -> Resource:
+        buffer = stage.device.create_reserved_resource(ResourceDesc.buffer(65536), STATE.COMMON)
+        heap = stage.device.create_heap(HeapDesc(65536))
+        stage.queue.update_tile_mappings(buffer, None, None, heap)
+        return buffer
+
+    buffer = hand_over()
+    gc.collect()
+    stage.run(stage.record()[0])
+    assert stage.read(buffer)[0] == 0
 
 
 def test_CL9_a_released_resource_cannot_be_recorded(stage: Stage) -> None:

@@ -124,7 +124,7 @@ def test_ST3_a_promoted_write_must_be_left_by_a_transition(stage: Stage, explici
 
     with fails("ST3", INVALID, 538):
         track.read()
-    with fails("ST3", INVALID, 538):
+    with fails("ST3", INVALID, 942):
         track.use(STATE.UNORDERED_ACCESS)
     track.turn(STATE.COPY_DEST, STATE.COPY_SOURCE)
     track.read()
