@@ -761,9 +761,10 @@ class Device(GpuAtWork):
                 object=self,
             )
         if self._removed is None:
+            self._begin_call(operation)
             return
-        report = self._removal_report
-        why = "" if report is None else report.message
+        record = self.removal_record
+        why = "" if record is None else record.report.message
         raise failure(
             "DEVICE_REMOVED",
             f"{operation} is called on a removed device.",

@@ -15,12 +15,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AllocatorReset",
+    "CallBegun",
     "DescriptorsWritten",
     "HostAccessed",
     "HostMapped",
     "HostUnmapped",
     "ObjectReleased",
 ]
+
+
+class CallBegun(NamedTuple):
+    """A call whose HRESULT may be a failure begins, of Direct3D or DirectML: nothing has happened yet.
+
+    An :class:`dmlemu.Error` that a subscriber raises is what the call fails with.
+    """
+
+    operation: str
 
 
 class HostMapped(NamedTuple):

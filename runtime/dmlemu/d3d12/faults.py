@@ -48,6 +48,7 @@ _CHECKS = {
     FaultKind.HEAP_RELEASED:
         ("OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
     FaultKind.STOPPED: ("GPU_STOPPED", None, _CORRUPTION),
+    FaultKind.INJECTED: ("DEVICE_REMOVED", None, _ERROR),
     FaultKind.REMOVED: ("DEVICE_REMOVED", MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
 }
 # fmt: on
@@ -88,7 +89,7 @@ def fault_error(device: GpuAtWork, fault: GpuFault) -> Error:
         message_id=message_id,
         object=device._name_address(fault.address) if fault.address else "",
         severity=severity,
-        context=tuple(context),
+        context=(*context, *device.reports.context),
         is_call=False,
     )
 

@@ -15,11 +15,12 @@ from dmlemu_hw.gpu import Gpu
 
 from ..errors import Error, HResult, Report, Severity, Strictness
 from ..reporting import Reporter, Response
-from .events import ObjectReleased
+from .events import CallBegun, ObjectReleased
 from .faults import fault_error
 from .object import Object
 from .pending import Pending
 from .recording import Recording
+from .removal import RemovalRecord, removal_record
 from .reports import InfoQueue, failure
 
 if TYPE_CHECKING:
@@ -39,10 +40,13 @@ class GpuAtWork(Object):
         self._strictness = strictness
         self._is_runtime = strictness is Strictness.RUNTIME
         self.reports = Reporter(Response.COLLECT if self._is_runtime else None)
+        if gpu.chaos is not None:
+            self.reports.context = (f"The GPU runs under {gpu.chaos}",)
         self.info_queue = InfoQueue(self.reports, enabled=not self._is_runtime)
         self.checks: Any = None  # the layer of checks attaches them
         self._removed: HResult | None = None
-        self._removal_report: Report | None = None
+        self.removal_record: RemovalRecord | None = None
+        """What is known of the device's end, kept after it; None while it lives."""
         self._queues: weakref.WeakSet[CommandQueue] = weakref.WeakSet()
         self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
         self._recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
@@ -67,6 +71,11 @@ class GpuAtWork(Object):
         """The program released an object of the device, or the device itself."""
         if self._gpu.events.wants(ObjectReleased):
             self._tell(ObjectReleased(thing))
+
+    def _begin_call(self, operation: str) -> None:
+        """Tells that a call that may fail begins; who listens may let it fail."""
+        if self._gpu.events.wants(CallBegun):
+            self._tell(CallBegun(operation))
 
     def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
         """Does something that may let the GPU execute; its faults become errors (RM3)."""
@@ -153,8 +162,8 @@ class GpuAtWork(Object):
     def _remove(self, reason: HResult, report: Report) -> None:
         if self._removed is None:
             self._removed = reason
-            self._removal_report = report
             self._gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
+            self.removal_record = removal_record(self, reason, report)
 
     def _info(self, error: Error, severity: Severity | None = None) -> None:
         """Says what is worth saying and no error; at strictness runtime nobody listens."""

@@ -47,6 +47,7 @@ class Pending:
 
     def __init__(self, lock: Lock) -> None:
         self._work: dict[HardwareQueue, deque[Submission]] = {}
+        self._last: dict[int, tuple[str, list[Command]]] = {}  # list that ended, by its queue's serial
         self._lock = lock
 
     def add(self, submission: Submission) -> None:
@@ -61,6 +62,8 @@ class Pending:
             for queue, work in list(self._work.items()):
                 while work and queue.done(work[0].ticket):
                     done.append(work.popleft())
+                    for recording in done[-1].recordings[-1:]:
+                        self._last[queue.serial] = recording.owner, recording.commands
                 if not work:
                     del self._work[queue]
 
@@ -78,6 +81,17 @@ class Pending:
                     if each.queue.serial == queue and each.ticket == ticket:
                         return each
         return None
+
+    def finished(self, queue: int, ticket: int, most: int) -> list[tuple[str, Command]]:
+        """The last commands of a queue's lists up to that ticket, each with the name of its list."""
+        with self._lock:
+            lists = [self._last[queue]] if queue in self._last else []
+            for work in self._work.values():
+                for recording in (each for row in work for each in row.recordings):
+                    place = recording.submitted
+                    if place is not None and place[0].serial == queue and place[1] <= ticket:
+                        lists.append((recording.owner, recording.commands))
+        return [(owner, command) for owner, commands in lists for command in commands[-most:]]
 
     def recordings(self) -> Iterator[Recording]:
         """The recordings among it that the GPU has not finished."""

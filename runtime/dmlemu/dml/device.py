@@ -390,6 +390,7 @@ class Device(Object):
         """Raises DXGI_ERROR_DEVICE_REMOVED once the device is removed."""
         if self._is_removed():
             raise _removed(operation, self.get_device_removed_reason().name)
+        self._d3d12_device._begin_call(operation)
 
     def _reject(self, error: Error) -> None:
         """A void method failed: raises, or at strictness ``runtime`` removes the device."""

@@ -13,6 +13,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
@@ -41,7 +42,7 @@ class Reporter:
 
     Iterates over what is stored, oldest first.  ``responses`` tells per severity what a report does:
     CORRUPTION and ERROR are raised, the others only stored.  ``filters`` is a stack whose last entry
-    counts.  All methods may be called from any thread.
+    counts.  ``context`` are lines that every report gets.  All methods may be called from any thread.
     """
 
     limit = 100  # different causes of one check that are stored
@@ -51,6 +52,7 @@ class Reporter:
         self.responses = {each: serious if each <= Severity.ERROR else Response.COLLECT for each in Severity}
         self.filters = [InfoQueueFilter()]
         self.declared: dict[str, _Declared] = {}  # the layer of checks fills it
+        self.context: tuple[str, ...] = ()
         self._lock = threading.RLock()  # a finalizer that runs meanwhile may report, too
         self._stored: dict[tuple[str, Hashable], Stored] = {}
         self._causes: dict[str, int] = {}  # how many are stored of each check
@@ -120,6 +122,9 @@ class Reporter:
 
         ``hresult``: how the call at fault fails by itself; then nothing more is to be raised.
         """
+        missing = [line for line in self.context if line not in report.context]
+        if missing:
+            report = replace(report, context=(*report.context, *missing))
         with self._lock:
             if not self.filters[-1].passes(report):
                 return

@@ -505,8 +505,8 @@ def test_Q2_failed_list() -> None:
     stage.queue.execute_command_lists([commands])
 
     assert stage.device.get_device_removed_reason() is INVALID_CALL
-    report = stage.device._removal_report
-    assert report is not None and report.d3d12_id == 838
+    record = stage.device.removal_record
+    assert record is not None and record.report.d3d12_id == 838
 
 
 def test_Q2_no_list(stage: Stage) -> None:

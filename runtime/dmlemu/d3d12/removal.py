@@ -1,0 +1,138 @@
+"""What is known of a device's end: why it was removed, at which command, and what ran before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.faults import Progress
+
+from ..errors import HResult, Report
+
+if TYPE_CHECKING:
+    from .gpu_at_work import GpuAtWork
+    from .recording import Command
+
+__all__ = ["Breadcrumb", "QueueRecord", "RemovalRecord", "removal_record"]
+
+_MOST = 16  # breadcrumbs of a queue
+_DISPATCH = "Dispatch of "
+
+
+@dataclass(frozen=True)
+class Breadcrumb:
+    """A command: the list that holds it, its number there, what it is, and the line that recorded it."""
+
+    list: str
+    command: int
+    name: str
+    recorded_at: str = ""
+
+    def __str__(self) -> str:
+        """``command list 'frame', command 3: CopyBufferRegion (model.py:41)``."""
+        at = f" ({self.recorded_at})" if self.recorded_at else ""
+        return f"{self.list}, command {self.command}: {self.name}{at}"
+
+
+@dataclass(frozen=True)
+class QueueRecord:
+    """A queue at the moment of the removal.
+
+    ``executed``: the last commands that it completed, oldest first.  ``pending``: what it had not done of
+    lists, signals, waits and mappings, the one under way included.
+    """
+
+    queue: str
+    executed: tuple[Breadcrumb, ...]
+    pending: int
+
+
+@dataclass(frozen=True)
+class RemovalRecord:
+    """Why a device was removed, kept as long as it lives; mirrors what DRED tells
+    (``ID3D12DeviceRemovedExtendedData``: breadcrumbs and the address of the page fault).
+
+    ``report`` says what went wrong.  If that was a command, ``queue`` and ``command`` name it, ``operator``
+    what it dispatches.  ``address`` is the GPU virtual address concerned (0: none), ``owner`` what lies, or
+    lay, there.  ``queues``: those that had been given work.
+    """
+
+    reason: HResult
+    report: Report
+    queue: str = ""
+    command: Breadcrumb | None = None
+    operator: str = ""
+    address: int = 0
+    owner: str = ""
+    queues: tuple[QueueRecord, ...] = ()
+
+    def text(self) -> str:
+        """The record for people."""
+        return "\n".join(self._lines())
+
+    def json(self) -> str:
+        """The record as one JSON line."""
+        value = asdict(self)
+        value["reason"] = self.reason.name
+        value["report"]["severity"] = self.report.severity.name
+        return json.dumps(value, default=str)
+
+    def _lines(self) -> Iterator[str]:
+        yield f"The device was removed with {self.reason.name}."
+        yield self.report.message
+        if self.command is not None:
+            yield f"  at: {self.queue}, {self.command}"
+        elif self.queue:
+            yield f"  at: {self.queue}, {self.report.operation}"
+        if self.address:
+            yield f"  address: {self.address:#x}, {self.owner}"
+        for queue in self.queues:
+            yield f"  {queue.queue} ({queue.pending} entries not done) had executed last:"
+            yield from (f"    {each}" for each in queue.executed)
+            if not queue.executed:
+                yield "    nothing"
+
+
+def removal_record(device: GpuAtWork, reason: HResult, report: Report) -> RemovalRecord:
+    """What is to be remembered of a device that has just been removed."""
+    fault = device._gpu.fault
+    assert fault is not None
+    all_queues = [_queue(device, progress) for progress in fault.progress]
+    queues = tuple(each for each in all_queues if each.executed or each.pending)
+    if not fault.queue:
+        return RemovalRecord(reason, report, queues=queues)
+    command = _breadcrumb(device, fault.list_serial, fault.command)
+    name = "" if command is None else command.name
+    return RemovalRecord(
+        reason,
+        report,
+        fault.queue,
+        command,
+        name[len(_DISPATCH) :] if name.startswith(_DISPATCH) else "",
+        fault.address,
+        device._name_address(fault.address) if fault.address else "",
+        queues,
+    )
+
+
+def _breadcrumb(device: GpuAtWork, serial: int, packet: int) -> Breadcrumb | None:
+    recording = device._recordings.get(serial)
+    if recording is None or not packet < len(recording.commands):
+        return None
+    return _spell(recording.owner, recording.commands[packet])
+
+
+def _spell(owner: str, command: Command) -> Breadcrumb:
+    return Breadcrumb(owner, command.number, command.name, command.recorded_at)
+
+
+def _queue(device: GpuAtWork, progress: Progress) -> QueueRecord:
+    names = {queue._queue.serial: str(queue) for queue in device._queues}
+    crumbs = [_spell(*each) for each in device._pending.finished(progress.queue, progress.completed, _MOST)]
+    crumbs += [crumb for each in progress.executed if (crumb := _breadcrumb(device, *each)) is not None]
+    crumbs = [crumb for crumb, _ in groupby(crumbs)]  # the packets of one dispatch are one command
+    name = names.get(progress.queue, f"queue {progress.queue}")
+    return QueueRecord(name, tuple(crumbs[-_MOST:]), progress.pending)

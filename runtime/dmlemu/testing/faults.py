@@ -1,0 +1,119 @@
+"""Faults on purpose: a device that is removed in the middle, calls that run out of memory.
+
+Each is a context manager over a device, and watches its events: leaving the block leaves nothing behind
+(a removed device stays removed).  What is yielded tells whether it has happened, so that a program can be
+tried with every fault in turn::
+
+    for n in itertools.count():
+        device = d3d12.create_device(d3d12.Adapter())
+        with faults.removal(device, after=n) as fault:
+            run(device)
+        if not fault.happened:
+            break
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dmlemu_hw.events import Executing
+from dmlemu_hw.faults import FaultKind, GpuFault
+
+from .. import d3d12, dml
+from ..d3d12.arguments import integer, outside
+from ..d3d12.events import CallBegun
+from ..d3d12.reports import failure
+from ..errors import HResult
+
+__all__ = ["Injection", "memory_budget", "out_of_memory", "removal"]
+
+
+@dataclass
+class Injection:
+    """What a fault waits for: ``seen`` such commands or calls have come, and whether it has ``happened``."""
+
+    seen: int = 0
+    happened: bool = False
+
+
+@contextmanager
+def removal(device: d3d12.Device | dml.Device, *, after: int = 0, at: str = "") -> Iterator[Injection]:
+    """The device is removed (DXGI_ERROR_DEVICE_HUNG) as by a fault of the GPU.
+
+    ``after`` commands have been executed; the next one is not.  ``at``: only commands of that name count,
+    such as ``CopyBufferRegion``, or dispatches of an operator with the name given by ``set_name``.
+    """
+    parent, after, injection = _parent(device), _count(after, "after", 0), Injection()
+
+    def strike(event: Executing) -> None:
+        if event.joined or injection.happened or not _is_called(parent, event, at):
+            return
+        if injection.seen < after:
+            injection.seen += 1
+            return
+        injection.happened = True
+        named = f" named {at!r}" if at else ""
+        message = f"Fault injection removes the device (commands{named} executed before: {after})."
+        raise GpuFault(FaultKind.INJECTED, message)
+
+    with parent.events.subscribe(strike, Executing):
+        yield injection
+
+
+def _is_called(device: d3d12.Device, event: Executing, name: str) -> bool:
+    recording = device._recordings.get(event.list_serial)
+    if not name or recording is None:
+        return not name
+    command = recording.commands[event.command].name
+    return command == name or f"'{name}'" in command
+
+
+@contextmanager
+def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator[Injection]:
+    """The allocating call number ``at``, counted from 1, fails with E_OUTOFMEMORY, and has done nothing.
+
+    Those are all calls of the device, and of DirectML devices on it, that create or compile something,
+    and Map.
+    """
+    at, injection = _count(at, "at", 1), Injection()
+
+    def strike(event: CallBegun) -> None:
+        operation = event.operation
+        if injection.happened or not (operation.startswith(("Create", "Compile")) or operation == "Map"):
+            return
+        injection.seen += 1
+        if injection.seen == at:
+            injection.happened = True
+            raise failure(
+                "OUT_OF_MEMORY",
+                f"{operation} runs out of memory by fault injection, as allocating call {at}.",
+                operation=operation,
+                rule="",
+                hresult=HResult.E_OUTOFMEMORY,
+            )
+
+    with _parent(device).events.subscribe(strike, CallBegun):
+        yield injection
+
+
+@contextmanager
+def memory_budget(device: d3d12.Device | dml.Device, size: int) -> Iterator[None]:
+    """The device has ``size`` bytes of memory; what is in use beyond that stays, and nothing new fits."""
+    memory, size = _parent(device)._gpu.memory, _count(size, "size", 0)
+    before, memory.budget = memory.budget, size
+    try:
+        yield
+    finally:
+        memory.budget = before
+
+
+def _parent(device: d3d12.Device | dml.Device) -> d3d12.Device:
+    return device.get_parent_device() if isinstance(device, dml.Device) else device
+
+
+def _count(value: int, field: str, least: int) -> int:
+    if integer(value, field) < least:
+        raise outside(value, field, f"at least {least}", f"is below {least}")
+    return value
