@@ -267,7 +267,8 @@ class _Session:
         table = device.create_binding_table(parts.table(initializer, compiled.descriptor_count))
         plan.bind_initializer(table, initializer, buffers.gpu)
         recorder.record_dispatch(commands, initializer, table)
-        commands.resource_barrier([d3d12.ResourceBarrier.uav(None)])
+        if compiled.persistent.size:  # else the initializer writes nothing that the dispatch could read
+            commands.resource_barrier([d3d12.ResourceBarrier.uav(None)])
         table.reset(parts.table(compiled, 0))
         plan.bind(table, buffers.gpu)
         recorder.record_dispatch(commands, compiled, table)

@@ -37,6 +37,17 @@ ADVICE = (
 
 DECLARATIONS = (
     *ADVICE,
+    Declaration(
+        "GRAPH_FUSION_DIVERGES",
+        "a fused activation gives another result than the same activation as an operator of its own",
+        Severity.WARNING,
+        When.EXECUTE,
+        why="Fused, a result is rounded once; unfused, what goes from one operator to the other is rounded to the "
+        "tensor's type, and may overflow it. A driver is free to fuse or not, so that results differ between cards. "
+        "On request: `dmlemu.testing.fusion.compare_fused` runs both.",
+        fix="Scale the values so that both ways agree, or keep the tensor between them in FLOAT32.",
+        rule="TN10: fused activations",
+    ),
     _refused(
         "GRAPH_INPUT_UNSET",
         "an input of a node has no edge, or two",
