@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from importlib.metadata import version
+from pathlib import Path
 from textwrap import shorten
 
 from dmlemu import d3d12
+from dmlemu.checks import catalogue
+from dmlemu.checks.describe import describe as describe_check
+from dmlemu.checks.describe import listing
 from dmlemu.dml.describe import describe
 from dmlemu.dml.operators.base import OperatorDesc, find_operator, registry
-from dmlemu.errors import Error
+from dmlemu.errors import Error, Severity
 from dmlemu.frontends import dxdispatch
 from dmlemu.frontends.dxdispatch.printing import format_bytes
+from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
 
 __all__ = ["main"]
 
@@ -65,12 +73,20 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs a DxDispatch JSON model.",
     )
     dxdispatch.add_options(run)
+    run.add_argument(
+        "--report", type=Path, metavar="FILE", help="write what is reported: JSON lines, or text into a .txt"
+    )
     run.set_defaults(run=_run)
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
     adapters.set_defaults(run=_adapters)
     explain = commands.add_parser("explain", help="describe an operator, or list the operators")
     explain.add_argument("operator", nargs="?", metavar="OPERATOR", help="for instance GEMM")
     explain.set_defaults(run=_explain)
+    checks = commands.add_parser("checks", help="list the checks, or explain one")
+    checks.add_argument(
+        "check", nargs="?", metavar="ID", help="for instance HAZARD_RAW; a pattern lists those that match"
+    )
+    checks.set_defaults(run=_checks)
     return parser
 
 
@@ -81,9 +97,39 @@ def _run(parsed: argparse.Namespace) -> int:
     elif options.model is None:
         raise _UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
-        model = dxdispatch.read_model(options.model, options.input_path)
-        dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
+        with _told(parsed.report):
+            model = dxdispatch.read_model(options.model, options.input_path)
+            dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
     return 0
+
+
+@contextmanager
+def _told(path: Path | None) -> Iterator[None]:
+    """Writes what devices report to a file, and prints WARNINGs and worse at the end."""
+    told: dict[tuple[str, str], Stored] = {}  # by id and message: what is raised may have more context
+    raised = ("", "")
+    file = None if path is None else ReportFile(path)
+
+    def take(stored: Stored) -> None:
+        told.setdefault((stored.report.id, stored.report.message), stored)
+        if file is not None:
+            file(stored)
+
+    defaults.sinks.append(take)
+    try:
+        yield
+    except (Error, dxdispatch.ModelError) as error:
+        raised = (error.report.id, error.report.message)
+        if raised not in told:
+            take(Stored(error.report, hresult=error.hresult if isinstance(error, Error) else None))
+        raise
+    finally:
+        defaults.sinks.remove(take)
+        if file is not None:
+            file.close()
+        sys.stdout.flush()
+        left = (stored for key, stored in told.items() if key != raised)
+        print_reports(stored for stored in left if stored.report.severity <= Severity.WARNING)
 
 
 def _log(line: str) -> None:
@@ -125,6 +171,17 @@ def _explain(parsed: argparse.Namespace) -> int:
         print(describe(find_operator(parsed.operator.upper())), end="")
     except (ValueError, NotImplementedError) as error:
         raise _UsageError(str(error)) from None
+    return 0
+
+
+def _checks(parsed: argparse.Namespace) -> int:
+    pattern = (parsed.check or "*").upper()
+    found = {id for id in catalogue() if fnmatchcase(id, pattern)}
+    if not found:
+        near = difflib.get_close_matches(pattern, catalogue(), 1)
+        hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all"
+        raise _UsageError(f"no check is called {pattern}{hint}")
+    print(describe_check(catalogue()[pattern]) if pattern in found else listing(found))
     return 0
 
 

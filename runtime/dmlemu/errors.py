@@ -145,10 +145,15 @@ CallSite = tuple[str, int]  # file and line
 
 
 def call_site() -> CallSite | None:
-    """The innermost frame outside this package: where the user's program stands."""
-    frame = sys._getframe(1)
+    """The innermost frame outside this package: where the user's program stands.
+
+    None: it has no lines in Python, since the command line runs it.
+    """
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_own(frame):
-        frame = frame.f_back  # type: ignore[assignment]
+        if frame.f_globals.get("__name__") == "dmlemu.cli":
+            return None
+        frame = frame.f_back
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 

@@ -9,17 +9,23 @@ from functools import cache
 from . import declarations
 from .declaration import Declaration
 
-__all__ = ["catalogue", "groups"]
+__all__ = ["catalogue", "groups", "title"]
 
 
 @cache
 def groups() -> dict[str, tuple[Declaration, ...]]:
-    """The declarations of each group, by the name of its module."""
-    found = {}
-    for module in sorted(pkgutil.iter_modules(declarations.__path__), key=lambda each: each.name):
-        loaded = importlib.import_module(f"{declarations.__name__}.{module.name}")
-        found[module.name] = tuple(loaded.DECLARATIONS)
-    return found
+    """The declarations of each group, by the name of its module, in the order of the groups' letters."""
+    names = [module.name for module in pkgutil.iter_modules(declarations.__path__)]
+    loaded = {name: importlib.import_module(f"{declarations.__name__}.{name}") for name in names}
+    order = sorted(loaded.items(), key=lambda item: (item[1].__doc__ or "", item[0]))
+    return {name: tuple(module.DECLARATIONS) for name, module in order}
+
+
+def title(group: str) -> str:
+    """What a group is about: the docstring of its module, without the letter."""
+    doc = importlib.import_module(f"{declarations.__name__}.{group}").__doc__ or group
+    text = doc.splitlines()[0].partition(": ")[2].partition(". ")[0].rstrip(".")
+    return text[:1].upper() + text[1:]
 
 
 @cache

@@ -85,8 +85,9 @@ def create_device(
     """The device of an adapter (None: the default one); the same object while it lives (DEV5).
 
     Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` says how mistakes are
-    answered: None takes that of the living device, or of ``dmlemu.reporting.defaults``.  E_INVALIDARG: the level is none
-    that Direct3D 12 has (DEV3), or the living device has another strictness (DEV7).
+    answered: None takes that of the living device, or of ``dmlemu.reporting.defaults``, which is
+    ``strict``.  E_INVALIDARG: the level is none that Direct3D 12 has (DEV3), or the living device has
+    another strictness (DEV7).
     DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).  E_OUTOFMEMORY: this machine
     has no memory or no open files left.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from dmlemu import d3d12, dml
 from dmlemu.d3d12 import HeapType, ResourceBarrier, ResourceFlags, ResourceStates
-from dmlemu.errors import Error, HResult, Report, Strictness
+from dmlemu.errors import Error, HResult, Report
 
 from .initial_values import InitialValues
 from .options import Options
@@ -29,8 +29,7 @@ class Device:
     """A queue with the one command list that everything is recorded into, executed and waited for."""
 
     def __init__(self, adapter: d3d12.Adapter, options: Options) -> None:
-        strictness = Strictness.STRICT if options.debug else Strictness.DEBUG
-        self.d3d = d3d12.create_device(adapter, strictness=strictness)
+        self.d3d = d3d12.create_device(adapter, strictness=options.strictness)
         flags = dml.CreateDeviceFlags.DEBUG if options.debug else dml.CreateDeviceFlags.NONE
         self.dml = dml.create_device(self.d3d, flags, options.dml_feature_level)
         self.fence = self.d3d.create_fence(0)
@@ -40,7 +39,9 @@ class Device:
             d3d12.CommandQueueDesc(type=options.queue_type, flags=queue_flags)
         )
         self.allocator = self.d3d.create_command_allocator(options.queue_type)
+        self.queue.set_name("of the model")
         self.list = self.d3d.create_command_list(0, options.queue_type, self.allocator)
+        self.list.set_name("of the model")
         self.recorder = self.dml.create_command_recorder()
         self._options = options
         self._temporary: list[d3d12.Object] = []

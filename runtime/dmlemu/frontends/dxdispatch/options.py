@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dmlemu import d3d12, dml
+from dmlemu.errors import Strictness
 
 __all__ = ["Options", "add_options", "options_from"]
 
@@ -50,6 +51,7 @@ class Options:
     output_path: Path | None = None
     print_commands: bool = False
     debug: bool = False
+    strictness: Strictness = Strictness.DEBUG
     adapter: str = ""
     show_adapters: bool = False
     queue_type: d3d12.CommandListType = d3d12.CommandListType.DIRECT
@@ -85,6 +87,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _add_direct_x(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "-d", "--debug", action="store_true", help="strict checks: undefined memory is filled with a pattern"
+    )
+    group.add_argument(
+        "--strictness",
+        choices=[each.value for each in Strictness],
+        help="how mistakes are answered (default: debug; strict with --debug)",
     )
     group.add_argument(
         "-a", "--adapter", default="", help="run on the first adapter whose name contains this"
@@ -156,12 +163,14 @@ def options_from(arguments: argparse.Namespace) -> Options:
     """The options out of what ``add_options`` parsed."""
     uav, aliasing = _BARRIERS[arguments.post_dispatch_barriers]
     run_for = arguments.milliseconds_to_run
+    strictness = arguments.strictness or (Strictness.STRICT if arguments.debug else Strictness.DEBUG)
     return Options(
         model=arguments.model_option or arguments.model,
         input_path=arguments.input_path,
         output_path=arguments.output_path,
         print_commands=arguments.print_commands,
         debug=arguments.debug,
+        strictness=Strictness(strictness),
         adapter=arguments.adapter,
         show_adapters=arguments.show_adapters,
         queue_type=_QUEUES[arguments.queue_type],

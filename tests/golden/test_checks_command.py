@@ -1,0 +1,83 @@
+"""``dmlemu checks``, and what ``dmlemu run`` does with reports; the text of each check is derived."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlemu import d3d12
+from dmlemu.checks import catalogue
+from dmlemu.checks.describe import describe
+from dmlemu.cli import main
+
+MODELS = Path(__file__).parents[1] / "programs" / "dxdispatch" / "models"
+
+
+def test_list_has_a_line_for_every_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["checks"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split() for line in lines if line.startswith("  ")]
+    assert sorted(row[0] for row in rows) == sorted(catalogue())
+    assert all(len(row) > 2 for row in rows) and all(len(line) <= 115 for line in lines)
+
+
+def test_a_pattern_lists_what_matches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["checks", "hazard_r*"]) == 0
+    heading, line = capsys.readouterr().out.splitlines()
+    assert heading == "What barriers and fences must order" and line.split()[:2] == ["HAZARD_RAW", "ERROR"]
+
+
+@pytest.mark.parametrize("id", ["OP_SHAPE", "hazard_raw"])
+def test_page_of_a_check(id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["checks", id]) == 0
+    text = capsys.readouterr().out
+    assert text == describe(catalogue()[id.upper()]) + "\n"
+    assert f"{id.upper()} (ERROR, when " in text and "\n\nFix: " in text
+    assert ("It cannot be suppressed" in text) == (id == "OP_SHAPE")
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_an_unknown_check_has_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["checks", "hazard_rav"]) == 1
+    assert capsys.readouterr().err == (
+        "dmlemu: error: no check is called HAZARD_RAV; did you mean HAZARD_RAW?\n"
+    )
+
+
+@pytest.mark.dmlemu(expect=["HAZARD_WAW"])
+def test_reports_of_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two dispatches write one buffer: an error at strictness strict, no matter at debug."""
+    monkeypatch.setattr(d3d12, "create_adapter_list", lambda: [d3d12.Adapter()])
+    path = tmp_path / "reports.jsonl"
+    model = str(MODELS / "add.json")
+    arguments = ["run", model, "-r", "2", "--post_dispatch_barriers", "none", "--report", str(path)]
+    assert main([*arguments, "--strictness", "debug"]) == 0
+    assert path.read_text() == "" and capsys.readouterr().err == ""
+
+    assert main([*arguments, "--strictness", "strict"]) == 1
+    (line,) = path.read_text().splitlines()
+    report = json.loads(line)
+    assert (report["id"], report["severity"]) == ("HAZARD_WAW", "ERROR")
+    printed = capsys.readouterr().err
+    assert printed.count("HAZARD_WAW") == 1, "what was raised is not told twice"
+    assert "While dispatching 'add' ($.commands[1])" in printed and " at dmlemu:" not in printed
+
+
+def test_refusals_of_a_model_are_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(d3d12, "create_adapter_list", lambda: [d3d12.Adapter()])
+    path = tmp_path / "reports.txt"
+    assert main(["run", str(MODELS / "malformed" / "shape.json"), "--report", str(path)]) == 1
+    assert path.read_text().strip() == capsys.readouterr().err.strip()
+    assert "OP_SHAPE" in path.read_text()
+
+
+def test_a_report_file_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none" / "x.jsonl"
+    assert main(["run", str(MODELS / "add.json"), "--report", str(path)]) == 1
+    assert capsys.readouterr().err.startswith("dmlemu: error: [Errno 2] No such file or directory")
