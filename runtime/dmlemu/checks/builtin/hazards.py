@@ -20,7 +20,7 @@ from dmlemu_hw.packets import Opcode, WriteImmediatePacket, decode_one
 from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
 from ..check import Check, on
 from ..clocks import Clocks, FenceValue
-from ..declarations.hazards import DECLARATIONS
+from ..declarations.hazards import HAZARD_DECLARATIONS
 from ..names import NamedCommand, Work
 from ..text import hazards as text
 from ..timeline import SHIFT, TRANSITION, Mark, Timeline
@@ -60,7 +60,7 @@ class Hazards(Check):
     What conflicts is told by footprints and clocks, however the emulated GPU happened to take its turns.
     """
 
-    declarations = DECLARATIONS
+    declarations = HAZARD_DECLARATIONS
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)

@@ -13,7 +13,7 @@ _FIX = (
 )
 _RULE = "ST15: Using UAV barriers and resource state barriers in DirectML"
 
-DECLARATIONS = (
+HAZARD_DECLARATIONS = (
     Declaration(
         "HAZARD_RAW",
         "a command reads bytes that an earlier one writes, and no barrier orders the two",
@@ -74,6 +74,9 @@ DECLARATIONS = (
         "different ExecuteCommandLists calls.",
         rule=_RULE,
     ),
+)
+
+MAP_DECLARATIONS = (
     Declaration(
         "MAP_RACE",
         "the CPU changed bytes of a mapped upload buffer that a command was still to read",
@@ -86,3 +89,5 @@ DECLARATIONS = (
         rule="MP6: ID3D12Resource::Map",
     ),
 )
+
+DECLARATIONS = (*HAZARD_DECLARATIONS, *MAP_DECLARATIONS)

@@ -15,7 +15,7 @@ from ..windows import Kind, Pattern
 if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
-__all__ = ["Finding", "Side", "barrier", "shares_all", "useless"]
+__all__ = ["Finding", "Race", "Side", "barrier", "shares_all", "useless"]
 
 _COUNTED = 4096  # bytes of a range that are looked at one by one
 _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates", UNDEFINE: "uses"}
@@ -177,6 +177,56 @@ def _elements(pattern: Pattern, shared: range) -> str:
         if lib.dmlk_footprint_index(pattern.struct, byte, index) == 1:
             found.append(f"({', '.join(map(str, index[0:rank]))})")
     return f"element {found[0]}" if len(set(found)) == 1 else f"elements {' to '.join(found)}"
+
+
+# --- races with the CPU ---
+
+
+class Race(NamedTuple):
+    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command reads, the first at ``changed``."""
+
+    command: NamedCommand
+    buffer: Resource
+    begin: int
+    end: int
+    changed: int
+    bytes_changed: int
+
+    @property
+    def message(self) -> str:
+        """The sentence of the report."""
+        start = self.buffer._address
+        read = f"{self.command.command.name} reads {_bytes(self.begin - start, self.end - start)}"
+        byte = self.changed - start
+        changed = (
+            f"byte {byte}" if self.bytes_changed == 1 else f"{self.bytes_changed} of them, byte {byte} first,"
+        )
+        return (
+            f"{read} of {self.buffer._title()}, and the CPU changed {changed} "
+            "after ExecuteCommandLists, before it knew that the command was done."
+        )
+
+    @property
+    def cause(self) -> Hashable:
+        """Changes under commands of one line are one."""
+        return self.command.command.site, self.buffer._title()
+
+    def fields(self, hint: str) -> dict[str, Any]:
+        """The other fields of the report."""
+        start = self.buffer._address
+        return {
+            "object": self.buffer,
+            "operation": self.command.place,
+            "context": (self.command.context,),
+            "hint": hint,
+            "properties": {
+                "buffer": self.buffer._title(),
+                "bytes": f"{self.begin - start}-{self.end - start - 1}",
+                "first_changed": str(self.changed - start),
+                "changed": str(self.bytes_changed),
+                "command": str(self.command.command.number),
+            },
+        }
 
 
 # --- useless barriers ---

@@ -1,0 +1,210 @@
+"""Group d: the CPU changes what the GPU is still to read.
+
+Nobody sees the CPU's stores.  So what submitted commands will read of a mapped upload buffer is copied, and
+compared twice: when the command is executed, and when the host comes to know that it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw.events import READ, Executing, Queued, Signalled, Submitted, Waited
+from dmlemu_hw.footprints import dispatch_accesses
+from dmlemu_hw.kernels import ffi, lib
+from dmlemu_hw.packets import HEADER, Opcode
+
+from ...d3d12.enums import HeapType
+from ...d3d12.events import HostMapped
+from ..check import Check, on
+from ..clocks import Clocks
+from ..declarations.hazards import MAP_DECLARATIONS
+from ..names import Work
+from ..text import hazards as text
+from .initialisation import Initialisation
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...d3d12.recording import Recording
+    from ...d3d12.resource import Resource
+
+_COPY = Struct("<8xQQQ")  # destination, source, size
+_MOST_BYTES = 1 << 28  # that are copied at a time; what is more is not watched
+_MOST_OPEN = 4096  # whose end the host does not know; of older ones nothing is known any more
+
+
+@dataclass(eq=False)
+class _Read:
+    """A submitted command reads bytes of an upload buffer, those of ``pattern`` (None: all in between).
+
+    ``copies``: address and contents of what must not change; empty while no CPU can change them.
+    """
+
+    queue: int
+    ticket: int
+    packet: int
+    work: Work
+    buffer: int
+    begin: int
+    end: int
+    pattern: Any
+    keeper: object
+    copies: tuple[tuple[int, bytes], ...] = ()
+
+
+class MapRaces(Check):
+    """Watches reads from ExecuteCommandLists until the host knows of their end."""
+
+    declarations = MAP_DECLARATIONS
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks = Clocks()
+        self._due: dict[tuple[int, int, int], list[_Read]] = {}  # not executed: by queue, ticket, packet
+        self._open: list[_Read] = []  # the host does not know that they are done
+        self._copied = 0
+
+    @on(Submitted)
+    def submitted(self, event: Submitted) -> None:
+        """Bytes of buffers that are mapped now may change from now on."""
+        self._clocks.handed(event)
+        first = event.ticket - len(event.lists) + 1
+        for ticket, serial in enumerate(event.lists, first):
+            recording = self.device._recordings.get(serial)
+            if recording is None:
+                continue
+            uploads = [each for each in recording.resources if each._heap_type == HeapType.UPLOAD]
+            if uploads:
+                self._watch(recording, uploads, event.queue, ticket)
+
+    @on(HostMapped)
+    def mapped(self, event: HostMapped) -> None:
+        """Until now nobody could change the bytes of that buffer."""
+        for read in self._open:
+            if read.buffer == event.resource._address:
+                self._copy(read)
+
+    @on(Executing)
+    def executing(self, event: Executing) -> None:
+        """A command reads."""
+        if self._due:
+            for read in self._due.pop((event.queue, event.ticket, event.command), ()):
+                self._compare(read)
+
+    @on(Queued)
+    def queued(self, event: Queued) -> None:
+        """The host hands something to a queue."""
+        self._clocks.handed(event)
+
+    @on(Signalled)
+    def signalled(self, event: Signalled) -> None:
+        """A fence gets a value."""
+        self._clocks.signalled(event)
+
+    @on(Waited)
+    def waited(self, event: Waited) -> None:
+        """The host may write again what it knows to have been read."""
+        self._clocks.waited(event)
+        if event.queue == 0 and self._open:
+            host, seen = self._clocks.host, self._open
+            self._open = [each for each in seen if each.ticket > host.get(each.queue, 0)]
+            for read in seen:
+                if read.ticket <= host.get(read.queue, 0):
+                    self._compare(read)
+                    self._drop_copies(read)
+
+    # --- inside ---
+
+    def _watch(self, recording: Recording, uploads: list[Resource], queue: int, ticket: int) -> None:
+        """From now on, what the list will read of the buffers."""
+        work = Work(recording.commands, recording.owner, self.names.queue(queue))
+        for packet, begin, end, pattern, keeper in self._reads(recording.packets):
+            for buffer in uploads:
+                start = buffer._address
+                if start <= begin < start + buffer._width:
+                    read = _Read(queue, ticket, packet, work, start, begin, end, pattern, keeper)
+                    self._due.setdefault((queue, ticket, packet), []).append(read)
+                    self._open.append(read)
+                    if buffer._map_count:
+                        self._copy(read)
+        for read in self._open[:-_MOST_OPEN]:
+            self._drop_copies(read)
+        self._open = self._open[-_MOST_OPEN:]
+
+    def _reads(self, data: bytes) -> Iterator[tuple[int, int, int, Any, object]]:
+        """Packet, first byte, byte after the last, pattern and what keeps it, of each read of a list."""
+        base, memory = ffi.from_buffer("uint8_t[]", data), self.device._gpu.memory
+        at = packet = 0
+        while at < len(data):
+            opcode, size = HEADER.unpack_from(data, at)
+            if opcode == Opcode.COPY_BUFFER:
+                _, source, count = _COPY.unpack_from(data, at)
+                yield packet, source, source + count, None, None
+            elif opcode == Opcode.DISPATCH:
+                accesses = dispatch_accesses(data[at : at + size], base + at, memory)
+                for i in range(len(accesses)):
+                    entry = accesses.pointer[i]
+                    if entry.access & READ:
+                        yield packet, entry.address, entry.end, entry, accesses
+            at += size
+            packet += 1
+
+    def _copy(self, read: _Read) -> None:
+        """Only bytes that somebody has written: the others are filled and wiped to find out who does."""
+        size = read.end - read.begin
+        if read.copies or self._copied + size > _MOST_BYTES:
+            return
+        shadow = next((each.shadow for each in self.device.checks if isinstance(each, Initialisation)), None)
+        runs = [(read.begin, read.end)] if shadow is None else shadow.written_runs(read.begin, size)
+        memory = self.device._gpu.memory
+        read.copies = tuple((begin, bytes(memory.view(begin, end - begin))) for begin, end in runs)
+        self._copied += sum(len(data) for _, data in read.copies)
+
+    def _drop_copies(self, read: _Read) -> None:
+        self._copied -= sum(len(data) for _, data in read.copies)
+        read.copies = ()
+
+    def _compare(self, read: _Read) -> None:
+        """Tells of bytes that the CPU has changed, once."""
+        changed = [address for begin, data in read.copies for address in self._changed(read, begin, data)]
+        if not changed:
+            return
+        self._drop_copies(read)
+        buffer = self.names.buffer(read.buffer)
+        assert buffer is not None
+        finding = text.Race(
+            read.work.command(read.packet), buffer, read.begin, read.end, changed[0], len(changed)
+        )
+        self.report("MAP_RACE", finding.message, cause=finding.cause, **finding.fields(self._when(read)))
+
+    def _changed(self, read: _Read, begin: int, data: bytes) -> Iterator[int]:
+        """Addresses of bytes that are read and were changed."""
+        allocation = self.device._gpu.memory.find(begin)
+        if allocation is None:  # released meanwhile
+            return
+        now = bytes(self.device._gpu.memory.view(begin, len(data)))
+        if now != data:
+            differs = np.frombuffer(now, np.uint8) != np.frombuffer(data, np.uint8)
+            for at in np.flatnonzero(differs).tolist():
+                if read.pattern is None or lib.dmlk_footprint_holds(read.pattern, begin + at) == 1:
+                    yield begin + at
+
+    def _when(self, read: _Read) -> str:
+        """Advice: when the CPU may write the bytes."""
+        done = self._clocks.signal_after(read.queue, read.ticket)
+        if done is None:
+            queue = next((each for each in self.device._gpu.queues if each.serial == read.queue), None)
+            signal = None if queue is None else queue.signal_after(read.ticket)
+            if signal is None:
+                return f"Signal a fence on {read.work.queue} behind it, wait for that, and write then."
+            fence, value = signal[0].describe(), signal[1]
+        else:
+            fence, value = self.names.fence(done.fence), done.value
+        return f"Write again when {fence} has reached {value}: {read.work.queue} signals that behind it."
+
+
+CHECKS = (MapRaces,)
