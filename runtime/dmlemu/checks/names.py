@@ -106,3 +106,12 @@ class Names:
             return f"{end - address} bytes at {device._gpu.memory.whereabouts(address)}"
         start = address - buffer.get_gpu_virtual_address()
         return f"bytes [{start}, {start + end - address}) of {buffer._title()}"
+
+    def byte(self, address: int) -> str:
+        """``byte 12 of buffer 'act'``; without a buffer, where the address lies."""
+        buffer = self.buffer(address)
+        if buffer is None:
+            device = self._device()
+            assert device is not None
+            return device._gpu.memory.whereabouts(address)
+        return f"byte {address - buffer.get_gpu_virtual_address()} of {buffer._title()}"

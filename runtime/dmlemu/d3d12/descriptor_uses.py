@@ -53,19 +53,19 @@ class Reader:
     ``operands``: what the command calls each of them.  ``expected``: the bytes that each must hold when
     its list is submitted; None where anything may stand, as nothing was bound or it may change until then
     (``volatile``).  ``source`` is the place of the descriptors that the program is to copy there; 0: the
-    table writes them in place.
+    table, called ``title``, writes them in place.
     """
 
     command: Command
-    command_list: weakref.ref[CommandList]
     recording: weakref.ref[Recording]
-    table: weakref.ref[Object]
-    title: str
     start: int
     operands: tuple[str, ...]
     expected: tuple[bytes | None, ...]
     volatile: bool
     source: int = 0
+    command_list: weakref.ref[CommandList] | None = None
+    table: weakref.ref[Object] | None = None
+    title: str = ""
     arrived: bool = False  # what was to be copied has once stood there
 
     def differs(self, content: bytes) -> int | None:
@@ -79,7 +79,8 @@ class Reader:
     def is_needed(self) -> bool:
         """Is the GPU still to execute the command, or may its list still be submitted?"""
         recording = self.recording()
-        return recording is not None and recording.is_needed_by(self.command_list())
+        owner = None if self.command_list is None else self.command_list()
+        return recording is not None and recording.is_needed_by(owner)
 
     @property
     def is_submitted(self) -> bool:
@@ -100,7 +101,7 @@ class Reader:
         recording = self.recording()
         if recording is not None and recording.owner:
             return recording.owner
-        return str(self.command_list() or "a command list")
+        return str((self.command_list and self.command_list()) or "a command list")
 
     def __str__(self) -> str:
         """``the dispatch of compiled operator 'relu' (command 3 of command list 'frame')``."""

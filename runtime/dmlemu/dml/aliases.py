@@ -52,12 +52,14 @@ class Place(NamedTuple):
 class Clash(NamedTuple):
     """Two bindings share a byte; ``second`` is the one to move.
 
-    ``byte`` is the address at which the first one has it; the words say what it is to each.
+    ``byte`` is the address at which the first one has it, ``second_byte`` the second one's; the words say
+    what it is to each.
     """
 
     first: Place
     second: Place
     byte: int
+    second_byte: int
     is_to_first: str
     is_to_second: str
 
@@ -140,7 +142,7 @@ def _meet(dispatchable: Dispatchable, first: Place, second: Place, meet: Meet) -
             found = meet(x.at(first.address), y.at(second.address))
             if found is not None:
                 what = x.describe(found.first - first.address), y.describe(found.second - second.address)
-                return Clash(first, second, found.first, *what)
+                return Clash(first, second, found.first, found.second, *what)
     return None
 
 

@@ -253,7 +253,7 @@ class BindingTable(DeviceChild):
                     raise self._in_use(target, role, slot, place, reader)
 
     def _in_use(self, target: Dispatchable, role: Role, slot: Slot, place: int, reader: Reader) -> Error:
-        own = reader.table() is self
+        own = reader.table is not None and reader.table() is self
         where = name_place(self._device.get_parent_device(), place)
         needs = f"which {reader} still needs"
         operand = reader.operands[(place - reader.start) // DESCRIPTOR_SIZE]

@@ -106,15 +106,15 @@ def _note_descriptors(
     source = device._gpu.descriptors.place(desc.cpu_descriptor_handle)
     reader = Reader(
         recording.commands[first],
-        weakref.ref(command_list),
         weakref.ref(recording),
-        weakref.ref(bindings),
-        str(bindings),
         start,
         dispatchable._paths,
         bindings._descriptors(),
         dispatchable.volatile,
         0 if source == start else source,
+        weakref.ref(command_list),
+        weakref.ref(bindings),
+        str(bindings),
     )
     if reader.source:
         reader.arrived = reader.differs(device._gpu.descriptors.content(start, len(reader.operands))) is None

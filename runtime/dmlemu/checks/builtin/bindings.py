@@ -1,0 +1,474 @@
+"""Group c: descriptors that change under recorded work, persistent resources, and bindings that meet.
+
+What a bind or RecordDispatch can see is refused there; here is what only submission and execution show.
+"""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
+from dmlemu_hw.events import (
+    UNDEFINE,
+    WRITE,
+    Allocated,
+    Executing,
+    Footprint,
+    Mapped,
+    Queued,
+    Recorded,
+    Signalled,
+    Submitted,
+    Waited,
+)
+from dmlemu_hw.footprints import meet
+from dmlemu_hw.memory import Allocation
+from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
+from dmlemu_hw.physical import spans
+
+from ...d3d12.descriptor_uses import Reader
+from ...d3d12.events import DescriptorsWritten
+from ...dml.aliases import Meeting, Place, alias_reason, find_clash
+from ...dml.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
+from ...dml.events import DispatchRecorded
+from ..check import Check, on
+from ..clocks import Clocks
+from ..declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
+from ..flights import Flight, FlightCheck
+from ..names import NamedCommand
+from ..text import bindings as text
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...d3d12.recording import Recording
+
+_UNWRITTEN = bytes(DESCRIPTOR_SIZE)
+_NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
+_INITIALIZERS_KEPT = 16  # of one operator
+_ROWS_KEPT = 4096  # ranges whose physical memory is remembered
+
+
+class Descriptors(FlightCheck):
+    """Follows who writes descriptors, and compares them with what recorded commands were bound to."""
+
+    declarations = OF_DESCRIPTORS
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._writers: dict[int, DescriptorsWritten] = {}  # by place: the last change
+        self._needs: dict[int, list[tuple[Flight, Reader]]] = {}
+        self._clears: dict[int, list[int]] = {}  # by list: its commands that clear
+
+    @on(Recorded)
+    def recorded(self, event: Recorded) -> None:
+        """Clears read a descriptor too."""
+        if event.opcode == Opcode.CLEAR_UAV:
+            self._clears.setdefault(event.list_serial, []).append(event.command)
+
+    def took_off(self, flight: Flight, recording: Recording | None) -> None:
+        """A list is executed: from now on what its commands read must stay, and must be right."""
+        if recording is None:
+            return
+        readers = [*self.device._descriptor_uses.of(recording), *self._clear_readers(recording)]
+        for reader in readers:
+            self._look(reader)
+            for at in range(len(reader.operands)):
+                needs = self._needs.setdefault(reader.start + at * DESCRIPTOR_SIZE, [])
+                if len(needs) >= _NEEDS_LOOKED_AT:
+                    needs[:] = [each for each in needs if self._is_in_flight(each[0])]
+                needs.append((flight, reader))
+
+    @on(DescriptorsWritten)
+    def written(self, event: DescriptorsWritten) -> None:
+        """Some descriptors were written: does a list that may still run read one that changed?"""
+        hits: dict[Reader, tuple[Flight, list[int]]] = {}
+        for at in range(0, len(event.before), DESCRIPTOR_SIZE):
+            end = at + DESCRIPTOR_SIZE
+            if event.before[at:end] == event.after[at:end]:
+                continue
+            place = event.place + at
+            self._writers[place] = event
+            self._arrive(place)
+            for flight, reader in self._needs.get(place, ()):
+                slot = (place - reader.start) // DESCRIPTOR_SIZE
+                if self._is_in_flight(flight) and reader.expected[slot] != event.after[at:end]:
+                    hits.setdefault(reader, (flight, []))[1].append(slot)
+        for reader, (flight, slots) in hits.items():
+            self._overwritten(event, flight, reader, slots)
+
+    # --- inside ---
+
+    def _is_in_flight(self, flight: Flight) -> bool:
+        return flight.ticket > self._clocks.host.get(flight.queue, 0)
+
+    def _clear_readers(self, recording: Recording) -> Iterator[Reader]:
+        """Readers for the clears of a list: what their descriptors hold when it is executed is right."""
+        clears = self._clears.pop(recording.serial, ())
+        packets = list(decode(recording.packets)) if clears else []
+        for index in clears:
+            packet, command = packets[index], recording.commands[index]
+            assert isinstance(packet, ClearUavPacket)
+            where = weakref.ref(recording)
+            yield Reader(command, where, packet.table, command.operands, (None,), volatile=True)
+
+    def _look(self, reader: Reader) -> None:
+        """Do the descriptors hold what the command was bound to?"""
+        content = self._content(reader.start, len(reader.operands))
+        if content is None:
+            return
+        expected = reader.expected
+        if reader.volatile:  # they may have been bound since
+            expected = self._late(reader, content)
+        slots = [i for i, data in enumerate(expected) if data is not None and _part(content, i) != data]
+        if not slots:
+            return
+        contents = expected[slots[0]] or _UNWRITTEN, _part(content, slots[0])
+        cause = reader.command.site or reader
+        if reader.source and not reader.arrived:
+            words = text.not_copied(self.device, self.names, reader, slots, contents)
+            self.report("DESC_NOT_COPIED", cause=cause, api="DML", **words)
+            return
+        writer = self._writers.get(reader.start + slots[0] * DESCRIPTOR_SIZE)
+        hint = "write the descriptors of a binding table only through the table"
+        words = text.overwritten(
+            self.device, self.names, reader, slots, contents, writer, hint, in_flight=False
+        )
+        self.report("DESC_OVERWRITTEN", cause=(cause, writer and writer.site), **words)
+
+    def _late(self, reader: Reader, content: bytes) -> tuple[bytes | None, ...]:
+        """Of descriptors that may be bound until now: what was to be copied to places that are empty."""
+        source = self._content(reader.source, len(reader.operands)) if reader.source else None
+        if source is None:
+            return ()
+        rows = ((_part(source, i), _part(content, i)) for i in range(len(reader.operands)))
+        return tuple(data if found == _UNWRITTEN != data else None for data, found in rows)
+
+    def _arrive(self, place: int) -> None:
+        """Notes that what was to be copied for a recorded command stands where the GPU reads it."""
+        for reader in self.device._descriptor_uses.readers(place):
+            if reader.source and not reader.arrived:
+                content = self._content(reader.start, len(reader.operands))
+                reader.arrived = content is not None and reader.differs(content) is None
+
+    def _overwritten(
+        self, event: DescriptorsWritten, flight: Flight, reader: Reader, slots: Sequence[int]
+    ) -> None:
+        at = reader.start + slots[0] * DESCRIPTOR_SIZE - event.place
+        contents = event.before[at : at + DESCRIPTOR_SIZE], event.after[at : at + DESCRIPTOR_SIZE]
+        hint = self.advice(flight)
+        words = text.overwritten(
+            self.device, self.names, reader, slots, contents, event, hint, in_flight=True
+        )
+        words["properties"] |= self.properties(flight)
+        self.report("DESC_OVERWRITTEN", cause=(reader.command.site or reader, event.site), **words)
+
+    def _content(self, place: int, count: int) -> bytes | None:
+        try:
+            return self.device._gpu.descriptors.content(place, count)
+        except ValueError:  # the heap was released: that is told elsewhere
+            return None
+
+
+def _part(content: bytes, at: int) -> bytes:
+    return content[at * DESCRIPTOR_SIZE : (at + 1) * DESCRIPTOR_SIZE]
+
+
+class _Initialization(NamedTuple):
+    """An initializer that was handed to a queue, in words."""
+
+    queue: int
+    ticket: int
+    context: str
+
+
+class _Row(NamedTuple):
+    """Consecutive bytes by their GPU addresses, and where they stand in physical memory."""
+
+    address: int
+    end: int
+    physical: int
+
+
+class _Kept:
+    """A persistent resource that was initialised; who has ``written`` it since, and which byte first."""
+
+    def __init__(self, operator: CompiledOperator, address: int, size: int, rows: list[_Row]) -> None:
+        self.of = weakref.ref(operator)
+        self.operator = str(operator)
+        self.address = address
+        self.size = size
+        self.rows = rows
+        self.written: tuple[NamedCommand, str, int] | None = None
+        self.remapped = False
+
+
+class Dispatches(Check):
+    """Looks at each dispatch when the GPU executes it: what it relies on, and what its bindings share."""
+
+    declarations = AT_EXECUTION
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks = Clocks()
+        self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
+        self._notes = weakref.WeakKeyDictionary()
+        self._running: dict[int, tuple[int, DispatchRecorded | None]] = {}  # by queue: ticket, dispatch
+        self._initialized: weakref.WeakKeyDictionary[CompiledOperator, deque[_Initialization]]
+        self._initialized = weakref.WeakKeyDictionary()
+        self._kept: weakref.WeakKeyDictionary[CompiledOperator, _Kept] = weakref.WeakKeyDictionary()
+        self._index: list[tuple[int, int, _Kept]] = []  # physical begin and end, sorted
+        self._reach = 0  # bytes of the longest row of the index
+        self._has_tiles = False
+        self._places_of: dict[tuple[int, int], list[_Row]] = {}
+
+    @on(Allocated)
+    def allocated(self, event: Allocated) -> None:
+        """Only reserved buffers can meet in ways that binding them does not show."""
+        self._has_tiles |= event.kind == "reserved"
+
+    @on(DispatchRecorded)
+    def recorded(self, event: DispatchRecorded) -> None:
+        """Keeps what the packets do not say."""
+        recording = self.device._recordings.get(event.list_serial)
+        if recording is not None:
+            self._notes.setdefault(recording, {})[event.first] = event
+
+    @on(Submitted, Queued)
+    def handed(self, event: Submitted | Queued) -> None:
+        """Initializers count from here on: those that have nothing to copy execute no command."""
+        self._clocks.handed(event)
+        if not isinstance(event, Submitted):
+            return
+        ticket = event.ticket - len(event.lists)
+        for serial in event.lists:
+            ticket += 1
+            recording = self.device._recordings.get(serial)
+            notes = None if recording is None else self._notes.get(recording)
+            for note in (notes or {}).values():
+                if isinstance(note.dispatchable, OperatorInitializer):
+                    assert recording is not None
+                    self._initialize(note, event.queue, ticket, recording)
+
+    @on(Signalled)
+    def signalled(self, event: Signalled) -> None:
+        """A fence tells what the one who sets it knows."""
+        self._clocks.signalled(event)
+
+    @on(Waited)
+    def waited(self, event: Waited) -> None:
+        """Whoever awaited a value knows what it tells."""
+        self._clocks.waited(event)
+
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """Tiles stand on other memory: what an initializer left there is not there any more."""
+        self._places_of.clear()
+        for kept in list(self._kept.values()):
+            if kept.rows != self._rows(kept.address, kept.address + kept.size):
+                kept.remapped = True
+
+    @on(Executing)
+    def executing(self, event: Executing) -> None:
+        """A command is about to run."""
+        ticket, note = self._running.get(event.queue, (0, None))
+        if event.ticket != ticket:
+            self._clocks.start(event.queue, event.ticket)
+            note = None
+        if not event.joined or event.ticket != ticket:
+            note = self._note(event)
+            self._running[event.queue] = event.ticket, note
+            if note is not None:
+                self._begin(note, event)
+        if self._index:
+            self._watch(note, event)
+
+    # --- one dispatch ---
+
+    def _note(self, event: Executing) -> DispatchRecorded | None:
+        if event.opcode not in (Opcode.DISPATCH, Opcode.DISCARD):
+            return None
+        recording = self.device._recordings.get(event.list_serial)
+        notes = None if recording is None else self._notes.get(recording)
+        return None if notes is None else notes.get(event.command)
+
+    def _begin(self, note: DispatchRecorded, event: Executing) -> None:
+        dispatchable = note.dispatchable
+        if self._has_tiles or dispatchable.volatile:
+            self._check_aliases(note, event)
+        if isinstance(dispatchable, OperatorInitializer):
+            for operator, address, size in note.persistent:
+                if size and address:
+                    rows = self._rows(address, address + size)
+                    self._kept[operator] = _Kept(operator, address, size, rows)
+            self._build_index()
+        elif isinstance(dispatchable, CompiledOperator):
+            self._check_order(dispatchable, event)
+            self._check_kept(dispatchable, event)
+
+    # --- initialisation ---
+
+    def _initialize(self, note: DispatchRecorded, queue: int, ticket: int, recording: Recording) -> None:
+        command = recording.commands[note.first] if note.first < len(recording.commands) else None
+        at = f" at {command.recorded_at}" if command is not None and command.recorded_at else ""
+        context = f"{note.dispatchable} was recorded{at} into {recording.owner}"
+        for operator, _, _ in note.persistent:
+            rows = self._initialized.setdefault(operator, deque(maxlen=_INITIALIZERS_KEPT))
+            rows.append(_Initialization(queue, ticket, context))
+
+    def _check_order(self, operator: CompiledOperator, event: Executing) -> None:
+        """Does the queue know that an initializer has finished?"""
+        rows = self._initialized.get(operator)
+        if not rows:
+            return
+        clock = self._clocks.of(event.queue)
+        for row in rows:
+            if row.queue == event.queue and row.ticket <= event.ticket:
+                return
+            if clock.get(row.queue, 0) >= row.ticket:
+                return
+        last, command = rows[-1], self.names.command(event)
+        words = text.unordered(
+            command, str(operator), last.context, self.names.queue(last.queue), self._signal(last)
+        )
+        self.report("OP_NOT_INITIALIZED", cause=command.command.site or event.packet, api="DML", **words)
+
+    def _signal(self, row: _Initialization) -> str:
+        """``fence 'ready' to reach 1``: the first signal behind the initializer."""
+        told = self._clocks.signal_after(row.queue, row.ticket)
+        if told is not None:
+            return f"{self.names.fence(told.fence)} to reach {told.value}"
+        queue = next((each for each in self.device._gpu.queues if each.serial == row.queue), None)
+        queued = None if queue is None else queue.signal_after(row.ticket)
+        return "" if queued is None else f"{queued[0].describe()} to reach {queued[1]}"
+
+    # --- persistent resources ---
+
+    def _check_kept(self, operator: CompiledOperator, event: Executing) -> None:
+        kept = self._kept.get(operator)
+        if kept is None or (kept.written is None and not kept.remapped):
+            return
+        command, place = self.names.command(event), self.names.bytes(kept.address, kept.address + kept.size)
+        if kept.written is None:
+            words = text.remapped(command, kept.operator, place)
+        else:
+            writer, operand, byte = kept.written
+            words = text.changed(command, kept.operator, place, writer, operand, self.names.byte(byte))
+        cause = kept.operator, kept.written and kept.written[0].command.site
+        self.report("BIND_PERSISTENT_CHANGED", cause=cause, api="DML", **words)
+
+    def _build_index(self) -> None:
+        rows = ((row, kept) for kept in self._kept.values() for row in kept.rows)
+        index = [(row.physical, row.physical + row.end - row.address, kept) for row, kept in rows]
+        self._index = sorted(index, key=lambda entry: entry[:2])
+        self._reach = max((end - begin for begin, end, _ in self._index), default=0)
+
+    def _watch(self, note: DispatchRecorded | None, event: Executing) -> None:
+        """Does the command write what an initializer has left for an operator?"""
+        pointer = event.accesses.pointer
+        for i in range(len(event.accesses)):
+            entry = pointer[i]
+            if not entry.access & (WRITE | UNDEFINE):
+                continue
+            for row in self._rows(entry.address, entry.end):
+                for kept, begin, end in self._near(row):
+                    if kept.written is None and not _fills(note, kept):
+                        self._compare(event, i, row, kept, begin, end)
+
+    def _near(self, row: _Row) -> Iterator[tuple[_Kept, int, int]]:
+        """What lies in the row's physical memory: with the part in question."""
+        low, high = row.physical, row.physical + row.end - row.address
+        at = bisect_left(self._index, high, key=lambda entry: entry[0])
+        while at > 0 and self._index[at - 1][0] + self._reach > low:
+            at -= 1
+            begin, end, kept = self._index[at]
+            if end > low:
+                yield kept, max(begin, low), min(end, high)
+
+    def _compare(self, event: Executing, i: int, row: _Row, kept: _Kept, begin: int, end: int) -> None:
+        access = event.accesses[i]
+        shift = row.address - row.physical
+        byte = meet(access.footprint, Footprint(begin + shift, 8, (end - begin,), (1,)))
+        if byte is not None:
+            command = self.names.command(event)
+            kept.written = command, command.operand(access), byte
+
+    # --- bindings that meet ---
+
+    def _check_aliases(self, note: DispatchRecorded, event: Executing) -> None:
+        """As RecordDispatch does, with the descriptors and tiles that are there now."""
+        dispatchable = note.dispatchable
+        places = list(self._places(dispatchable, note.table))
+        clash = find_clash(dispatchable, places, self._meet, self._is_same)
+        if clash is None:
+            return
+        command = self.names.command(event)
+        words = text.aliased(command, dispatchable, clash, self.names)
+        cause = command.command.site or event.packet, clash.first.slot, clash.second.slot
+        self.report(alias_reason(dispatchable, clash)[0], cause=cause, api="DML", **words)
+
+    def _places(self, dispatchable: Dispatchable, table: int) -> Iterator[Place]:
+        for slot in dispatchable._slots():
+            if slot.descriptor is None or not slot.size:
+                continue
+            try:
+                content = self.device._gpu.descriptors.content(table + slot.descriptor * DESCRIPTOR_SIZE, 1)
+                view = Descriptor.decode(content)
+            except ValueError:  # the GPU tells what is wrong
+                continue
+            if view.address and view.size >= slot.size:
+                yield Place(slot, view.address)
+
+    def _meet(self, a: Footprint, b: Footprint) -> Meeting | None:
+        found: list[Meeting] = []
+        for here in self._rows(*a.byte_range):
+            for there in self._rows(*b.byte_range):
+                low = max(here.physical, there.physical)
+                high = min(
+                    here.physical + here.end - here.address, there.physical + there.end - there.address
+                )
+                shift = here.address - here.physical - (there.address - there.physical)
+                to_here = here.address - here.physical
+                byte = meet(a, b, shift, low + to_here, high + to_here) if low < high else None
+                if byte is not None:
+                    found.append(Meeting(byte, byte - shift))
+        return min(found, default=None)
+
+    def _is_same(self, a: Place, b: Place) -> bool:
+        def seen(place: Place) -> list[tuple[int, int, int]]:
+            rows = self._rows(place.address, place.address + place.slot.size)
+            return [(row.address - place.address, row.end - row.address, row.physical) for row in rows]
+
+        return a.address == b.address or seen(a) == seen(b)
+
+    def _rows(self, begin: int, end: int) -> list[_Row]:
+        """Where bytes stand in physical memory; NULL tiles, and what is not live, stand nowhere."""
+        rows = self._places_of.get((begin, end))
+        if rows is None:
+            if len(self._places_of) >= _ROWS_KEPT:
+                self._places_of.clear()
+            allocation = self.device._gpu.memory.find(begin)
+            rows = [] if allocation is None or allocation.closed else list(_rows(allocation, begin, end))
+            self._places_of[begin, end] = rows
+        return rows
+
+
+def _rows(allocation: Allocation, begin: int, end: int) -> Iterator[_Row]:
+    for span in spans(allocation):
+        first = allocation.address + span.start
+        low, high = max(begin, first), min(end, first + span.size)
+        if low < high:
+            yield _Row(low, high, span.heap + span.offset + low - first)
+
+
+def _fills(note: DispatchRecorded | None, kept: _Kept) -> bool:
+    """Is it the operator's own initializer that runs?"""
+    if note is None or not isinstance(note.dispatchable, OperatorInitializer):
+        return False
+    return any(operator is kept.of() for operator in note.dispatchable.operators)
+
+
+CHECKS = (Descriptors, Dispatches)
