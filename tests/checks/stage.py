@@ -176,3 +176,35 @@ def upload(stage: Stage, name: str, values: Any) -> Any:
     stage.list.copy_buffer_region(made, 0, source, 0, values.nbytes)
     stage.run()
     return made
+
+
+class OtherQueue:
+    """A second queue of a stage, with an open list and a fence of its own."""
+
+    def __init__(self, stage: Stage, kind: d3d12.CommandListType) -> None:
+        device = stage.device
+        self.queue = device.create_command_queue(d3d12.CommandQueueDesc(kind))
+        self.allocator = device.create_command_allocator(kind)
+        self.list = device.create_command_list(0, kind, self.allocator)
+        self.fence = device.create_fence()
+        for thing in (self.queue, self.list, self.fence):
+            thing.set_name(kind.name.lower())
+        self.fence_value = 0
+
+    def submit(self) -> None:
+        """Closes the list, executes it and signals the fence; the GPU has not run yet."""
+        self.list.close()
+        self.queue.execute_command_lists([self.list])
+        self.fence_value += 1
+        self.queue.signal(self.fence, self.fence_value)
+
+    def wait(self) -> None:
+        """Until the GPU has executed all of this queue; the list is open again then."""
+        self.fence.wait(self.fence_value)
+        self.allocator.reset()
+        self.list.reset(self.allocator)
+
+
+def other_queue(stage: Stage, kind: str) -> OtherQueue:
+    """A second queue: ``kind`` COPY, COMPUTE or DIRECT, which is its name too."""
+    return OtherQueue(stage, d3d12.CommandListType[kind])

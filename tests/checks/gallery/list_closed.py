@@ -1,0 +1,13 @@
+"""A command is recorded after Close."""
+
+from stage import Stage
+
+CHECK = "LIST_CLOSED"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    source, target = stage.filled("source"), stage.buffer("target")
+    if not fixed:
+        stage.list.close()
+    stage.list.copy_resource(target, source)
+    stage.run()

@@ -1,0 +1,17 @@
+"""A dispatch is recorded into the list of the copy queue."""
+
+from stage import Stage, other_queue
+
+CHECK = "LIST_TYPE"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    operator = stage.copy_operator("copy")
+    source, target = stage.filled("source"), stage.buffer("target")
+    copies = other_queue(stage, "COPY")
+    table = stage.table(operator)
+    table.bind_inputs([stage._binding(source)])
+    table.bind_outputs([stage._binding(target)])
+    commands = stage.list if fixed else copies.list
+    stage.recorder.record_dispatch(commands, operator, table)
+    stage.run()

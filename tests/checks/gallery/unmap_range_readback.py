@@ -1,0 +1,15 @@
+"""After reading, Unmap is told that the whole READBACK buffer was written."""
+
+from stage import Stage
+
+from dmlemu import d3d12
+
+CHECK = "UNMAP_RANGE"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    readback = stage.host_buffer("readback", 256, "READBACK")
+    stage.list.copy_resource(readback, stage.filled("result"))
+    stage.run()
+    print(readback.map()[0])
+    readback.unmap(0, d3d12.Range(0, 0 if fixed else 256))
