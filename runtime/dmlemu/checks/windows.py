@@ -6,7 +6,7 @@ same bytes find each other.  What two accesses have to do with each other is ask
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
@@ -50,8 +50,9 @@ class Place:
     ``windows``: all accesses through it, and through others that share memory with it.
     """
 
-    def __init__(self, address: int) -> None:
+    def __init__(self, address: int, end: int) -> None:
         self.address = address
+        self.end = end
         self.spans: list[Span] | None = None  # None: to be asked for anew
         self.reach: list[tuple[int, int, int]] = []  # heap and bytes of it on which it ever stood
         self.own: dict[int, Window] = {}
@@ -175,7 +176,8 @@ class Window:
         """Forgets those with phases below ``ordered``, and grows if that frees little."""
         keep = [i for i in self._index.values() if self.phases[i] >= ordered]
         keep.sort()
-        while 2 * len(keep) > self._capacity:
+        least = len(keep) * (8 if len(keep) < 16 else 2)  # room for some time, also for what alternates
+        while self._capacity < least:
             self._capacity *= 2
         entries = _new("dmlk_footprint[]", self._capacity)
         for to, i in enumerate(keep):
@@ -215,6 +217,7 @@ class Places:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._places: dict[int, Place] = {}
+        self._starts: list[int] = []  # their addresses, sorted
         self._by_serial: dict[int, Place] = {}
         self._by_heap: dict[int, list[Place]] = {}
         self._known: dict[bytes, list[tuple[Pattern, int]]] = {}
@@ -269,6 +272,7 @@ class Places:
             self._by_serial.pop(event.serial, None)
             place = self._places.pop(event.address, None)
             if place is not None:
+                del self._starts[bisect_left(self._starts, place.address)]
                 self._retired.append(place)
 
     def forget_retired(self, done: Callable[[int], int]) -> None:
@@ -306,28 +310,35 @@ class Places:
         place = self._place(struct.address)
         if place is None or place.spans is None:
             return []
-        begin, end = struct.address - place.address, struct.end - place.address
+        first, last = struct.address, struct.end
+        begin, end = first - place.address, last - place.address
         made = []
         for span in place.spans:
             low, high = max(begin, span.start), min(end, span.start + span.size)
             if low >= high:
                 continue
             base = _BIAS + span.heap + span.offset - span.start
-            clip = None if (low, high) == (begin, end) else (base + low, base + high)
             shift = base - place.address
-            part = _new("dmlk_footprint *", struct[0])
-            part.address, part.end = struct.address + shift, struct.end + shift
-            made.append(Pattern(place, part, shift, clip))
+            whole = low == begin and high == end
+            part = struct if whole else _new("dmlk_footprint *", struct[0])
+            part.address, part.end = first + shift, last + shift
+            made.append(Pattern(place, part, shift, None if whole else (base + low, base + high)))
         return made
 
     def _place(self, address: int) -> Place | None:
         """The place of the live allocation that holds the address."""
+        at = bisect_right(self._starts, address) - 1
+        place = self._places[self._starts[at]] if at >= 0 else None
+        if place is not None and address < place.end and place.spans is not None:
+            return place
         allocation = self._memory.find(address)
         if allocation is None:
             return None
         place = self._places.get(allocation.address)
         if place is None:
-            place = self._places[allocation.address] = Place(allocation.address)
+            place = Place(allocation.address, allocation.address + allocation.size)
+            self._places[place.address] = place
+            insort(self._starts, place.address)
             if allocation.heap is None:
                 self._by_serial[allocation.serial] = place
         if place.spans is None:
