@@ -4,9 +4,11 @@
   give the same result.
 * :func:`layouts_of`, :func:`tensor_descs`, :func:`illegal_tensor_descs`, :func:`operator_descs`:
   hypothesis strategies of descs.
+* :func:`stable`: runs a program under chaos, with several seeds; its result must not change.
+* :mod:`dmlemu.testing.faults`: devices that are removed in the middle, calls that run out of memory.
 
-Needs hypothesis, which the extra ``test`` installs: ``pip install 'dmlemu[test]'``.  It is imported
-when one of these names is first used.
+The first two need hypothesis, which the extra ``test`` installs: ``pip install 'dmlemu[test]'``.  It is
+imported when one of these names is first used.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from .explanation import LayoutError as LayoutError
     from .operator_strategies import operator_descs as operator_descs
     from .run import Run as Run
+    from .stability import stable as stable
     from .strategies import IllegalTensorDesc as IllegalTensorDesc
     from .strategies import LayoutKind as LayoutKind
     from .strategies import illegal_tensor_descs as illegal_tensor_descs
@@ -36,8 +39,11 @@ _MODULES = {
     "layouts_of": "strategies",
     "operator_descs": "operator_strategies",
     "shapes": "strategies",
+    "stable": "stability",
     "tensor_descs": "strategies",
 }
+
+_WITHOUT_HYPOTHESIS = {"stability"}
 
 __all__ = list(_MODULES)
 
@@ -46,6 +52,14 @@ def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if module not in _WITHOUT_HYPOTHESIS:
+        _import_hypothesis(name)
+    value = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def _import_hypothesis(name: str) -> None:
     try:
         import hypothesis  # noqa: F401
     except ImportError as error:
@@ -53,6 +67,3 @@ def __getattr__(name: str) -> Any:
             f"dmlemu.testing.{name} needs hypothesis, which the extra 'test' installs: "
             "pip install 'dmlemu[test]'"
         ) from error
-    value = getattr(import_module(f".{module}", __name__), name)
-    globals()[name] = value
-    return value

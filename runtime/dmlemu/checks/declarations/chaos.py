@@ -1,0 +1,18 @@
+"""What ``dmlemu.testing.stable`` finds by running a program under chaos."""
+
+from ...errors import Severity
+from ..declaration import Declaration, When
+
+DECLARATIONS = (
+    Declaration(
+        "VAL_UNSTABLE",
+        "the result of a program changes with the seed of a chaos mode",
+        Severity.ERROR,
+        When.EXECUTE,
+        "The program relies on something that no document promises: it may be wrong on another GPU, with "
+        "another driver, or on some days.",
+        "Look at what the mode does: a barrier is missing, memory is read before it is written, an address "
+        "or a layout is taken for granted.",
+        rule="on request: dmlemu.testing.stable",
+    ),
+)
