@@ -43,27 +43,20 @@ _MODULES = {
     "tensor_descs": "strategies",
 }
 
-_WITHOUT_HYPOTHESIS = {"stability"}
-
 __all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    module = _MODULES.get(name)
-    if module is None:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if module not in _WITHOUT_HYPOTHESIS:
-        _import_hypothesis(name)
-    value = getattr(import_module(f".{module}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def _import_hypothesis(name: str) -> None:
     try:
-        import hypothesis  # noqa: F401
-    except ImportError as error:
+        module = import_module(f".{_MODULES[name]}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
         raise ImportError(
             f"dmlemu.testing.{name} needs hypothesis, which the extra 'test' installs: "
             "pip install 'dmlemu[test]'"
         ) from error
+    value = globals()[name] = getattr(module, name)
+    return value

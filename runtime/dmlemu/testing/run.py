@@ -14,6 +14,7 @@ import numpy as np
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import d3d12, dml
+from ..errors import Severity, Strictness
 
 __all__ = ["Memory", "Placed", "Run", "Stage", "private_stage"]
 
@@ -208,7 +209,9 @@ def private_stage() -> Stage:
     stage = _private.stage
     if stage is None or _private.process != os.getpid() or stage.is_removed():
         _private.inherited += (stage,)
-        parent = d3d12.create_device(d3d12.Adapter(name="dmlemu.testing"))
+        adapter = d3d12.Adapter(name="dmlemu.testing")
+        parent = d3d12.create_device(adapter, strictness=Strictness.STRICT)
+        parent.reports.deny(Severity.INFO)  # odd layouts are tried on purpose
         stage = _private.stage = Stage(dml.create_device(parent))
         _private.process = os.getpid()
     return stage

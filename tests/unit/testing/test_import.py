@@ -20,7 +20,7 @@ def test_importing_dmlemu_imports_no_hypothesis() -> None:
     assert run("import dmlemu, dmlemu.testing, sys; print('hypothesis' in sys.modules)") == "False\n"
 
 
-def test_without_hypothesis_every_name_says_what_to_install() -> None:
+def test_without_hypothesis_names_that_need_it_say_what_to_install() -> None:
     program = """
 import sys
 sys.modules["hypothesis"] = None
@@ -31,9 +31,11 @@ for name in dmlemu.testing.__all__:
     except ImportError as error:
         print(error)
 """
+    names = "IllegalTensorDesc LayoutKind illegal_tensor_descs layouts"
+    names += " layouts_of operator_descs shapes tensor_descs"
     expected = [
         f"dmlemu.testing.{name} needs hypothesis, which the extra 'test' installs: pip install 'dmlemu[test]'"
-        for name in dmlemu.testing.__all__
+        for name in names.split()
     ]
 
     assert run(program).splitlines() == expected
