@@ -218,6 +218,7 @@ class TestRecord:
         assert record.owner == "buffer 'source', which has been released"
         assert f"  address: {address:#x}, buffer 'source', which has been released" in record.text()
 
+    @pytest.mark.dmlemu(expect=["MEM_OOB_WRITE"])
     def test_a_live_owner_is_named(self) -> None:
         stage = Stage()
         small = stage.buffer("small", 16)

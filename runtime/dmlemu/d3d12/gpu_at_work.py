@@ -88,7 +88,8 @@ class GpuAtWork(Object):
             error = fault_error(self, fault)
             if fault.kind is not FaultKind.REMOVED:
                 self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
-                self._keep(error)
+                if fault.kind is not FaultKind.INJECTED:  # that one is no mistake of the program
+                    self._keep(error)
             if self._is_runtime:
                 return otherwise
             raise error from None

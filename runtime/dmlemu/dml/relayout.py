@@ -58,7 +58,7 @@ def _draw(lowered: Lowered, reader: Operand, random: Random) -> Owned:
     sizes, strides = _once(reader), [0] * len(reader.sizes)
     stride = 1
     for axis in random.sample(range(len(sizes)), len(sizes)):
-        if reader.strides[axis] or sizes[axis] == 1:
+        if reader.strides[axis]:  # else every index is the same element
             strides[axis] = stride
             stride = stride * sizes[axis] + random.randint(0, _MOST_PADDING)
     size = calc_buffer_tensor_size(reader.data_type, sizes, strides)
