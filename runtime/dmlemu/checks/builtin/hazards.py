@@ -298,11 +298,11 @@ class Hazards(Check):
         names, running = self.names, self._running.queue
         signal = self._clocks.signal_after(queue, ticket) or self._queued_signal(queue, ticket)
         awaited = self._clocks.last_wait(running)
-        behind = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "signals no fence"
+        behind = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
         before = (
             f"waited for {names.fence(awaited.fence)} to reach {awaited.value}"
             if awaited
-            else "has never waited"
+            else "has not waited for any"
         )
         return f"{names.queue(queue)} {behind} behind that list", f"{names.queue(running)} {before} before"
 

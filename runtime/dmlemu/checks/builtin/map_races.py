@@ -147,9 +147,9 @@ class MapRaces(Check):
             elif opcode == Opcode.DISPATCH:
                 accesses = dispatch_accesses(data[at : at + size], base + at, memory)
                 for i in range(len(accesses)):
-                    entry = accesses.pointer[i]
-                    if entry.access & READ:
-                        yield packet, entry.address, entry.end, entry, accesses
+                    pattern = accesses.pointer + i
+                    if pattern.access & READ:
+                        yield packet, pattern.address, pattern.end, pattern, accesses
             at += size
             packet += 1
 

@@ -96,7 +96,7 @@ class Finding(NamedTuple):
         other = f", the same memory as {self._bytes(before)}" if before.buffer is not after.buffer else ""
         return (
             f"{after.command.command.name}{on} {after.verb} {self._bytes(after)}{other}, "
-            f"which {self._other} {before.verb}, and {self._missing} orders the two."
+            f"which {self._other} {before.verb}{self._too}, and {self._missing} orders the two."
         )
 
     @property
@@ -142,7 +142,7 @@ class Finding(NamedTuple):
         }
 
     def _bytes(self, side: Side) -> str:
-        some = "" if self.is_whole else "some of "
+        some = "" if self.is_whole else "some of the "
         return f"{some}{_bytes(side.first, side.end)} of {side.title}"
 
     @property
@@ -152,6 +152,10 @@ class Finding(NamedTuple):
             return str(command.command)
         on = f" on {command.queue}" if self.id == "HAZARD_QUEUE" else ""
         return f"{command.command.within} (command {command.command.number} of {command.list}){on}"
+
+    @property
+    def _too(self) -> str:
+        return " too" if self.before.verb == self.after.verb else ""
 
     @property
     def _missing(self) -> str:
@@ -243,8 +247,7 @@ def barrier(kind: int, before: Resource | None, after: Resource | None) -> str:
 def useless(command: NamedCommand, barrier: str) -> dict[str, Any]:
     """The fields of a report on a barrier."""
     return {
-        "message": f"The {barrier} orders nothing: what conflicts before and after it in the same "
-        "ExecuteCommandLists call is ordered without it.",
+        "message": f"The {barrier} orders nothing: no two accesses that conflict depend on it.",
         "operation": command.place,
         "context": (command.context,),
         "properties": {"barrier": barrier, "command": str(command.command.number)},
