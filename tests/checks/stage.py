@@ -208,3 +208,94 @@ class OtherQueue:
 def other_queue(stage: Stage, kind: str) -> OtherQueue:
     """A second queue: ``kind`` COPY, COMPUTE or DIRECT, which is its name too."""
     return OtherQueue(stage, d3d12.CommandListType[kind])
+
+
+# --- for programs about bindings ---
+
+OWNED = dml.TensorFlags.OWNED_BY_DML
+
+
+def identity(count: int = 16, **more: Any) -> dml.OperatorDesc:
+    """Copies ``count`` packed FLOAT32; ``more`` are fields of the input's tensor desc."""
+    return dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=tensor([count], **more), output_tensor=tensor([count])
+    )
+
+
+def product(weights: dml.TensorFlags = dml.TensorFlags.NONE, **more: Any) -> dml.OperatorDesc:
+    """A 4x4 matrix product without CTensor; ``weights`` are the flags of BTensor."""
+
+    def matrix(**fields: Any) -> dml.BufferTensorDesc:
+        return tensor([1, 1, 4, 4], **fields)
+
+    none = dml.MatrixTransform.NONE
+    fields: dict[str, Any] = {
+        "a_tensor": matrix(),
+        "b_tensor": matrix(flags=weights),
+        "output_tensor": matrix(),
+        "trans_a": none,
+        "trans_b": none,
+        "alpha": 1.0,
+        "beta": 0.0,
+    }
+    return dml.GemmOperatorDesc(**(fields | more))
+
+
+def half_product(stage: Stage, name: str) -> Any:
+    """An initialised product of FLOAT16 with a fused activation: it needs a temporary resource."""
+    half = dml.BufferTensorDesc(dml.TensorDataType.FLOAT16, [1, 1, 4, 4])
+    fused = dml.ActivationReluOperatorDesc()
+    desc = product(a_tensor=half, b_tensor=half, output_tensor=half, fused_activation=fused)
+    compiled = stage.compile(desc, name)
+    stage.initialize(compiled)
+    return compiled
+
+
+def record_weights(stage: Stage, compiled: Any, weights: Any, persistent: Any) -> None:
+    """Records the initialisation of a product whose BTensor is OWNED_BY_DML."""
+    initializer = stage.dml.create_operator_initializer([compiled])
+    table = stage.table(initializer)
+    table.bind_inputs([dml.BufferArrayBinding([None, dml.BufferBinding(weights), None])])
+    table.bind_outputs([stage._binding(persistent)])
+    stage.recorder.record_dispatch(stage.list, initializer, table)
+
+
+def give_weights(stage: Stage, compiled: Any, weights: Any, persistent: Any) -> None:
+    """:func:`record_weights`, and waits for it."""
+    record_weights(stage, compiled, weights, persistent)
+    stage.run()
+
+
+def record_product(stage: Stage, compiled: Any, a: Any, output: Any, persistent: Any) -> None:
+    """Records the dispatch of a product whose weights were given."""
+    table = stage.table(compiled)
+    table.bind_inputs([dml.BufferBinding(a), None, None])
+    table.bind_outputs([dml.BufferBinding(output)])
+    table.bind_persistent_resource(stage._binding(persistent))
+    stage.recorder.record_dispatch(stage.list, compiled, table)
+
+
+def run_with_weights(stage: Stage, compiled: Any, a: Any, output: Any, persistent: Any) -> None:
+    """:func:`record_product`, and waits for it."""
+    record_product(stage, compiled, a, output, persistent)
+    stage.run()
+
+
+def raw_view(elements: int, first: int = 0) -> d3d12.UnorderedAccessViewDesc:
+    """A UAV of so many dwords, from dword ``first`` on."""
+    buffer = d3d12.BufferUav(first, elements, flags=d3d12.BufferUavFlags.RAW)
+    return d3d12.UnorderedAccessViewDesc(d3d12.Format.R32_TYPELESS, buffer=buffer)
+
+
+def descriptor_heap(stage: Stage, count: int, *, visible: bool) -> Any:
+    """A heap of views; ``visible`` to the GPU, or only to the CPU."""
+    flags = d3d12.DescriptorHeapFlags.SHADER_VISIBLE if visible else d3d12.DescriptorHeapFlags.NONE
+    desc = d3d12.DescriptorHeapDesc(d3d12.DescriptorHeapType.CBV_SRV_UAV, count, flags)
+    return stage.device.create_descriptor_heap(desc)
+
+
+def slot(stage: Stage, index: int) -> int:
+    """CPU handle of a descriptor of the stage's heap."""
+    kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
+    step = stage.device.get_descriptor_handle_increment_size(kind)
+    return int(stage.heap.get_cpu_descriptor_handle_for_heap_start() + index * step)

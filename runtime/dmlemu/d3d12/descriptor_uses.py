@@ -23,13 +23,22 @@ if TYPE_CHECKING:
     from .object import Object
     from .recording import Command, Recording
 
-__all__ = ["Binder", "DescriptorUses", "Reader", "name_place"]
+__all__ = ["Binder", "DescriptorUses", "Reader", "name_bytes", "name_place"]
 
 
 def name_place(device: GpuAtWork, place: int) -> str:
     """``slot 3 of descriptor heap 'main'``."""
     found = device._gpu.descriptors.locate_place(place)
     return f"the descriptor at {place:#x}" if found is None else f"slot {found[1]} of {found[0].label}"
+
+
+def name_bytes(device: GpuAtWork, address: int, size: int) -> str:
+    """``bytes [0, 64) of buffer 'act'``; without a buffer, where the address lies."""
+    resource = device._resource_at(address)
+    if resource is None:
+        return f"{size} bytes at {device._gpu.memory.whereabouts(address)}"
+    start = address - resource.get_gpu_virtual_address()
+    return f"bytes [{start}, {start + size}) of {resource._title()}"
 
 
 class Binder(NamedTuple):
@@ -105,7 +114,7 @@ class Reader:
 
     def __str__(self) -> str:
         """``the dispatch of compiled operator 'relu' (command 3 of command list 'frame')``."""
-        return f"{self.command.within} (command {self.command.number} of {self.list_name})"
+        return f"{self.command.brief} (command {self.command.number} of {self.list_name})"
 
     @property
     def context(self) -> str:

@@ -10,7 +10,7 @@ from dmlemu_hw.faults import FaultKind, GpuFault
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 
 from ..errors import Error, HResult, Severity
-from .descriptor_uses import name_place
+from .descriptor_uses import name_bytes, name_place
 from .enums import MessageId
 from .reports import failure
 
@@ -74,11 +74,15 @@ def fault_error(device: GpuAtWork, fault: GpuFault) -> Error:
         check, message_id = "OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
     command = _command(device, fault)
     name = _command_name(command, fault)
-    context = [f"While the GPU executed {name}{_place(device, fault)}"]
+    executed = name if command is None else command.within
+    context = [f"While the GPU executed {executed}{_place(device, fault)}"]
     if command is not None and command.recorded_at:
         context.append(f"It was recorded at {command.recorded_at}")
     if fault.address and fault.address != fault.handle:
         context.append(f"Address {fault.address:#x} is {memory.whereabouts(fault.address)}")
+    if fault.kind is FaultKind.OUT_OF_RANGE:
+        last = memory.whereabouts(fault.address + fault.needed - 1)
+        context.append(f"The last byte of the tensor would lie in {last}")
     removal = "RM3: a GPU fault removes the device"
     return failure(
         check,
@@ -125,23 +129,24 @@ def _message(device: GpuAtWork, fault: GpuFault, command: Command | None) -> str
     """What is wrong with an operand, by the name that the user knows; else what the hardware says."""
     if command is None or not 0 <= fault.operand < len(command.operands):
         return fault.message
-    what = f"{command.operands[fault.operand]} of {command.within}"
+    what = f"{command.operands[fault.operand]} of {command.brief}"
     through = f"{what} is {_DONE[fault.access]} through {name_place(device, fault.handle)}"
     where = device._gpu.memory.whereabouts(fault.address)
     if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
         return f"{through}, which was never written."
     if fault.kind is FaultKind.DESCRIPTOR_STALE:
-        return f"{through}, which shows {where}."
+        return f"{through}, a view of {where}."
     if fault.kind is FaultKind.DESCRIPTOR_OUTSIDE:
         return f"The descriptor of {what} would lie in {where}."
     if fault.kind is FaultKind.BAD_DESCRIPTOR:
         return f"{through}, which holds {_spell_kind(fault)}."
     if fault.kind is FaultKind.OUT_OF_RANGE:
-        return f"{through}, which shows {fault.given} bytes; the tensor ends at byte {fault.needed}."
+        shown = name_bytes(device, fault.address, fault.given)
+        return f"{through}, which shows {fault.given} bytes ({shown}); the tensor needs {fault.needed}."
     if fault.kind is FaultKind.BAD_ADDRESS:
         return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."
     if fault.kind is FaultKind.MISALIGNED:
-        return f"{what} begins in {where}, where no {_elements(fault)} can stand."
+        return f"{what} begins in {where}, where {_elements(fault)} cannot stand."
     return fault.message
 
 

@@ -48,6 +48,11 @@ class Command(NamedTuple):
         return f"{self.within} (command {self.number})"
 
     @property
+    def brief(self) -> str:
+        """The name in the middle of a sentence, without the details that stand behind it in parentheses."""
+        return self.within.rsplit(" (", 1)[0] if self.name.endswith(")") else self.within
+
+    @property
     def within(self) -> str:
         """The name in the middle of a sentence."""
         return f"the d{self.name[1:]}" if self.name.startswith("Dispatch ") else self.name

@@ -39,7 +39,7 @@ class Touch(NamedTuple):
         if len(self.footprint.sizes) == 1 and self.footprint.element_bits == 8:
             return f"byte {byte - self.footprint.address}"
         element = element_at(self.footprint, byte)
-        return "an element" if element is None else f"element {element}"
+        return "an element" if element is None else f"element ({', '.join(map(str, element))})"
 
 
 class Place(NamedTuple):
@@ -155,7 +155,10 @@ def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[str, str]:
         return "BIND_ALIAS", "one of them is written"
     if not dispatchable.in_place:
         return "BIND_ALIAS", "the operator cannot work in place"
-    return "BIND_ALIAS", "in place needs the same offset, sizes, strides and total size"
+    return (
+        "BIND_ALIAS",
+        "the operator works in place only with the same offset, sizes, strides and total size",
+    )
 
 
 def one_layout(a: Slot, b: Slot) -> bool:

@@ -27,6 +27,8 @@ METHODS = {
 
 _NO_RESOURCE = int(MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE)
 
+_SHOWN = 12  # bindings in a message
+
 _RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
 
 
@@ -99,14 +101,26 @@ def counted(
             dispatchable,
             role,
             "BIND_COUNT",
-            f"BindingCount ({len(given)}) differs from the {count} {role.value}s of {dispatchable._title()}, "
-            f"{which}.",
+            f"BindingCount ({len(given)}) differs from the {count} {role.value}{'s' * (count != 1)} of "
+            f"{dispatchable._title()}, {which}.",
             field="BindingCount",
             given=len(given),
             expected=count,
             rule="BT5" if given else "BT16",
+            context=_in_order(dispatchable, role),
         )
     return [as_desc(dispatchable, role, f"Bindings[{i}]", binding) for i, binding in enumerate(given)]
+
+
+def _in_order(dispatchable: Dispatchable, role: Role) -> tuple[str, ...]:
+    """Which bindings are expected, where there are not too many to tell."""
+    slots = dispatchable.outputs
+    if role is Role.INPUT:
+        slots = () if dispatchable.grouped else tuple(slot for slot, *_ in dispatchable.inputs)
+    if not 0 < len(slots) <= _SHOWN:
+        return ()
+    names = (f"{slot.path} (NONE: it {slot.absent})" if slot.absent else slot.path for slot in slots)
+    return (f"Expected, in this order: {', '.join(names)}",)
 
 
 def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -> Sequence[object]:
@@ -220,7 +234,8 @@ class SlotCheck:
         if slot.absent or (slot.optional and desc.type is BindingType.NONE):
             return None
         if not isinstance(desc.desc, BufferBinding):
-            what = f"is bound as DML_BINDING_TYPE_{kind}, but it needs a buffer of {slot.size} bytes"
+            why = " is OWNED_BY_DML and" if self._is_owned() else ""
+            what = f"is bound as DML_BINDING_TYPE_{kind}, but it{why} needs a buffer of {slot.size} bytes"
             self.fail(self._missing(), what, kind, "BUFFER", rule=self._type_rule())
         resource = self._resource(desc.desc.buffer)
         offset, size = self._range(desc.desc, resource)
@@ -289,7 +304,10 @@ class SlotCheck:
         slot, width = self.slot, resource.get_desc().width
         offset = self._number("Offset", binding.offset)
         if offset % slot.alignment:
-            what = f"is bound at Offset ({offset}) of {resource}, which is no multiple of {slot.alignment}"
+            what = (
+                f"is bound at Offset ({offset}) of {resource}, which is no multiple of {slot.alignment}, "
+                f"{self._alignment_name()}"
+            )
             tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
             rule = "TN7" if tensor and slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT else self.rule
             self.fail(
@@ -318,6 +336,17 @@ class SlotCheck:
             expected = f"<= {width - offset}, what is left from Offset ({offset}) on"
             self.fail("BIND_RANGE", what, size, expected, member="SizeInBytes", message_id=_NO_RESOURCE)
         return offset, size
+
+    def _alignment_name(self) -> str:
+        """What demands the alignment."""
+        slot = self.slot
+        if slot.role is Role.TEMPORARY:
+            return "DML_TEMPORARY_BUFFER_ALIGNMENT"
+        if slot.desc is None:
+            return "DML_PERSISTENT_BUFFER_ALIGNMENT"
+        if slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT:
+            return "its GuaranteedBaseOffsetAlignment"
+        return "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT"
 
     def _why(self) -> str:
         """Where the size comes from that a slot needs."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.descriptors import (
@@ -192,21 +192,9 @@ class BindingTable(DeviceChild):
         row = (start + first * DESCRIPTOR_SIZE, last + 1 - first)
         write_descriptors(device, [row], method, write, str(self))
 
-    @contextmanager
-    def _alone(self, method: str) -> Iterator[None]:
-        """BIND_THREAD: no other thread is inside a method of the table, whatever its order."""
-        if self._device._strictness is Strictness.RUNTIME:
-            yield
-            return
-        if not self._turn.acquire(blocking=False):
-            raise self._thread_error(method)
-        try:
-            before = self._inside
-            self._inside = (threading.current_thread().name, method, call_site())
-            yield
-            self._inside = before
-        finally:
-            self._turn.release()
+    def _alone(self, method: str) -> _Alone:
+        """Raises BIND_THREAD when another thread is inside a method of the table."""
+        return _Alone(self, method)
 
     def _thread_error(self, method: str) -> Error:
         thread, other, site = self._inside
@@ -264,7 +252,7 @@ class BindingTable(DeviceChild):
         elif own:
             id, hint = (
                 "BIND_LATE",
-                "bind everything before RecordDispatch, and another table for the next one",
+                "bind everything before RecordDispatch, and use another table for the next dispatch",
             )
             message = (
                 f"{slot.path} of {target._title()} is bound after RecordDispatch has recorded {reader} "
@@ -274,7 +262,7 @@ class BindingTable(DeviceChild):
             id, hint = "DESC_RANGE_SHARED", "give each binding table descriptors of its own"
             message = (
                 f"{slot.path} of {target._title()} is bound in {where}, which is also a descriptor of "
-                f"{reader.title} and {needs[6:]}."
+                f"{reader.title}, and {reader} still needs it{operand and f' for {operand}'}."
             )
         return binding_failure(
             target,
@@ -306,6 +294,34 @@ class BindingTable(DeviceChild):
         return self._desc.dispatchable, self._desc.cpu_descriptor_handle
 
 
+class _Alone:
+    """Around a method of a table: no other thread may be inside one, whatever its turn."""
+
+    def __init__(self, table: BindingTable, method: str) -> None:
+        self._table, self._method = table, method
+        self._checks = table._device._strictness is not Strictness.RUNTIME
+        self._outer: tuple[str, str, CallSite | None] = ("", "", None)
+
+    def __enter__(self) -> None:
+        table = self._table
+        if not self._checks:
+            return
+        if not table._turn.acquire(blocking=False):
+            raise table._thread_error(self._method)
+        self._outer = table._inside
+        table._inside = (threading.current_thread().name, self._method, call_site())
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._checks:
+            self._table._inside = self._outer
+            self._table._turn.release()
+
+
 def _is_nothing(bindings: object) -> bool:
     return bindings is None or (isinstance(bindings, (list, tuple)) and not bindings)
 
@@ -326,7 +342,14 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
     """BT1 to BT3: the dispatchable is ours and the range is large enough, ours and visible."""
 
     def fail(
-        id: str, field: str, message: str, given: object, expected: object, rule: str, message_id: int = 0
+        id: str,
+        field: str,
+        message: str,
+        given: object,
+        expected: object,
+        rule: str,
+        message_id: int = 0,
+        hint: str = "",
     ) -> Error:
         return failure(
             id,
@@ -337,6 +360,7 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
             given=given,
             expected=expected,
             message_id=message_id,
+            hint=hint,
         )
 
     if not isinstance(desc, BindingTableDesc) or not isinstance(desc.dispatchable, Dispatchable):
@@ -357,7 +381,8 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
     needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
-        raise fail("DESC_COUNT", "SizeInDescriptors", message, size, f">= {needed}", "BT2")
+        hint = "absent optional tensors, temporary and persistent resources have descriptors too"
+        raise fail("DESC_COUNT", "SizeInDescriptors", message, size, f">= {needed}", "BT2", hint=hint)
     if not needed:
         return  # the handles are not looked at
     hardware = device._gpu.descriptors

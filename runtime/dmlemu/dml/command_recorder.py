@@ -14,9 +14,9 @@ from dmlemu_hw.footprints import meet
 from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
 
 from ..d3d12 import CommandList, DescriptorHeapType
-from ..d3d12.descriptor_uses import Reader, name_place
+from ..d3d12.descriptor_uses import Reader, name_bytes, name_place
 from ..d3d12.recording import SHADING
-from ..errors import Error, Severity, Strictness, caller
+from ..errors import Error, Severity, Strictness, call_site, caller
 from .aliases import Clash, Meeting, Place, alias_reason, find_clash
 from .binding_checks import Bound
 from .binding_table import BindingTable
@@ -77,7 +77,7 @@ def _record(
         _check_heap(command_list, dispatchable, bindings)
         _check_bindings(device, dispatchable, bindings)
     try:
-        command_list._use_all(_OPERATION, *bindings._uses())
+        command_list._use_all(_OPERATION, *bindings._uses(), user=dispatchable._label)
     except Error as error:
         command_list._reject(error)
         return None
@@ -93,7 +93,7 @@ def _record(
         return None
     table = bindings._desc.gpu_descriptor_handle
     kept = tuple(_persistent(dispatchable, bindings))
-    return DispatchRecorded(recording.serial, first, dispatchable, table, kept)
+    return DispatchRecorded(recording.serial, first, dispatchable, table, kept, call_site())
 
 
 def _note_descriptors(
@@ -267,7 +267,12 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
         Role.PERSISTENT: ("BIND_PERSISTENT_MISSING", "BT12"),
     }.get(slot.role, ("BIND_TYPE", "2.10"))
     message = f"{slot.path} of {dispatchable._title()} is not bound; it needs {slot.size} bytes."
-    return _fail(id, message, dispatchable, slot.path, "no binding", f"{slot.size} bytes", rule)
+    hint = ""
+    if slot.role is Role.PERSISTENT and isinstance(dispatchable, CompiledOperator):
+        filled = dispatchable._initialized_at
+        hint = f"bind {_name_bytes(dispatchable, filled)}, which its initializer has filled" if filled else ""
+    expected = f"{slot.size} bytes"
+    return _fail(id, message, dispatchable, slot.path, "no binding", expected, rule, hint=hint)
 
 
 def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
@@ -361,7 +366,7 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
     """``where`` the dispatch was recorded, for the message: submitting is what fails."""
     more: dict[str, Any] = {"operation": "ExecuteCommandLists", "context": (where,)}
     if operator._initialized_at is None:
-        message = f"{operator._title()} is dispatched, but its initializer has not been."
+        message = f"{operator._title()} is dispatched, and no initializer of it has been executed before."
         hint = "record an operator initializer for it, earlier in this list or in one submitted before"
         raise _fail(
             "OP_NOT_INITIALIZED",
@@ -396,12 +401,7 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
 
 def _name_bytes(operator: CompiledOperator, address: int) -> str:
     """``bytes [256, 320) of buffer 'weights'``: a persistent resource of the operator's size."""
-    device = operator._device.get_parent_device()
-    resource = device._resource_at(address)
-    if resource is None:
-        return device._name_address(address)
-    start = address - resource.get_gpu_virtual_address()
-    return f"bytes [{start}, {start + operator.persistent.size}) of {resource._title()}"
+    return name_bytes(operator._device.get_parent_device(), address, operator.persistent.size)
 
 
 def _write(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from ..errors import CallSite
     from .dispatchable import CompiledOperator, Dispatchable, Operator
     from .graph_checks import Graph
     from .structs import GraphDesc
@@ -38,3 +39,4 @@ class DispatchRecorded(NamedTuple):
     dispatchable: Dispatchable
     table: int
     persistent: tuple[tuple[CompiledOperator, int, int], ...]
+    site: CallSite | None

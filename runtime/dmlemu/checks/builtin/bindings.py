@@ -35,6 +35,7 @@ from ...d3d12.events import DescriptorsWritten
 from ...dml.aliases import Meeting, Place, alias_reason, find_clash
 from ...dml.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
 from ...dml.events import DispatchRecorded
+from ...errors import spell_site
 from ..check import Check, on
 from ..clocks import Clocks
 from ..declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
@@ -198,7 +199,7 @@ class _Kept:
 
     def __init__(self, operator: CompiledOperator, address: int, size: int, rows: list[_Row]) -> None:
         self.of = weakref.ref(operator)
-        self.operator = str(operator)
+        self.operator = operator._title()
         self.address = address
         self.size = size
         self.rows = rows
@@ -312,8 +313,7 @@ class Dispatches(Check):
     # --- initialisation ---
 
     def _initialize(self, note: DispatchRecorded, queue: int, ticket: int, recording: Recording) -> None:
-        command = recording.commands[note.first] if note.first < len(recording.commands) else None
-        at = f" at {command.recorded_at}" if command is not None and command.recorded_at else ""
+        at = f" at {spell_site(note.site)}" if note.site else ""
         context = f"{note.dispatchable} was recorded{at} into {recording.owner}"
         for operator, _, _ in note.persistent:
             rows = self._initialized.setdefault(operator, deque(maxlen=_INITIALIZERS_KEPT))
@@ -332,7 +332,7 @@ class Dispatches(Check):
                 return
         last, command = rows[-1], self.names.command(event)
         words = text.unordered(
-            command, str(operator), last.context, self.names.queue(last.queue), self._signal(last)
+            command, operator._title(), last.context, self.names.queue(last.queue), self._signal(last)
         )
         self.report("OP_NOT_INITIALIZED", cause=command.command.site or event.packet, api="DML", **words)
 

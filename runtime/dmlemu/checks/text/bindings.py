@@ -95,9 +95,10 @@ def not_copied(
     places = [reader.start + at * DESCRIPTOR_SIZE for at in slots]
     origin = name_place(device, reader.source + slots[0] * DESCRIPTOR_SIZE)
     where, bound, found = _slots(device, places), *(shows(content, names) for content in contents)
+    what = str(reader)
     return {
-        "message": f"{reader} is executed, and what {reader.title} wrote was not copied to {where}, where the GPU "
-        f"reads it{_operands(reader, slots)}.",
+        "message": f"{what[0].upper()}{what[1:]} is executed, and what {reader.title} wrote was not copied to "
+        f"{where}, where the GPU reads it{_operands(reader, slots)}.",
         "operation": "ExecuteCommandLists",
         "field": reader.operands[slots[0]],
         "given": found,
@@ -113,14 +114,13 @@ def changed(
     command: NamedCommand, operator: str, place: str, writer: NamedCommand, operand: str, byte: str
 ) -> dict[str, Any]:
     """An operator runs with a persistent resource that somebody has written."""
-    wrote = f"{writer.command.name} (command {writer.command.number} of {writer.list})"
-    through = f", its {operand}" if operand else ""
+    through = f" through {operand}" if operand else ""
     return {
-        "message": f"{operator} is dispatched, and {wrote} has written its persistent resource since it was "
-        f"initialized: {byte}{through}.",
+        "message": f"{operator} is dispatched with a persistent resource into which {writer.command.brief} (command "
+        f"{writer.command.number} of {writer.list}) has written since it was initialized, first {byte}{through}.",
         "operation": command.place,
         "field": "PersistentResource",
-        "given": f"bytes that {writer.command.name} wrote",
+        "given": f"bytes that {writer.command.brief} wrote",
         "expected": "the bytes that the operator's initializer left",
         "object": place,
         "context": (writer.context, command.context),

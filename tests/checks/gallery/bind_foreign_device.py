@@ -1,0 +1,17 @@
+"""An operator of one DirectML device is dispatched by another one."""
+
+from stage import Stage, identity
+
+from dmlemu import dml
+
+CHECK = "BIND_FOREIGN_DEVICE"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    stage.dml.set_name("one")
+    other = dml.create_device(stage.device)
+    other.set_name("other")
+    owner = stage.dml if fixed else other
+    copy = owner.compile_operator(owner.create_operator(identity()))
+    copy.set_name("copy")
+    stage.table(copy)

@@ -1,0 +1,14 @@
+"""One temporary buffer for all operators, as large as the first one needs."""
+
+from stage import Stage, half_product
+
+from dmlemu import dml
+
+CHECK = "BIND_TEMP_MISSING"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    layer = half_product(stage, "layer")
+    needed = layer.get_binding_properties().temporary_resource_size
+    temporary = stage.buffer("temporary", needed if fixed else 16)
+    stage.table(layer).bind_temporary_resource(dml.BufferBinding(temporary))

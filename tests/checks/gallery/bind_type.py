@@ -1,0 +1,14 @@
+"""A tensor that the operator has is bound as NONE."""
+
+from stage import Stage, product
+
+from dmlemu import dml
+
+CHECK = "BIND_TYPE"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    layer = stage.compile(product(), "layer")
+    a, b = (dml.BufferBinding(stage.filled(name)) for name in ("a", "b"))
+    table = stage.table(layer)
+    table.bind_inputs([a, b if fixed else dml.BindingDesc.none(), None])

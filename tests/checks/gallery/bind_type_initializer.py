@@ -1,0 +1,14 @@
+"""An initializer gets the buffer itself, not the array of buffers that each operator has there."""
+
+from stage import OWNED, Stage, product
+
+from dmlemu import dml
+
+CHECK = "BIND_TYPE"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    layer = stage.compile(product(OWNED), "layer")
+    weights = dml.BufferBinding(stage.filled("weights"))
+    table = stage.table(stage.dml.create_operator_initializer([layer]))
+    table.bind_inputs([dml.BufferArrayBinding([None, weights, None]) if fixed else weights])
