@@ -95,12 +95,13 @@ class Scheduler:
 
     def signals(self, fence: int) -> str:
         """For messages: the queues that hold a signal of the fence, one line each."""
-        return "\n".join(
+        lines = [
             f"  - {queue.label} would set it to {packet.value}, but is blocked"
             for queue in self.queues
             for packet in _signals(queue)
             if packet.fence == fence
-        )
+        ]
+        return "\n".join(lines) or "  - No queue holds a signal of it"
 
     def _fence_name(self, address: int) -> str:
         fence = self._fences.find(address)

@@ -33,12 +33,15 @@ class Stage:
         self.queue = self.device.create_command_queue(d3d12.CommandQueueDesc(d3d12.CommandListType.COMPUTE))
         self.queue.set_name("compute")
         self.fence = self.device.create_fence()
+        self.fence.set_name("done")
         self.fence_value = 0
         visible = d3d12.DescriptorHeapFlags.SHADER_VISIBLE
         desc = d3d12.DescriptorHeapDesc(d3d12.DescriptorHeapType.CBV_SRV_UAV, _DESCRIPTORS, visible)
         self.heap = self.device.create_descriptor_heap(desc)
         self.descriptors = 0
+        self.device.set_name("gpu")
         self.allocator = self.device.create_command_allocator(d3d12.CommandListType.COMPUTE)
+        self.allocator.set_name("frames")
         self.list = self.device.create_command_list(0, d3d12.CommandListType.COMPUTE, self.allocator)
         self.list.set_name("frame")
         self.list.set_descriptor_heaps([self.heap])

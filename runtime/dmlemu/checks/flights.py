@@ -44,6 +44,7 @@ class Flight:
     serial: int
     commands: list[Command]
     needs: dict[ReferenceType[Object], int]
+    handed_at: str  # the program's line
 
     def __str__(self) -> str:
         """``command list 'frame'``, or what the queue was told to do."""
@@ -55,14 +56,16 @@ class Flight:
         needs = {ref(thing): at for thing, at in recording.needs.items()}
         needs[ref(recording.allocator)] = -1
         queue, serial = submission.queue, recording.serial
-        return Flight(queue.serial, ticket, queue.label, recording.owner, serial, recording.commands, needs)
+        at, commands = recording.executed_at, recording.commands
+        return Flight(queue.serial, ticket, queue.label, recording.owner, serial, commands, needs, at)
 
     @staticmethod
     def of_other(submission: Submission, command: Command) -> Flight:
         """Work that a queue was given by a call of its own, such as UpdateTileMappings."""
         needs = {ref(thing): 0 for thing in submission.needs}
         queue = submission.queue
-        return Flight(queue.serial, submission.ticket, queue.label, "", 0, [command], needs)
+        at = command.recorded_at
+        return Flight(queue.serial, submission.ticket, queue.label, "", 0, [command], needs, at)
 
     def needs_it(self, thing: Object) -> bool:
         """Does the work need the object?"""

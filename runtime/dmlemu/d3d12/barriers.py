@@ -45,6 +45,7 @@ def _bad(
     check: str = "BARRIER_DESC",
     resource: Resource | None = None,
     severity: Severity = Severity.ERROR,
+    hint: str = "",
 ) -> Error:
     return failure(
         check,
@@ -57,6 +58,7 @@ def _bad(
         expected=expected,
         object="" if resource is None else resource,
         severity=severity,
+        hint=hint,
     )
 
 
@@ -150,8 +152,10 @@ class _Call:
         if before == after:
             wrong, field = MessageId.RESOURCE_BARRIER_MATCHING_STATES, f"{path}.StateAfter"
             message = f"A transition of {resource} leads from state ({spell_state(before)}) to itself."
-            given, expected = ResourceStates(after), "another state than StateBefore"
-            raise _bad("ST7", message, field, given, expected, wrong, "STATE_SAME", resource)
+            given, expected, hint = ResourceStates(after), "another state than StateBefore", ""
+            if after == states.UNORDERED_ACCESS:
+                hint = f"A UAV barrier on {resource._title()} is what orders two dispatches."
+            raise _bad("ST7", message, field, given, expected, wrong, "STATE_SAME", resource, hint=hint)
         self._track(resource, before, after, flags, path)
 
     def _check_state(self, resource: Resource, state: int, field: str) -> None:
@@ -210,7 +214,7 @@ class _Call:
         conflict = track.conflict_of_transition(before, after, flags)
         if conflict is not None:
             where, since = f"While recording {self._list}", recording.told(track.since, str(self._list))
-            raise conflict_error(conflict, resource, _OPERATION, f"{path}.StateBefore", where, since)
+            raise conflict_error(conflict, resource, _OPERATION, f"{path}.StateBefore", where, since=since)
         track.transition(before, after, flags, len(recording.commands) + self._number)
 
 

@@ -29,6 +29,7 @@ class CommandAllocator(DeviceChild):
         self._type = type
         self._recording: CommandList | None = None
         self._generation = 0  # counts resets: recordings of an older one are gone
+        self._reset_at = ""
 
     def reset(self) -> None:
         """Forgets all that was recorded with it.
@@ -48,27 +49,34 @@ class CommandAllocator(DeviceChild):
                 hresult=HResult.E_FAIL,
                 message_id=MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
                 object=self,
+                context=self._recording._turned,
                 hint="Close the command list first.",
             )
         if not self._device._is_runtime:
             self._check_done()
         self._generation += 1
+        self._reset_at = self._device._here()
         if self._device.events.wants(AllocatorReset):
             self._device._tell(AllocatorReset(self))
 
+    @property
+    def _reset_lines(self) -> tuple[str, ...]:
+        """For the context of a report: the line of the last reset."""
+        return (f"{self._title()} was reset at {self._reset_at}",) if self._reset_at else ()
+
     def _check_done(self) -> None:
         """CL7: the GPU has finished every list that was recorded with it."""
-        need = self._device._pending.needing(self)
-        if need is not None:
+        recording = self._device._pending.recorded_with(self)
+        if recording is not None and recording.submitted is not None:
             raise failure(
                 "ALLOC_RESET_IN_FLIGHT",
-                f"{self} is reset while the GPU has not finished {need.list}, which was recorded with it.",
+                f"{self} is reset before the GPU has finished {recording.owner}, which was recorded with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",
                 hresult=HResult.E_FAIL,
                 message_id=MessageId.COMMAND_ALLOCATOR_SYNC,
                 object=self,
                 severity=Severity.CORRUPTION,
-                context=(f"The list is pending on {need.queue.label}",),
-                hint=when_done(need.queue, need.ticket),
+                context=(recording.pending,),
+                hint=when_done(*recording.submitted),
             )

@@ -96,6 +96,7 @@ class CommandList(DeviceChild):
         self._recording: Recording | None = None
         self._descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
         self._states = states.LIST_STATES.get(type, 0)
+        self._turned_at = ""  # where it was opened or closed last
 
     # --- life cycle ---
 
@@ -118,6 +119,7 @@ class CommandList(DeviceChild):
             )
         recording = self._recording
         self._is_open = False
+        self._turned_at = self._device._here()
         recording.allocator._recording = None
         recording.packets = self._writer.bytes()
         recording.owner = str(self)
@@ -409,6 +411,7 @@ class CommandList(DeviceChild):
         self._error = None
         self._failed = False
         self._is_open = True
+        self._turned_at = self._device._here()
 
     def _may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
         """CL11, CL13; False when the call is to do nothing."""
@@ -445,11 +448,13 @@ class CommandList(DeviceChild):
         if self._error is None:
             self._error = error
 
-    def _use_all(self, operation: str, *uses: tuple[Resource, int], executes: bool = True) -> None:
+    def _use_all(
+        self, operation: str, *uses: tuple[Resource, int], executes: bool = True, user: str = ""
+    ) -> None:
         """Checks all uses (ST1, ST3, ST6), then notes all of them; raises without noting any.
 
         Without the debug layer nobody looks at the state of a use: strictness runtime skips that.
-        ``executes``: the GPU will have something to do.
+        ``executes``: the GPU will have something to do.  ``user``: what uses them, in words.
         """
         recording = self._recording
         assert recording is not None
@@ -463,7 +468,9 @@ class CommandList(DeviceChild):
                     track = tracks.get(resource)
                     since = "" if track is None else recording.told(track.since, str(self))
                     where = f"While recording {self}"
-                    raise conflict_error(conflict, resource, operation, "pResource", where, since)
+                    raise conflict_error(
+                        conflict, resource, operation, "pResource", where, since=since, user=user or operation
+                    )
         at = len(recording.commands) if executes else -1
         if executes:
             self._need(*(resource for resource, _ in uses))
@@ -512,7 +519,14 @@ class CommandList(DeviceChild):
             hresult=HResult.E_FAIL,
             message_id=message_id,
             object=self,
+            context=self._turned,
         )
+
+    @property
+    def _turned(self) -> tuple[str, ...]:
+        """For the context of a report: since when the list is open, or closed."""
+        what = "opened" if self._is_open else "closed"
+        return (f"{self._title()} was {what} at {self._turned_at}",) if self._turned_at else ()
 
 
 def _conflict_of_use(resource: Resource, state: int, tracks: dict[Resource, Track]) -> Conflict | None:
@@ -528,7 +542,15 @@ def check_allocator(
 ) -> None:
     """CL2, CL4: an allocator that a list of ``type`` may record with now."""
 
-    def bad(rule: str, check: str, message: str, given: Any, expected: Any, message_id: MessageId) -> Error:
+    def bad(
+        rule: str,
+        check: str,
+        message: str,
+        given: Any,
+        expected: Any,
+        message_id: MessageId,
+        context: tuple[str, ...] = (),
+    ) -> Error:
         return failure(
             check,
             message,
@@ -539,6 +561,7 @@ def check_allocator(
             given=given,
             expected=expected,
             object="" if allocator is None else allocator,
+            context=context,
         )
 
     if allocator is None:
@@ -552,9 +575,9 @@ def check_allocator(
     if allocator._recording is not None:
         message = f"{allocator._recording} records with {allocator}, and a second list is opened on it."
         contention = MessageId.COMMAND_ALLOCATOR_CONTENTION
-        raise bad(
-            "CL4", "ALLOC_SHARED", message, "an allocator in use", "one that no open list uses", contention
-        )
+        given, expected = "an allocator in use", "one that no open list uses"
+        turned = allocator._recording._turned
+        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, turned)
 
 
 def encode_marker(metadata: int, data: bytes | str) -> bytes:

@@ -17,7 +17,7 @@ from .command_list import CommandList, encode_marker
 from .conflicts import conflict_error
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
-from .object import DeviceChild, Object
+from .object import DeviceChild, Object, released_at
 from .pending import Submission, when_done
 from .recording import Command, Recording
 from .reports import failure, not_implemented, spell
@@ -212,7 +212,8 @@ class CommandQueue(DeviceChild):
         if each._is_open:
             message = f"{each} is executed while it is open."
             wrong = MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST
-            raise error("Q2", "LIST_OPEN", message, path, "an open list", "a closed list", wrong)
+            given, expected, context = "an open list", "a closed list", each._turned
+            raise error("Q2", "LIST_OPEN", message, path, given, expected, wrong, context=context)
         if each._failed:
             message = f"{each} is executed, and its Close failed."
             wrong = MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST
@@ -222,12 +223,16 @@ class CommandQueue(DeviceChild):
         recording = each._recording
         if recording is None:
             message, wrong = f"{each} has never been recorded.", MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST
-            raise error("Q2", "QUEUE_EMPTY_SUBMIT", message, path, "an empty list", "a recorded list", wrong)
+            hint = "Reset it with an allocator, which opens it; record, and close it."
+            check, given, expected = "QUEUE_EMPTY_SUBMIT", "an empty list", "a recorded list"
+            raise error("Q2", check, message, path, given, expected, wrong, hint=hint)
         if recording.generation != recording.allocator._generation:
             message = f"{each} is executed, and its {recording.allocator} has been reset since Close."
             wrong, given = MessageId.COMMAND_ALLOCATOR_RESET, "a list whose commands are gone"
             check, expected = "ALLOC_RESET_IN_FLIGHT", "a list recorded since"
-            raise error("Q2", check, message, path, given, expected, wrong)
+            context = recording.allocator._reset_lines
+            hint = "Reset the allocator once the GPU has finished all lists that were recorded with it."
+            raise error("Q2", check, message, path, given, expected, wrong, context=context, hint=hint)
         released = None if self._device._is_runtime else recording.find_released()
         if released is not None:
             raise self._released_error(released, recording, path)
@@ -243,7 +248,7 @@ class CommandQueue(DeviceChild):
                 each,
                 "a list that is not pending",
                 wrong,
-                context=(f"It is pending on {recording.submitted[0].label}",),
+                context=(recording.pending,),
                 hint=when_done(*recording.submitted),
             )
         return recording
@@ -265,9 +270,10 @@ class CommandQueue(DeviceChild):
                         "ExecuteCommandLists",
                         f"ppCommandLists[{i}]",
                         f"While {self} executes {recording.owner}",
-                        journey.origin(resource),
-                        HResult.DXGI_ERROR_INVALID_CALL,
-                        self._desc.type == CommandListType.COPY,
+                        since=journey.origin(resource),
+                        user=recording.owner,
+                        hresult=HResult.DXGI_ERROR_INVALID_CALL,
+                        copy_queue=self._desc.type == CommandListType.COPY,
                     )
         return journey
 
@@ -275,9 +281,10 @@ class CommandQueue(DeviceChild):
         pending = self._device._pending
         pending.forget_done()
         work = [(recording.serial, recording.packets) for recording in recordings]
-        first = self._queue.submitted + 1
+        first, here = self._queue.submitted + 1, self._device._here()
         for i, recording in enumerate(recordings):
             recording.submitted = (self._queue, first + i)
+            recording.executed_at = here
         pending.add(Submission(self._queue, first + len(work) - 1, tuple(recordings)))
         self._device._run_gpu(lambda: self._queue.submit(work), 0)
 
@@ -336,15 +343,19 @@ class CommandQueue(DeviceChild):
             f"a list that needs a released {thing.kind}",
             "a list whose objects are alive",
             MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-            context=() if command is None else (command.context(recording.owner),),
+            context=(*(() if command is None else (command.context(recording.owner),)), *released_at(thing)),
             hint="Release it once the GPU has finished the list.",
         )
 
     def _evicted_error(self, resource: Resource, recording: Recording) -> Error:
+        pageable, command = resource._pageable, recording.need(resource)
+        which = "which" if pageable is resource else f"and {pageable}, in which it is placed,"
+        evicted = (f"It was evicted at {pageable._evicted_at}",) if pageable._evicted_at else ()
         return failure(
             "RES_NOT_RESIDENT",
-            f"{recording.owner} uses {resource}, and {resource._pageable} is not resident.",
+            f"{recording.owner} uses {resource}, {which} is not resident.",
             operation="ExecuteCommandLists",
+            context=(*(() if command is None else (command.context(recording.owner),)), *evicted),
             rule="RD2: ID3D12Device::Evict",
             hresult=HResult.DXGI_ERROR_INVALID_CALL,
             message_id=MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,

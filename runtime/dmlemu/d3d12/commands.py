@@ -69,7 +69,8 @@ def check_copy_buffer_region(
         (src, "pSrcBuffer", MessageId.COPYBUFFERREGION_NULLSRC),
     ):
         if resource is None:
-            raise _bad("COPY_NULL", "CM1", operation, f"{field} is None.", field, None, "a buffer", null)
+            message = f"A buffer is copied, and {field} is None."
+            raise _bad("COPY_NULL", "CM1", operation, message, field, None, "a buffer", null)
         _check_buffer(resource, operation, field)
     for resource, offset, field, outside in (
         (dst, dst_offset, "DstOffset", MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS),
@@ -77,7 +78,9 @@ def check_copy_buffer_region(
     ):
         width, offset, size = resource._width, integer(offset, field), integer(size, "num_bytes")
         if offset < 0 or size < 0 or offset + size > width:
-            message = f"The {size} bytes at offset {offset} do not lie in {resource} of {width} bytes."
+            past = offset + size - width
+            where = "do not lie in" if min(offset, size) < 0 else f"run {past} bytes past the end of"
+            message = f"The {size} bytes at offset {offset} {where} {resource}, which has {width}."
             given, expected = f"[{offset}, {offset + size})", f"within [0, {width})"
             raise _bad("COPY_RANGE", "CM1", operation, message, field, given, expected, outside, resource)
     if dst is src:
@@ -96,7 +99,8 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
         (src, "pSrcResource", MessageId.COPYRESOURCE_NULLSRC),
     ):
         if resource is None:
-            raise _bad("COPY_NULL", "CM2", operation, f"{field} is None.", field, None, "a buffer", null)
+            message = f"A buffer is copied, and {field} is None."
+            raise _bad("COPY_NULL", "CM2", operation, message, field, None, "a buffer", null)
         _check_buffer(resource, operation, field)
     field, wrong = "pSrcResource", MessageId.COPYRESOURCE_INVALIDSRCRESOURCE
     if dst is src:

@@ -24,33 +24,39 @@ def conflict_error(
     operation: str,
     field: str,
     context: str,
+    *,
     since: str = "",
+    user: str = "",
     hresult: HResult = HResult.E_INVALIDARG,
     copy_queue: bool = False,
 ) -> Error:
     """The error for a use or a transition that does not fit the state of a resource.
 
-    ``since``: where what brought the state about was recorded.  ``copy_queue``: the resource comes onto
-    a COPY queue.
+    ``since``: the command that brought the state about, in words.  ``user``: what uses the resource.
+    ``copy_queue``: it comes onto a COPY queue.
     """
     state, wanted = spell_state(conflict.state), spell_state(conflict.wanted)
     origin = " (promoted from COMMON)" if conflict.promoted else ""
     rule, check, message_id = _rule(conflict, resource, operation)
-    given, expected = wanted, f"{state}{origin}"
+    given, expected, hint = wanted, f"{state}{origin}", ""
+    came = f"Its state comes from {since}"
     if conflict.clash is Clash.SPLIT and copy_queue:
         rule, check, message_id = "ST17", "STATE_COPY_QUEUE", MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE
         message = f"{resource} comes onto a COPY queue while a split barrier keeps it from being COMMON."
-        given, expected = f"{state}, until the barrier with END_ONLY", spell_state(COMMON)
+        given, expected = "between BEGIN_ONLY and END_ONLY", spell_state(COMMON)
+        came, hint = f"The split barrier was begun by {since}", "End it on the queue on which it was begun."
     elif conflict.clash is Clash.SPLIT:
-        message = f"{resource} is touched between the begin and the end of a split barrier."
-        expected = "no use before the barrier with END_ONLY"
+        message = f"{user or operation} touches {resource} between the begin and the end of a split barrier."
+        expected, came = "no use before the barrier with END_ONLY", f"It was begun by {since}"
     elif conflict.clash is Clash.END:
-        message = f"A split barrier of {resource} ends, and none with the same states has begun."
-        given, expected = f"END_ONLY from {wanted}", "a barrier with BEGIN_ONLY and the same states before it"
+        given, expected, message = _end(conflict, resource)
+        came = f"It was touched last by {since}"
     elif conflict.clash is Clash.BEFORE:
         message = f"A transition of {resource} starts from state ({wanted}); its state is {state}{origin}."
     else:
-        message = f"{operation} uses {resource} in state ({wanted}); its state is {state}{origin}."
+        message = f"{user} uses {resource} in state ({wanted}); its state is {state}{origin}."
+        if resource._fixed_states is None:
+            hint = f"Record a transition of {resource._title()} from {state} to {wanted} before it."
     return failure(
         check,
         message,
@@ -62,8 +68,21 @@ def conflict_error(
         given=given,
         expected=expected,
         object=resource,
-        context=(*((since,) if since else ()), context),
+        context=(came, context) if since else (context,),
+        hint=hint,
     )
+
+
+def _end(conflict: Conflict, resource: Resource) -> tuple[str, str, str]:
+    """Given, expected and the sentence for an END_ONLY that does not fit."""
+    states = f"from {spell_state(conflict.wanted)} to {spell_state(conflict.after)}"
+    given = f"END_ONLY {states}"
+    if conflict.split is None:
+        expected = "a barrier with BEGIN_ONLY and the same states before it"
+        return given, expected, f"A split barrier of {resource} {states} ends, and none has begun."
+    begun = f"from {spell_state(conflict.split[0])} to {spell_state(conflict.split[1])}"
+    message = f"A split barrier of {resource} {states} ends, and the one that was begun leads {begun}."
+    return given, f"END_ONLY {begun}", message
 
 
 def _rule(conflict: Conflict, resource: Resource, operation: str) -> tuple[str, str, MessageId]:

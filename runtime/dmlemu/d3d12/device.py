@@ -45,7 +45,7 @@ from .enums import (
 from .fence import Event, Fence
 from .gpu_at_work import GpuAtWork
 from .live_objects import LiveObjects
-from .object import DeviceChild, Object
+from .object import DeviceChild, Object, released_at
 from .query_heap import QueryHeap
 from .reports import failure, not_implemented, spell
 from .resource import Heap, Resource
@@ -492,8 +492,10 @@ class Device(GpuAtWork):
                     message_id=MessageId.EVICT_UNDERFLOW,
                     object=each,
                 )
+        here = self._here()
         for each in chosen:
             each._residency -= 1
+            each._evicted_at = here
 
     # --- descriptors ---
 
@@ -799,6 +801,7 @@ class Device(GpuAtWork):
             given=given,
             expected=f"a live {kind.kind} of the device",
             object=child if isinstance(child, Object) else "",
+            context=released_at(child) if released and isinstance(child, Object) else (),
         )
 
     def _check_list_type(self, type: CommandListType, operation: str, rule: str) -> None:

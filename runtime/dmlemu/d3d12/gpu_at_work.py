@@ -13,7 +13,7 @@ from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
 
-from ..errors import Error, HResult, Report, Severity, Strictness
+from ..errors import Error, HResult, Report, Severity, Strictness, caller
 from ..reporting import Reporter, Response
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
@@ -59,6 +59,10 @@ class GpuAtWork(Object):
         """Everything that happens on the device, for those who subscribe."""
         return self._gpu.events
 
+    def _here(self) -> str:
+        """The program's line, for messages; at strictness runtime nobody needs it."""
+        return "" if self._is_runtime else caller()
+
     def _tell(self, *events: object) -> None:
         """Emits events of the API; raises what a check has to say of them."""
         if self._gpu.events:
@@ -99,10 +103,10 @@ class GpuAtWork(Object):
                 "FENCE_NEVER",
                 sentence,
                 context=tuple(line.removeprefix("  - ") for line in queues),
+                hint=_way_out(deadlock.text),
                 operation="ID3D12Fence::SetEventOnCompletion",
                 rule="FN3: ID3D12CommandQueue::Wait",
                 hresult=HResult.E_FAIL,
-                hint="Nothing that is queued, and no other thread, can signal the fence.",
             ) from None
         except ForeignProcess as error:
             raise self._foreign(error) from None
@@ -190,3 +194,9 @@ class GpuAtWork(Object):
     def _name_address(self, address: int) -> str:
         resource = self._resource_at(address)
         return self._gpu.memory.whereabouts(address) if resource is None else str(resource)
+
+
+def _way_out(deadlock: str) -> str:
+    if "in a circle" in deadlock:
+        return "Queue one of these signals before the wait of its queue."
+    return "Queue a Signal to that value before anything waits for it; no other thread is there that could."

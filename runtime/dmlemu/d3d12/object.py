@@ -37,6 +37,7 @@ class Object:
         self.created_at = caller()
         self._private_data: dict[UUID, object] = {}
         self._released = False
+        self._released_at = ""
 
     # --- names and private data ---
 
@@ -158,6 +159,12 @@ class Object:
     def _release(self, *, tell: bool) -> None:
         """:meth:`release`; ``tell``: the program meant to, and checks may look at it."""
         self._released = True
+        self._released_at = caller()
+
+
+def released_at(thing: Object) -> tuple[str, ...]:
+    """For the context of a report: the line that released the object."""
+    return (f"It was released at {thing._released_at}",) if thing._released_at else ()
 
 
 class DeviceChild(Object):
@@ -170,6 +177,7 @@ class DeviceChild(Object):
         self._device = device
         self._number = 0  # order of creation among all of the device's objects
         self._residency = 1
+        self._evicted_at = ""
         device._register(self)
 
     def _label(self, *things: Any) -> None:
@@ -191,6 +199,7 @@ class DeviceChild(Object):
                 rule="CL9: IUnknown::Release",
                 message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
                 object=self,
+                context=released_at(self),
             )
 
     def _release(self, *, tell: bool) -> None:

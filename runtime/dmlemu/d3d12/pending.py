@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dmlemu_hw.lock import Lock
 from dmlemu_hw.queue import Queue as HardwareQueue
@@ -13,10 +13,11 @@ from dmlemu_hw.queue import Queue as HardwareQueue
 from .recording import Command
 
 if TYPE_CHECKING:
+    from .command_allocator import CommandAllocator
     from .object import Object
     from .recording import Recording
 
-__all__ = ["Need", "Pending", "Submission", "advice", "when_done"]
+__all__ = ["Pending", "Submission", "advice", "when_done"]
 
 
 @dataclass(eq=False)
@@ -31,15 +32,6 @@ class Submission:
     recordings: tuple[Recording, ...] = ()
     needs: tuple[Object, ...] = ()
     command: Command | None = None
-
-
-class Need(NamedTuple):
-    """Pending work that needs an object: a command, or a whole list (None) for its allocator."""
-
-    command: Command | None
-    list: str  # empty: the work is of the queue itself
-    queue: HardwareQueue
-    ticket: int
 
 
 class Pending:
@@ -100,17 +92,9 @@ class Pending:
                 if recording.is_pending:
                     yield recording
 
-    def needing(self, thing: Object) -> Need | None:
-        """What needs the object: the last command that does, of the work that does so first."""
-        for submission in self:
-            if submission.command is not None and thing in submission.needs:
-                return Need(submission.command, "", submission.queue, submission.ticket)
-        for recording in self.recordings():
-            assert recording.submitted is not None
-            command = recording.need(thing)
-            if command is not None or recording.allocator is thing:
-                return Need(command, recording.owner, *recording.submitted)
-        return None
+    def recorded_with(self, allocator: CommandAllocator) -> Recording | None:
+        """One that stands in the allocator."""
+        return next((each for each in self.recordings() if each.allocator is allocator), None)
 
 
 def advice(queue: str, signal: tuple[str, int] | None) -> str:

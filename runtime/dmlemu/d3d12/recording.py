@@ -88,6 +88,7 @@ class Recording:
     # Last checks of ExecuteCommandLists, in recording order; each returns how to take back what it did.
     on_submit: list[Callable[[], Callable[[], None] | None]] = field(default_factory=list)
     submitted: tuple[HardwareQueue, int] | None = None
+    executed_at: str = ""  # where ExecuteCommandLists was called
     packets: bytes = b""
 
     @property
@@ -101,10 +102,19 @@ class Recording:
         return self.commands[at] if at < len(self.commands) else None
 
     def told(self, packet: int, owner: str = "") -> str:
-        """Where the command of a packet was recorded, a line for a report's context; empty: not known."""
+        """``CopyResource (command 1 of command list 'frame', recorded at model.py:12)``; empty: not known."""
         if not 0 <= packet < len(self.commands):
             return ""
-        return self.commands[packet].context(owner or self.owner)
+        command = self.commands[packet]
+        at = f", recorded at {command.recorded_at}" if command.recorded_at else ""
+        return f"{command.within} (command {command.number} of {owner or self.owner}{at})"
+
+    @property
+    def pending(self) -> str:
+        """For the context of a report on a submitted one: since when it is under way, and where."""
+        at = f" at {self.executed_at}" if self.executed_at else ""
+        queue = self.submitted[0].label if self.submitted is not None else "no queue"
+        return f"{self.owner} was handed to {queue}{at} and is pending"
 
     def find_released(self) -> Object | None:
         """Something that executing it needs and that the program has released."""

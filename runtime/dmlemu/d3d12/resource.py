@@ -103,10 +103,11 @@ class MappedMemory:
         if self._memory is None:
             raise failure(
                 "UNMAP_NOT_MAPPED",
-                f"The memory of {self._resource} is used after Unmap.",
-                operation="Map",
+                f"The mapped memory of {self._resource} is used after Unmap.",
+                operation="MappedMemory",
                 rule="MP4: ID3D12Resource::Unmap",
                 object=self._resource,
+                context=self._resource._unmapped,
             )
         return self._memory
 
@@ -205,6 +206,7 @@ class Resource(DeviceChild):
         self._flags = int(desc.flags)
         self._mapped: MappedMemory | None = None
         self._map_count = 0
+        self._unmapped_at = ""
         self._split: tuple[int, int] | None = None  # open split barrier of submitted work
         self._split_origin = ""  # where it was recorded, for messages
         self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
@@ -278,6 +280,7 @@ class Resource(DeviceChild):
                     rule="MP4: ID3D12Resource::Unmap",
                     message_id=MessageId.RESOURCE_UNMAP_NOTMAPPED,
                     object=self,
+                    context=self._unmapped,
                 )
         except Error:
             if self._device._is_runtime:
@@ -309,6 +312,8 @@ class Resource(DeviceChild):
         late = self._device._late_visibility
         if late is not None:
             late.unmap(self, last=last)
+        if last:
+            self._unmapped_at = self._device._here()
         if last and self._mapped is not None:
             self._mapped._invalidate()
             self._mapped = None
@@ -340,6 +345,11 @@ class Resource(DeviceChild):
             expected="a heap of type UPLOAD, READBACK or GPU_UPLOAD, or a CUSTOM one that the CPU can see",
             object=self,
         )
+
+    @property
+    def _unmapped(self) -> tuple[str, ...]:
+        """For the context of a report: the line that ended the last map."""
+        return (f"It was unmapped at {self._unmapped_at}",) if self._unmapped_at else ()
 
     def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
         if integer(subresource, "subresource") != 0:

@@ -436,7 +436,8 @@ def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: 
     misplaced = offset < 0 or offset % TILE != 0
     room = f"at most {capacity - size}" if size <= capacity else f"a buffer of at most {capacity} bytes"
     denied = int(heap.flags) & int(HeapFlags.DENY_BUFFERS) != 0
-    outside = f"A buffer of {size} bytes at heap offset ({{}}) runs past the {capacity} bytes of {heap_name}."
+    takes = f"{desc.width} bytes" if size == desc.width else f"{desc.width} bytes, which takes {size},"
+    outside = f"A buffer of {takes} at heap offset ({{}}) runs past the {capacity} bytes of {heap_name}."
     # fmt: off
     _check((
         (misplaced, "PL1", "HeapOffset", offset, "a multiple of 65536",

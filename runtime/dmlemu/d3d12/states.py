@@ -104,12 +104,18 @@ class Clash(Enum):
 
 @dataclass(frozen=True)
 class Conflict:
-    """A use or a transition that does not fit: ``state`` is what the resource is in."""
+    """A use or a transition that does not fit: ``state`` is what the resource is in.
+
+    ``wanted`` is what the use needs or the transition starts from; of an END_ONLY, ``after`` is where it
+    leads, and ``split`` what was begun.
+    """
 
     clash: Clash
     state: int
     promoted: bool
     wanted: int
+    after: int = COMMON
+    split: tuple[int, int] | None = None
 
 
 @dataclass
@@ -164,7 +170,7 @@ class Track:
             untouched = self.before is None and self.uses == 0
             if self.split == (before, after) or (self.split is None and untouched):
                 return None
-            return Conflict(Clash.END, self.state, self.promoted, before)
+            return Conflict(Clash.END, self.state, self.promoted, before, after, self.split)
         if self.split is not None:
             return Conflict(Clash.SPLIT, self.split[0], False, before)
         if self.before is None:
@@ -205,7 +211,7 @@ class Journey:
         split = self._splits.get(resource, resource._split)
         if track.ends is not None:
             if split != track.ends:
-                return Conflict(Clash.END, COMMON, False, track.ends[0])
+                return Conflict(Clash.END, COMMON, False, *track.ends, split)
             split = None
         elif split is not None and (track.uses or track.before is not None):
             return Conflict(Clash.SPLIT, split[0], False, track.uses or track.before or COMMON)

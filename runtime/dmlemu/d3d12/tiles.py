@@ -107,10 +107,13 @@ def _regions(mapping: TileMapping) -> list[tuple[int, int]]:
         raise _bad("RS5", message, "pResourceRegionSizes", len(sizes), len(starts))
     if not starts:
         raise _bad("RS5", "There are no regions.", "NumResourceRegions", 0, "at least 1")
-    return [_region(i, start, size, tiles) for i, (start, size) in enumerate(zip(starts, sizes, strict=True))]
+    rows = enumerate(zip(starts, sizes, strict=True))
+    return [_region(mapping.resource, i, start, size, tiles) for i, (start, size) in rows]
 
 
-def _region(index: int, start: TiledResourceCoordinate, size: TileRegionSize, tiles: int) -> tuple[int, int]:
+def _region(
+    resource: Resource, index: int, start: TiledResourceCoordinate, size: TileRegionSize, tiles: int
+) -> tuple[int, int]:
     field = f"pResourceRegionStartCoordinates[{index}]"
     if start.subresource != 0 or start.y != 0 or start.z != 0:
         given = f"X {start.x}, Y {start.y}, Z {start.z}, Subresource {start.subresource}"
@@ -125,8 +128,10 @@ def _region(index: int, start: TiledResourceCoordinate, size: TileRegionSize, ti
         message = "The box of a region leaves the one row of tiles that a buffer has."
         raise _bad("RS4", message, f"pResourceRegionSizes[{index}]", f"{size.height} x {size.depth}", "1 x 1")
     if start.x < 0 or count < 1 or start.x + count > tiles:
-        message = f"Tiles [{start.x}, {start.x + count}) do not lie in the resource of {tiles} tiles."
-        raise _bad("RS4", message, field, f"[{start.x}, {start.x + count})", f"within [0, {tiles})")
+        size_of_all = f"{tiles} of 65536 bytes"
+        message = f"Tiles [{start.x}, {start.x + count}) do not lie in {resource}, which has {size_of_all}."
+        given, expected = f"[{start.x}, {start.x + count})", f"within [0, {tiles})"
+        raise _bad("RS4", message, field, given, expected, resource)
     return start.x, count
 
 

@@ -8,7 +8,10 @@ CHECK = "ALLOC_SHARED"
 
 
 def run(stage: Stage, fixed: bool) -> None:
-    stage.allocator.set_name("frame allocator")
     kind = d3d12.CommandListType.COMPUTE
-    allocator = stage.device.create_command_allocator(kind) if fixed else stage.allocator
+    allocator = stage.device.create_command_allocator(kind)
+    first = stage.device.create_command_list(0, kind, allocator)
+    first.set_name("forward")
+    if fixed:
+        allocator = stage.device.create_command_allocator(kind)
     stage.device.create_command_list(0, kind, allocator)

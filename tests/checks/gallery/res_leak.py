@@ -1,15 +1,20 @@
-"""A program releases what it made, but for one buffer that a list still names."""
+"""A program releases what it made, but for one list and a buffer that the list names."""
 
 from stage import Stage
+
+from dmlemu import d3d12
 
 CHECK = "RES_LEAK"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     source, target = stage.filled("weights"), stage.buffer("scratch")
-    stage.list.copy_resource(target, source)
-    stage.run()
+    kind = d3d12.CommandListType.COMPUTE
+    copies = stage.device.create_command_list(0, kind, stage.device.create_command_allocator(kind))
+    copies.set_name("copies")
+    copies.copy_resource(target, source)
+    copies.close()
     for thing in stage.device.report_live_device_objects():
-        if thing is not source or fixed:
+        if thing not in (copies, source) or fixed:
             thing.release()
     stage.device.release()

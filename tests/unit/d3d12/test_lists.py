@@ -183,6 +183,7 @@ def test_CL8_several_recordings_without_allocator_reset(stage: Stage) -> None:
         commands.reset(allocator)
 
 
+@pytest.mark.dmlemu(expect=["OBJECT_DELETED_IN_USE"])
 def test_CL9_a_released_resource_faults_when_executed(stage: Stage) -> None:
     buffer, source = stage.buffer(), stage.buffer()
     source.set_name("weights")

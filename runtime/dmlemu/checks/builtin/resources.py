@@ -84,7 +84,7 @@ class EarlyReads(FlightCheck):
                 shared = _shared(buffer, begin, end, write.footprint)
                 if shared is not None:
                     words = text.early_read(buffer, *shared, flight, write.packet, self.is_done(flight))
-                    words["context"] += (calling(operation),)
+                    words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
                     self.report(
                         "READBACK_EARLY",
                         operation=operation,

@@ -11,10 +11,10 @@ from ..flights import Flight
 __all__ = ["backwards", "calling", "empty_list", "known", "released", "reset_early", "state", "told_twice"]
 
 
-def calling(operation: str) -> str:
+def calling(operation: str, doing: str = "calling") -> str:
     """A line for the context: where the program is."""
     place = caller()
-    return f"While calling {operation} at {place}" if place else f"While calling {operation}"
+    return f"While {doing} {operation}{f' at {place}' if place else ''}"
 
 
 def known(is_done: bool) -> str:
@@ -24,12 +24,15 @@ def known(is_done: bool) -> str:
 
 def state(flight: Flight, is_done: bool) -> str:
     """A line for the context: how far the work has come."""
+    handed = f"{flight} was handed to {flight.label}"
+    if flight.handed_at:
+        handed += f" at {flight.handed_at}"
     if is_done:
         return (
-            f"{flight} has been executed here, but no fence value that the program has awaited says so: "
+            f"{handed} and has been executed here, but no fence value that the program has awaited says so: "
             "another GPU may be slower"
         )
-    return f"{flight} is pending on {flight.label}"
+    return f"{handed} and is pending"
 
 
 def released(thing: Object, flight: Flight, is_done: bool, advice: str) -> dict[str, Any]:
@@ -41,8 +44,7 @@ def released(thing: Object, flight: Flight, is_done: bool, advice: str) -> dict[
     elif flight.owner:
         what, context = f"{command} of {flight}, which needs it", (command.context(flight.owner),)
     else:
-        at = f" (called at {command.recorded_at})" if command.recorded_at else ""
-        what = f"{command.name}{at}, which needs it"
+        what = f"{command.name}, which needs it"
     return {
         "message": f"{thing._title()} is released before the GPU {known(is_done)} {what}.",
         "operation": "Release",
@@ -92,7 +94,7 @@ def backwards(fence: str, value: int, by: str, before: int, by_before: str) -> d
         "operation": "Signal",
         "field": "Value",
         "given": str(value),
-        "expected": f"more than {before}",
+        "expected": f"at least {before}",
         "object": fence,
         "context": (f"Set to {before} by {by_before}", f"Set to {value} by {by}"),
     }
