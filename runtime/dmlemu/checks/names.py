@@ -28,6 +28,11 @@ class NamedCommand(NamedTuple):
         return f"{self.command.name} (command {self.command.number})"
 
     @property
+    def number(self) -> int:
+        """The command's number in its list."""
+        return self.command.number
+
+    @property
     def place(self) -> str:
         """``queue 'compute', command list 'frame 0', command 7``: the operation of a report."""
         return f"{self.queue}, {self.list}, command {self.command.number}"

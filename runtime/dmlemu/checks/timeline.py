@@ -61,7 +61,7 @@ class Timeline:
         self.aliases: dict[tuple[int, int], int] = {}
         self.marks: list[Mark] = []
         self.unproven: dict[int, Advice] = {}
-        self.command: list[tuple[Pattern, int, Touch]] = []
+        self.command: list[tuple[Pattern, Kind, Touch]] = []
         self.told: list[object] = []  # of the command under way: with whom it conflicts
         self.temporary = (0, 0)
 

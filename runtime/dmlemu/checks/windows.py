@@ -10,16 +10,17 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from dmlemu_hw.events import UNDEFINE, WRITE, Accesses, Freed, Mapped
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.physical import Span, spans
 
-from .names import Work
+from ..d3d12.recording import Command
+from .names import NamedCommand, Work
 
-__all__ = ["Kind", "Pattern", "Place", "Places", "Touch", "Window"]
+__all__ = ["Access", "Kind", "Pattern", "Place", "Places", "Touch", "Window"]
 
 _BIAS = 1 << 48  # physical addresses begin here: what stands before a span is still not below 0
 _KEPT = 2048  # sets of accesses whose patterns are remembered
@@ -125,6 +126,30 @@ class Pattern:
                 low = byte
 
 
+class Access(NamedTuple):
+    """What a command touched, and how."""
+
+    pattern: Pattern
+    kind: Kind
+    touch: Touch
+
+    @property
+    def command(self) -> NamedCommand:
+        """In words."""
+        work, packet, _ = self.touch
+        return work.command(packet)
+
+    @property
+    def number(self) -> int:
+        """Of the command in its list."""
+        return self.command.number
+
+    @property
+    def commands(self) -> list[Command]:
+        """Those of the list: no other list has the same one."""
+        return self.touch[0].commands
+
+
 class Window:
     """Accesses through one place by one queue, of one kind, oldest first; of equal ones only the last.
 
@@ -132,7 +157,7 @@ class Window:
     through the same place; below ``uav_mark`` only before what is of the same kind.
     """
 
-    def __init__(self, place: Place, queue: int, kind: int) -> None:
+    def __init__(self, place: Place, queue: int, kind: Kind) -> None:
         self.place = place
         self.queue = queue
         self.kind = kind
@@ -199,6 +224,10 @@ class Window:
                 return at
             start = at + 1
 
+    def access(self, at: int) -> Access:
+        """The one of that index."""
+        return Access(self.patterns[at], self.kind, self.touches[at])
+
     def from_phase(self, phase: int) -> int:
         """Index of the first that is not of a lower phase."""
         return bisect_left(self.phases, phase)
@@ -244,7 +273,7 @@ class Places:
         """The place that a barrier names, if it was accessed."""
         return self._places.get(address)
 
-    def window(self, place: Place, queue: int, kind: int) -> Window:
+    def window(self, place: Place, queue: int, kind: Kind) -> Window:
         """A new one."""
         window = place.own[queue << 2 | kind] = Window(place, queue, kind)
         place.windows.append(window)

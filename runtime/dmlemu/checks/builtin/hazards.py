@@ -24,7 +24,7 @@ from ..declarations.hazards import HAZARD_DECLARATIONS
 from ..names import NamedCommand, Work
 from ..text import hazards as text
 from ..timeline import SHIFT, TRANSITION, Mark, Timeline
-from ..windows import Kind, Pattern, Places, Touch, Window
+from ..windows import Access, Kind, Pattern, Places, Touch, Window
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
@@ -224,7 +224,7 @@ class Hazards(Check):
         count = len(window.phases)
         at = window.find(pattern, window.from_phase(phase), count)
         while at >= 0 and len(found) < _LOOKED_AT:
-            if not _same_command(window.touches[at], touch):
+            if not (window.queue == self._running.queue and _same_command(window.touches[at], touch)):
                 found.append(at)
             at = window.find(pattern, at + 1, count)
         if found:
@@ -260,38 +260,40 @@ class Hazards(Check):
         return advice
 
     def _found(self, window: Window, at: int, pattern: Pattern, kind: Kind, touch: Touch) -> None:
-        earlier, before = window.patterns[at], window.touches[at]
-        key = before[0], before[0].command(before[1]).command.number, window.place
-        first = pattern.first_byte(earlier)
-        if first is None or key in self._running.told:
+        first, then = window.access(at), Access(pattern, kind, touch)
+        key = first.number, window.place, window.queue
+        byte = pattern.first_byte(first.pattern)
+        if byte is None or key in self._running.told:
             return
         self._running.told.append(key)
-        shared = range(first, pattern.last_byte(earlier, first) + 1)
+        shared = range(byte, pattern.last_byte(first.pattern, byte) + 1)
+        is_one_list = window.queue == self._running.queue and first.commands is then.commands
+        if is_one_list and first.number > then.number:  # chaos has them run the other way round
+            first, then = then, first
         finding = text.Finding(
-            self._name(window, earlier, pattern),
-            self._side(before, window.kind, earlier, shared),
-            self._side(touch, kind, pattern, shared),
-            text.shares_all(earlier, pattern, shared),
-            before[0] is touch[0],
+            self._name(window, first.pattern, then.pattern),
+            self._side(first, shared),
+            self._side(then, shared),
+            text.shares_all(first.pattern, then.pattern, shared),
+            is_one_list,
         )
         context: tuple[str, ...] = ()
         if window.queue != self._running.queue:
             context = self._fences(window.queue, window.phases[at] >> SHIFT)
         self.report(finding.id, finding.message, cause=finding.cause, **finding.fields(*context))
 
-    def _side(self, touch: Touch, kind: int, pattern: Pattern, shared: range) -> text.Side:
-        work, packet, operand = touch
-        buffer = self.names.buffer(pattern.place.address)
-        return text.Side.of(work.command(packet), operand, kind, pattern, buffer, shared)
+    def _side(self, access: Access, shared: range) -> text.Side:
+        buffer = self.names.buffer(access.pattern.place.address)
+        return text.Side.of(access, buffer, shared)
 
-    def _name(self, window: Window, earlier: Pattern, later: Pattern) -> str:
+    def _name(self, window: Window, first: Pattern, then: Pattern) -> str:
         if window.queue != self._running.queue:
             return "HAZARD_QUEUE"
-        if window.place is not later.place:
+        if first.place is not then.place:
             return "HAZARD_ALIAS"
-        if not earlier.changes:
+        if not first.changes:
             return "HAZARD_WAR"
-        return "HAZARD_RAW" if later.access & READ else "HAZARD_WAW"
+        return "HAZARD_RAW" if then.access & READ else "HAZARD_WAW"
 
     def _fences(self, queue: int, ticket: int) -> tuple[str, ...]:
         """What would order the two queues, and what does not."""
@@ -314,7 +316,7 @@ class Hazards(Check):
 
 def _same_command(a: Touch, b: Touch) -> bool:
     """Are both packets of one command?"""
-    return a[0] is b[0] and a[0].command(a[1]).command.number == b[0].command(b[1]).command.number
+    return a[0].commands is b[0].commands and a[0].command(a[1]).number == b[0].command(b[1]).number
 
 
 def _marked_out(packet: bytes) -> tuple[int, ...]:

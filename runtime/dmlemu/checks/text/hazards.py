@@ -10,7 +10,7 @@ from dmlemu_hw.kernels import ffi, lib
 
 from ..names import NamedCommand
 from ..timeline import UAV_BARRIER
-from ..windows import Kind, Pattern
+from ..windows import Access, Kind, Pattern
 
 if TYPE_CHECKING:
     from ...d3d12.resource import Resource
@@ -34,15 +34,9 @@ class Side(NamedTuple):
     elements: str
 
     @staticmethod
-    def of(
-        command: NamedCommand,
-        operand: int,
-        kind: int,
-        pattern: Pattern,
-        buffer: Resource | None,
-        shared: range,
-    ) -> Side:
+    def of(access: Access, buffer: Resource | None, shared: range) -> Side:
         """``shared``: from the first to the last physical byte that the other side touches too."""
+        pattern, command, operand = access.pattern, access.command, access.touch[2]
         names = command.command.operands
         start = pattern.place.address + pattern.shift
         is_tensor = command.command.name.startswith("Dispatch ") and not pattern.access & UNDEFINE
@@ -50,7 +44,7 @@ class Side(NamedTuple):
             command,
             names[operand] if operand < len(names) else "",
             _VERBS.get(pattern.access, "uses"),
-            kind == Kind.UAV,
+            access.kind == Kind.UAV,
             buffer,
             shared[0] - start,
             shared[-1] + 1 - start,
@@ -68,15 +62,10 @@ class Side(NamedTuple):
         return f"'{self.buffer.name}'" if self.buffer is not None and self.buffer.name else self.title
 
     @property
-    def number(self) -> int:
-        """The command's number in its list."""
-        return self.command.command.number
-
-    @property
     def line(self) -> str:
         """A line on what the command calls the bytes."""
         elements = f", {self.elements}" if self.elements else ""
-        return f"{self.operand or 'operand'} of command {self.number}: {_bytes(self.first, self.end)} of {self.title}{elements}"
+        return f"{self.operand or 'operand'} of command {self.command.number}: {_bytes(self.first, self.end)} of {self.title}{elements}"
 
 
 class Finding(NamedTuple):
@@ -116,10 +105,10 @@ class Finding(NamedTuple):
         else:
             return ""
         if self.is_one_list:
-            return f"ResourceBarrier({call}) between command {before.number} and {after.number} of {after.command.list}"
+            return f"ResourceBarrier({call}) between command {before.command.number} and {after.command.number} of {after.command.list}"
         return (
-            f"ResourceBarrier({call}) behind command {before.number} of {before.command.list}, "
-            f"or before command {after.number} of {after.command.list}"
+            f"ResourceBarrier({call}) behind command {before.command.number} of {before.command.list}, "
+            f"or before command {after.command.number} of {after.command.list}"
         )
 
     def fields(self, *context: str) -> dict[str, Any]:
@@ -134,9 +123,9 @@ class Finding(NamedTuple):
             "properties": {
                 "buffer": after.title,
                 "bytes": f"{after.first}-{after.end - 1}",
-                "command": str(after.number),
+                "command": str(after.command.number),
                 "other_buffer": before.title,
-                "other_command": str(before.number),
+                "other_command": str(before.command.number),
                 "other_list": before.command.list,
             },
         }
