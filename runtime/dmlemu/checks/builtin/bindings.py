@@ -53,6 +53,15 @@ _INITIALIZERS_KEPT = 16  # of one operator
 _ROWS_KEPT = 4096  # ranges whose physical memory is remembered
 
 
+class _Need(NamedTuple):
+    """A list in flight needs a descriptor, the one ``at`` of a reader's, with this content."""
+
+    flight: Flight
+    reader: Reader
+    at: int
+    content: bytes
+
+
 class Descriptors(FlightCheck):
     """Follows who writes descriptors, and compares them with what recorded commands were bound to."""
 
@@ -61,7 +70,7 @@ class Descriptors(FlightCheck):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._writers: dict[int, DescriptorsWritten] = {}  # by place: the last change
-        self._needs: dict[int, list[tuple[Flight, Reader]]] = {}
+        self._needs: dict[int, list[_Need]] = {}
         self._clears: dict[int, list[int]] = {}  # by list: its commands that clear
 
     @on(Recorded)
@@ -76,30 +85,32 @@ class Descriptors(FlightCheck):
             return
         readers = [*self.device._descriptor_uses.of(recording), *self._clear_readers(recording)]
         for reader in readers:
-            self._look(reader)
-            for at in range(len(reader.operands)):
+            content = self._content(reader.start, len(reader.operands))
+            if content is None:
+                continue
+            self._look(reader, content)
+            for at, data in enumerate(reader.expected):
                 needs = self._needs.setdefault(reader.start + at * DESCRIPTOR_SIZE, [])
                 if len(needs) >= _NEEDS_LOOKED_AT:
-                    needs[:] = [each for each in needs if self._is_in_flight(each[0])]
-                needs.append((flight, reader))
+                    needs[:] = [each for each in needs if self._is_in_flight(each.flight)]
+                late = data is None or reader.volatile
+                needs.append(_Need(flight, reader, at, _part(content, at) if late else data or b""))
 
     @on(DescriptorsWritten)
     def written(self, event: DescriptorsWritten) -> None:
         """Some descriptors were written: does a list that may still run read one that changed?"""
-        hits: dict[Reader, tuple[Flight, list[int]]] = {}
+        hits: dict[Reader, list[_Need]] = {}
         for at in range(0, len(event.before), DESCRIPTOR_SIZE):
-            end = at + DESCRIPTOR_SIZE
-            if event.before[at:end] == event.after[at:end]:
+            after = event.after[at : at + DESCRIPTOR_SIZE]
+            if event.before[at : at + DESCRIPTOR_SIZE] == after:
                 continue
-            place = event.place + at
-            self._writers[place] = event
-            self._arrive(place)
-            for flight, reader in self._needs.get(place, ()):
-                slot = (place - reader.start) // DESCRIPTOR_SIZE
-                if self._is_in_flight(flight) and reader.expected[slot] != event.after[at:end]:
-                    hits.setdefault(reader, (flight, []))[1].append(slot)
-        for reader, (flight, slots) in hits.items():
-            self._overwritten(event, flight, reader, slots)
+            self._writers[event.place + at] = event
+            self._arrive(event.place + at)
+            for need in self._needs.get(event.place + at, ()):
+                if need.content != after and self._is_in_flight(need.flight):
+                    hits.setdefault(need.reader, []).append(need)
+        for reader, needs in hits.items():
+            self._overwritten(event, reader, needs)
 
     # --- inside ---
 
@@ -116,11 +127,8 @@ class Descriptors(FlightCheck):
             where = weakref.ref(recording)
             yield Reader(command, where, packet.table, command.operands, (None,), volatile=True)
 
-    def _look(self, reader: Reader) -> None:
+    def _look(self, reader: Reader, content: bytes) -> None:
         """Do the descriptors hold what the command was bound to?"""
-        content = self._content(reader.start, len(reader.operands))
-        if content is None:
-            return
         expected = reader.expected
         if reader.volatile:  # they may have been bound since
             expected = self._late(reader, content)
@@ -155,9 +163,8 @@ class Descriptors(FlightCheck):
                 content = self._content(reader.start, len(reader.operands))
                 reader.arrived = content is not None and reader.differs(content) is None
 
-    def _overwritten(
-        self, event: DescriptorsWritten, flight: Flight, reader: Reader, slots: Sequence[int]
-    ) -> None:
+    def _overwritten(self, event: DescriptorsWritten, reader: Reader, needs: Sequence[_Need]) -> None:
+        flight, slots = needs[0].flight, [need.at for need in needs]
         at = reader.start + slots[0] * DESCRIPTOR_SIZE - event.place
         contents = event.before[at : at + DESCRIPTOR_SIZE], event.after[at : at + DESCRIPTOR_SIZE]
         hint = self.advice(flight)
