@@ -47,6 +47,7 @@ def reports_of(program: ModuleType, fixed: bool) -> list[str]:
     return said
 
 
+@pytest.mark.dmlemu(expect=["*"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_wrong_program_is_reported(name: str) -> None:
     program = load(name)

@@ -416,6 +416,7 @@ class Programs(RuleBasedStateMachine):
             assert np.array_equal(result["output_tensor"], data)
 
 
+pytestmark = pytest.mark.dmlemu(expect=["*"])  # programs of every kind, illegal ones too
 EACH = [(strictness, policy) for strictness in (Strictness.STRICT, Strictness.RUNTIME) for policy in Policy]
 each = pytest.mark.parametrize(("strictness", "policy"), EACH)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..reporting import Stored
 
 _MARK = "dmlemu(expect=[id, ...], suppress={id: reason})"
+_KEPT = 100  # reports of one check and test
 _NAMED = 3  # tests that the summary names for each check
 
 
@@ -53,6 +54,7 @@ class _Test:
 
     def __init__(self, item: pytest.Item) -> None:
         self._stored: dict[int, Stored] = {}
+        self._kept: Counter[str] = Counter()
         self.judged = 0  # so many of them
         self.has_run = False
         self.expected: list[str] = []
@@ -75,8 +77,10 @@ class _Test:
         return list(self._stored.values())
 
     def take(self, stored: Stored) -> None:
-        """A sink."""
-        self._stored[id(stored)] = stored
+        """A sink; of one check it keeps so many."""
+        if id(stored) not in self._stored and self._kept[stored.report.id] < _KEPT:
+            self._kept[stored.report.id] += 1
+            self._stored[id(stored)] = stored
 
     def unexpected(self, severities: tuple[str, ...]) -> list[Stored]:
         """Those not judged yet that fail the test."""

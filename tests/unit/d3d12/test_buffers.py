@@ -611,6 +611,7 @@ def test_CF1_footprint_of_a_buffer(stage: Stage, width: int, pitch: int) -> None
     assert footprints.total_bytes == width
 
 
+@pytest.mark.dmlemu(expect=["RES_DESC"])
 @pytest.mark.parametrize("desc, first, count", [(replace(GOOD, height=2), 0, 1), (GOOD, 1, 1), (GOOD, 0, 2)])
 def test_CF1_bad_arguments_fill_with_ones(stage: Stage, desc: ResourceDesc, first: int, count: int) -> None:
     footprints = stage.device.get_copyable_footprints(desc, first, count)

@@ -462,6 +462,7 @@ def test_commands_are_announced(stage: Stage) -> None:
     assert [event.opcode for event in seen] == [9, 2, 4, 4, 8]
 
 
+@pytest.mark.dmlemu(expect=["OBJECT_DELETED_IN_USE"])
 def test_faults_name_the_command_and_the_list(stage: Stage) -> None:
     source = stage.buffer()
     source.set_name("source")

@@ -216,6 +216,7 @@ def test_DH6_at_runtime_the_device_goes() -> None:
     copies.device.copy_descriptors_simple(1, copies.source, copies.target, VIEWS)
 
 
+@pytest.mark.dmlemu(expect=["DESC_UNINIT"])
 def test_DH7_an_unwritten_descriptor_faults_when_used(stage: Stage) -> None:
     visible, host, buffer = stage.heap(visible=True), stage.heap(), stage.buffer()
     view = UnorderedAccessViewDesc(Format.R32_UINT, buffer=BufferUav(0, 4))

@@ -338,6 +338,7 @@ def test_RM2_says_why(stage: Stage) -> None:
         stage.device.create_fence()
 
 
+@pytest.mark.dmlemu(expect=["OBJECT_*"])
 @pytest.mark.parametrize("strictness", list(Strictness))
 def test_RM3_a_gpu_fault_removes_the_device(strictness: Strictness) -> None:
     stage = Stage(strictness)
@@ -580,6 +581,7 @@ def test_what_is_not_emulated_says_so(stage: Stage, method: str) -> None:
 # --- the info queue ---
 
 
+@pytest.mark.dmlemu(expect=["FENCE_ZERO_WAIT"])
 def test_info_queue_counts_and_calls_back(stage: Stage) -> None:
     queue, seen = stage.device.info_queue, list[Report]()
     cookie = queue.register_message_callback(seen.append)

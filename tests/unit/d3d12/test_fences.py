@@ -51,6 +51,7 @@ def test_FN2_signals_of_host_and_queue(stage: Stage) -> None:
     assert fence.get_completed_value() == 9
 
 
+@pytest.mark.dmlemu(expect=["FENCE_BACKWARDS"])
 def test_FN2_rewinding_is_legal_and_remarked(stage: Stage) -> None:
     fence = stage.device.create_fence(5)
     fence.signal(3)
@@ -70,6 +71,7 @@ def test_FN2_fence_is_needed(stage: Stage) -> None:
             call(Stage().fence, 1)
 
 
+@pytest.mark.dmlemu(expect=["FENCE_BACKWARDS"])
 def test_FN3_a_satisfied_wait_stays_satisfied(stage: Stage) -> None:
     gate, done = stage.device.create_fence(), stage.device.create_fence()
     stage.queue.wait(gate, 2)
@@ -87,6 +89,7 @@ def test_FN3_wait_may_come_before_the_signal(stage: Stage) -> None:
     done.wait(1)
 
 
+@pytest.mark.dmlemu(expect=["FENCE_ZERO_WAIT"])
 def test_FN3_zero_wait_is_remarked(stage: Stage) -> None:
     stage.queue.wait(stage.fence, 0)
     assert remarks(stage) == [1424]
@@ -119,6 +122,7 @@ def test_FN3_two_queues_that_wait_for_each_other(stage: Stage) -> None:
         b.wait(1)
 
 
+@pytest.mark.dmlemu(expect=["FENCE_BACKWARDS"])
 def test_FN4_event_fires_at_once_or_later_and_once(stage: Stage) -> None:
     class Counter:
         count = 0
@@ -140,6 +144,7 @@ def test_FN4_event_fires_at_once_or_later_and_once(stage: Stage) -> None:
     assert counter.count == 3
 
 
+@pytest.mark.dmlemu(expect=["FENCE_BACKWARDS"])
 def test_FN4_rewinding_does_not_cancel(stage: Stage) -> None:
     fence, event = stage.device.create_fence(3), threading.Event()
     fence.set_event_on_completion(4, event)
@@ -299,6 +304,7 @@ def test_eager_runs_at_submission() -> None:
     assert stage.fence._fence.value == 1
 
 
+@pytest.mark.dmlemu(expect=["OBJECT_*"])
 @pytest.mark.parametrize("strictness", list(Strictness))
 def test_eager_faults_come_from_submission(strictness: Strictness) -> None:
     stage = Stage(strictness, Policy.EAGER)

@@ -210,6 +210,7 @@ class World:
         ]
 
 
+pytestmark = pytest.mark.dmlemu(expect=["*"])  # mistakes of every kind
 NAMES = list(World().calls())
 
 

@@ -109,6 +109,7 @@ def test_MP5_legal_ranges(stage: Stage, bounds: tuple[int, int]) -> None:
     assert remarks(stage) == []
 
 
+@pytest.mark.dmlemu(expect=["UNMAP_RANGE"])
 def test_MP5_written_readback_is_remarked(stage: Stage) -> None:
     buffer = stage.buffer(heap=HeapType.READBACK)
     buffer.map()

@@ -337,12 +337,14 @@ def test_ST10_type(track: Track, type: ResourceBarrierType) -> None:
         track.list.resource_barrier(ResourceBarrier(type, ResourceBarrierFlags.NONE, inner))
 
 
+@pytest.mark.dmlemu(expect=["BARRIER_DESC"])
 def test_ST11_no_barriers(track: Track) -> None:
     track.list.resource_barrier([])
 
     assert remarks(track.stage) == [954]
 
 
+@pytest.mark.dmlemu(expect=["STATE_COMBO"])
 def test_ST12_duplicates_are_remarked(track: Track) -> None:
     track.list.resource_barrier(
         [
@@ -431,6 +433,7 @@ def test_ST13_only_transitions_split(track: Track) -> None:
         track.list.resource_barrier(barrier)
 
 
+@pytest.mark.dmlemu(expect=["STATE_COMBO"])
 def test_ST14_array_order_and_all_or_nothing(track: Track) -> None:
     with fails("ST8", INVALID, 527):
         track.list.resource_barrier(

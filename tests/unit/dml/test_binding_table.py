@@ -96,6 +96,7 @@ def test_BT2_another_heap_and_a_copy(world: World) -> None:
     assert world.read(target) == [1, 2, 3, 4]
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT2_the_heap_is_set_on_the_list(world: World) -> None:
     compiled = world.compile(identity())
     world.initialize(compiled)
@@ -383,6 +384,7 @@ def test_BT10_in_place(world: World) -> None:
     assert world.read(buffer, offset=32) == [1, 2, 3, 4]
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT10_in_place_at_another_offset(world: World) -> None:
     buffer = world.buffer()
     wide = dml.BufferTensorDesc(F32, (1, 1, 2, 4))
@@ -436,6 +438,7 @@ def nonzero() -> dml.OperatorDesc:
     )
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT10_outputs_may_not_overlap(world: World) -> None:
     compiled, buffer = prepared(world, nonzero()), world.buffer()
     source = [Binding(world.buffer())]
@@ -480,6 +483,7 @@ def test_BT11_not_needed(world: World) -> None:
     assert world.works()
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT11_not_bound_at_all(world: World) -> None:
     compiled = prepared(world, half_gemm())
     buffers = [Binding(world.buffer()) for _ in range(3)]
@@ -557,6 +561,7 @@ def test_BT13_released_buffer(world: World) -> None:
     assert world.works()
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT13_one_temporary_for_several_dispatches(world: World) -> None:
     compiled = prepared(world, half_gemm())
     temporary = Binding(world.buffer())
@@ -570,6 +575,7 @@ def test_BT13_one_temporary_for_several_dispatches(world: World) -> None:
     assert world.works()
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT14_rebinding_too_early(world: World) -> None:
     compiled = prepared(world, identity())
     source, target = Binding(world.buffer()), Binding(world.buffer())
@@ -634,6 +640,7 @@ def test_BT15_reset_clears_every_binding(world: World) -> None:
     assert world.works()
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT15_a_failed_reset_changes_nothing(world: World) -> None:
     compiled = prepared(world, identity())
     table = world.bound(compiled, [Binding(world.buffer())], [Binding(world.buffer())])

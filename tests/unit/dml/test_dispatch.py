@@ -152,6 +152,7 @@ def test_2_8_the_initializer_takes_buffer_arrays(world: World) -> None:
     assert world.works()
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_2_8_dispatched_before_it_is_initialised(world: World) -> None:
     compiled = world.compile(identity(), name="first layer")
     table = world.bound(compiled, [Binding(world.buffer())], [Binding(world.buffer())])
@@ -400,6 +401,7 @@ def test_poison_is_for_strict_only() -> None:
     assert all(not p.flags & FLAG_POISON for p in recorded(world) if isinstance(p, DispatchPacket))
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_temporary_contents_start_as_poison(world: World) -> None:
     """The rest of the temporary buffer, beyond the size asked for, is left alone."""
     compiled = world.compile(half_gemm())
