@@ -233,10 +233,8 @@ class _Session:
         return self.device.get_device_removed_reason() != 0
 
     def discard(self) -> None:
-        """After a mistake nothing half-recorded is kept."""
-        if self._parts is not None:
-            self._parts.close()
-            self._parts = None
+        """After a mistake nothing half-recorded is kept; what the GPU still needs goes when it is done."""
+        self._parts = None
 
     def run(
         self, desc: OperatorDesc, flags: dml.ExecutionFlags, offset: int, arrays: Mapping[str, Any]
@@ -323,11 +321,6 @@ class _Parts:
         self.done += 1
         self.queue.signal(self.fence, self.done)
         self.fence.wait(self.done)
-
-    def close(self) -> None:
-        self.buffers.close()
-        for part in (self.descriptors, self.commands, self.allocator, self.fence, self.queue):
-            part.release()
 
 
 class _Plan:
