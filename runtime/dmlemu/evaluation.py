@@ -187,7 +187,7 @@ class _Buffers:
 
     def __init__(self, device: d3d12.Device, size: int) -> None:
         self.size = size
-        self._made: list[d3d12.Resource] = []
+        self.made: list[d3d12.Resource] = []
         try:
             self.upload = self._make(device, d3d12.HeapType.UPLOAD, d3d12.ResourceStates.GENERIC_READ)
             self.gpu = self._make(device, d3d12.HeapType.DEFAULT, d3d12.ResourceStates.COMMON)
@@ -200,11 +200,11 @@ class _Buffers:
         self, device: d3d12.Device, kind: d3d12.HeapType, state: d3d12.ResourceStates
     ) -> d3d12.Resource:
         buffer = _buffer(device, kind, self.size, state)
-        self._made.append(buffer)
+        self.made.append(buffer)
         return buffer
 
     def close(self) -> None:
-        for buffer in self._made:
+        for buffer in self.made:
             buffer.release()
 
 
@@ -233,8 +233,10 @@ class _Session:
         return self.device.get_device_removed_reason() != 0
 
     def discard(self) -> None:
-        """After a mistake nothing half-recorded is kept; what the GPU still needs goes when it is done."""
-        self._parts = None
+        """After a mistake nothing half-recorded is kept."""
+        if self._parts is not None:
+            self._parts.discard()
+            self._parts = None
 
     def run(
         self, desc: OperatorDesc, flags: dml.ExecutionFlags, offset: int, arrays: Mapping[str, Any]
@@ -321,6 +323,12 @@ class _Parts:
         self.done += 1
         self.queue.signal(self.fence, self.done)
         self.fence.wait(self.done)
+
+    def discard(self) -> None:
+        """Gives all of it up, after an exception: work may be pending, which is nobody's mistake."""
+        buffers, parts = self.buffers.made, (self.descriptors, self.commands, self.allocator)
+        for part in (*buffers, *parts, self.fence, self.queue):
+            part._release(tell=False)
 
 
 class _Plan:

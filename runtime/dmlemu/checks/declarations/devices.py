@@ -1,0 +1,121 @@
+"""Devices, their objects in general, and what the GPU itself cannot do."""
+
+from ...d3d12.enums import MessageId
+from ...errors import Severity, Strictness
+from ..declaration import Declaration, When
+
+
+def _refused(
+    id: str,
+    title: str,
+    when: When,
+    why: str,
+    fix: str,
+    rule: str,
+    *message_ids: MessageId,
+    severity: Severity = Severity.ERROR,
+    no_example: str = "",
+) -> Declaration:
+    return Declaration(
+        id,
+        title,
+        severity,
+        when,
+        why,
+        fix,
+        rule,
+        message_ids,
+        refusal=True,
+        level=Strictness.RUNTIME,
+        no_example=no_example,
+    )
+
+
+DECLARATIONS = (
+    _refused(
+        "FEATURE_LEVEL",
+        "a device is asked for at a feature level that the adapter does not reach, or that is none",
+        When.CREATE,
+        "No device is created.",
+        "Ask for 12_0 or lower; DirectML needs no more than 1_0_CORE.",
+        "DEV3, DEV4: D3D12CreateDevice",
+    ),
+    _refused(
+        "FEATURE_DATA",
+        "CheckFeatureSupport gets another struct than the feature's, or inputs that make no sense",
+        When.CREATE,
+        "The call fails (E_INVALIDARG), and nothing is told about the device.",
+        "Give the struct that belongs to the feature, with its inputs filled in.",
+        "DEV8 to DEV11: ID3D12Device::CheckFeatureSupport",
+    ),
+    _refused(
+        "DEVICE_STRICTNESS",
+        "an adapter's living device has another strictness than the one that is asked for",
+        When.CREATE,
+        "One adapter has one device. On Windows turning on the debug layer later removes it.",
+        "Create a d3d12.Adapter of its own for a device of another strictness.",
+        "DEV7: ID3D12Debug::EnableDebugLayer",
+    ),
+    _refused(
+        "DEVICE_REMOVED",
+        "a method is called on a device that has been removed",
+        When.RECORD,
+        "After a fault, or RemoveDevice, everything that the device had is lost; the report says what removed it.",
+        "Find the cause in the report; then create the device and all its objects anew.",
+        "RM1, RM2: ID3D12Device::GetDeviceRemovedReason",
+        MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
+    ),
+    _refused(
+        "DEVICE_FORKED",
+        "a device is used in a process that was forked from its own",
+        When.RECORD,
+        "The child shares the GPU's memory with its parent, but not what says whose it is.",
+        "Create a device in the process that uses it, or start processes by 'spawn'.",
+        "DEV5: D3D12CreateDevice",
+        no_example="the program would have to fork itself",
+    ),
+    _refused(
+        "PRIVATE_DATA",
+        "private data is asked for under a GUID for which none is stored",
+        When.RECORD,
+        "The call fails (DXGI_ERROR_NOT_FOUND).",
+        "Store it first, with the same GUID.",
+        "OB1: ID3D12Object::GetPrivateData",
+    ),
+    _refused(
+        "INFO_QUEUE",
+        "a message, a callback or a severity is named that the info queue does not have",
+        When.RECORD,
+        "The call fails.",
+        "Count messages from 0 up to GetNumStoredMessages, and keep the cookies of callbacks.",
+        "ID3D12InfoQueue::GetMessage",
+    ),
+    _refused(
+        "ARGUMENT_RANGE",
+        "a number is larger than any field of the API",
+        When.RECORD,
+        "In C the program would not compile, or the number would be cut off.",
+        "Give a number of up to 64 bits.",
+        "Python's integers have no limit, the API's do",
+    ),
+    _refused(
+        "GPU_STOPPED",
+        "a kernel is ended in the middle, by Ctrl-C for example",
+        When.EXECUTE,
+        "Its results are undefined, so that the device is removed, as after a timeout on Windows.",
+        "Create the device anew, or let the kernel end.",
+        "RM3: a GPU fault removes the device",
+        severity=Severity.CORRUPTION,
+        no_example="the program would have to be interrupted",
+    ),
+    _refused(
+        "GPU_BAD_PACKET",
+        "the GPU meets a command that it cannot decode",
+        When.EXECUTE,
+        "It is a mistake of dmlemu, not of the program.",
+        "Please report it, with the program.",
+        "RM3: a GPU fault removes the device",
+        severity=Severity.CORRUPTION,
+        no_example="no program can bring it about",
+    ),
+)

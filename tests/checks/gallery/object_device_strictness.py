@@ -1,0 +1,16 @@
+"""The debug layer is asked for when the adapter has a device already."""
+
+from stage import Stage
+
+from dmlemu import Strictness, d3d12
+
+CHECK = "DEVICE_STRICTNESS"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    adapter = d3d12.Adapter()
+    first = d3d12.create_device(adapter)
+    if fixed:
+        adapter = d3d12.Adapter()
+    second = d3d12.create_device(adapter, strictness=Strictness.DEBUG)
+    print(first, second)

@@ -1,0 +1,12 @@
+"""The struct of another feature is given."""
+
+from stage import Stage
+
+from dmlemu import d3d12
+
+CHECK = "FEATURE_DATA"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    data = d3d12.FeatureDataArchitecture() if fixed else d3d12.FeatureDataD3D12Options()
+    stage.device.check_feature_support(d3d12.Feature.ARCHITECTURE, data)
