@@ -84,6 +84,14 @@ class Reader:
                 return at
         return None
 
+    def reads_as(self, other: Reader) -> bool:
+        """The same descriptors of the same table, as it was bound, in the same list?"""
+        return (
+            self.expected is other.expected
+            and self.recording == other.recording
+            and self.start == other.start
+        )
+
     @property
     def is_needed(self) -> bool:
         """Is the GPU still to execute the command, or may its list still be submitted?"""
@@ -143,11 +151,18 @@ class DescriptorUses:
         return self._binders.get(handle)
 
     def add(self, reader: Reader, recording: Recording) -> None:
-        """A command that reads descriptors was recorded."""
+        """A command that reads descriptors was recorded.
+
+        One reader stands for all commands that a list has with one table as it is bound.
+        """
+        readers = self._readers.setdefault(reader.start, [])
+        if readers and readers[-1].reads_as(reader):
+            return
         self._recorded.setdefault(recording, []).append(reader)
         for i in range(len(reader.operands)):
             readers = self._readers.setdefault(reader.start + i * DESCRIPTOR_SIZE, [])
-            if len(readers) >= 8:  # most of them are over
+            count = len(readers)
+            if count >= 8 and not count & (count - 1):  # most of them are over
                 readers[:] = [each for each in readers if each.is_needed]
             readers.append(reader)
 

@@ -93,7 +93,8 @@ def _record(
         return None
     table = bindings._desc.gpu_descriptor_handle
     kept = tuple(_persistent(dispatchable, bindings))
-    return DispatchRecorded(recording.serial, first, dispatchable, table, kept, call_site())
+    site = recording.commands[first].site if len(recording.commands) > first else call_site()
+    return DispatchRecorded(recording.serial, first, dispatchable, table, kept, site)
 
 
 def _note_descriptors(

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ...d3d12.recording import Recording
 
 _UNWRITTEN = bytes(DESCRIPTOR_SIZE)
+_CHANGES = WRITE | UNDEFINE
 _NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
 _INITIALIZERS_KEPT = 16  # of one operator
 _ROWS_KEPT = 4096  # ranges whose physical memory is remembered
@@ -91,7 +92,8 @@ class Descriptors(FlightCheck):
             self._look(reader, content)
             for at, data in enumerate(reader.expected):
                 needs = self._needs.setdefault(reader.start + at * DESCRIPTOR_SIZE, [])
-                if len(needs) >= _NEEDS_LOOKED_AT:
+                count = len(needs)
+                if count >= _NEEDS_LOOKED_AT and not count & (count - 1):
                     needs[:] = [each for each in needs if self._is_in_flight(each.flight)]
                 late = data is None or reader.volatile
                 needs.append(_Need(flight, reader, at, _part(content, at) if late else data or b""))
@@ -229,6 +231,7 @@ class Dispatches(Check):
         self._initialized = weakref.WeakKeyDictionary()
         self._kept: weakref.WeakKeyDictionary[CompiledOperator, _Kept] = weakref.WeakKeyDictionary()
         self._index: list[tuple[int, int, _Kept]] = []  # physical begin and end, sorted
+        self._begins: list[int] = []
         self._reach = 0  # bytes of the longest row of the index
         self._has_tiles = False
         self._places_of: dict[tuple[int, int], list[_Row]] = {}
@@ -371,6 +374,7 @@ class Dispatches(Check):
         rows = ((row, kept) for kept in self._kept.values() for row in kept.rows)
         index = [(row.physical, row.physical + row.end - row.address, kept) for row, kept in rows]
         self._index = sorted(index, key=lambda entry: entry[:2])
+        self._begins = [begin for begin, _, _ in self._index]
         self._reach = max((end - begin for begin, end, _ in self._index), default=0)
 
     def _watch(self, note: DispatchRecorded | None, event: Executing) -> None:
@@ -378,22 +382,16 @@ class Dispatches(Check):
         pointer = event.accesses.pointer
         for i in range(len(event.accesses)):
             entry = pointer[i]
-            if not entry.access & (WRITE | UNDEFINE):
+            if not entry.access & _CHANGES:
                 continue
             for row in self._rows(entry.address, entry.end):
-                for kept, begin, end in self._near(row):
-                    if kept.written is None and not _fills(note, kept):
-                        self._compare(event, i, row, kept, begin, end)
-
-    def _near(self, row: _Row) -> Iterator[tuple[_Kept, int, int]]:
-        """What lies in the row's physical memory: with the part in question."""
-        low, high = row.physical, row.physical + row.end - row.address
-        at = bisect_left(self._index, high, key=lambda entry: entry[0])
-        while at > 0 and self._index[at - 1][0] + self._reach > low:
-            at -= 1
-            begin, end, kept = self._index[at]
-            if end > low:
-                yield kept, max(begin, low), min(end, high)
+                low, high = row.physical, row.physical + row.end - row.address
+                at = bisect_left(self._begins, high)
+                while at > 0 and self._begins[at - 1] + self._reach > low:
+                    at -= 1
+                    begin, end, kept = self._index[at]
+                    if end > low and kept.written is None and not _fills(note, kept):
+                        self._compare(event, i, row, kept, max(begin, low), min(end, high))
 
     def _compare(self, event: Executing, i: int, row: _Row, kept: _Kept, begin: int, end: int) -> None:
         access = event.accesses[i]
