@@ -400,20 +400,22 @@ class TestVisibility:
     @pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
     def test_strict_knows_what_the_cpu_did_not_write(self) -> None:
         ground = Ground(dmlemu.chaos(0, ["visibility"]), Strictness.STRICT)
-        upload, target = ground.host_buffer("upload"), ground.buffer("target")
-        layout = tensor([64])
-        desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout)
-        copy = ground.compile(desc, "copy")
-        ground.initialize(copy)
+        copy, target = ground.copy_operator("copy", 64), ground.buffer("target")
+        upload = ground.device.create_committed_resource(
+            d3d12.HeapProperties(d3d12.HeapType.UPLOAD),
+            d3d12.HeapFlags.CREATE_NOT_ZEROED,
+            d3d12.ResourceDesc.buffer(256),
+            States.GENERIC_READ,
+        )
         with upload.map(0, d3d12.Range(0, 0)) as memory:
             memory.view()[:128] = 0
         ground.list.copy_buffer_region(target, 0, upload, 0, 256)
         ground.transition(target, States.COPY_DEST, States.UNORDERED_ACCESS)
         ground.dispatch(copy, [target], [ground.buffer("result")])
-        ground.run()
-        (stored,) = ground.device.reports
-        assert stored.report.id == "MEM_UNINIT_READ"
-        assert "from byte 128 of buffer 'target'" in stored.report.message
+        with pytest.raises(Error) as raised:
+            ground.run()
+        assert raised.value.report.id == "MEM_UNINIT_READ"
+        assert "byte 128 of buffer 'target'" in raised.value.report.message
 
 
 class TestWeights:

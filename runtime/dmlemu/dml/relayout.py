@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from .compile import Access, KernelCall, Lowered, Operand, Owned
-from .tensor_desc import calc_buffer_tensor_size
+from .tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, calc_buffer_tensor_size
 
 __all__ = ["relaid"]
 
 _MOST_PADDING = 3  # elements behind each row of an axis
+_MOST_LEAD = 4  # multiples of the alignment before each input
 _LARGE = 1 << 28  # bytes; with padding strides stay within 32 bits
 
 
@@ -38,19 +39,20 @@ class _Relaid(Owned):
 
 
 def relaid(lowered: Lowered, random: Random) -> Lowered:
-    """The same program with other layouts of the inputs that it owns.
+    """The same program with other layouts of the inputs that it owns, in other places.
 
-    Where they were in the persistent resource nothing is any more.  One that is read in several layouts,
-    or is very large, only moves.
+    One that is read in several layouts, or is very large, only moves.
     """
     result = copy(lowered)
     result.owned = {}
+    if not lowered.constants:  # they stay where they are
+        result.persistent_size = 0
     for slot, kept in random.sample(sorted(lowered.owned.items()), len(lowered.owned)):
         readers = {each for call in lowered.calls for each in call.operands if each.slot == slot}
         if len(readers) == 1 and kept.size < _LARGE:
             result.owned[slot] = _draw(result, readers.pop(), random)
         else:
-            result.own(slot, kept.size)
+            result.owned[slot] = Owned(_reserve(result, kept.size, random), kept.size)
     return result
 
 
@@ -62,7 +64,13 @@ def _draw(lowered: Lowered, reader: Operand, random: Random) -> Owned:
             strides[axis] = stride
             stride = stride * sizes[axis] + random.randint(0, _MOST_PADDING)
     size = calc_buffer_tensor_size(reader.data_type, sizes, strides)
-    return _Relaid(lowered.reserve_persistent(size), size, reader, tuple(strides))
+    return _Relaid(_reserve(lowered, size, random), size, reader, tuple(strides))
+
+
+def _reserve(lowered: Lowered, size: int, random: Random) -> int:
+    """The offset of so many bytes, which is not where the last ones ended."""
+    lead = MINIMUM_BUFFER_TENSOR_ALIGNMENT * random.randint(1, _MOST_LEAD)
+    return lowered.reserve_persistent(lead + size) + lead
 
 
 def _once(reader: Operand) -> tuple[int, ...]:

@@ -83,7 +83,7 @@ def test_slots_are_inputs_outputs_temporary_persistent() -> None:
 
 def test_resources_are_aligned_to_256() -> None:
     program = compile.Program(stack(flags=OWNED))
-    assert program.owned == {0: (0, 16), 1: (256, 16), 2: (512, 16)}
+    assert program.owned == {0: compile.Owned(0, 16), 1: compile.Owned(256, 16), 2: compile.Owned(512, 16)}
     assert program.persistent_size == 768
     places = [program.temporary(F32, [65]).offset for _ in range(3)]
     assert places == [0, 512, 1024]
