@@ -128,9 +128,6 @@ class Temporary:
     def write(self) -> Operand:
         return self._operand(Access.WRITE)
 
-    def read_write(self) -> Operand:
-        return self._operand(Access.READ_WRITE)
-
     def _operand(self, access: Access) -> Operand:
         packed = BufferTensorDesc(self.data_type, self.sizes)
         strides, size = packed.effective_strides, packed.size_in_bytes
@@ -264,17 +261,6 @@ class Program(Lowered):
     ) -> Operand:
         """As :meth:`read`, as an operand to write."""
         return self._operand(Access.WRITE, name, index, sizes, strides)
-
-    def read_write(
-        self,
-        name: str,
-        index: int | None = None,
-        *,
-        sizes: Sequence[int] | None = None,
-        strides: Sequence[int] | None = None,
-    ) -> Operand:
-        """As :meth:`read`, as an operand to read and write."""
-        return self._operand(Access.READ_WRITE, name, index, sizes, strides)
 
     def _operand(
         self,
