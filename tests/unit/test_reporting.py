@@ -224,7 +224,7 @@ def test_a_suppression_prints_its_reason_once(reports: Reporter, capsys: pytest.
         "D3D12 ERROR HAZARD_RAW [queue 'q'] is suppressed: known, ticket 12\n\n"
     )
     assert [(stored.count, stored.suppressed) for stored in reports] == [(3, "known, ticket 12")]
-    assert reports.summary() == "1 suppressed\n  suppressed HAZARD_RAW (3 times): known, ticket 12"
+    assert reports.summary() == "3 suppressed\n  suppressed HAZARD_RAW (3 times): known, ticket 12"
 
 
 def test_refusals_cannot_be_suppressed(reports: Reporter) -> None:

@@ -71,7 +71,9 @@ class Check:
         fields of :class:`dmlemu.Report`; ``object`` may be the object itself.  Reports of one ``cause``
         are one report with a count.
         """
-        declaration = self._declared[id]
+        declaration = self._declared.get(id)
+        if declaration is None:
+            raise ValueError(f"{type(self).__name__} reports {id}, which is none of its declarations.")
         it = more.get("object", "")
         if is_object(it):
             more.setdefault("created_at", it.created_at)

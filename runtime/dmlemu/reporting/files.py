@@ -71,20 +71,24 @@ def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> Non
 
 
 def summarize(reports: Iterable[Stored]) -> str:
-    """A line for each report; empty without any."""
-    reports = list(reports)
-    shown = [stored for stored in reports if not stored.suppressed]
-    counts = Counter(stored.report.severity for stored in shown)
-    parts = [f"{counts[severity]} {severity.name}" for severity in Severity if counts[severity]]
-    if len(shown) < len(reports):
-        parts.append(f"{len(reports) - len(shown)} suppressed")
-    return "\n".join([", ".join(parts), *map(_line, reports)]) if reports else ""
+    """A line for each report, and for each reason of suppressed ones; empty without any."""
+    severities: Counter[Severity] = Counter()
+    suppressed: Counter[tuple[str, str]] = Counter()
+    lines = []
+    for stored in reports:
+        report = stored.report
+        if stored.suppressed:
+            suppressed[report.id, stored.suppressed] += stored.count
+            continue
+        severities[report.severity] += 1
+        line = f"{report.severity.name} {report.id}{_times(stored.count)}: {report.message}"
+        lines.append("  " + shorten(line, 160, placeholder=" ..."))
+    lines += [f"  suppressed {id}{_times(n)}: {reason}" for (id, reason), n in suppressed.items()]
+    heading = [f"{severities[each]} {each.name}" for each in Severity if severities[each]]
+    if suppressed:
+        heading.append(f"{suppressed.total()} suppressed")
+    return "\n".join([", ".join(heading), *lines]) if lines else ""
 
 
-def _line(stored: Stored) -> str:
-    report = stored.report
-    times = f" ({stored.count} times)" if stored.count > 1 else ""
-    if stored.suppressed:
-        return f"  suppressed {report.id}{times}: {stored.suppressed}"
-    line = f"{report.severity.name} {report.id}{times}: {report.message}"
-    return "  " + shorten(line, 160, placeholder=" ...")
+def _times(count: int) -> str:
+    return f" ({count} times)" if count > 1 else ""

@@ -1,0 +1,50 @@
+"""The guides about reports and checks, run as they are printed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_tutorial import ROOT, blocks, same
+
+from dmlemu import reporting
+
+GUIDES = ROOT / "docs" / "guide"
+LAYOUT_BUG, OWN_CHECK = GUIDES / "find-a-layout-bug.md", GUIDES / "write-a-check.md"
+
+pytestmark = pytest.mark.dmlemu(expect=["*"])  # reports are what the pages are about
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A page may write files, and say what holds for every device."""
+    monkeypatch.chdir(tmp_path)
+    before = list(reporting.on_created)
+    yield
+    reporting.on_created[:] = before
+
+
+@pytest.mark.parametrize("page", [LAYOUT_BUG, OWN_CHECK], ids=lambda page: page.stem)
+def test_page_prints_what_is_shown(page: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": "__guide__"}
+    found = blocks(page)
+    for block, following in zip(found, [*found[1:], None], strict=True):
+        if block.language == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
+            expected = following.text if following is not None and following.language == "text" else ""
+            assert same(expected, printed.getvalue()), f"{page.name}:{block.line}\n{printed.getvalue()}"
+
+
+def test_a_check_is_short_and_has_no_private_door() -> None:
+    check = blocks(OWN_CHECK)[0].text
+    code = check[check.index("    def __init__") :].splitlines()
+    assert len([line for line in code if line.strip()]) <= 20
+    assert not re.search(r"\._[a-z]|import _|dmlemu_hw", check)
+    assert "class WeightsWrittenOnce(Check)" in check
