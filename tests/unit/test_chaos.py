@@ -408,7 +408,7 @@ class TestVisibility:
             States.GENERIC_READ,
         )
         with upload.map(0, d3d12.Range(0, 0)) as memory:
-            memory.view()[:128] = 0
+            memory.view(np.float32)[:32] = 0
         ground.list.copy_buffer_region(target, 0, upload, 0, 256)
         ground.transition(target, States.COPY_DEST, States.UNORDERED_ACCESS)
         ground.dispatch(copy, [target], [ground.buffer("result")])
