@@ -66,7 +66,7 @@ class Scheduler:
         return 0 if self._random is None else max(0, self._random.randint(-4, 4))
 
     def blocked(self) -> str:
-        """For messages: one line per queue that cannot go on, and who could release it."""
+        """For messages: one line per queue that cannot go on, and who could release it; and any circle."""
         stuck = self._stuck()
         lines = []
         for queue, packet in stuck.items():

@@ -731,10 +731,14 @@ class Device(GpuAtWork):
             self._end_if_unused()
 
     def _end_if_unused(self) -> None:
-        if not self._children:
-            self._ended = True
-            self._adapter._forget(self)
-            self._gpu.close()
+        if self._children or self._ended:
+            return
+        self._ended = True
+        self._adapter._forget(self)
+        if self.checks is not None:
+            self.checks.end()
+        self._gpu.close()
+        self.reports.raise_pending()
 
     def _check_strictness(self, strictness: Strictness | None) -> None:
         if strictness is not None and strictness is not self._strictness:

@@ -11,6 +11,7 @@ import pytest
 from stage import UAV, Stage, States, other_queue
 
 from dmlemu import Error, d3d12
+from dmlemu.checks import Check
 from dmlemu.d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleased
 
 # Tests that must stay silent say so themselves.
@@ -408,3 +409,22 @@ def test_the_events_of_release(stage: Stage) -> None:
         gc.collect()
 
     assert seen == [HostUnmapped(buffer, (0, 16), 0), ObjectReleased(buffer), ObjectReleased(operator)]
+
+
+def test_the_end_of_a_device_is_told_to_its_checks() -> None:
+    class Last(Check):
+        ends = 0
+
+        def end(self) -> None:
+            Last.ends += 1
+
+    device = d3d12.create_device(d3d12.Adapter())
+    device.checks.add(Last)
+    fence = device.create_fence()
+    device.release()
+    assert Last.ends == 0
+    fence.release()
+    fence.release()
+    device.release()
+
+    assert Last.ends == 1

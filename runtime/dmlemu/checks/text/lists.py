@@ -8,7 +8,16 @@ from ...d3d12.object import Object
 from ...errors import caller
 from ..flights import Flight
 
-__all__ = ["backwards", "calling", "empty_list", "known", "released", "reset_early", "state", "told_twice"]
+__all__ = [
+    "backwards",
+    "calling",
+    "empty_list",
+    "known",
+    "released",
+    "reset_early",
+    "state",
+    "told_twice",
+]
 
 
 def calling(operation: str, doing: str = "calling") -> str:
