@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from functools import cache
+from types import ModuleType
 
 from . import declarations
 from .declaration import Declaration
@@ -17,14 +19,21 @@ def groups() -> dict[str, tuple[Declaration, ...]]:
     """The declarations of each group, by the name of its module, in the order of the groups' letters."""
     names = [module.name for module in pkgutil.iter_modules(declarations.__path__)]
     loaded = {name: importlib.import_module(f"{declarations.__name__}.{name}") for name in names}
-    order = sorted(loaded.items(), key=lambda item: (item[1].__doc__ or "", item[0]))
+    order = sorted(loaded.items(), key=lambda item: (not _letter(item[1]), _letter(item[1]), item[0]))
     return {name: tuple(module.DECLARATIONS) for name, module in order}
 
 
+def _letter(module: ModuleType) -> str:
+    """``a`` of ``Group a: ...``; for groups without one, empty."""
+    found = re.match(r"Group (\w.*?):", module.__doc__ or "")
+    return found[1] if found else ""
+
+
 def title(group: str) -> str:
-    """What a group is about: the docstring of its module, without the letter."""
+    """What a group is about: the first sentence of its module's docstring, without the letter."""
     doc = importlib.import_module(f"{declarations.__name__}.{group}").__doc__ or group
-    text = doc.splitlines()[0].partition(": ")[2].partition(". ")[0].rstrip(".")
+    text = re.sub(r"^Group \w.*?: ", "", doc.splitlines()[0])
+    text = text.partition(". ")[0].rstrip(".").replace("``", "")
     return text[:1].upper() + text[1:]
 
 

@@ -19,6 +19,8 @@ class When(Enum):
     SUBMIT = "when command lists are executed"
     EXECUTE = "when the GPU executes the command"
     EXIT = "when the device ends"
+    READ = "when a file is read"
+    TEST = "when a test runs"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from ..errors import Strictness
 from .catalogue import groups, title
 from .declaration import Declaration
 
-__all__ = ["advice_on_suppressing", "describe", "listing"]
+__all__ = ["advice_on_suppressing", "describe", "levels", "listing"]
 
 _WIDTH = 100
 
@@ -42,11 +42,11 @@ def _paragraphs(check: Declaration) -> Iterator[str]:
         yield f"Rule: {check.rule}"
     if check.message_ids:
         yield f"D3D12_MESSAGE_ID: {', '.join(str(int(each)) for each in check.message_ids)}"
-    yield f"Speaks at strictness {_levels(check.level)}."
+    yield f"Speaks at strictness {levels(check.level)}."
     yield advice_on_suppressing(check)
 
 
-def _levels(level: Strictness) -> str:
+def levels(level: Strictness) -> str:
     """The levels at which a check of that level speaks."""
     order = [Strictness.STRICT, Strictness.DEBUG, Strictness.RUNTIME]
     return ", ".join(each.value for each in order[: order.index(level) + 1])

@@ -72,7 +72,7 @@ DECLARATIONS = (
         "The child shares the GPU's memory with its parent, but not what says whose it is.",
         "Create a device in the process that uses it, or start processes by 'spawn'.",
         "DEV5: D3D12CreateDevice",
-        no_example="the program would have to fork itself",
+        no_example="The program would have to fork itself.",
     ),
     _refused(
         "PRIVATE_DATA",
@@ -106,7 +106,7 @@ DECLARATIONS = (
         "Create the device anew, or let the kernel end.",
         "RM3: a GPU fault removes the device",
         severity=Severity.CORRUPTION,
-        no_example="the program would have to be interrupted",
+        no_example="The program would have to be interrupted.",
     ),
     _refused(
         "GPU_BAD_PACKET",
@@ -116,6 +116,6 @@ DECLARATIONS = (
         "Please report it, with the program.",
         "RM3: a GPU fault removes the device",
         severity=Severity.CORRUPTION,
-        no_example="no program can bring it about",
+        no_example="No program can bring it about.",
     ),
 )

@@ -1,0 +1,58 @@
+"""DxDispatch models that cannot be run."""
+
+from ...errors import Severity, Strictness
+from ..declaration import Declaration, When
+
+_WHY = "Nothing has run: the whole model is read and checked before."
+
+
+def _refused(id: str, title: str, fix: str, why: str = _WHY) -> Declaration:
+    return Declaration(
+        id,
+        title,
+        Severity.ERROR,
+        When.READ,
+        why,
+        fix,
+        rule="DxDispatch's guide",
+        refusal=True,
+        level=Strictness.RUNTIME,
+        no_example="It is told by `dmlemu run`, in place of running the model: see the guide on DxDispatch models.",
+    )
+
+
+DECLARATIONS = (
+    _refused(
+        "MODEL_FILE",
+        "the model, or a file that it names, cannot be read or written",
+        "Names of files start where the model lies, or at --input_path and --output_path.",
+        why="The file is missing, is no regular file, or is too large for this machine.",
+    ),
+    _refused("MODEL_JSON", "the model is no JSON", "The report names line and column."),
+    _refused("MODEL_MISSING", "an object of the model lacks a member", "Add the member that is named."),
+    _refused(
+        "MODEL_TYPE",
+        "a member of the model has another type than it must have",
+        "The report says what is expected: a text, a number in a range, a list, an object.",
+    ),
+    _refused(
+        "MODEL_NAME",
+        "a resource, a dispatchable or a bind point is named that the model does not have",
+        "The report lists the names that there are.",
+    ),
+    _refused(
+        "MODEL_VALUE",
+        "a member of the model has a value that it cannot have",
+        "The report says what is expected, with the place as a JSON path.",
+    ),
+    _refused(
+        "MODEL_NPY",
+        "a .npy file is damaged, or does not fit the buffer that it is to fill",
+        "Write it again with numpy.save, as plain numbers of the buffer's type.",
+    ),
+    _refused(
+        "MODEL_UNSUPPORTED",
+        "a model uses a part of DxDispatch that is not emulated",
+        "The guide on DxDispatch models lists what runs.",
+    ),
+)
