@@ -10,9 +10,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptors
 
 from ..errors import CallSite, spell_site
 from .pending import when_done
@@ -23,7 +23,28 @@ if TYPE_CHECKING:
     from .object import Object
     from .recording import Command, Recording
 
-__all__ = ["Binder", "DescriptorUses", "Reader", "name_bytes", "name_place"]
+__all__ = ["Binder", "ByPlace", "DescriptorUses", "Reader", "name_bytes", "name_place"]
+
+_FEW = 4096  # places that nobody looks through
+_Value = TypeVar("_Value")
+
+
+class ByPlace(dict[int, _Value]):
+    """Something about descriptors, by their place."""
+
+    def __init__(self, descriptors: Descriptors) -> None:
+        super().__init__()
+        self._descriptors = descriptors
+        self._limit = _FEW
+
+    def tidy(self) -> None:
+        """Lets go of the descriptors of released heaps, once there are many; places are never used again."""
+        if len(self) < self._limit:
+            return
+        for place in list(self):
+            if self._descriptors.locate_place(place) is None:
+                self.pop(place, None)
+        self._limit = max(_FEW, 2 * len(self))
 
 
 def name_place(device: GpuAtWork, place: int) -> str:
@@ -136,13 +157,14 @@ class Reader:
 class DescriptorUses:
     """The binders and readers of each descriptor of one device."""
 
-    def __init__(self) -> None:
-        self._binders: dict[int, Binder] = {}
-        self._readers: dict[int, list[Reader]] = {}
+    def __init__(self, descriptors: Descriptors) -> None:
+        self._binders: ByPlace[Binder] = ByPlace(descriptors)
+        self._readers: ByPlace[list[Reader]] = ByPlace(descriptors)
         self._recorded: weakref.WeakKeyDictionary[Recording, list[Reader]] = weakref.WeakKeyDictionary()
 
     def bound(self, handles: Sequence[int], binder: Binder) -> None:
         """A binding table has written these descriptors."""
+        self._binders.tidy()
         for handle in handles:
             self._binders[handle] = binder
 
@@ -159,6 +181,7 @@ class DescriptorUses:
         if readers and readers[-1].reads_as(reader):
             return
         self._recorded.setdefault(recording, []).append(reader)
+        self._readers.tidy()
         for i in range(len(reader.operands)):
             readers = self._readers.setdefault(reader.start + i * DESCRIPTOR_SIZE, [])
             count = len(readers)

@@ -216,7 +216,7 @@ class Device(GpuAtWork):
         self._descriptor_heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = (
             weakref.WeakValueDictionary()
         )
-        self._descriptor_uses = DescriptorUses()
+        self._descriptor_uses = DescriptorUses(self._gpu.descriptors)
 
     # --- queues, lists, fences ---
 

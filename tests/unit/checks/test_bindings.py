@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from itertools import product as indices
 from typing import Any
@@ -30,6 +32,7 @@ from stage import (
 )
 
 from dmlemu import Error, Strictness, d3d12, dml
+from dmlemu.d3d12.descriptor_uses import ByPlace
 from dmlemu.dml import aliases
 from dmlemu.dml.aliases import Meeting, Place
 from dmlemu.errors import Severity
@@ -253,6 +256,29 @@ def test_a_volatile_operator_may_be_bound_by_views_until_its_list_is_executed(st
     stage.device.create_unordered_access_view(image, None, raw_view(64), slot(stage, 0))
     stage.wait()
     assert read(stage, output) == [3, 3, 3, 3]
+
+
+def test_released_heaps_are_forgotten(stage: Stage) -> None:
+    table: ByPlace[int] = ByPlace(stage.device._gpu.descriptors)
+    heap = descriptor_heap(stage, 5000, visible=True)
+    first, kept = heap.get_gpu_descriptor_handle_for_heap_start(), stage.heap
+    for place in (kept.get_gpu_descriptor_handle_for_heap_start(), *range(first, first + 32 * 5000, 32)):
+        table[place] = place
+    table.tidy()
+    assert len(table) == 5001
+    heap.release()
+    table._limit = 5000
+    table.tidy()
+    assert list(table) == [kept.get_gpu_descriptor_handle_for_heap_start()]
+
+
+def test_nothing_of_what_was_executed_is_kept(stage: Stage) -> None:
+    layer = Layer(stage)
+    layer.run()
+    alive = weakref.ref(layer.compiled)
+    del layer
+    gc.collect()
+    assert alive() is None
 
 
 # --- descriptors in two places ---

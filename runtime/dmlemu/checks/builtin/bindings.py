@@ -30,7 +30,7 @@ from dmlemu_hw.memory import Allocation
 from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 from dmlemu_hw.physical import spans
 
-from ...d3d12.descriptor_uses import Reader
+from ...d3d12.descriptor_uses import ByPlace, Reader
 from ...d3d12.events import DescriptorsWritten
 from ...dml.aliases import Meeting, Place, alias_reason, find_clash
 from ...dml.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _UNWRITTEN = bytes(DESCRIPTOR_SIZE)
 _CHANGES = WRITE | UNDEFINE
 _NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
+_LISTS_KEPT = 256  # with clears, before those that are gone are forgotten
 _INITIALIZERS_KEPT = 16  # of one operator
 _ROWS_KEPT = 4096  # ranges whose physical memory is remembered
 
@@ -70,20 +71,26 @@ class Descriptors(FlightCheck):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._writers: dict[int, DescriptorsWritten] = {}  # by place: the last change
-        self._needs: dict[int, list[_Need]] = {}
+        descriptors = device._gpu.descriptors
+        self._writers: ByPlace[DescriptorsWritten] = ByPlace(descriptors)  # the last change of each
+        self._needs: ByPlace[list[_Need]] = ByPlace(descriptors)
         self._clears: dict[int, list[int]] = {}  # by list: its commands that clear
 
     @on(Recorded)
     def recorded(self, event: Recorded) -> None:
         """Clears read a descriptor too."""
         if event.opcode == Opcode.CLEAR_UAV:
+            if len(self._clears) >= _LISTS_KEPT:  # of most nobody knows any more
+                known = self.device._recordings
+                self._clears = {serial: rows for serial, rows in self._clears.items() if serial in known}
             self._clears.setdefault(event.list_serial, []).append(event.command)
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """A list is executed: from now on what its commands read must stay, and must be right."""
         if recording is None:
             return
+        self._needs.tidy()
+        self._writers.tidy()
         readers = [*self.device._descriptor_uses.of(recording), *self._clear_readers(recording)]
         for reader in readers:
             content = self._content(reader.start, len(reader.operands))
@@ -207,7 +214,6 @@ class _Kept:
     """A persistent resource that was initialised; who has ``written`` it since, and which byte first."""
 
     def __init__(self, operator: CompiledOperator, address: int, size: int, rows: list[_Row]) -> None:
-        self.of = weakref.ref(operator)
         self.operator = operator._title()
         self.address = address
         self.size = size
@@ -226,7 +232,7 @@ class Dispatches(Check):
         self._clocks = Clocks()
         self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
         self._notes = weakref.WeakKeyDictionary()
-        self._running: dict[int, tuple[int, DispatchRecorded | None]] = {}  # by queue: ticket, dispatch
+        self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, what is initialised
         self._initialized: weakref.WeakKeyDictionary[CompiledOperator, deque[_Initialization]]
         self._initialized = weakref.WeakKeyDictionary()
         self._kept: weakref.WeakKeyDictionary[CompiledOperator, _Kept] = weakref.WeakKeyDictionary()
@@ -285,17 +291,15 @@ class Dispatches(Check):
     @on(Executing)
     def executing(self, event: Executing) -> None:
         """A command is about to run."""
-        ticket, note = self._running.get(event.queue, (0, None))
+        ticket, filled = self._running.get(event.queue, (0, ()))
         if event.ticket != ticket:
             self._clocks.start(event.queue, event.ticket)
-            note = None
         if not event.joined or event.ticket != ticket:
             note = self._note(event)
-            self._running[event.queue] = event.ticket, note
-            if note is not None:
-                self._begin(note, event)
+            filled = () if note is None else self._begin(note, event)
+            self._running[event.queue] = event.ticket, filled
         if self._index:
-            self._watch(note, event)
+            self._watch(filled, event)
 
     # --- one dispatch ---
 
@@ -306,19 +310,23 @@ class Dispatches(Check):
         notes = None if recording is None else self._notes.get(recording)
         return None if notes is None else notes.get(event.command)
 
-    def _begin(self, note: DispatchRecorded, event: Executing) -> None:
+    def _begin(self, note: DispatchRecorded, event: Executing) -> tuple[_Kept, ...]:
+        """Looks at a dispatch; returns the persistent resources that it fills."""
         dispatchable = note.dispatchable
         if self._has_tiles or dispatchable.volatile:
             self._check_aliases(note, event)
-        if isinstance(dispatchable, OperatorInitializer):
-            for operator, address, size in note.persistent:
-                if size and address:
-                    rows = self._rows(address, address + size)
-                    self._kept[operator] = _Kept(operator, address, size, rows)
-            self._build_index()
-        elif isinstance(dispatchable, CompiledOperator):
+        if isinstance(dispatchable, CompiledOperator):
             self._check_order(dispatchable, event)
             self._check_kept(dispatchable, event)
+            return ()
+        filled = []
+        for operator, address, size in note.persistent:
+            if size and address:
+                kept = _Kept(operator, address, size, self._rows(address, address + size))
+                self._kept[operator] = kept
+                filled.append(kept)
+        self._build_index()
+        return tuple(filled)
 
     # --- initialisation ---
 
@@ -377,7 +385,7 @@ class Dispatches(Check):
         self._begins = [begin for begin, _, _ in self._index]
         self._reach = max((end - begin for begin, end, _ in self._index), default=0)
 
-    def _watch(self, note: DispatchRecorded | None, event: Executing) -> None:
+    def _watch(self, filled: tuple[_Kept, ...], event: Executing) -> None:
         """Does the command write what an initializer has left for an operator?"""
         pointer = event.accesses.pointer
         for i in range(len(event.accesses)):
@@ -390,7 +398,7 @@ class Dispatches(Check):
                 while at > 0 and self._begins[at - 1] + self._reach > low:
                     at -= 1
                     begin, end, kept = self._index[at]
-                    if end > low and kept.written is None and not _fills(note, kept):
+                    if end > low and kept.written is None and kept not in filled:
                         self._compare(event, i, row, kept, max(begin, low), min(end, high))
 
     def _compare(self, event: Executing, i: int, row: _Row, kept: _Kept, begin: int, end: int) -> None:
@@ -467,13 +475,6 @@ def _rows(allocation: Allocation, begin: int, end: int) -> Iterator[_Row]:
         low, high = max(begin, first), min(end, first + span.size)
         if low < high:
             yield _Row(low, high, span.heap + span.offset + low - first)
-
-
-def _fills(note: DispatchRecorded | None, kept: _Kept) -> bool:
-    """Is it the operator's own initializer that runs?"""
-    if note is None or not isinstance(note.dispatchable, OperatorInitializer):
-        return False
-    return any(operator is kept.of() for operator in note.dispatchable.operators)
 
 
 CHECKS = (Descriptors, Dispatches)
