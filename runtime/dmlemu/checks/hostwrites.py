@@ -1,14 +1,17 @@
 """Which bytes of mapped memory the CPU has written.
 
 What is stored through :class:`dmlemu.d3d12.MappedMemory` itself is known.  Stores through a pointer or an
-array are seen by nobody.  Where Map says that the CPU will not read (an empty ``read_range``), bytes that
-nobody has written yet are filled with random ones: what still holds them when the memory becomes visible to
-the GPU was not written.  Elsewhere everything that was handed out counts as written.
+array are seen by nobody.  Where Map says that the CPU will not read (an empty ``read_range``), an array with
+elements of whole words, 4 bytes each, is handed out with a pattern in all words that nobody has written yet:
+those that still hold it when the memory becomes visible to the GPU were not written.  Elsewhere, and for
+arrays of smaller elements, everything that was handed out counts as written: a single byte may well be
+stored over an equal one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,8 @@ import numpy as np
 
 from dmlemu_hw.events import READ, Accesses, Submitted
 from dmlemu_hw.kernels import ffi
+from dmlemu_hw.memory import Memory
+from dmlemu_hw.physical import spans
 from dmlemu_hw.shadow import Shadow
 
 from ..d3d12.events import HostAccessed, HostMapped, HostUnmapped
@@ -25,40 +30,84 @@ if TYPE_CHECKING:
 
 __all__ = ["HostWrites"]
 
+_Span = tuple[int, int]  # first byte and the byte after the last one
 _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-_TILE = 1 << 16
-_BACKDROP = np.random.default_rng(0xD31).integers(0, 256, 2 * _TILE, np.uint8)  # any bytes, always the same
-_SURE = 8  # as many untouched bytes in a row are no accident
+_WORD = 4
+_TILE = 1 << 16  # bytes after which the pattern repeats; buffers begin at multiples of it
+_PATTERN = np.random.default_rng(0xD31).integers(1, 256, _TILE, np.uint8)  # always the same
+_PATTERN_WORDS = _PATTERN.view(np.uint32)
+_SURE = 2  # so many untouched words in a row are no accident, nor is the first or the last one of an array
+_FEW = 4  # nor are so many single ones
 
 
-@dataclass
+@dataclass(eq=False)
 class _Map:
-    """A mapped buffer: the spans [begin, end) of its addresses that were handed out, and how."""
+    """A mapped buffer, at ``address``; it does not keep it alive.
 
-    resource: Resource
-    write_only: bool
-    handed_out: list[tuple[int, int]] = field(default_factory=list)
+    ``memory`` are its bytes, and ``physical`` is the number of the first one among all bytes of the GPU's
+    memory.  What arrays and pointers reach are ``words``, with the pattern, and ``loose`` bytes, which count
+    as written; both are sorted and disjoint.  ``touched`` counts the words of a span that were found to be
+    stored to.
+    """
+
+    address: int
+    memory: _Bytes
+    physical: int
+    write_only: bool = True
+    words: list[_Span] = field(default_factory=list)
+    loose: list[_Span] = field(default_factory=list)
+    touched: dict[_Span, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(resource: Resource) -> _Map:
+        allocation = resource._allocation
+        [place] = spans(allocation)
+        memory = np.frombuffer(allocation.buffer()[: resource._width], np.uint8)
+        return _Map(allocation.address, memory, place.heap + place.offset)
+
+    @property
+    def all(self) -> _Span:
+        return 0, len(self.memory)
+
+    def part(self, low: int, high: int) -> _Span:
+        """Its part of physical bytes [low, high)."""
+        begin, end = max(low - self.physical, 0), min(high - self.physical, len(self.memory))
+        return (begin, end) if begin < end else (0, 0)
+
+    def part_of(self, other: _Map, span: _Span) -> _Span:
+        """Its part of a span of another map."""
+        return self.part(other.physical + span[0], other.physical + span[1])
+
+    def loosen(self, span: _Span) -> None:
+        """The words of the span are loose bytes from now on."""
+        words = [part for each in self.words for part in _minus(each, [span])]
+        lost = [part for each in self.words for part in _minus(each, words)]
+        self.words, self.loose, self.touched = words, _union([*self.loose, *lost]), {}
 
 
 class HostWrites:
-    """Follows maps; marks in ``shadow`` what the CPU wrote and tells ``note`` of each range.
+    """Follows maps; marks in ``shadow`` what the CPU wrote and tells ``note`` of each range (addresses).
 
     ``patterned``: some mapped memory holds bytes that are not its own.
     """
 
-    def __init__(self, shadow: Shadow, note: Callable[[int, int], None]) -> None:
+    def __init__(self, memory: Memory, shadow: Shadow, note: Callable[[int, int], None]) -> None:
+        self._memory = memory
         self._shadow = shadow
         self._note = note
         self._range = ffi.new("dmlk_footprint *", {"bits": 8, "rank": 1, "strides": [1]})
-        self._maps: dict[int, _Map] = {}
+        self._maps: dict[int, _Map] = {}  # by address
+        self._freed: deque[int] = deque()
+        self._hidden: list[tuple[_Map, _Span]] = []  # parts of the pattern that have given way to zeros
 
     @property
     def patterned(self) -> bool:
-        return any(each.write_only and each.handed_out for each in self._maps.values())
+        return any(each.words for each in self._maps.values())
 
     def on_event(self, event: HostMapped | HostAccessed | HostUnmapped | Submitted) -> None:
         """What happened at the API."""
+        self._settle()
         if isinstance(event, HostMapped):
             self._map(event)
         elif isinstance(event, HostAccessed):
@@ -67,129 +116,272 @@ class HostWrites:
             self._unmap(event)
         else:
             for each in self._maps.values():
-                self._see(each, each.resource._address, each.resource._address + each.resource._width)
+                self._see(each, each.all)
+
+    def freed(self, address: int) -> None:
+        """An allocation is given up, at any moment: a buffer may be collected while it is mapped."""
+        if address in self._maps:
+            self._freed.append(address)
 
     def before_read(self, accesses: Accesses) -> None:
-        """The GPU is about to read: what nobody wrote holds zeros again."""
-        for access in accesses:
-            if access.access & READ:
-                begin, end = access.footprint.byte_range
-                for each in self._maps.values():
-                    start = each.resource._address
-                    if each.write_only and begin < start + each.resource._width and start < end:
-                        self._wipe(each, max(begin, start), min(end, start + each.resource._width))
+        """A command is about to read: what nobody wrote holds zeros until :meth:`after_read`."""
+        self._settle()
+        found = []
+        for i in range(len(accesses)):
+            entry = accesses.pointer[i]
+            if entry.access & READ:
+                for place in self._physical(entry.address, entry.end):
+                    found += [(each, each.part(*place)) for each in self._maps.values()]
+        for each, part in found:
+            self._compare(each, part)
+        for each, part in found:
+            self._hidden += [(each, wiped) for wiped in self._wipe(each, part)]
 
-    # --- inside ---
+    def after_read(self) -> None:
+        """The command is done."""
+        while self._hidden:
+            self._fill(*self._hidden.pop())
+
+    # --- events ---
 
     def _map(self, event: HostMapped) -> None:
-        resource = event.resource
-        write_only = event.read[0] == event.read[1]
-        known = self._maps.get(resource._address)
-        if known is None:
-            self._maps[resource._address] = _Map(resource, write_only)
-        elif known.write_only and not write_only:  # from now on the CPU may read
-            self._see(known, resource._address, resource._address + resource._width)
-            self._wipe(known, resource._address, resource._address + resource._width)
-            known.write_only = False
+        address = event.resource._address
+        if address not in self._maps:
+            self._maps[address] = _Map.of(event.resource)
+        known = self._maps[address]
+        sharing = self._sharing(known)
+        if event.read[0] != event.read[1] or not all(each.write_only for each in sharing):
+            self._loosen(known, known.all)
+            for each in sharing:
+                each.write_only = False
 
     def _access(self, event: HostAccessed) -> None:
         known = self._maps.get(event.resource._address)
-        if known is None or not event.writes or event.begin == event.end:
+        if known is None or not event.writes:
             return
-        begin, end = known.resource._address + event.begin, known.resource._address + event.end
+        span = event.begin, event.end
         if not event.reads:
-            self._wrote(begin, end)
-            return
-        if (begin, end) not in known.handed_out:
-            known.handed_out.append((begin, end))
-            if known.write_only:
-                self._fill(known, begin, end)
+            self._wrote(known, span)
+            for word in {_word_of(span[0]), _word_of(span[1] - 1)}:
+                self._fray(known, word, span)
+        elif not known.write_only or event.element % _WORD or event.begin % _WORD:
+            self._loosen(known, span)
+            known.loose = _union([*known.loose, span])
+        else:
+            sharing = self._sharing(known)
+            loose = [_in_words(known.part_of(each, part)) for each in sharing for part in each.loose]
+            taken = [known.part_of(each, part) for each in sharing for part in each.words]
+            new = [part for free in _minus(span, loose) for part in _minus(free, taken)]
+            loose += [word for part in new for word in self._frayed(known, part)]
+            for part in new:
+                for whole in _minus(part, loose):
+                    self._fill(known, whole)
+            words = list(_minus(span, loose))
+            known.loose = _union([*known.loose, *_minus(span, words)])
+            known.words, known.touched = _union([*known.words, *words]), {}
 
     def _unmap(self, event: HostUnmapped) -> None:
         known = self._maps.get(event.resource._address)
-        if known is None:
+        if known is not None:
+            self._see(known, event.written)
+            if event.maps == 0:
+                self._end(known)
+
+    def _settle(self) -> None:
+        """Buffers that were given up while they were mapped leave no pattern behind."""
+        while self._freed:
+            known = self._maps.get(self._freed.popleft())
+            if known is not None:
+                self._end(known)
+
+    def _end(self, known: _Map) -> None:
+        others = [each for each in self._maps.values() if each is not known]
+        self._wipe(known, known.all, [known.part_of(each, part) for each in others for part in each.words])
+        del self._maps[known.address]
+
+    def _loosen(self, known: _Map, span: _Span) -> None:
+        """From now on any byte of the span may be read, or be stored alone: it holds no pattern."""
+        parts = [(each, _in_words(each.part_of(known, span))) for each in self._sharing(known)]
+        for each, part in parts:
+            self._compare(each, part)
+        for each, part in parts:
+            self._wipe(each, part)
+        for each, part in parts:
+            each.loosen(part)
+
+    def _fray(self, known: _Map, word: _Span, stored: _Span) -> None:
+        """A part of a word was stored alone: the rest of it holds no pattern any more."""
+        rest = list(_minus(word, [stored]))
+        parts = [(each, each.part_of(known, word)) for each in self._sharing(known)] if rest else []
+        if not any(_meet(part, words) for each, part in parts for words in each.words):
             return
-        start = known.resource._address
-        self._see(known, start + event.written[0], start + event.written[1])
-        if event.maps == 0:
-            self._wipe(known, start, start + known.resource._width)
-            del self._maps[start]
+        if all(np.array_equal(known.memory[slice(*part)], _pattern(*part)) for part in rest):
+            for part in rest:
+                for first, last in list(self._unwritten(known, part)):
+                    known.memory[first:last] = 0
+        else:
+            for each, part in parts:
+                self._compare(each, part)
+        for each, part in parts:
+            each.loosen(part)
 
-    def _see(self, known: _Map, begin: int, end: int) -> None:
-        """What was handed out of [begin, end) becomes visible."""
-        for first, last in known.handed_out:
-            first, last = max(first, begin), min(last, end)
-            if first >= last:
+    def _frayed(self, known: _Map, span: _Span) -> Iterator[_Span]:
+        """Words of which a part is written."""
+        for unwritten in list(self._unwritten(known, span)):
+            for edge in unwritten:
+                if edge % _WORD:
+                    yield _word_of(edge)
+
+    # --- what was stored, and the pattern ---
+
+    def _see(self, known: _Map, span: _Span) -> None:
+        """What was stored to the span becomes visible."""
+        for part in known.loose:
+            self._wrote(known, _both(part, span))
+        self._compare(known, span)
+
+    def _compare(self, known: _Map, span: _Span) -> None:
+        """Marks the words of the span that were stored to."""
+        for words in known.words:
+            wanted = _both(words, span)
+            if wanted[0] >= wanted[1]:
                 continue
-            if not known.write_only:
-                self._wrote(first, last)
+            same = _same(known.memory[slice(*words)], words[0])
+            touched = len(same) - int(np.count_nonzero(same))
+            if known.touched.get(words) == touched:
                 continue
-            for start, stop in list(self._unwritten(first, last)):
-                for low, high in _touched(self._bytes(known, start, stop), start):
-                    self._wrote(low, high)
+            if wanted == words:
+                known.touched[words] = touched
+            for part in _minus(wanted, _untouched(same, words[0])):
+                for unwritten in list(self._unwritten(known, part)):
+                    self._wrote(known, unwritten)
 
-    def _wrote(self, begin: int, end: int) -> None:
-        span = self._range
-        span.address, span.end, span.sizes[0] = begin, end, end - begin
-        self._shadow.mark_written(span)
-        self._note(begin, end)
+    def _wrote(self, known: _Map, span: _Span) -> None:
+        begin, end = known.address + span[0], known.address + span[1]
+        if begin < end:
+            footprint = self._range
+            footprint.address, footprint.end, footprint.sizes[0] = begin, end, end - begin
+            self._shadow.mark_written(footprint)
+            self._note(begin, end)
 
-    def _fill(self, known: _Map, begin: int, end: int) -> None:
-        for start, stop in list(self._unwritten(begin, end)):
-            for at, backdrop in _backdrop(start, stop):
-                self._bytes(known, at, at + len(backdrop))[:] = backdrop
+    def _fill(self, known: _Map, span: _Span) -> None:
+        """Puts the pattern where nobody has written."""
+        for first, last in list(self._unwritten(known, span)):
+            known.memory[first:last] = _pattern(first, last)
 
-    def _wipe(self, known: _Map, begin: int, end: int) -> None:
-        if known.write_only and known.handed_out:
-            for start, stop in list(self._unwritten(begin, end)):
-                for first, last in known.handed_out:
-                    low, high = max(first, start), min(last, stop)
-                    if low < high:
-                        self._bytes(known, low, high)[:] = 0
+    def _wipe(self, known: _Map, span: _Span, spared: Iterable[_Span] = ()) -> list[_Span]:
+        """Puts zeros where the pattern still stands in the span; returns where that was."""
+        wiped: list[_Span] = []
+        for words in known.words:
+            if _meet(words, span):
+                same = _same(known.memory[slice(*words)], words[0])
+                for untouched in _untouched(same, words[0]):
+                    for part in _minus(_both(untouched, span), spared):
+                        wiped += self._unwritten(known, part)
+        for first, last in wiped:
+            known.memory[first:last] = 0
+        return wiped
 
-    def _unwritten(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        for start, stop in self._shadow.written_runs(begin, end - begin):
-            if begin < start:
-                yield begin, start
-            begin = stop
+    # --- inside ---
+
+    def _sharing(self, known: _Map) -> list[_Map]:
+        """The map itself and all that stand on the same bytes, or on the same as one that does."""
+        found = [known]
+        for each in found:
+            rest = (other for other in self._maps.values() if other not in found)
+            found += [other for other in rest if other.part_of(each, each.all) != (0, 0)]
+        return found
+
+    def _physical(self, begin: int, end: int) -> Iterator[_Span]:
+        """Where GPU addresses stand in memory."""
+        allocation = self._memory.find(begin)
+        if allocation is None:
+            return
+        for span in spans(allocation):
+            start = allocation.address + span.start
+            low, high = max(begin, start), min(end, start + span.size)
+            if low < high:
+                shift = span.heap + span.offset - start
+                yield low + shift, high + shift
+
+    def _unwritten(self, known: _Map, span: _Span) -> Iterator[_Span]:
+        """Parts of the span that nobody wrote."""
+        begin, end = span
+        if self._memory.find(known.address) is not None:  # else it is given up, and nobody knows
+            for first, last in self._shadow.written_runs(known.address + begin, max(end - begin, 0)):
+                if begin < first - known.address:
+                    yield begin, first - known.address
+                begin = last - known.address
         if begin < end:
             yield begin, end
 
-    def _bytes(self, known: _Map, begin: int, end: int) -> _Bytes:
-        allocation = known.resource._allocation
-        start = begin - allocation.address
-        return np.frombuffer(allocation.buffer()[start : start + end - begin], np.uint8)
+
+def _same(memory: _Bytes, begin: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which words of memory that begins at byte ``begin`` of a buffer hold the pattern?"""
+    words, first, period = memory.view(np.uint32), begin // _WORD, len(_PATTERN_WORDS)
+    same = np.empty(len(words), np.bool_)
+    for at in range(-(first % period), len(words), period):
+        part = slice(max(at, 0), at + period)
+        pattern = _PATTERN_WORDS[part.start - at :][: len(words[part])]
+        np.equal(words[part], pattern, out=same[part])
+    return same
 
 
-def _backdrop(begin: int, end: int) -> Iterator[tuple[int, _Bytes]]:
-    """The bytes that belong at each address, in pieces."""
-    while begin < end:
-        first = begin % _TILE
-        count = min(end - begin, 2 * _TILE - first)
-        yield begin, _BACKDROP[first : first + count]
-        begin += count
+def _untouched(same: np.ndarray[Any, np.dtype[np.bool_]], begin: int) -> list[_Span]:
+    """The bytes that nobody has stored to, if that can be told."""
+    runs = np.flatnonzero(np.diff(same.view(np.int8), prepend=0, append=0)).reshape(-1, 2)
+    first, last = runs[:, 0], runs[:, 1]
+    sure = (last - first >= _SURE) | (first == 0) | (last == len(same))
+    if len(runs) - np.count_nonzero(sure) < _FEW:
+        runs = runs[sure]
+    return [(begin + low, begin + high) for low, high in (runs * _WORD).tolist()]
 
 
-def _may_be_untouched(piece: _Bytes, backdrop: _Bytes) -> bool:
-    """Is a word as it was filled?  As many bytes in a row as are sure hold a whole one.  The quick look."""
-    words = len(piece) // 4 * 4
-    same = piece[:words].view(np.uint32) == backdrop[:words].view(np.uint32)
-    return bool(same.any()) or words < len(piece)
+def _pattern(begin: int, end: int) -> _Bytes:
+    """What bytes [begin, end) of a buffer are filled with."""
+    start = begin % _TILE
+    return np.resize(
+        np.roll(_PATTERN, -start) if end - begin > _TILE - start else _PATTERN[start:], end - begin
+    )
 
 
-def _touched(memory: _Bytes, begin: int) -> Iterator[tuple[int, int]]:
-    """The parts of filled memory that no longer are as they were filled."""
-    for at, backdrop in _backdrop(begin, begin + len(memory)):
-        piece = memory[at - begin : at - begin + len(backdrop)]
-        if not _may_be_untouched(piece, backdrop):
-            yield at, at + len(piece)
-            continue
-        edges = np.flatnonzero(np.diff((piece == backdrop).astype(np.int8), prepend=0, append=0))
-        last = 0
-        for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-            if stop - start >= _SURE:
-                if start > last:
-                    yield at + last, at + start
-                last = stop
-        if last < len(piece):
-            yield at + last, at + len(piece)
+def _word_of(byte: int) -> _Span:
+    return byte // _WORD * _WORD, byte // _WORD * _WORD + _WORD
+
+
+def _meet(one: _Span, other: _Span) -> bool:
+    return max(one[0], other[0]) < min(one[1], other[1])
+
+
+def _in_words(span: _Span) -> _Span:
+    """The words that hold the bytes."""
+    return span[0] // _WORD * _WORD, -(-span[1] // _WORD) * _WORD
+
+
+def _both(one: _Span, other: _Span) -> _Span:
+    """The bytes that are in both; none when it ends before it begins."""
+    return max(one[0], other[0]), min(one[1], other[1])
+
+
+def _minus(span: _Span, taken: Iterable[_Span]) -> Iterator[_Span]:
+    """What is left of a span."""
+    begin, end = span
+    for first, last in sorted(taken):
+        if first >= end:
+            break
+        if begin < first:
+            yield begin, first
+        begin = max(begin, last)
+    if begin < end:
+        yield begin, end
+
+
+def _union(parts: list[_Span]) -> list[_Span]:
+    """The same bytes, sorted and disjoint."""
+    joined: list[_Span] = []
+    for begin, end in sorted(parts):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        elif begin < end:
+            joined.append((begin, end))
+    return joined

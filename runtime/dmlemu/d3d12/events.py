@@ -59,7 +59,8 @@ class HostAccessed(NamedTuple):
     """The program touched, or took a view of, bytes [begin, end) of mapped memory.
 
     ``reads`` and ``writes``: what it does with them; both for a view, which may be used for either.
-    What is done later through such a view is not told.
+    What is done later through such a view is not told: only that elements of so many bytes, ``element``,
+    will be stored whole.
     """
 
     resource: Resource
@@ -67,6 +68,7 @@ class HostAccessed(NamedTuple):
     end: int
     reads: bool
     writes: bool
+    element: int = 1
 
 
 class AllocatorReset(NamedTuple):

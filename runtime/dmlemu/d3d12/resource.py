@@ -127,7 +127,8 @@ class MappedMemory:
             what = f"elements of {kind.itemsize} bytes do not fit from byte {offset} on"
             raise outside(count, "count", f"-1 to {most}", what)
         count = most if count == -1 else count
-        self._tell(offset, offset + count * kind.itemsize, reads=True, writes=True)
+        element = kind.itemsize if kind.kind in "fiuc" else 1
+        self._tell(offset, offset + count * kind.itemsize, reads=True, writes=True, element=element)
         return np.frombuffer(memory, kind, count, offset)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -170,10 +171,10 @@ class MappedMemory:
     def _invalidate(self) -> None:
         self._memory = None
 
-    def _tell(self, begin: int, end: int, *, reads: bool, writes: bool) -> None:
+    def _tell(self, begin: int, end: int, *, reads: bool, writes: bool, element: int = 1) -> None:
         device = self._resource._device
         if begin < end and device.events.wants(HostAccessed):
-            device._tell(HostAccessed(self._resource, begin, end, reads, writes))
+            device._tell(HostAccessed(self._resource, begin, end, reads, writes, element))
 
 
 class Resource(DeviceChild):

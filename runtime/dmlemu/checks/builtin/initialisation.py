@@ -72,7 +72,7 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device._gpu.memory)
         self._writes: dict[int, deque[Write]] = {}  # by the address of the allocation
-        self._host = HostWrites(self.shadow, self._note_host)
+        self._host = HostWrites(device._gpu.memory, self.shadow, self._note_host)
 
     @on(Allocated, Freed, Mapped)
     def memory(self, event: Allocated | Freed | Mapped) -> None:
@@ -80,6 +80,7 @@ class Initialisation(Check):
         self.shadow.on_event(event)
         if isinstance(event, Freed):
             self._writes.pop(event.address, None)
+            self._host.freed(event.address)
 
     # --- the CPU ---
 
@@ -122,6 +123,7 @@ class Initialisation(Check):
     @on(Executed)
     def undefined(self, event: Executed) -> None:
         """A kernel tells what it did not define."""
+        self._host.after_read()
         if event.undefined is not None:
             left = Accesses.of([event.undefined])
             self.shadow.mark_undefined(left.pointer)
