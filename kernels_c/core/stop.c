@@ -58,7 +58,7 @@ static void ask(dmlk_watch *watch) {
 
 bool dmlk_look(int64_t *work) {
     dmlk_watch *watch = current;
-    if (watch != NULL && watch == begun) {
+    if (watch != NULL && watch == begun && !dmlk_watch_stopped()) { /* who has ended it is not asked again */
         ask(watch);
     }
     if (dmlk_watch_stopped()) {
