@@ -264,14 +264,15 @@ class _Rules:
             self.fail("TENSOR_ALIGN_BAD", "GuaranteedBaseOffsetAlignment", message, align, expected, "TN7")
 
     def _strides_in_bytes(self, total: int) -> str:
-        """The hint for strides that are the bytes between the elements of a packed tensor of that size."""
-        packed = BufferTensorDesc(self.desc.data_type, self.desc.sizes)
-        width = element_bits(self.desc.data_type) // 8
-        in_bytes = [width * stride for stride in packed.effective_strides]
-        if width < 2 or list(self.desc.effective_strides) != in_bytes or total < packed.size_in_bytes:
+        """The hint for strides that, taken as bytes, reach exactly the total size."""
+        desc, width = self.desc, element_bits(self.desc.data_type) // 8
+        strides = desc.effective_strides
+        if width < 2 or desc.strides is None or any(stride % width for stride in strides):
             return ""
-        right = list(packed.effective_strides)
-        return f"Strides count elements, not bytes: those of a packed tensor are {right}."
+        elements = [stride // width for stride in strides]
+        if _least_size(desc.data_type, desc.sizes, elements) != total:
+            return ""
+        return f"Strides count elements, not bytes: as {elements} they reach exactly the {total} bytes."
 
     def flags(self, output: bool) -> None:
         flags = self.desc.flags
