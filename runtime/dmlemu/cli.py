@@ -105,7 +105,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 @contextmanager
 def _told(path: Path | None) -> Iterator[None]:
-    """Writes what devices report to a file, and prints WARNINGs and worse at the end."""
+    """Writes what devices report to a file, and prints it at the end: if nothing failed, only warnings."""
     told: dict[tuple[str, str], Stored] = {}  # by id and message: what is raised may have more context
     raised = ("", "")
     file = None if path is None else ReportFile(path)
@@ -128,8 +128,9 @@ def _told(path: Path | None) -> Iterator[None]:
         if file is not None:
             file.close()
         sys.stdout.flush()
+        least = Severity.WARNING if raised == ("", "") else Severity.INFO
         left = (stored for key, stored in told.items() if key != raised)
-        print_reports(stored for stored in left if stored.report.severity <= Severity.WARNING)
+        print_reports(stored for stored in left if stored.report.severity <= least)
 
 
 def _log(line: str) -> None:

@@ -81,3 +81,31 @@ def test_a_report_file_that_cannot_be_written(tmp_path: Path, capsys: pytest.Cap
     path = tmp_path / "none" / "x.jsonl"
     assert main(["run", str(MODELS / "add.json"), "--report", str(path)]) == 1
     assert capsys.readouterr().err.startswith("dmlemu: error: [Errno 2] No such file or directory")
+
+
+def test_remarks_are_told_when_something_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Strides in the order of NHWC reach past the buffer: the remark says why."""
+    monkeypatch.setattr(d3d12, "create_adapter_list", lambda: [d3d12.Adapter()])
+    tensor = {"DataType": "FLOAT32", "Sizes": [1, 3, 2, 2]}
+    image = {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 12, "value": 1}}
+    copy = {
+        "type": "ELEMENT_WISE_IDENTITY",
+        "desc": {"InputTensor": {**tensor, "Strides": [12, 6, 3, 1]}, "OutputTensor": tensor},
+    }
+    bindings = {"InputTensor": "image", "OutputTensor": "planes"}
+    model = {
+        "resources": {"image": image, "planes": image},
+        "dispatchables": {"copy": copy},
+        "commands": [{"type": "dispatch", "dispatchable": "copy", "bindings": bindings}],
+    }
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model))
+    assert main(["run", str(path), "--debug"]) == 1
+    first, second = capsys.readouterr().err.strip().split("\n\n")
+    assert "INFO TENSOR_LAYOUT_GUESS" in first and "ERROR BIND_SIZE_SMALL" in second
+
+    copy["desc"]["InputTensor"] = {**tensor, "Strides": [12, 1, 6, 3]}  # type: ignore[index]
+    path.write_text(json.dumps(model))
+    assert main(["run", str(path), "--debug"]) == 0 and capsys.readouterr().err == ""
