@@ -368,6 +368,7 @@ def recorded(world: World) -> list[Any]:
     return list(decode(world.list._writer.bytes()))
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_one_dispatch_is_one_packet_per_kernel_call(world: World) -> None:
     compiled = world.compile(half_gemm(), name="layer")
     world.initialize(compiled)
@@ -385,7 +386,7 @@ def test_one_dispatch_is_one_packet_per_kernel_call(world: World) -> None:
     assert len({call.table for call in calls}) == 1
     assert [[t.slot for t in call.tensors if not t.absent] for call in calls] == [[0, 1, 4], [4, 3]]
     commands = world.list._recording.commands[before:]  # type: ignore[union-attr]
-    assert {(command.name, command.number) for command in commands} == {(str(compiled), before)}
+    assert {(command.name, command.number) for command in commands} == {(f"Dispatch of {compiled}", before)}
     world.execute()
 
 
