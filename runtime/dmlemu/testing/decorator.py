@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.control import should_note
 
 from .. import dml
-from .run import Stage, private_stage
 from .shape import Case, Shape, TensorSpec, cases
+from .stage import Stage, private_stage
 from .strategies import KINDS, LayoutKind, chosen_kinds
 from .trial import Trial
 
@@ -39,7 +39,7 @@ def layouts(
     kinds: Collection[LayoutKind] | None = None,
     rtol: float = 0.0,
     atol: float = 0.0,
-    max_examples: int = 100,
+    max_examples: int = 200,
     device: dml.Device | None = None,
 ) -> Callable[[Callable[..., Any]], LayoutTest]:
     """Runs a test on the same values in many physical layouts; the logical result must not change.
@@ -98,7 +98,8 @@ def _decorated(
         if name not in signature.parameters:
             raise TypeError(f"{test.__name__}() has no parameter {name!r}; it needs {', '.join(taken)}")
 
-    others = [each for name, each in signature.parameters.items() if name not in taken]
+    # What pytest fills in: fixtures and parameters.  A parameter with a default keeps it.
+    others = [each for name, each in signature.parameters.items() if name not in taken and _is_open(each)]
     own = signature.replace(parameters=others)
 
     def inner(*args: Any, layouts: Case, **kwargs: Any) -> None:
@@ -133,3 +134,8 @@ def _decorated(
 
     made.replay = replay
     return cast(LayoutTest, made)
+
+
+def _is_open(parameter: inspect.Parameter) -> bool:
+    variable = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return parameter.default is inspect.Parameter.empty and not variable

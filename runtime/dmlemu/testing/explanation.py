@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import dml
 from ..errors import Report
-from .run import Array, Placed
+from .memory import Array, Placed
 
 __all__ = ["LayoutError", "describe", "picture", "replay_call", "spell_value"]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from .. import dml
 from ..errors import quote
-from .run import Array, Placed
+from .memory import Array, Placed
 from .strategies import DATA_TYPES, INPUT_ONLY, LayoutKind, layouts_of, limited, packed_strides
 
 __all__ = ["Case", "Shape", "TensorSpec", "cases", "values_of"]

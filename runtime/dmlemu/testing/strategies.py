@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from math import prod
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -59,6 +60,8 @@ INPUT_ONLY: frozenset[LayoutKind] = frozenset({"broadcast", "overlapping", "owne
 """Kinds that no output may be."""
 
 _STRIDES: tuple[LayoutKind, ...] = KINDS[: KINDS.index("size_1")]
+_MORE: tuple[LayoutKind, ...] = ("broadcast", "padded", "broadcast")
+"""Drawn more often: which dimensions repeat or have gaps are many different layouts."""
 
 DATA_TYPES = tuple(kind for kind in TensorDataType if kind is not TensorDataType.UNKNOWN)
 """All data types, those of 4 bits too."""
@@ -116,15 +119,20 @@ def chosen_kinds(kinds: Collection[LayoutKind] | None, *, output: bool) -> tuple
 def _layouts(
     draw: st.DrawFn, sizes: tuple[int, ...], data_type: TensorDataType, kinds: tuple[LayoutKind, ...]
 ) -> BufferTensorDesc:
-    of_strides = [kind for kind in _STRIDES if kind in kinds] or ["packed"]
-    kind = draw(st.sampled_from(of_strides))
-    strides: list[int] | None = None
-    if kind != "packed":
-        strides = draw(_STRATEGIES[kind](sizes, "permuted" in kinds))
-    if "size_1" in kinds and draw(_rarely) and 1 in sizes:  # drawn for all sizes: see _each
+    """Every layout of every kind and rank takes as many draws, and dimensions of size 1 take theirs after
+    the others, so that an example can shrink to a plainer kind and to fewer dimensions."""
+    of_strides = [kind for kind in (*_STRIDES, *_MORE) if kind in kinds]
+    kind = draw(st.sampled_from(of_strides or ["packed"]))
+    reorder = draw(st.booleans()) and "permuted" in kinds
+    most = max(TENSOR_DIMENSION_COUNT_MAX1, len(sizes))
+    drawn = draw(_lists(most))
+    numbers = [0] * len(sizes)
+    for d in sorted(range(len(sizes)), key=lambda d: (sizes[d] == 1, -d)):
+        numbers[d] = drawn.pop()
+    strides = _MAKERS[kind](sizes, numbers, reorder)
+    if "size_1" in kinds and draw(_rarely):
         steps = packed_strides(sizes) if strides is None else strides
-        odd = draw(_each(st.sampled_from([1, 0, 2, 3, 1000]), sizes))
-        strides = [any_ if size == 1 else step for size, step, any_ in zip(sizes, steps, odd, strict=True)]
+        strides = [n if size == 1 else step for n, size, step in zip(numbers, sizes, steps, strict=True)]
     desc = BufferTensorDesc(data_type, sizes, strides)
     if "larger_total" in kinds and draw(_rarely):
         total = desc.size_in_bytes + draw(st.sampled_from([4, 8, 64]))
@@ -148,7 +156,14 @@ def _alignments(data_type: TensorDataType) -> st.SearchStrategy[int]:
     return st.sampled_from([size for size in (1, 2, 4, 8, 16, 64, 256) if size >= least])
 
 
-# --- strides; a strategy's second argument says whether dimensions may change their order ---
+# --- strides, made of a number from 0 to 95 for each dimension; 0 is plainest ---
+
+_GAPS, _ENDS, _RANKS = 4, 3, 8
+
+
+@cache
+def _lists(length: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, _GAPS * _ENDS * _RANKS - 1), min_size=length, max_size=length)
 
 
 def packed_strides(sizes: Sequence[int], order: Sequence[int] | None = None) -> list[int]:
@@ -160,72 +175,44 @@ def packed_strides(sizes: Sequence[int], order: Sequence[int] | None = None) -> 
     return strides
 
 
-def _each(numbers: st.SearchStrategy[int], sizes: Sequence[int]) -> st.SearchStrategy[list[int]]:
-    """A number for each dimension.
-
-    As many are drawn for every rank, and the last dimension gets the last one: so an example shrinks to
-    fewer dimensions without turning into another layout.
-    """
-    most = max(TENSOR_DIMENSION_COUNT_MAX1, len(sizes))
-    lists = st.lists(numbers, min_size=most, max_size=most)
-    return lists.map(lambda drawn: drawn[most - len(sizes) :])
+def _order(numbers: Sequence[int]) -> list[int]:
+    return sorted(range(len(numbers)), key=lambda d: numbers[d] // (_GAPS * _ENDS))
 
 
-_gaps = st.integers(0, 3)
-_ranks = st.integers(0, TENSOR_DIMENSION_COUNT_MAX1 - 1)
-
-
-def _orders(sizes: Sequence[int]) -> st.SearchStrategy[list[int]]:
-    """Dimensions in any order, the fastest last."""
-    ranked = _each(_ranks, sizes)
-    return ranked.map(lambda ranks: sorted(range(len(sizes)), key=lambda d: ranks[d]))
-
-
-def _permuted(sizes: Sequence[int], _: bool) -> st.SearchStrategy[list[int]]:
-    return _orders(sizes).map(lambda order: packed_strides(sizes, order))
-
-
-def _reversed(sizes: Sequence[int], _: bool) -> st.SearchStrategy[list[int]]:
-    return st.just(packed_strides(sizes, range(len(sizes))[::-1]))
-
-
-@st.composite
-def _padded(draw: st.DrawFn, sizes: Sequence[int], reorder: bool) -> list[int]:
-    between, after = draw(_each(_gaps, sizes)), draw(_each(_gaps, sizes))
-    order = draw(_orders(sizes)) if reorder else range(len(sizes))
+def _padded(sizes: Sequence[int], numbers: Sequence[int], reorder: bool) -> list[int]:
+    """Gaps between the elements of a dimension, and after the last one."""
     strides, step = [0] * len(sizes), 1
-    for d in reversed(order):
-        strides[d] = step + between[d]
-        step = strides[d] * (sizes[d] - 1) + step + after[d]
+    for d in reversed(_order(numbers) if reorder else range(len(sizes))):
+        strides[d] = step + numbers[d] % _GAPS
+        step = strides[d] * (sizes[d] - 1) + step + numbers[d] // _GAPS % _ENDS
     return strides
 
 
-def _interleaved(sizes: Sequence[int], _: bool) -> st.SearchStrategy[list[int]]:
-    """Any strides that give each element a place of its own; a nested layout when those drawn do not."""
-    nested = packed_strides(sizes, range(len(sizes))[::-1])
-    drawn = _each(st.integers(1, 2 * prod(sizes)), sizes)
-    return drawn.map(lambda strides: strides if shared_element(sizes, strides) is None else nested)
+def _interleaved(sizes: Sequence[int], numbers: Sequence[int], reorder: bool) -> list[int]:
+    """Any strides that give each element a place of its own; a nested layout when these do not."""
+    strides = [1 + n for n in numbers]
+    return strides if shared_element(sizes, strides) is None else _reversed(sizes)
 
 
-@st.composite
-def _broadcast(draw: st.DrawFn, sizes: Sequence[int], reorder: bool) -> list[int]:
-    repeats = draw(_each(st.integers(0, 1), sizes))
-    order = draw(_orders(sizes)) if reorder else None
-    strides = packed_strides([1 if repeat else n for n, repeat in zip(sizes, repeats, strict=True)], order)
-    return [0 if repeat else stride for stride, repeat in zip(strides, repeats, strict=True)]
+def _reversed(sizes: Sequence[int]) -> list[int]:
+    return packed_strides(sizes, range(len(sizes))[::-1])
 
 
-def _overlapping(sizes: Sequence[int], _: bool) -> st.SearchStrategy[list[int]]:
-    return _each(st.integers(0, 5), sizes)
+def _broadcast(sizes: Sequence[int], numbers: Sequence[int], reorder: bool) -> list[int]:
+    once = [1 if n % 2 else size for size, n in zip(sizes, numbers, strict=True)]
+    strides = packed_strides(once, _order(numbers) if reorder else None)
+    return [0 if n % 2 else stride for stride, n in zip(strides, numbers, strict=True)]
 
 
-_STRATEGIES: dict[str, Callable[[Sequence[int], bool], st.SearchStrategy[list[int]]]] = {
+_Maker = Callable[[Sequence[int], Sequence[int], bool], "list[int] | None"]
+_MAKERS: dict[str, _Maker] = {
+    "packed": lambda sizes, numbers, reorder: None,
     "padded": _padded,
-    "permuted": _permuted,
-    "reversed": _reversed,
+    "permuted": lambda sizes, numbers, reorder: packed_strides(sizes, _order(numbers)),
+    "reversed": lambda sizes, numbers, reorder: _reversed(sizes),
     "interleaved": _interleaved,
     "broadcast": _broadcast,
-    "overlapping": _overlapping,
+    "overlapping": lambda sizes, numbers, reorder: [n % 6 for n in numbers],
 }
 
 

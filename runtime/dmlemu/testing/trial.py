@@ -16,8 +16,10 @@ from dmlemu_hw.memory import POISON_BYTE
 from .. import dml
 from ..errors import Report
 from .explanation import LayoutError, describe, picture, replay_call, spell_value
-from .run import Array, Memory, Placed, Run, Stage
+from .memory import Array, Memory, Placed
+from .run import Run
 from .shape import Case, Shape, values_of
+from .stage import Stage
 from .strategies import packed_strides
 
 __all__ = ["Trial"]

@@ -154,7 +154,7 @@ PLANTED = [
     (planted_bytes_of_rows, MATRIX),
     (planted_broadcast_is_forgotten, ONE_TO_ONE),
     (planted_broadcast_is_forgotten, IMAGE),
-    (planted_rows_are_broadcast, MATRIX),
+    (planted_rows_are_broadcast, {**MATRIX, "max_examples": 1000}),
     (planted_old_order, IMAGE),
     (planted_size_1_stride, MATRIX),
 ]
@@ -346,8 +346,10 @@ def test_values_of_its_own_and_rows_that_stay_undefined(
 
 @pytest.mark.parametrize("half", [False, True])
 @layouts(inputs={"x": (F32, ...)}, outputs={"y": (F32, ...)}, max_examples=10)
-def test_parameters_and_fixtures(run: Run, half: bool, x: Tensor, y: Tensor, tmp_path: Path) -> None:
-    assert tmp_path.exists()
+def test_parameters_and_fixtures(
+    run: Run, half: bool, x: Tensor, y: Tensor, tmp_path: Path, more: int = 5, **rest: Any
+) -> None:
+    assert tmp_path.exists() and more == 5 and not rest
     run(
         dml.ElementWiseIdentityOperatorDesc(
             input_tensor=x, output_tensor=y, scale_bias=dml.ScaleBias(0.5 if half else 2.0, 0.0)
