@@ -179,12 +179,12 @@ class Processor:
 
         What is raised on the way leaves the group as :meth:`run` says.
         """
-        group = self._group(queue, random)
-        for _ in range(random.randint(1, _TURN)):
-            if group.done == len(group.steps):
-                break
-            step = group.steps[group.done]
+        group, turn = self._group(queue, random), random.randint(1, _TURN)
+        for ran, step in enumerate(group.steps[group.done :]):
             serial, data = group.lists[step.list]
+            is_over = ran >= turn or (ran and until is not None and time.monotonic() >= until)
+            if is_over and not packets.is_joined(data[step.start : step.end]):
+                return
             place = (queue.serial, group.entries[step.list].ticket, serial, step.command)
             self._fault.status = _NOT_BEGUN
             try:
@@ -198,11 +198,9 @@ class Processor:
                 group.done += self._fault.status != _NOT_BEGUN
                 raise
             group.done += 1
-            if until is not None and time.monotonic() >= until:
-                break
-        if group.done == len(group.steps):
-            while queue.pending and queue.pending[0].group == group.entries[-1].ticket:
-                queue.pop()
+        while queue.pending and queue.pending[0].group == group.entries[-1].ticket:
+            queue.pop()
+        del self._groups[queue.serial]
 
     def _group(self, queue: Queue, random: Random) -> _Group:
         """What the lists at the head of the queue belong to."""

@@ -476,6 +476,26 @@ class TestExecution:
                     pass
             assert sorted(ran) == [(number, command) for number in (1, 2) for command in range(10)]
 
+    def test_nothing_comes_between_the_packets_of_one_dispatch(self):
+        for seed in range(20):
+            world, seen = World(chaotic(seed, Mode.ORDER)), []
+            queues = [world.gpu.create_queue(QueueKind.COMPUTE) for _ in range(2)]
+            gate = world.gpu.create_fence()
+            for queue in queues:
+                queue.wait(gate, 1)
+                for _ in range(5):
+                    for part in range(4):
+                        world.writer.discard(world.view(0), 0, 16, FLAG_JOINED if part else 0)
+                queue.submit([(queue.serial, world.take())])
+            world.gpu.events.subscribe(seen.append, events.Executing)
+            gate.signal(1)
+            world.gpu.drain()
+            for first, *others in zip(*(seen[i::4] for i in range(4)), strict=True):
+                assert not first.joined and all(each.joined for each in others)
+                assert {(each.queue, each.command - i) for i, each in enumerate([first, *others])} == {
+                    (first.queue, first.command)
+                }
+
     def test_a_timeout_looks_between_commands(self):
         world = World(chaotic(1, Mode.ORDER))
         fence, queue = world.gpu.create_fence(), world.gpu.create_queue(QueueKind.COMPUTE)
