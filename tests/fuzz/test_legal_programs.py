@@ -67,6 +67,9 @@ class Legal(RuleBasedStateMachine):
         self.operators: dict[Any, Any] = {}
         self.states: dict[int, Any] = {}
         self._open()
+        for i in range(2):
+            self.upload(i, 77 * i, WORDS, 3)
+        self.submit(0)
 
     def _buffer(self, kind: d3d12.HeapType) -> Any:
         uav = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
@@ -175,6 +178,12 @@ class Legal(RuleBasedStateMachine):
         self.recorder.record_dispatch(self.list, operator, table)
         self.content[to][writes] = self.content[source][reads]
         self.written[to][writes] = True
+
+    @rule(source=picks, between=picks, to=picks, first=layouts, second=layouts)
+    def chain(self, source: int, between: int, to: int, first: Any, second: Any) -> None:
+        """Two dispatches, the second of which reads what the first wrote."""
+        self.dispatch(source, between, first, second)
+        self.dispatch(between, to, second, LAYOUTS[0])
 
     def _operator(self, first: Any, second: Any) -> Any:
         key = (first, second)
