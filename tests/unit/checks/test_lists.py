@@ -171,6 +171,32 @@ def test_release_is_done_all_the_same_and_the_device_stays_usable(stage: Stage) 
     assert stage.allocator._released
 
 
+def test_each_queue_has_its_own_work(stage: Stage) -> None:
+    """Both lists are the first of their queue."""
+    copies = other_queue(stage, "COPY")
+    one, two = stage.buffer("one"), stage.buffer("two")
+    for each, source in ((stage, one), (copies, two)):
+        each.list.copy_resource(stage.buffer("target"), source)
+        each.submit()
+
+    assert "of command list 'frame'" in caught(one.release).message
+    report = caught(two.release)
+    assert "of command list 'copy'" in report.message and report.properties["queue"] == "command queue 'copy'"
+
+
+def test_an_allocator_that_was_released_takes_its_commands_along(stage: Stage) -> None:
+    stage.list.copy_resource(stage.buffer("target"), stage.filled("source"))
+    stage.list.close()
+    stage.allocator.release()
+
+    report = caught(lambda: stage.queue.execute_command_lists([stage.list]))
+    assert report.message == (
+        "command list 'frame' is executed, and command allocator 'frames', which it was recorded with, "
+        "has been released."
+    )
+    assert "It was released at test_lists.py:" in report.context[0]
+
+
 def test_what_may_go_at_once(stage: Stage) -> None:
     operator = stage.copy_operator("copy")
     source, target = stage.filled("source"), stage.buffer("target")
@@ -314,11 +340,18 @@ def test_empty_lists_are_one_remark(stage: Stage) -> None:
     kind = d3d12.CommandListType.COMPUTE
     empty = stage.device.create_command_list(0, kind, stage.device.create_command_allocator(kind))
     empty.close()
-    for _ in range(3):
-        stage.queue.execute_command_lists([empty])
+
+    def execute() -> None:
         stage.fence_value += 1
         stage.queue.signal(stage.fence, stage.fence_value)
         stage.fence.wait(stage.fence_value)
+        stage.queue.execute_command_lists([empty])
+
+    for _ in range(2):
+        execute()
+    stage.queue.signal(stage.fence, stage.fence_value + 1)
+    stage.fence.wait(stage.fence_value + 1)
+    stage.queue.execute_command_lists([empty])  # on another line
 
     assert [(each.report.id, each.count) for each in stage.device.reports] == [("QUEUE_EMPTY_SUBMIT", 3)]
 

@@ -261,6 +261,7 @@ def test_all_that_overlap_are_told_once(stage: Stage) -> None:
             stage.list.copy_buffer_region(buffer, 100 * i, source, 0, 64)
         stage.run()
 
+    assert [each.count for each in stage.device.reports] == [1, 1]
     assert messages(stage) == [
         "buffer 'a' and buffer 'b' share bytes [65536, 131072)",
         "buffer 'a' and buffer 'c' share bytes [262144, 393216)",

@@ -8,13 +8,12 @@ from weakref import WeakKeyDictionary
 
 from dmlemu_hw.events import WRITE, Access, Footprint, Submitted, Waited
 from dmlemu_hw.faults import GpuFault
-from dmlemu_hw.footprints import accesses, dispatch_accesses, meet
-from dmlemu_hw.kernels import ffi
+from dmlemu_hw.footprints import accesses, meet
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.packets import HEADER, BarrierPacket, Opcode, WriteImmediatePacket, decode, decode_one
 
 from ...d3d12.device import Device
-from ...d3d12.enums import HeapType, ResourceBarrierType, ResourceFlags, WriteBufferImmediateMode
+from ...d3d12.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMode
 from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleased
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Resource
@@ -52,12 +51,10 @@ class EarlyReads(FlightCheck):
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """What the list writes of memory that the CPU reads is kept: the recording may be gone before."""
-        seen = [] if recording is None else [each for each in recording.resources if _is_read_by_host(each)]
-        if recording is None or not seen:
+        if recording is None or not any(_is_read_by_host(each) for each in recording.resources):
             return
-        by_dispatch = any(each._flags & ResourceFlags.ALLOW_UNORDERED_ACCESS for each in seen)
         found = []
-        for packet, access in _writes_of(recording.packets, self.device._gpu.memory, by_dispatch):
+        for packet, access in _writes_of(recording.packets, self.device._gpu.memory):
             buffer = self.names.buffer(access.footprint.address)
             if buffer is not None and _is_read_by_host(buffer):
                 found.append(_Write(packet, access.footprint))
@@ -101,27 +98,27 @@ def _is_read_by_host(buffer: Resource) -> bool:
     return properties is not None and properties.type != HeapType.UPLOAD and is_cpu_visible(properties)
 
 
-def _writes_of(data: bytes, memory: Memory, by_dispatch: bool) -> Iterator[tuple[int, Access]]:
-    """The number of the packet and what it writes, for all packets of a list; dispatches only if wanted."""
+def _writes_of(data: bytes, memory: Memory) -> Iterator[tuple[int, Access]]:
+    """The number of the packet and what it writes, for all packets of a list.
+
+    Dispatches write no memory that the CPU reads: DirectML binds only buffers of DEFAULT heaps.
+    """
     position, packet = 0, 0
     while position < len(data):
         opcode, size = HEADER.unpack_from(data, position)
-        content = data[position : position + size]
-        for access in _accesses(opcode, content, memory, by_dispatch):
-            if access.access & WRITE and not _is_marker(content, opcode, access.operand):
-                yield packet, access
+        if opcode != Opcode.DISPATCH:
+            content = data[position : position + size]
+            for access in _accesses(content, memory):
+                if access.access & WRITE and not _is_marker(content, opcode, access.operand):
+                    yield packet, access
         position, packet = position + size, packet + 1
 
 
-def _accesses(opcode: int, content: bytes, memory: Memory, by_dispatch: bool) -> Sequence[Access]:
+def _accesses(content: bytes, memory: Memory) -> Sequence[Access]:
     try:
-        if opcode != Opcode.DISPATCH:
-            return accesses(decode_one(content), memory)
-        if by_dispatch:
-            return dispatch_accesses(content, ffi.from_buffer("uint8_t[]", content), memory)
+        return accesses(decode_one(content), memory)
     except GpuFault:  # executing it will tell
-        pass
-    return ()
+        return ()
 
 
 def _is_marker(content: bytes, opcode: int, operand: int) -> bool:
