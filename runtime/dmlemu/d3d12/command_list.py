@@ -505,7 +505,7 @@ class CommandList(DeviceChild):
         site = None if self._device._is_runtime else call_site()
         commands.append(Command(name, number, operands, site))
         events = self._device._gpu.events
-        if events:
+        if events.wants(Recorded):
             events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))
 
     def _life_cycle_error(
