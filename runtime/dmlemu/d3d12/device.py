@@ -198,6 +198,7 @@ class Device(GpuAtWork):
     Map, Signal, Close and Reset raise DXGI_ERROR_DEVICE_REMOVED, void methods do nothing, and fences
     read 2**64 - 1.
 
+    ``removal_record`` tells what is known of a removal: the command, the address, what ran before.
     ``info_queue`` holds warnings.  Devices are made by :func:`create_device`.
     """
 
