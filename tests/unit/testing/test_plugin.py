@@ -106,7 +106,9 @@ def test_the_same_cause_counts_in_every_test(pytester: pytest.Pytester) -> None:
         with pytest.raises(Error):
             fail(device)
     """
-    run(pytester, tests, "--dmlemu=strict").assert_outcomes(failed=2)
+    run(pytester, tests, "--dmlemu=strict", "--dmlemu-report=out.jsonl").assert_outcomes(failed=2)
+    lines = [json.loads(line) for line in (pytester.path / "out.jsonl").read_text().splitlines()]
+    assert [line["count"] for line in lines] == [1, 1]
 
 
 def test_errors_of_fixtures(pytester: pytest.Pytester) -> None:
@@ -147,6 +149,25 @@ def test_a_failure_tells_what_else_was_said(pytester: pytest.Pytester) -> None:
     assert "This was raised." not in section
     assert "FENCE_ZERO_WAIT" in section and "This was swallowed." in section
     assert "--dmlemu-chaos=31 repeats this run." in section
+
+
+def test_a_test_fails_once(pytester: pytest.Pytester) -> None:
+    tests = """
+    def test_refused(device):
+        device.create_fence(-1)
+
+    def test_raised(device):
+        fail(device)
+
+    @pytest.mark.dmlemu(expect=["MY_ERROR"])
+    def test_skipped():
+        pytest.skip("not today")
+
+    @pytest.mark.dmlemu(expect=["MY_ERROR"])
+    def test_failed():
+        assert False
+    """
+    run(pytester, tests, "--dmlemu=strict").assert_outcomes(failed=3, skipped=1)
 
 
 # --- warnings ---
