@@ -59,12 +59,6 @@ class Pending:
                 if not work:
                     del self._work[queue]
 
-    def __iter__(self) -> Iterator[Submission]:
-        """What the GPU has not done, oldest first on each queue."""
-        with self._lock:
-            found = [each for work in self._work.values() for each in work]
-        return (each for each in found if not each.queue.done(each.ticket))
-
     def find(self, queue: int, ticket: int) -> Submission | None:
         """The submission with that last ticket, by the serial of its queue."""
         with self._lock:
@@ -86,11 +80,12 @@ class Pending:
         return [(owner, command) for owner, commands in lists for command in commands[-most:]]
 
     def recordings(self) -> Iterator[Recording]:
-        """The recordings among it that the GPU has not finished."""
-        for submission in self:
-            for recording in submission.recordings:
-                if recording.is_pending:
-                    yield recording
+        """Those that the GPU has not finished, oldest first on each queue."""
+        with self._lock:
+            found = [
+                recording for work in self._work.values() for each in work for recording in each.recordings
+            ]
+        return (each for each in found if each.is_pending)
 
     def recorded_with(self, allocator: CommandAllocator) -> Recording | None:
         """One that stands in the allocator."""
