@@ -7,7 +7,7 @@ the persistent resource, each if there is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -104,6 +104,12 @@ class Operand:
     byte_size: int
     offset: int = 0
 
+    @property
+    def sizes_once(self) -> tuple[int, ...]:
+        """Sizes without the axes that repeat the same elements."""
+        axes = zip(self.sizes, self.strides, strict=True)
+        return tuple(size if stride else 1 for size, stride in axes)
+
     def record(self) -> bytes:
         """The ``dmlk_tensor`` of a dispatch packet."""
         return packets.tensor(
@@ -163,9 +169,14 @@ class Owned:
         size = min(operand.byte_size, self.size - operand.offset)
         return replace(operand, slot=slot, offset=self.offset + operand.offset, byte_size=size)
 
-    def copies(self, source: int, target: int) -> Iterator[KernelCall]:
-        """What the initializer does; slots of the bound input and of the persistent resource."""
-        return copy_calls(source, target, self.offset, self.size)
+    def copies(self, source: int, target: int, readers: Iterable[Operand]) -> Iterator[KernelCall]:
+        """What the initializer does; slots of the bound input and of the persistent resource.
+
+        Only what ``readers`` read is copied: of bytes in gaps nobody knows anything.
+        """
+        for layout in dict.fromkeys(replace(each, slot=source, sizes=each.sizes_once) for each in readers):
+            place = replace(self.place(layout, target), access=Access.WRITE)
+            yield KernelCall("copy", (layout, place))
 
 
 class Lowered:
@@ -173,7 +184,7 @@ class Lowered:
 
     ``fields`` are the tensors that are bound, in the order of their descriptors.  Operands name them by
     slot wherever they live: inputs flagged OWNED_BY_DML live in the persistent resource once the
-    initializer has copied them there, byte for byte; packing redirects the operands.
+    initializer has copied them there, in the same layout; packing redirects the operands.
     """
 
     def __init__(self, fields: tuple[TensorField, ...]) -> None:
@@ -187,6 +198,10 @@ class Lowered:
     def own(self, slot: int, size: int) -> None:
         """Keeps the first ``size`` bytes of an input in the persistent resource."""
         self.owned[slot] = Owned(self.reserve_persistent(size), size)
+
+    def readers(self, slot: int) -> list[Operand]:
+        """The operands that read the input, each layout once."""
+        return list(dict.fromkeys(each for call in self.calls for each in call.operands if each.slot == slot))
 
     def reserve_temporary(self, size: int) -> int:
         """The offset of so many bytes of their own in the temporary resource."""

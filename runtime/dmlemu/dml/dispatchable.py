@@ -207,6 +207,7 @@ class CompiledOperator(Dispatchable):
         self.calls = lowered.pack()
         self.descriptor_count = lowered.persistent_slot + bool(lowered.persistent_size)
         self._owned = lowered.owned
+        self._readers = {slot: lowered.readers(slot) for slot in lowered.owned}
         self._constants = tuple(lowered.constants)
         self._fields = lowered.fields
         self._initialized_at: int | None = None
@@ -276,7 +277,7 @@ class OperatorInitializer(Dispatchable):
             for slot, kept in operator._owned.items():
                 source = inputs[slot].descriptor
                 assert source is not None  # owned inputs have one
-                calls += kept.copies(source, target)
+                calls += kept.copies(source, target, operator._readers[slot])
             for offset, data in operator._constants:
                 calls += constant_calls(target, offset, data)
         return [pack(call) for call in calls]

@@ -6,7 +6,7 @@ persistent resource, or copies from it, does not find what it put there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from random import Random
@@ -31,9 +31,8 @@ class _Relaid(Owned):
     def place(self, operand: Operand, slot: int) -> Operand:
         return replace(operand, slot=slot, offset=self.offset, strides=self.strides, byte_size=self.size)
 
-    def copies(self, source: int, target: int) -> Iterator[KernelCall]:
-        sizes = _once(self.reader)
-        read = replace(self.reader, slot=source, sizes=sizes)
+    def copies(self, source: int, target: int, readers: Iterable[Operand]) -> Iterator[KernelCall]:
+        read = replace(self.reader, slot=source, sizes=self.reader.sizes_once)
         write = replace(read, slot=target, access=Access.WRITE, strides=self.strides)
         yield KernelCall("copy", (read, replace(write, offset=self.offset, byte_size=self.size)))
 
@@ -48,16 +47,16 @@ def relaid(lowered: Lowered, random: Random) -> Lowered:
     if not lowered.constants:  # they stay where they are
         result.persistent_size = 0
     for slot, kept in random.sample(sorted(lowered.owned.items()), len(lowered.owned)):
-        readers = {each for call in lowered.calls for each in call.operands if each.slot == slot}
+        readers = lowered.readers(slot)
         if len(readers) == 1 and kept.size < _LARGE:
-            result.owned[slot] = _draw(result, readers.pop(), random)
+            result.owned[slot] = _draw(result, readers[0], random)
         else:
             result.owned[slot] = Owned(_reserve(result, kept.size, random), kept.size)
     return result
 
 
 def _draw(lowered: Lowered, reader: Operand, random: Random) -> Owned:
-    sizes, strides = _once(reader), [0] * len(reader.sizes)
+    sizes, strides = reader.sizes_once, [0] * len(reader.sizes)
     stride = 1
     for axis in random.sample(range(len(sizes)), len(sizes)):
         if reader.strides[axis]:  # else every index is the same element
@@ -71,8 +70,3 @@ def _reserve(lowered: Lowered, size: int, random: Random) -> int:
     """The offset of so many bytes, which is not where the last ones ended."""
     lead = MINIMUM_BUFFER_TENSOR_ALIGNMENT * random.randint(1, _MOST_LEAD)
     return lowered.reserve_persistent(lead + size) + lead
-
-
-def _once(reader: Operand) -> tuple[int, ...]:
-    """Sizes without the axes that repeat the same elements."""
-    return tuple(size if stride else 1 for size, stride in zip(reader.sizes, reader.strides, strict=True))

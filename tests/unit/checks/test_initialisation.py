@@ -715,3 +715,34 @@ def test_what_is_written_is_never_told(ground: Ground, first: int, count: int) -
         ground.run()
         ground.dispatch(identity([size // 4], None), [target], [result])
     assert list(ground.device.reports) == []
+
+
+@pytest.mark.parametrize("strides", [None, [7, 2], [0, 3]])
+def test_gaps_of_weights_need_not_be_written(ground: Ground, strides: list[int] | None) -> None:
+    """Neither between the elements nor behind the last one."""
+    weights = dml.BufferTensorDesc(UINT8, [3, 3], strides, flags=dml.TensorFlags.OWNED_BY_DML)
+    packed = dml.BufferTensorDesc(UINT8, [3, 3])
+    desc = dml.ElementWiseBitXorOperatorDesc(a_tensor=packed, b_tensor=weights, output_tensor=packed)
+    compiled = ground.dml.compile_operator(ground.dml.create_operator(desc))
+    upload, source, result = ground.buffer(64, HeapType.UPLOAD), ground.buffer(64), ground.buffer(64)
+    fill(ground, source, np.zeros(64, np.uint8))
+    rows, columns = weights.effective_strides
+    with upload.map(0, NOTHING) as memory:
+        for i in range(9):
+            memory[i // 3 * rows + i % 3 * columns] = 10 + i // 3 * rows + i % 3 * columns
+    persistent = ground.buffer(compiled.get_binding_properties().persistent_resource_size)
+    initializer = ground.dml.create_operator_initializer([compiled])
+    table = ground.table(initializer)
+    table.bind_inputs([dml.BufferArrayBinding([None, dml.BufferBinding(upload)])])
+    table.bind_outputs([dml.BufferBinding(persistent)])
+    ground.recorder.record_dispatch(ground.list, initializer, table)
+    ground.run()
+    table = ground.table(compiled)
+    table.bind_inputs([dml.BufferBinding(source), None])
+    table.bind_outputs([dml.BufferBinding(result)])
+    table.bind_persistent_resource(dml.BufferBinding(persistent))
+    ground.recorder.record_dispatch(ground.list, compiled, table)
+    ground.run()
+    expected = [10 + i // 3 * rows + i % 3 * columns for i in range(9)]
+    assert ground.read(result)[:9].tolist() == expected
+    assert list(ground.device.reports) == []
