@@ -96,6 +96,10 @@ class BindingTable(DeviceChild):
         self._written: dict[int, bytes] = {}  # descriptors by their place in the range
         self._changed()
 
+    def _release(self, *, tell: bool) -> None:
+        super()._release(tell=tell)
+        self._set(None)  # a table that is gone keeps no buffer (BT13)
+
     def _changed(self) -> None:
         """Forgets what was worked out from the bindings."""
         self._complete, self._used, self._expected = False, None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -562,6 +563,17 @@ def test_BT13_released_buffer(world: World) -> None:
 
 
 @pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
+def test_BT13_a_released_table_keeps_no_buffer(world: World) -> None:
+    compiled = world.compile(identity())
+    source, target = world.buffer(), world.buffer()
+    table = world.bound(compiled, [Binding(source)], [Binding(target)])
+    gone = weakref.ref(source)
+    del source
+    assert gone() is not None
+    table.release()
+    assert gone() is None
+
+
 def test_BT13_one_temporary_for_several_dispatches(world: World) -> None:
     compiled = prepared(world, half_gemm())
     temporary = Binding(world.buffer())
