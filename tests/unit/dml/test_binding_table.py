@@ -562,7 +562,6 @@ def test_BT13_released_buffer(world: World) -> None:
     assert world.works()
 
 
-@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT13_a_released_table_keeps_no_buffer(world: World) -> None:
     compiled = world.compile(identity())
     source, target = world.buffer(), world.buffer()
@@ -574,6 +573,7 @@ def test_BT13_a_released_table_keeps_no_buffer(world: World) -> None:
     assert gone() is None
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
 def test_BT13_one_temporary_for_several_dispatches(world: World) -> None:
     compiled = prepared(world, half_gemm())
     temporary = Binding(world.buffer())
