@@ -18,7 +18,7 @@ from dmlemu_hw.queue import Queue
 from ..d3d12.object import Object
 from ..d3d12.pending import Submission, advice
 from ..d3d12.recording import Command, Recording
-from ..errors import Strictness
+from ..errors import CallSite, Strictness
 from .check import Check, on
 from .clocks import Clocks
 
@@ -44,7 +44,7 @@ class Flight:
     serial: int
     commands: list[Command]
     needs: dict[ReferenceType[Object], int]
-    handed_at: str  # the program's line
+    handed_at: CallSite | None  # the program's line
 
     def __str__(self) -> str:
         """``command list 'frame'``, or what the queue was told to do."""
@@ -64,7 +64,7 @@ class Flight:
         """Work that a queue was given by a call of its own, such as UpdateTileMappings."""
         needs = {ref(thing): 0 for thing in submission.needs}
         queue = submission.queue
-        at = command.recorded_at
+        at = command.site
         return Flight(queue.serial, submission.ticket, queue.label, "", 0, [command], needs, at)
 
     def needs_it(self, thing: Object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import HResult, Severity
+from ..errors import CallSite, HResult, Severity, spell_site
 from .enums import CommandListType, MessageId
 from .events import AllocatorReset
 from .object import DeviceChild
@@ -29,7 +29,7 @@ class CommandAllocator(DeviceChild):
         self._type = type
         self._recording: CommandList | None = None
         self._generation = 0  # counts resets: recordings of an older one are gone
-        self._reset_at = ""
+        self._reset_at: CallSite | None = None
 
     def reset(self) -> None:
         """Forgets all that was recorded with it.
@@ -62,7 +62,7 @@ class CommandAllocator(DeviceChild):
     @property
     def _reset_lines(self) -> tuple[str, ...]:
         """For the context of a report: the line of the last reset."""
-        return (f"{self._title()} was reset at {self._reset_at}",) if self._reset_at else ()
+        return (f"{self._title()} was reset at {spell_site(self._reset_at)}",) if self._reset_at else ()
 
     def _check_done(self) -> None:
         """CL7: the GPU has finished every list that was recorded with it."""

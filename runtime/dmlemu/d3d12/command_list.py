@@ -11,7 +11,7 @@ import numpy as np
 from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter
 
-from ..errors import Error, HResult, call_site
+from ..errors import CallSite, Error, HResult, call_site, spell_site
 from . import commands, states
 from .arguments import floats, instance, integer, sequence
 from .barriers import check_barriers, named_by, packet_of
@@ -96,7 +96,7 @@ class CommandList(DeviceChild):
         self._recording: Recording | None = None
         self._descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
         self._states = states.LIST_STATES.get(type, 0)
-        self._turned_at = ""  # where it was opened or closed last
+        self._turned_at: CallSite | None = None  # where it was opened or closed last
 
     # --- life cycle ---
 
@@ -526,7 +526,8 @@ class CommandList(DeviceChild):
     def _turned(self) -> tuple[str, ...]:
         """For the context of a report: since when the list is open, or closed."""
         what = "opened" if self._is_open else "closed"
-        return (f"{self._title()} was {what} at {self._turned_at}",) if self._turned_at else ()
+        at = spell_site(self._turned_at)
+        return (f"{self._title()} was {what} at {at}",) if at else ()
 
 
 def _conflict_of_use(resource: Resource, state: int, tracks: dict[Resource, Track]) -> Conflict | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.queue import Queue as HardwareQueue
 
-from ..errors import Error, HResult, Severity, call_site
+from ..errors import Error, HResult, Severity, call_site, spell_site
 from .arguments import instance, integer, sequence
 from .command_list import CommandList, encode_marker
 from .conflicts import conflict_error
@@ -350,7 +350,8 @@ class CommandQueue(DeviceChild):
     def _evicted_error(self, resource: Resource, recording: Recording) -> Error:
         pageable, command = resource._pageable, recording.need(resource)
         which = "which" if pageable is resource else f"and {pageable}, in which it is placed,"
-        evicted = (f"It was evicted at {pageable._evicted_at}",) if pageable._evicted_at else ()
+        at = spell_site(pageable._evicted_at)
+        evicted = (f"It was evicted at {at}",) if at else ()
         return failure(
             "RES_NOT_RESIDENT",
             f"{recording.owner} uses {resource}, {which} is not resident.",

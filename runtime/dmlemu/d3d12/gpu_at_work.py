@@ -13,7 +13,7 @@ from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
 
-from ..errors import Error, HResult, Report, Severity, Strictness, caller
+from ..errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ..reporting import Reporter, Response
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
@@ -59,9 +59,9 @@ class GpuAtWork(Object):
         """Everything that happens on the device, for those who subscribe."""
         return self._gpu.events
 
-    def _here(self) -> str:
+    def _here(self) -> CallSite | None:
         """The program's line, for messages; at strictness runtime nobody needs it."""
-        return "" if self._is_runtime else caller()
+        return None if self._is_runtime else call_site()
 
     def _tell(self, *events: object) -> None:
         """Emits events of the API; raises what a check has to say of them."""

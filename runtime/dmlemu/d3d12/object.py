@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from ..errors import HResult, caller, shorten
+from ..errors import CallSite, HResult, call_site, caller, shorten, spell_site
 from .arguments import buffer, instance, text
 from .enums import MessageId
 from .reports import failure
@@ -37,7 +37,7 @@ class Object:
         self.created_at = caller()
         self._private_data: dict[UUID, object] = {}
         self._released = False
-        self._released_at = ""
+        self._released_at: CallSite | None = None
 
     # --- names and private data ---
 
@@ -159,12 +159,12 @@ class Object:
     def _release(self, *, tell: bool) -> None:
         """:meth:`release`; ``tell``: the program meant to, and checks may look at it."""
         self._released = True
-        self._released_at = caller()
+        self._released_at = call_site()
 
 
 def released_at(thing: Object) -> tuple[str, ...]:
     """For the context of a report: the line that released the object."""
-    return (f"It was released at {thing._released_at}",) if thing._released_at else ()
+    return (f"It was released at {spell_site(thing._released_at)}",) if thing._released_at else ()
 
 
 class DeviceChild(Object):
@@ -177,7 +177,7 @@ class DeviceChild(Object):
         self._device = device
         self._number = 0  # order of creation among all of the device's objects
         self._residency = 1
-        self._evicted_at = ""
+        self._evicted_at: CallSite | None = None
         device._register(self)
 
     def _label(self, *things: Any) -> None:

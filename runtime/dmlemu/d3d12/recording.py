@@ -88,7 +88,7 @@ class Recording:
     # Last checks of ExecuteCommandLists, in recording order; each returns how to take back what it did.
     on_submit: list[Callable[[], Callable[[], None] | None]] = field(default_factory=list)
     submitted: tuple[HardwareQueue, int] | None = None
-    executed_at: str = ""  # where ExecuteCommandLists was called
+    executed_at: CallSite | None = None  # where ExecuteCommandLists was called
     packets: bytes = b""
 
     @property
@@ -112,7 +112,7 @@ class Recording:
     @property
     def pending(self) -> str:
         """For the context of a report on a submitted one: since when it is under way, and where."""
-        at = f" at {self.executed_at}" if self.executed_at else ""
+        at = f" at {spell_site(self.executed_at)}" if self.executed_at else ""
         queue = self.submitted[0].label if self.submitted is not None else "no queue"
         return f"{self.owner} was handed to {queue}{at} and is pending"
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dmlemu_hw.memory import Allocation
 from dmlemu_hw.memory import Heap as HardwareHeap
 
-from ..errors import Error, Severity, quote
+from ..errors import CallSite, Error, Severity, quote, spell_site
 from .arguments import instance, integer, outside
 from .enums import HeapFlags, HeapType, MessageId
 from .events import HostAccessed, HostMapped, HostUnmapped
@@ -207,7 +207,7 @@ class Resource(DeviceChild):
         self._flags = int(desc.flags)
         self._mapped: MappedMemory | None = None
         self._map_count = 0
-        self._unmapped_at = ""
+        self._unmapped_at: CallSite | None = None
         self._split: tuple[int, int] | None = None  # open split barrier of submitted work
         self._split_origin = ""  # where it was recorded, for messages
         self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
@@ -350,7 +350,7 @@ class Resource(DeviceChild):
     @property
     def _unmapped(self) -> tuple[str, ...]:
         """For the context of a report: the line that ended the last map."""
-        return (f"It was unmapped at {self._unmapped_at}",) if self._unmapped_at else ()
+        return (f"It was unmapped at {spell_site(self._unmapped_at)}",) if self._unmapped_at else ()
 
     def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
         if integer(subresource, "subresource") != 0:

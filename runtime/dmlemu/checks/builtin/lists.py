@@ -11,7 +11,7 @@ from dmlemu_hw.packets import Opcode
 
 from ...d3d12.events import AllocatorReset, ObjectReleased
 from ...d3d12.recording import Recording
-from ...errors import CallSite, Strictness, call_site, spell_site
+from ...errors import CallSite, Strictness, call_site
 from ..check import Check, on
 from ..declarations.lists import FENCES, LIFETIMES, REMARKS
 from ..flights import Flight, FlightCheck
@@ -80,7 +80,9 @@ class _Last(NamedTuple):
 
     fence: int  # serial: an address may come to be another fence's
     value: int
-    by: str
+    queue: int  # 0: the host
+    site: CallSite | None
+    is_creation: bool
 
 
 class Fences(Check):
@@ -110,13 +112,17 @@ class Fences(Check):
             return
         before = self._last.get(event.fence)
         is_first = before is None or before.fence != fence.serial
-        who = self.names.queue(event.queue) if event.queue else "the host"
-        what = "its creation" if is_first and not event.queue else f"Signal of {who}"
-        by = f"{what} at {spell_site(site)}" if site else what
+        now = _Last(fence.serial, event.value, event.queue, site, is_first and not event.queue)
         if before is not None and not is_first and event.value < before.value:
-            words = text.backwards(fence.describe(), event.value, by, before.value, before.by)
+            words = text.backwards(
+                fence.describe(), now.value, self._who(now), before.value, self._who(before)
+            )
             self.report("FENCE_BACKWARDS", **words)
-        self._last[event.fence] = _Last(fence.serial, event.value, by)
+        self._last[event.fence] = now
+
+    def _who(self, last: _Last) -> str:
+        name = self.names.queue(last.queue) if last.queue else "the host"
+        return text.setter("" if last.is_creation else name, last.site)
 
 
 CHECKS = (Lifetimes, EmptyLists, Fences)

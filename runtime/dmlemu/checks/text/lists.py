@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...d3d12.object import Object
-from ...errors import caller
+from ...errors import CallSite, caller, spell_site
 from ..flights import Flight
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "known",
     "released",
     "reset_early",
+    "setter",
     "state",
     "told_twice",
 ]
@@ -35,7 +36,7 @@ def state(flight: Flight, is_done: bool) -> str:
     """A line for the context: how far the work has come."""
     handed = f"{flight} was handed to {flight.label}"
     if flight.handed_at:
-        handed += f" at {flight.handed_at}"
+        handed += f" at {spell_site(flight.handed_at)}"
     if is_done:
         return (
             f"{handed} and has been executed here, but no fence value that the program has awaited says so: "
@@ -94,6 +95,12 @@ def empty_list(owner: str, queue: str) -> dict[str, Any]:
         "object": owner,
         "context": (calling(f"ExecuteCommandLists of {queue}"),),
     }
+
+
+def setter(name: str, site: CallSite | None) -> str:
+    """Who gave a fence a value: a queue, the host, or (empty) whoever created it."""
+    what = f"Signal of {name}" if name else "its creation"
+    return f"{what} at {spell_site(site)}" if site else what
 
 
 def backwards(fence: str, value: int, by: str, before: int, by_before: str) -> dict[str, Any]:
