@@ -28,7 +28,7 @@ from ..d3d12.events import HostAccessed, HostMapped, HostUnmapped
 if TYPE_CHECKING:
     from ..d3d12.resource import Resource
 
-__all__ = ["HostWrites"]
+__all__ = ["HostWrites", "filling"]
 
 _Span = tuple[int, int]  # first byte and the byte after the last one
 _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -215,7 +215,7 @@ class HostWrites:
         parts = [(each, each.part_of(known, word)) for each in self._sharing(known)] if rest else []
         if not any(_meet(part, words) for each, part in parts for words in each.words):
             return
-        if all(np.array_equal(known.memory[slice(*part)], _pattern(*part)) for part in rest):
+        if all(np.array_equal(known.memory[slice(*part)], filling(*part)) for part in rest):
             for part in rest:
                 for first, last in list(self._unwritten(known, part)):
                     known.memory[first:last] = 0
@@ -267,7 +267,7 @@ class HostWrites:
     def _fill(self, known: _Map, span: _Span) -> None:
         """Puts the pattern where nobody has written."""
         for first, last in list(self._unwritten(known, span)):
-            known.memory[first:last] = _pattern(first, last)
+            known.memory[first:last] = filling(first, last)
 
     def _wipe(self, known: _Map, span: _Span, spared: Iterable[_Span] = ()) -> list[_Span]:
         """Puts zeros where the pattern still stands in the span; returns where that was."""
@@ -337,7 +337,7 @@ def _untouched(same: np.ndarray[Any, np.dtype[np.bool_]], begin: int) -> list[_S
     return [(begin + low, begin + high) for low, high in (runs * _WORD).tolist()]
 
 
-def _pattern(begin: int, end: int) -> _Bytes:
+def filling(begin: int, end: int) -> _Bytes:
     """What bytes [begin, end) of a buffer are filled with."""
     start = begin % _TILE
     return np.resize(

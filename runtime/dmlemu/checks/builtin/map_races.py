@@ -6,7 +6,7 @@ compared twice: when the command is executed, and when the host comes to know th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from ...d3d12.events import HostMapped
 from ..check import Check, on
 from ..clocks import Clocks
 from ..declarations.hazards import MAP_DECLARATIONS
+from ..hostwrites import filling
 from ..names import Work
 from ..text import hazards as text
 from .initialisation import Initialisation
@@ -41,7 +42,8 @@ _MOST_OPEN = 4096  # whose end the host does not know; of older ones nothing is 
 class _Read:
     """A submitted command reads bytes of an upload buffer, those of ``pattern`` (None: all in between).
 
-    ``copies``: address and contents of what must not change; empty while no CPU can change them.
+    ``before`` is what they held when the CPU may have begun to change them; None: it cannot.  Of those
+    in ``fresh`` nobody knew that they were written then: see :class:`HostWrites`, which fills and wipes them.
     """
 
     queue: int
@@ -53,7 +55,8 @@ class _Read:
     end: int
     pattern: Any
     keeper: object
-    copies: tuple[tuple[int, bytes], ...] = ()
+    before: bytes | None = None
+    fresh: tuple[tuple[int, int], ...] = ()
 
 
 class MapRaces(Check):
@@ -115,7 +118,7 @@ class MapRaces(Check):
             for read in seen:
                 if read.ticket <= host.get(read.queue, 0):
                     self._compare(read)
-                    self._drop_copies(read)
+                    self._drop_copy(read)
 
     # --- inside ---
 
@@ -132,7 +135,7 @@ class MapRaces(Check):
                     if buffer._map_count:
                         self._copy(read)
         for read in self._open[:-_MOST_OPEN]:
-            self._drop_copies(read)
+            self._drop_copy(read)
         self._open = self._open[-_MOST_OPEN:]
 
     def _reads(self, data: bytes) -> Iterator[tuple[int, int, int, Any, object]]:
@@ -154,44 +157,50 @@ class MapRaces(Check):
             packet += 1
 
     def _copy(self, read: _Read) -> None:
-        """Only bytes that somebody has written: the others are filled and wiped to find out who does."""
+        """From now on the CPU can change the bytes."""
         size = read.end - read.begin
-        if read.copies or self._copied + size > _MOST_BYTES:
+        if read.before is not None or self._copied + size > _MOST_BYTES:
             return
+        self._copied += size
+        read.before = bytes(self.device._gpu.memory.view(read.begin, size))
         shadow = next((each.shadow for each in self.device.checks if isinstance(each, Initialisation)), None)
-        runs = [(read.begin, read.end)] if shadow is None else shadow.written_runs(read.begin, size)
-        memory = self.device._gpu.memory
-        read.copies = tuple((begin, bytes(memory.view(begin, end - begin))) for begin, end in runs)
-        self._copied += sum(len(data) for _, data in read.copies)
+        if shadow is not None:
+            read.fresh = tuple(_between(shadow.written_runs(read.begin, size), read.begin, read.end))
 
-    def _drop_copies(self, read: _Read) -> None:
-        self._copied -= sum(len(data) for _, data in read.copies)
-        read.copies = ()
+    def _drop_copy(self, read: _Read) -> None:
+        if read.before is not None:
+            self._copied -= len(read.before)
+            read.before = None
 
     def _compare(self, read: _Read) -> None:
         """Tells of bytes that the CPU has changed, once."""
-        changed = [address for begin, data in read.copies for address in self._changed(read, begin, data)]
-        if not changed:
-            return
-        self._drop_copies(read)
+        changed = self._changed(read)
         buffer = self.names.buffer(read.buffer)
-        assert buffer is not None
-        finding = text.Race(
-            read.work.command(read.packet), buffer, read.begin, read.end, changed[0], len(changed)
-        )
+        if not changed or buffer is None:
+            return
+        self._drop_copy(read)
+        command = read.work.command(read.packet)
+        finding = text.Race(command, buffer, read.begin, read.end, changed[0], len(changed))
         self.report("MAP_RACE", finding.message, cause=finding.cause, **finding.fields(self._when(read)))
 
-    def _changed(self, read: _Read, begin: int, data: bytes) -> Iterator[int]:
+    def _changed(self, read: _Read) -> list[int]:
         """Addresses of bytes that are read and were changed."""
-        allocation = self.device._gpu.memory.find(begin)
-        if allocation is None:  # released meanwhile
-            return
-        now = bytes(self.device._gpu.memory.view(begin, len(data)))
-        if now != data:
-            differs = np.frombuffer(now, np.uint8) != np.frombuffer(data, np.uint8)
-            for at in np.flatnonzero(differs).tolist():
-                if read.pattern is None or lib.dmlk_footprint_holds(read.pattern, begin + at) == 1:
-                    yield begin + at
+        memory = self.device._gpu.memory
+        if read.before is None or memory.find(read.begin) is None:
+            return []
+        now = bytes(memory.view(read.begin, len(read.before)))
+        if now == read.before:
+            return []
+        new = np.frombuffer(now, np.uint8)
+        differs = new != np.frombuffer(read.before, np.uint8)
+        for begin, end in read.fresh:
+            part = slice(begin - read.begin, end - read.begin)
+            filled = filling(begin - read.buffer, end - read.buffer)
+            differs[part] &= (new[part] != 0) & (new[part] != filled)
+        addresses: list[int] = (read.begin + np.flatnonzero(differs)).tolist()
+        if read.pattern is None:
+            return addresses
+        return [each for each in addresses if lib.dmlk_footprint_holds(read.pattern, each) == 1]
 
     def _when(self, read: _Read) -> str:
         """Advice: when the CPU may write the bytes."""
@@ -205,6 +214,16 @@ class MapRaces(Check):
         else:
             fence, value = self.names.fence(done.fence), done.value
         return f"Write again when {fence} has reached {value}: {read.work.queue} signals that behind it."
+
+
+def _between(runs: Iterable[tuple[int, int]], begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """What the runs leave out of [begin, end)."""
+    for first, last in runs:
+        if begin < first:
+            yield begin, first
+        begin = last
+    if begin < end:
+        yield begin, end
 
 
 CHECKS = (MapRaces,)

@@ -1,0 +1,20 @@
+"""An upload is executed first and filled then: the program remembers the pointer, and forgets the order."""
+
+import numpy as np
+from stage import Stage
+
+from dmlemu import d3d12
+
+CHECK = "MAP_RACE"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    upload, weights = stage.host_buffer("upload", 64), stage.buffer("weights", 64)
+    memory = upload.map(0, d3d12.Range(0, 0)).view(np.float32)
+    if fixed:
+        memory[:] = 1.5
+    stage.list.copy_resource(weights, upload)
+    stage.submit()
+    if not fixed:
+        memory[:] = 1.5
+    stage.wait()
