@@ -6,16 +6,18 @@ compared twice: when the command is executed, and when the host comes to know th
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from dmlemu_hw.events import READ, Executing, Queued, Signalled, Submitted, Waited
 from dmlemu_hw.footprints import dispatch_accesses
-from dmlemu_hw.kernels import ffi, lib
+from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import HEADER, Opcode
 
 from ...d3d12.enums import HeapType
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from ...d3d12.device import Device
     from ...d3d12.recording import Recording
     from ...d3d12.resource import Resource
+
+_Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _COPY = Struct("<8xQQQ")  # destination, source, size
 _MOST_BYTES = 1 << 28  # that are copied at a time; what is more is not watched
@@ -68,7 +72,7 @@ class MapRaces(Check):
         super().__init__(device)
         self._clocks = Clocks()
         self._due: dict[tuple[int, int, int], list[_Read]] = {}  # not executed: by queue, ticket, packet
-        self._open: list[_Read] = []  # the host does not know that they are done
+        self._open: deque[_Read] = deque()  # the host does not know that they are done
         self._copied = 0
 
     @on(Submitted)
@@ -114,7 +118,7 @@ class MapRaces(Check):
         self._clocks.waited(event)
         if event.queue == 0 and self._open:
             host, seen = self._clocks.host, self._open
-            self._open = [each for each in seen if each.ticket > host.get(each.queue, 0)]
+            self._open = deque(each for each in seen if each.ticket > host.get(each.queue, 0))
             for read in seen:
                 if read.ticket <= host.get(read.queue, 0):
                     self._compare(read)
@@ -134,9 +138,8 @@ class MapRaces(Check):
                     self._open.append(read)
                     if buffer._map_count:
                         self._copy(read)
-        for read in self._open[:-_MOST_OPEN]:
-            self._drop_copy(read)
-        self._open = self._open[-_MOST_OPEN:]
+        while len(self._open) > _MOST_OPEN:
+            self._drop_copy(self._open.popleft())
 
     def _reads(self, data: bytes) -> Iterator[tuple[int, int, int, Any, object]]:
         """Packet, first byte, byte after the last, pattern and what keeps it, of each read of a list."""
@@ -174,33 +177,29 @@ class MapRaces(Check):
 
     def _compare(self, read: _Read) -> None:
         """Tells of bytes that the CPU has changed, once."""
-        changed = self._changed(read)
-        buffer = self.names.buffer(read.buffer)
-        if not changed or buffer is None:
+        memory, buffer = self.device._gpu.memory, self.names.buffer(read.buffer)
+        if read.before is None or buffer is None:
             return
-        self._drop_copy(read)
-        command = read.work.command(read.packet)
-        finding = text.Race(command, buffer, read.begin, read.end, changed[0], len(changed))
-        self.report("MAP_RACE", finding.message, cause=finding.cause, **finding.fields(self._when(read)))
-
-    def _changed(self, read: _Read) -> list[int]:
-        """Addresses of bytes that are read and were changed."""
-        memory = self.device._gpu.memory
-        if read.before is None or memory.find(read.begin) is None:
-            return []
         now = bytes(memory.view(read.begin, len(read.before)))
         if now == read.before:
-            return []
-        new = np.frombuffer(now, np.uint8)
+            return
+        changed = self._changed(read, np.frombuffer(now, np.uint8))
+        if len(changed):
+            self._drop_copy(read)
+            command = read.work.command(read.packet)
+            first = read.begin + int(changed[0])
+            finding = text.Race(command, buffer, read.begin, read.end, first, len(changed))
+            self.report("MAP_RACE", finding.message, cause=finding.cause, **finding.fields(self._when(read)))
+
+    def _changed(self, read: _Read, new: _Bytes) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """Which bytes are read and were changed, counted from the first one that is read."""
+        assert read.before is not None
         differs = new != np.frombuffer(read.before, np.uint8)
         for begin, end in read.fresh:
             part = slice(begin - read.begin, end - read.begin)
             filled = filling(begin - read.buffer, end - read.buffer)
             differs[part] &= (new[part] != 0) & (new[part] != filled)
-        addresses: list[int] = (read.begin + np.flatnonzero(differs)).tolist()
-        if read.pattern is None:
-            return addresses
-        return [each for each in addresses if lib.dmlk_footprint_holds(read.pattern, each) == 1]
+        return np.flatnonzero(differs if read.pattern is None else differs & _touched(read.pattern))
 
     def _when(self, read: _Read) -> str:
         """Advice: when the CPU may write the bytes."""
@@ -214,6 +213,15 @@ class MapRaces(Check):
         else:
             fence, value = self.names.fence(done.fence), done.value
         return f"Write again when {fence} has reached {value}: {read.work.queue} signals that behind it."
+
+
+def _touched(pattern: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which bytes from the first to the last one of a footprint are of an element."""
+    rank, width = pattern.rank, pattern.bits // 4
+    halves = np.zeros((pattern.end - pattern.address, 2), np.bool_)
+    strides = [stride * width for stride in pattern.strides[0:rank]]
+    as_strided(halves, (*pattern.sizes[0:rank], width), (*strides, 1))[...] = True
+    return halves.any(axis=1)
 
 
 def _between(runs: Iterable[tuple[int, int]], begin: int, end: int) -> Iterator[tuple[int, int]]:
