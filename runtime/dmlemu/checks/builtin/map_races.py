@@ -221,7 +221,7 @@ def _touched(pattern: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
     halves = np.zeros((pattern.end - pattern.address, 2), np.bool_)
     strides = [stride * width for stride in pattern.strides[0:rank]]
     as_strided(halves, (*pattern.sizes[0:rank], width), (*strides, 1))[...] = True
-    return halves.any(axis=1)
+    return halves[:, 0] | halves[:, 1]
 
 
 def _between(runs: Iterable[tuple[int, int]], begin: int, end: int) -> Iterator[tuple[int, int]]:

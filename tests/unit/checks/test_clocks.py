@@ -1,0 +1,194 @@
+"""What fences tell, and to whom: apart from how far the emulated GPU has come."""
+
+from __future__ import annotations
+
+import pytest
+
+from dmlemu.checks.clocks import Clocks
+from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
+from dmlemu_hw.packets import Opcode
+
+FENCE, OTHER = 100, 200
+A, B, C = 1, 2, 3  # queues
+
+
+class Course(Clocks):
+    """Hands work to queues; tickets are counted as queues do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tickets = dict.fromkeys((A, B, C), 0)
+        for fence in (FENCE, OTHER):
+            self.signalled(Signalled(0, fence, 0))
+
+    def _next(self, queue: int) -> int:
+        self.tickets[queue] += 1
+        return self.tickets[queue]
+
+    def submit(self, queue: int, lists: int = 1) -> int:
+        """Returns the ticket of the last list."""
+        self.tickets[queue] += lists
+        self.handed(Submitted(queue, self.tickets[queue], tuple(range(lists))))
+        return self.tickets[queue]
+
+    def hand(self, queue: int, opcode: Opcode) -> None:
+        self.handed(Queued(queue, self._next(queue), opcode))
+
+    def signal(self, queue: int, value: int, fence: int = FENCE) -> None:
+        """Handed over and executed; queue 0 is the host."""
+        if queue:
+            self.hand(queue, Opcode.SIGNAL)
+        self.signalled(Signalled(queue, fence, value))
+
+    def wait(self, queue: int, value: int, fence: int = FENCE) -> None:
+        if queue:
+            self.hand(queue, Opcode.WAIT)
+        self.waited(Waited(queue, fence, value))
+
+
+def test_a_signal_tells_of_all_before_it() -> None:
+    clocks = Course()
+    work = clocks.submit(A)
+    clocks.signal(A, 1)
+    later = clocks.submit(A)
+    clocks.wait(B, 1)
+    assert work <= clocks.of(B)[A] < later
+
+
+def test_who_awaits_a_low_value_knows_only_what_it_tells() -> None:
+    clocks = Course()
+    for value in (1, 2, 3):
+        clocks.submit(A)
+        clocks.signal(A, value)
+    clocks.wait(B, 0)
+    assert clocks.of(B) == {}
+    clocks.wait(0, 2)
+    assert clocks.host == {A: 4}
+
+
+def test_between_two_values_the_next_one_tells() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 10)
+    clocks.wait(0, 7)
+    assert clocks.host == {A: 2}
+
+
+def test_knowledge_is_passed_on() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.wait(B, 1)
+    clocks.signal(B, 1, OTHER)
+    clocks.wait(C, 1, OTHER)
+    assert clocks.of(C) == {A: 2, B: 2}
+
+
+def test_work_relies_on_what_the_host_knew_when_it_handed_it_over() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    early = clocks.submit(B)
+    clocks.wait(0, 1)
+    late = clocks.submit(B)
+    clocks.start(B, early)
+    assert clocks.of(B) == {}
+    clocks.start(B, late)
+    assert clocks.of(B) == {A: 2}
+
+
+def test_a_queue_s_signal_too_relies_on_what_the_host_knew() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.wait(0, 1)
+    clocks.signal(B, 1, OTHER)  # nothing was ever executed on B
+    clocks.wait(C, 1, OTHER)
+    assert clocks.of(C)[A] == 2
+
+
+def test_the_host_s_signal_tells_what_the_host_knows() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.signal(0, 5, OTHER)
+    clocks.wait(B, 5, OTHER)
+    assert clocks.of(B) == {}
+    clocks.wait(0, 1)
+    clocks.signal(0, 6, OTHER)
+    clocks.wait(B, 6, OTHER)
+    assert clocks.of(B) == {A: 2}
+
+
+def test_of_two_who_may_have_released_a_wait_only_what_both_knew_counts() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.submit(B)
+    clocks.signal(A, 1)
+    clocks.signal(B, 2)
+    clocks.wait(0, 1)
+    assert clocks.host == {}
+    clocks.wait(0, 2)
+    assert clocks.host == {B: 2}
+
+
+def test_a_value_that_is_signalled_twice_tells_what_the_first_signal_did() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.wait(0, 1)
+    assert clocks.host == {A: 2}
+
+
+def test_a_fence_that_went_back_tells_of_its_second_way() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 5)
+    clocks.signal(0, 0)
+    clocks.submit(A)
+    clocks.signal(A, 5)
+    clocks.wait(0, 3)
+    assert clocks.host == {A: 4}
+
+
+def test_a_wait_that_was_over_before_the_fence_went_back_knows_its_first_way() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.hand(B, Opcode.WAIT)
+    clocks.signal(A, 5)
+    clocks.signal(0, 1)
+    clocks.waited(Waited(B, FENCE, 5))
+    assert clocks.of(B) == {A: 2}
+
+
+def test_lists_of_one_call_have_one_end() -> None:
+    clocks = Course()
+    last = clocks.submit(A, lists=3)
+    assert clocks.start(A, 1) == last == 3
+
+
+@pytest.mark.parametrize("is_idle", [False, True])
+def test_work_is_done_for_all_when_host_and_queues_know(is_idle: bool) -> None:
+    clocks = Course()
+    started = clocks.submit(B)
+    clocks.start(B, started)
+    if is_idle:
+        clocks.signal(B, 1, OTHER)
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    assert clocks.done_for_all(A) == 0
+    clocks.wait(0, 1)
+    assert clocks.done_for_all(A) == (2 if is_idle else 0)
+    clocks.wait(B, 1)
+    assert clocks.done_for_all(A) == 2
+
+
+def test_a_fence_keeps_no_more_values_than_are_needed() -> None:
+    clocks = Course()
+    for value in range(1, 5000):
+        clocks.signal(A, value)
+    assert len(clocks._fences[FENCE].values) <= 1024
+    clocks.wait(0, 4998)
+    assert clocks.host == {A: 4998}
