@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import pytest
 from hazard_programs import (
     PAGE,
@@ -16,6 +19,13 @@ from hazard_programs import (
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from stage import UAV, Stage, States, half_product, other_queue
+
+from dmlemu import Error, chaos, d3d12, dml
+from dmlemu.checks.builtin.hazards import Hazards
+from dmlemu.d3d12 import Policy
+from dmlemu.errors import Severity
+from dmlemu.reporting import Response
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # wrong programs, and right ones that use what nobody wrote
 
@@ -129,3 +139,164 @@ def test_advice_on_barriers_is_right(program: Program) -> None:
     assert told >= useless_barriers(program)
     without = [action for action in program if (action.name, action.arguments) not in told]
     assert hazards(without) == hazards(program)
+
+
+# --- whatever the GPU's turns are ---
+
+GALLERY = Path(__file__).parents[2] / "checks" / "gallery"
+PROGRAMS = sorted(
+    path.stem for path in GALLERY.glob("*.py") if path.stem.startswith(("hazard_", "map_race_"))
+)
+
+
+@pytest.mark.parametrize("policy", [Policy.LAZY, Policy.EAGER, *map(chaos, range(3))], ids=str)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_turns_do_not_matter(name: str, policy: object) -> None:
+    program = importlib.import_module(f"gallery.{name}")
+    for fixed in (False, True):
+        stage = Stage(policy=policy)
+        stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+        program.run(stage, fixed)
+        ids = {stored.report.id for stored in stage.device.reports}
+        assert any(id.startswith(program.CHECK.partition("_")[0]) for id in ids) is not fixed, ids
+
+
+# --- what stays silent ---
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def hazards_of(stage: Stage) -> list[str]:
+    return [each.report.id for each in stage.device.reports if each.report.id.startswith("HAZARD")]
+
+
+def test_queries_need_no_barriers(stage: Stage) -> None:
+    heap = stage.device.create_query_heap(d3d12.QueryHeapDesc(count=2))
+    target = stage.buffer("target")
+    for i in range(2):
+        stage.list.end_query(heap, d3d12.QueryType.TIMESTAMP, i)
+    stage.list.resolve_query_data(heap, d3d12.QueryType.TIMESTAMP, 0, 2, target, 0)
+    stage.list.resolve_query_data(heap, d3d12.QueryType.TIMESTAMP, 0, 1, target, 8)
+    stage.run()
+
+
+def test_a_write_marked_out_comes_after_everything(stage: Stage) -> None:
+    modes = d3d12.WriteBufferImmediateMode
+    heap = stage.device.create_heap(d3d12.HeapDesc(65536))
+    made = [
+        stage.device.create_placed_resource(heap, 0, d3d12.ResourceDesc.buffer(256), States.COMMON)
+        for _ in range(2)
+    ]
+    source = stage.filled("source")
+    stage.list.copy_resource(made[0], source)
+    there = d3d12.WriteBufferImmediateParameter(made[1].get_gpu_virtual_address(), 1)
+    stage.list.write_buffer_immediate([there], [modes.MARKER_OUT])
+    stage.run()
+    assert hazards_of(stage) == []
+    stage.list.copy_resource(made[0], source)
+    stage.list.write_buffer_immediate([there], [modes.MARKER_IN])
+    with pytest.raises(Error, match="HAZARD_ALIAS"):
+        stage.run()
+
+
+def test_parts_of_one_dispatch_do_not_conflict(stage: Stage) -> None:
+    layer = half_product(stage, "layer")  # two kernels, which share the temporary resource
+    table = stage.table(layer)
+    table.bind_inputs([stage._binding(stage.filled(name, 32)) for name in "ab"] + [None])
+    table.bind_outputs([stage._binding(stage.buffer("c", 32))])
+    needed = layer.get_binding_properties().temporary_resource_size
+    table.bind_temporary_resource(stage._binding(stage.buffer("scratch", needed)))
+    stage.recorder.record_dispatch(stage.list, layer, table)
+    stage.run()
+
+
+def test_a_split_transition_orders_at_its_end(stage: Stage) -> None:
+    scale, result = stage.copy_operator("scale"), stage.filled("result")
+    other, target = stage.filled("other"), stage.buffer("target")
+    Barrier, Flags = d3d12.ResourceBarrier, d3d12.ResourceBarrierFlags
+    states = States.UNORDERED_ACCESS, States.COPY_SOURCE
+    stage.dispatch(scale, [other], [result])
+    stage.list.resource_barrier(Barrier.transition(result, *states, flags=Flags.BEGIN_ONLY))
+    stage.list.resource_barrier(Barrier.transition(result, *states, flags=Flags.END_ONLY))
+    stage.list.copy_resource(target, result)
+    stage.run()
+
+
+def test_tiles_that_moved_are_other_memory(stage: Stage) -> None:
+    copy, source = stage.copy_operator("copy"), stage.filled("source")
+    heap = stage.device.create_heap(d3d12.HeapDesc(2 * PAGE))
+    desc = d3d12.ResourceDesc.buffer(PAGE, UAV)
+    tiles = stage.device.create_reserved_resource(desc, States.COMMON)
+    placed = stage.device.create_placed_resource(heap, 0, desc, States.COMMON)
+    other = other_queue(stage, "COPY")
+    target = stage.buffer("target")
+    for tile in (0, 1):
+        stage.queue.update_tile_mappings(tiles, None, None, heap, None, [tile])
+        stage.dispatch(copy, [source], [tiles])
+        stage.run()
+    # Tile 0 of the heap is the copy queue's, and `tiles` stands on tile 1 by now.
+    other.list.copy_buffer_region(target, 0, placed, 0, 64)
+    stage.dispatch(copy, [source], [tiles])
+    stage.submit()
+    other.submit()
+    other.wait()
+    stage.wait()
+    assert hazards_of(stage) == []
+
+
+# --- what it costs ---
+
+
+def patterns_kept(stage: Stage) -> int:
+    check = next(each for each in stage.device.checks if isinstance(each, Hazards))
+    return sum(
+        len(window.patterns) for place in check._places._places.values() for window in place.own.values()
+    )
+
+
+def test_long_programs_keep_little(stage: Stage) -> None:
+    copy, pool, result = stage.copy_operator("copy"), stage.filled("pool", 8192), stage.buffer("result")
+    kept = []
+    for i in range(600):
+        part = dml.BufferBinding(pool, 16 * i % 8128, 64)
+        stage.descriptors = 0
+        stage.dispatch(copy, [part], [result])
+        stage.run()
+        kept.append(patterns_kept(stage))
+    assert max(kept) <= 64
+
+
+def test_freed_buffers_are_forgotten(stage: Stage) -> None:
+    copy, source = stage.copy_operator("copy"), stage.filled("source")
+    check = next(each for each in stage.device.checks if isinstance(each, Hazards))
+    heap = stage.device.create_heap(d3d12.HeapDesc(PAGE))
+    desc = d3d12.ResourceDesc.buffer(256, UAV)
+    for _ in range(20):
+        stage.descriptors = 0
+        placed = stage.device.create_placed_resource(heap, 0, desc, States.COMMON)
+        stage.dispatch(copy, [source], [placed])
+        stage.run()
+        del placed
+    assert len(check._places._places) + len(check._places._retired) < 10
+    assert sum(map(len, check._places._by_heap.values())) < 10
+
+
+def test_a_released_buffer_s_memory_is_still_remembered(stage: Stage) -> None:
+    """The GPU may not have executed what wrote through it."""
+    copy, source, result = stage.copy_operator("copy"), stage.filled("source"), stage.buffer("result")
+    heap = stage.device.create_heap(d3d12.HeapDesc(PAGE))
+    desc = d3d12.ResourceDesc.buffer(256, UAV)
+    first, second = (stage.device.create_placed_resource(heap, 0, desc, States.COMMON) for _ in range(2))
+    other = other_queue(stage, "COPY")
+    stage.dispatch(copy, [source], [first])
+    stage.submit()
+    stage.device._gpu.drain()  # it has, and the program cannot know
+    stage.device.reports.deny("OBJECT_*")
+    first.release()
+    other.list.copy_resource(result, second)
+    other.submit()
+    with pytest.raises(Error, match="HAZARD_QUEUE"):
+        other.wait()
