@@ -292,6 +292,7 @@ def test_a_released_buffer_s_memory_is_still_remembered(stage: Stage) -> None:
     first, second = (stage.device.create_placed_resource(heap, 0, desc, States.COMMON) for _ in range(2))
     other = other_queue(stage, "COPY")
     stage.dispatch(copy, [source], [first])
+    stage.dispatch(copy, [source], [stage.buffer("target")])
     stage.submit()
     stage.device._gpu.drain()  # it has, and the program cannot know
     stage.device.reports.deny("OBJECT_*")
