@@ -569,13 +569,14 @@ def test_Q4_queue_order(stage: Stage) -> None:
     commands, _ = stage.record()
     commands.copy_resource(buffer, source)
     commands.close()
+    source.map()[0] = 9
     stage.queue.wait(gate, 1)
     stage.queue.execute_command_lists([commands])
     stage.queue.signal(done, 1)
     stage.device._gpu.drain()
     assert done.get_completed_value() == 0
+    assert buffer._allocation.buffer()[0] == 0
 
-    source.map()[0] = 9
     gate.signal(1)
     done.wait(1)
     assert buffer.map()[0] == 9
