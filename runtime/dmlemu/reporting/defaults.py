@@ -41,9 +41,5 @@ class Defaults:
     suppressions: dict[str, str] = field(default_factory=dict)
     sinks: list[Sink] = field(default_factory=list)
 
-    def reset(self) -> None:
-        """Everything as it was when the program started."""
-        vars(self).update(vars(Defaults()))
-
 
 defaults = Defaults()

@@ -129,6 +129,8 @@ class Reporter:
             if not self.filters[-1].passes(report):
                 return
             stored = self._store(report, report.text() if cause is None else cause, hresult)
+            stored.count += 1
+            stored.suppressed = self._reason(report.id)
             response = self.responses[report.severity]
             if stored.suppressed:
                 self._announce(report, stored.suppressed)
@@ -138,7 +140,7 @@ class Reporter:
             sink(stored)
 
     def _store(self, report: Report, cause: Hashable, hresult: HResult | None) -> Stored:
-        """Counts the cause.  One report stands for all those of a check that are beyond the limit."""
+        """The entry of a cause.  One stands for all those of a check that are beyond the limit."""
         key: tuple[str, Hashable] = (report.id, cause)
         if key not in self._stored:
             if self._causes.get(report.id, 0) < self.limit:
@@ -147,10 +149,7 @@ class Reporter:
                 key = ("REPORT_LIMIT", report.id)
                 text = f"{self.limit} different reports of {report.id} are stored; further ones are counted."
                 report = Report("REPORT_LIMIT", text, severity=Severity.MESSAGE, object=report.id)
-        stored = self._stored.setdefault(key, Stored(report, 0, hresult=hresult))
-        stored.count += 1
-        stored.suppressed = self._reason(key[0])
-        return stored
+        return self._stored.setdefault(key, Stored(report, 0, hresult=hresult))
 
     def _reason(self, id: str) -> str:
         """Why the reports of that check are suppressed; empty: they are not."""

@@ -136,6 +136,7 @@ class _Watch:
 
             self._reporting = reporting
             self._before = reporting.defaults.strictness, reporting.defaults.policy
+            self._suppressions: dict[str, str] = reporting.defaults.suppressions
             reporting.defaults.sinks.append(self._take)
             if self._strictness is not None:
                 reporting.defaults.strictness = Strictness(self._strictness)
@@ -165,6 +166,8 @@ class _Watch:
         return result
 
     def _suppress(self, test: _Test) -> None:
+        defaults = self._reporting.defaults
+        self._suppressions = defaults.suppressions
         if not test.suppressions:
             return
         from ..checks import catalogue
@@ -177,7 +180,7 @@ class _Watch:
             except ValueError as error:
                 test.mistake = str(error)
                 return
-        self._reporting.defaults.suppressions.update(test.suppressions)
+        defaults.suppressions = {**defaults.suppressions, **test.suppressions}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
@@ -192,8 +195,8 @@ class _Watch:
         try:
             result = yield from self._judged()
         finally:
-            for id in test.suppressions if test is not None and self._reporting is not None else ():
-                self._reporting.defaults.suppressions.pop(id, None)
+            if self._reporting is not None:
+                self._reporting.defaults.suppressions = self._suppressions
         if test is not None and test.has_run and test.missing():
             pytest.fail(
                 f"{', '.join(test.missing())} was expected, and no device reported it.", pytrace=False
@@ -303,4 +306,5 @@ class _Watch:
         if self._reporting is not None:
             defaults = self._reporting.defaults
             defaults.strictness, defaults.policy = self._before
-            defaults.sinks.remove(self._take)
+            if self._take in defaults.sinks:
+                defaults.sinks.remove(self._take)

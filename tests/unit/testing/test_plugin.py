@@ -246,6 +246,25 @@ def test_suppressed_reports(pytester: pytest.Pytester) -> None:
     run(pytester, tests).assert_outcomes(passed=2)
 
 
+def test_suppressions_for_all_tests_stay(pytester: pytest.Pytester) -> None:
+    tests = """
+    from dmlemu import reporting
+
+    reporting.defaults.suppressions["MY_ERROR"] = "for all"
+
+    @pytest.mark.dmlemu(suppress={"MY_ERROR": "for one"})
+    def test_one(device):
+        fail(device)
+        assert [stored.suppressed for stored in device.reports] == ["for one"]
+
+    def test_next(device):
+        fail(device)
+        assert [stored.suppressed for stored in device.reports] == ["for all"]
+        del reporting.defaults.suppressions["MY_ERROR"]
+    """
+    run(pytester, tests, "--dmlemu=strict").assert_outcomes(passed=2)
+
+
 def test_mistakes_in_marks(pytester: pytest.Pytester) -> None:
     tests = """
     @pytest.mark.dmlemu(suppress={"OP_SHAPE": "we know"})
