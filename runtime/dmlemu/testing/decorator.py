@@ -107,8 +107,9 @@ def _decorated(
 
     case = inspect.Parameter("layouts", inspect.Parameter.KEYWORD_ONLY)
     inner.__signature__ = signature.replace(parameters=[*others, case])  # type: ignore[attr-defined]
-    for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
-        setattr(inner, attribute, getattr(test, attribute))
+    for attribute in ("__module__", "__doc__", "__name__", "__qualname__"):
+        if "<lambda>" not in str(getattr(test, attribute)):  # old hypothesis looks for its source
+            setattr(inner, attribute, getattr(test, attribute))
     inner.__dict__.update(test.__dict__)  # the marks of pytest
     settings = hypothesis.settings(
         max_examples=max_examples,

@@ -45,13 +45,12 @@ LayoutError.__module__ = "dmlemu.testing"  # where users know it from
 
 
 def spell_value(value: object) -> str:
-    """A number as short as it is exact."""
-    if isinstance(value, np.floating):
-        short = f"{float(value):g}"
-        with np.errstate(over="ignore"):
-            same = type(value)(short) == value
-        return short if same or np.isnan(value) else str(value)
-    return str(value)
+    """A number with as few digits as tell it from all others of its type."""
+    if not isinstance(value, np.floating):
+        return str(value)
+    with np.errstate(over="ignore"):
+        texts = (f"{float(value):.{digits}g}" for digits in range(1, 18))
+        return next((text for text in texts if type(value)(text) == value), str(float(value)))
 
 
 def describe(placed: Placed) -> str:

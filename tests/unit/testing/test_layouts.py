@@ -434,15 +434,15 @@ def test_the_message() -> None:
 
     assert str(error) == (
         "DML ERROR LAYOUT_RESULT [planted_packed_input]\n"
-        "Element (1, 0) of 'y' (byte 4) is -2.6711958e+07, the poison of padding, in these layouts; "
+        "Element (1, 0) of 'y' (byte 4) is -26711958, the poison of padding, in these layouts; "
         "with all tensors packed it is 2.\n"
-        "  y[1, 0]: given -2.6711958e+07; expected 2\n"
+        "  y[1, 0]: given -26711958; expected 2\n"
         "  - input 'x': FLOAT32, Sizes [2, 1], Strides [2, 1], 12 bytes at offset 48\n"
         "      byte  0  4  8\n"
         "            1  .  2\n"
         "  - output 'y': FLOAT32, Sizes [2, 1], Strides [1, 1], 8 bytes at offset 80\n"
         "      byte      0  4\n"
-        "      is        1  -2.6711958e+07\n"
+        "      is        1  -26711958\n"
         "      expected  1  2\n"
         "                   ^\n"
         "  hint: this is the result of reading 'x' with Strides [1, 1], as if it were packed, "
@@ -451,7 +451,7 @@ def test_the_message() -> None:
     )
     assert error.element == (1, 0) and error.tensor == "y"
     assert error.layouts["x"] == Tensor(F32, [2, 1], [2, 1])
-    assert error.report.given == "-2.6711958e+07" and error.report.expected == "2"
+    assert error.report.given == "-26711958" and error.report.expected == "2"
 
 
 def test_elements_that_are_not_written() -> None:
