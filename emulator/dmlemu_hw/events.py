@@ -240,12 +240,24 @@ Event = (
 Callback = Callable[[Any], None]
 
 
+class _Callbacks(dict[type, tuple[Callback, ...]]):
+    """By the kind of event, looked up among the subscriptions when first asked for."""
+
+    def __init__(self, subscriptions: tuple[Subscription, ...]) -> None:
+        self._subscriptions = subscriptions
+
+    def __missing__(self, kind: type) -> tuple[Callback, ...]:
+        listeners = [each for each in self._subscriptions if not each.kinds or kind in each.kinds]
+        self[kind] = tuple(each.callback for each in listeners)
+        return self[kind]
+
+
 class EventStream:
     """Calls its subscribers, in the order in which they subscribed; false while there are none."""
 
     def __init__(self) -> None:
         self._subscriptions: tuple[Subscription, ...] = ()
-        self._by_kind: dict[type, tuple[Callback, ...]] = {}
+        self._callbacks = _Callbacks(())
 
     def __bool__(self) -> bool:
         return bool(self._subscriptions)
@@ -262,23 +274,15 @@ class EventStream:
 
     def wants(self, kind: type) -> bool:
         """Does anybody listen to such events?"""
-        return bool(self._callbacks(kind))
+        return bool(self._callbacks[kind])
 
     def emit(self, event: object) -> None:
-        for callback in self._callbacks(type(event)):
+        for callback in self._callbacks[type(event)]:
             callback(event)
-
-    def _callbacks(self, kind: type) -> tuple[Callback, ...]:
-        found = self._by_kind.get(kind)
-        if found is None:
-            listeners = [each for each in self._subscriptions if not each.kinds or kind in each.kinds]
-            found = tuple(each.callback for each in listeners)
-            self._by_kind[kind] = found
-        return found
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
         self._subscriptions = subscriptions
-        self._by_kind = {}
+        self._callbacks = _Callbacks(subscriptions)
 
     def _remove(self, subscription: Subscription) -> None:
         self._set(tuple(each for each in self._subscriptions if each is not subscription))

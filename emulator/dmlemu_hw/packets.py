@@ -59,7 +59,7 @@ _DISCARD = struct.Struct("<IIQQQ")  # 0, flags, handle of a descriptor, offset a
 _COPY_BUFFER = struct.Struct("<QQQ")  # destination, source, size
 _CLEAR_UAV = struct.Struct("<Q4III")  # table, values, is_float, range count
 _RANGE = struct.Struct("<QQ")  # first element, element after the last
-_BARRIER = struct.Struct("<IIQQII")  # kind, flags, address, address after, before, after
+BARRIER = struct.Struct("<IIQQII")  # kind, flags, address, address after, before, after
 _TIMESTAMP = struct.Struct("<Q")  # address
 _RESOLVE_QUERY = struct.Struct("<QQQ")  # destination, source, count
 _COUNT = struct.Struct("<II")  # count, 0
@@ -73,6 +73,7 @@ _REGION = struct.Struct("<QQQQII")  # tile, count, heap serial (0: NULL), heap t
 
 EXECUTE_HEADER_SIZE = HEADER.size + _EXECUTE.size
 DISPATCH_HEADER_SIZE = HEADER.size + _DISPATCH.size
+BARRIER_SIZE = HEADER.size + BARRIER.size
 TENSOR_SIZE = _TENSOR.size
 
 assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
@@ -173,7 +174,7 @@ class PacketWriter:
     ) -> int:
         """A resource barrier: D3D12's numbers; address 0 stands for any resource."""
         fields = (kind, flags, address, address_after, before, after)
-        return self._append(Opcode.BARRIER, _BARRIER, fields)
+        return self._append(Opcode.BARRIER, BARRIER, fields)
 
     def timestamp(self, address: int) -> int:
         """Writes the clock (u64 ticks) to an address."""
@@ -476,7 +477,7 @@ _READERS: dict[int, Callable[[_Reader], Packet]] = {
     Opcode.DISCARD: lambda reader: DiscardPacket(*reader.place, *reader.fields(_DISCARD)[1:]),
     Opcode.COPY_BUFFER: lambda reader: CopyBufferPacket(*reader.place, *reader.fields(_COPY_BUFFER)),
     Opcode.CLEAR_UAV: _read_clear_uav,
-    Opcode.BARRIER: lambda reader: BarrierPacket(*reader.place, *reader.fields(_BARRIER)),
+    Opcode.BARRIER: lambda reader: BarrierPacket(*reader.place, *reader.fields(BARRIER)),
     Opcode.TIMESTAMP: lambda reader: TimestampPacket(*reader.place, *reader.fields(_TIMESTAMP)),
     Opcode.RESOLVE_QUERY: lambda reader: ResolveQueryPacket(*reader.place, *reader.fields(_RESOLVE_QUERY)),
     Opcode.WRITE_IMMEDIATE: _read_write_immediate,
@@ -499,19 +500,20 @@ def decode_one(data: bytes, offset: int = 0) -> Packet:
     read = _READERS.get(opcode)
     if read is None:
         raise ValueError(f"Packet at offset {offset} has the unknown opcode {opcode}.")
-    name = Opcode(opcode).name
     if size < HEADER.size or size % 8:
-        raise ValueError(f"{name} packet at offset {offset} has size {size}; expected a multiple of 8.")
-    if offset + size > len(data):
         raise ValueError(
-            f"{name} packet at offset {offset} is truncated: {len(data) - offset} of {size} bytes are there."
+            f"{Opcode(opcode).name} packet at offset {offset} has size {size}; expected a multiple of 8."
         )
+    if offset + size > len(data):
+        there = f"{len(data) - offset} of {size} bytes are there"
+        raise ValueError(f"{Opcode(opcode).name} packet at offset {offset} is truncated: {there}.")
     reader = _Reader(data, offset, size)
     try:
         packet = read(reader)
         reader.finish()
     except struct.error as error:
-        raise ValueError(f"{name} packet at offset {offset} ({size} bytes) is malformed: {error}.") from None
+        where = f"{Opcode(opcode).name} packet at offset {offset} ({size} bytes)"
+        raise ValueError(f"{where} is malformed: {error}.") from None
     return packet
 
 
@@ -532,7 +534,7 @@ def is_joined(packet: bytes) -> bool:
     if len(packet) < _OPCODE_AND_FLAGS.size:
         return False
     opcode, flags = _OPCODE_AND_FLAGS.unpack_from(packet)
-    return bool(flags & FLAG_JOINED) and opcode in (Opcode.DISPATCH, Opcode.DISCARD)
+    return flags & FLAG_JOINED != 0 and opcode in (Opcode.DISPATCH, Opcode.DISCARD)
 
 
 # --- for people ---
