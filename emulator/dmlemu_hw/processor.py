@@ -54,7 +54,7 @@ from .packets import (
 from .queue import Entry, Queue
 from .reordering import Step, shuffled
 
-_TOUCH_NOTHING = (Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS)
+_TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
 _TRAIL = 64  # commands that are remembered when the GPU is removed
 _TURN = 8  # commands that a queue executes at most before another one may
@@ -235,11 +235,14 @@ class Processor:
         touched = NO_ACCESSES
         try:
             if self._events.wants(Executing):
+                joined = False
                 if opcode == Opcode.DISPATCH:
                     touched = dispatch_accesses(content, base + start, self._memory)
+                    joined = packets.is_joined(content)
                 elif opcode not in _TOUCH_NOTHING:
                     touched = accesses(self._decode(data, start), self._memory)
-                self._events.emit(Executing(*place, opcode, content, packets.is_joined(content), touched))
+                    joined = packets.is_joined(content)
+                self._events.emit(Executing(*place, opcode, content, joined, touched))
         except Exception:  # a subscriber does not want the command
             self._fault.status = lib.DMLK_OK
             raise

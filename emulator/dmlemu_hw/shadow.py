@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .events import Event, Freed, Mapped
+from .events import Accesses, Event, Freed, Mapped
 from .kernels import ffi, lib
 from .memory import (
     TILE_SIZE,
@@ -93,6 +93,15 @@ class Shadow:
         """The bytes of the footprint lose their contents: as if never written."""
         with self._lock:
             self._run(lib.dmlk_shadow_mark_undefined, footprint)
+
+    def command(self, accesses: Accesses, *, look: bool) -> bool:
+        """All that a command writes and undefines; if ``look``, only if all that it reads was written.
+
+        False: nothing was done, go through the accesses one by one.
+        """
+        with self._lock:
+            done = lib.dmlk_shadow_command(*self._rows(), accesses.pointer, len(accesses), look)
+        return bool(done)
 
     # --- ranges ---
 

@@ -271,6 +271,43 @@ int dmlk_shadow_mark_undefined(const dmlk_shadow *shadows, uint64_t count, const
     return visit(shadows, count, f, CLEAR, &nowhere);
 }
 
+/* Can all of them be visited? */
+static bool are_here(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *accesses, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        dmlk_pattern pattern;
+        if (!dmlk_pattern_init(&pattern, &accesses[i])) {
+            return false;
+        }
+        const uint64_t span = dmlk_pattern_span(&pattern);
+        if (find(shadows, count, accesses[i].address, span / 2 + span % 2) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int dmlk_shadow_command(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *accesses, uint32_t n,
+                        int look) {
+    if (!are_here(shadows, count, accesses, n)) {
+        return 0;
+    }
+    uint64_t address = NOWHERE;
+    for (uint32_t i = 0; i < n; i++) {
+        if (look && (accesses[i].access & DMLK_READ) != 0 &&
+            (visit(shadows, count, &accesses[i], FIND_UNWRITTEN, &address) != DMLK_OK || address != NOWHERE)) {
+            return 0;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t access = accesses[i].access;
+        if ((access & (DMLK_WRITE | DMLK_UNDEFINE)) != 0 &&
+            visit(shadows, count, &accesses[i], (access & DMLK_WRITE) != 0 ? SET : CLEAR, &address) != DMLK_OK) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* --- ranges --- */
 
 /* Up to 64 bits. */

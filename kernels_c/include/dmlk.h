@@ -219,6 +219,12 @@ int dmlk_shadow_first_unwritten(const dmlk_shadow *shadows, uint64_t count, cons
 int dmlk_shadow_mark_written(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f);
 int dmlk_shadow_mark_undefined(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f);
 
+/* All accesses of a command: what it writes was written, what it undefines was not.  If `look`, only if all
+ * that it reads was written.  0: it is not so, or an access has no meaning or no shadow, and nothing was
+ * changed; or memory ran out, and something may have been. */
+int dmlk_shadow_command(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *accesses, uint32_t n,
+                        int look);
+
 /* `size` bytes were copied; the ranges may overlap. */
 int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destination, uint64_t source,
                      uint64_t size);

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 import reprlib
 import sys
 from dataclasses import asdict, dataclass
@@ -104,7 +105,9 @@ class Report:
             name = f"{self.field}: " if self.field else ""
             lines.append(f"  {name}given {self.given}; expected {self.expected}")
         if self.object:
-            lines.append(f"  object: {self.object}")
+            line = f", created at {self.created_at}"
+            told = not self.created_at or self.created_at in self.object
+            lines.append(f"  object: {self.object}{'' if told else line}")
         lines += [f"  range: {line}" for line in self.ranges]
         lines += [f"  - {line}" for line in self.context]
         if self.hint:
@@ -207,7 +210,7 @@ def failure(
     report = Report(
         id=id,
         api=api,
-        message=message,
+        message=sentence(message),
         severity=severity,
         operation=operation,
         field=field,
@@ -221,6 +224,11 @@ def failure(
         d3d12_id=message_id or 0,
     )
     return Error(hresult, report)
+
+
+def sentence(message: str) -> str:
+    """The message with a capital letter, if it begins with what an object is called; fields keep theirs."""
+    return message[:1].upper() + message[1:] if re.match(r"[a-z ]+ ['#]", message) else message
 
 
 def not_implemented(operation: str, what: str, hint: str = "", *, api: str) -> Error:

@@ -45,6 +45,8 @@ class Stage:
         self.list = self.device.create_command_list(0, d3d12.CommandListType.COMPUTE, self.allocator)
         self.list.set_name("frame")
         self.list.set_descriptor_heaps([self.heap])
+        for made in (self.device, self.queue, self.fence, self.heap, self.allocator, self.list):
+            made.created_at = ""  # no line of the program
 
     # --- buffers ---
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dmlemu_hw.events import Subscription
 
-from ..errors import Report, Strictness, is_object
+from ..errors import Report, Strictness, is_object, sentence
 from .declaration import Declaration
 from .names import Names
 
@@ -82,7 +82,8 @@ class Check:
             more["d3d12_id"] = int(declaration.message_ids[0])
         more.setdefault("severity", declaration.severity)
         more.setdefault("rule", declaration.rule)
-        self.device.reports.add(Report(id=id, message=message, api=api, operation=operation, **more), cause)
+        report = Report(id=id, message=sentence(message), api=api, operation=operation, **more)
+        self.device.reports.add(report, cause)
 
     def start(self) -> None:
         """Subscribes the marked methods."""

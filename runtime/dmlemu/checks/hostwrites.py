@@ -103,7 +103,7 @@ class HostWrites:
 
     @property
     def patterned(self) -> bool:
-        return any(each.words for each in self._maps.values())
+        return bool(self._maps) and any(each.words for each in self._maps.values())
 
     def on_event(self, event: HostMapped | HostAccessed | HostUnmapped | Submitted) -> None:
         """What happened at the API."""

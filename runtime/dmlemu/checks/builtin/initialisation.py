@@ -6,8 +6,8 @@ nothing; the first command that works with such bytes is told of.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dmlemu_hw.events import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ...d3d12.recording import Command
     from ...d3d12.resource import Resource
 
-_KEPT = 64  # writes remembered for each allocation
+_KEPT = 8192  # commands whose writes are remembered
 _HOPS = 8  # copies that are followed back
 
 
@@ -55,6 +55,7 @@ class Write(NamedTuple):
     list: str
     keeper: Accesses | None
     source: int = 0  # where the bytes came from: address of the copy's source
+    freed: bool = False  # nobody wrote: the memory was given up
 
     def holds(self, address: int) -> bool:
         """Does it contain the byte?"""
@@ -71,7 +72,9 @@ class Initialisation(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self.shadow = Shadow(device._gpu.memory)
-        self._writes: dict[int, deque[Write]] = {}  # by the address of the allocation
+        self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
+        self._freed: deque[Freed] = deque()
+        self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._host = HostWrites(device._gpu.memory, self.shadow, self._note_host)
 
     @on(Allocated, Freed, Mapped)
@@ -79,7 +82,7 @@ class Initialisation(Check):
         """The shadow follows the memory."""
         self.shadow.on_event(event)
         if isinstance(event, Freed):
-            self._writes.pop(event.address, None)
+            self._freed.append(event)
             self._host.freed(event.address)
 
     # --- the CPU ---
@@ -90,7 +93,7 @@ class Initialisation(Check):
         self._host.on_event(event)
 
     def _note_host(self, begin: int, end: int) -> None:
-        self._note(Write(begin, end, None, False, None, 0, "", None))
+        self._note((begin, end), Write(begin, end, None, False, None, 0, "", None))
 
     # --- the GPU ---
 
@@ -98,6 +101,8 @@ class Initialisation(Check):
     def look(self, event: Executing) -> None:
         """Reads first, then what the command changes."""
         accesses, opcode = event.accesses, event.opcode
+        if not accesses:
+            return
         pointer = accesses.pointer
         if self._host.patterned and opcode in (Opcode.DISPATCH, Opcode.COPY_BUFFER):
             self._host.before_read(accesses)
@@ -106,19 +111,26 @@ class Initialisation(Check):
             self.shadow.copy(target.address, source.address, target.end - target.address)
             self._note_command(event, 1, undefined=False, source=source.address)
             return
-        for i in range(len(accesses)):
-            if pointer[i].access & READ and opcode == Opcode.DISPATCH:
-                first = self.shadow.first_unwritten(pointer + i)
-                if first is not None:
-                    self._found(event, i, first)
+        if not self.shadow.command(accesses, look=opcode == Opcode.DISPATCH):
+            self._look_at_each(event)
         for i in range(len(accesses)):
             access = pointer[i].access
-            if access & WRITE:
-                self.shadow.mark_written(pointer + i)
-                self._note_command(event, i, undefined=False)
-            elif access & UNDEFINE:
-                self.shadow.mark_undefined(pointer + i)
-                self._note_command(event, i, undefined=True)
+            if access & (WRITE | UNDEFINE):
+                self._note_command(event, i, undefined=not access & WRITE)
+
+    def _look_at_each(self, event: Executing) -> None:
+        accesses = event.accesses
+        pointers = [accesses.pointer + i for i in range(len(accesses))]
+        for i, pointer in enumerate(pointers):
+            if pointer.access & READ and event.opcode == Opcode.DISPATCH:
+                first = self.shadow.first_unwritten(pointer)
+                if first is not None:
+                    self._found(event, i, first)
+        for pointer in pointers:
+            if pointer.access & WRITE:
+                self.shadow.mark_written(pointer)
+            elif pointer.access & UNDEFINE:
+                self.shadow.mark_undefined(pointer)
 
     @on(Executed)
     def undefined(self, event: Executed) -> None:
@@ -140,31 +152,42 @@ class Initialisation(Check):
         accesses: Accesses | None = None,
         source: int = 0,
     ) -> None:
-        recording = self.device._recordings.get(event.list_serial)
         if accesses is None:
             assert isinstance(event, Executing)
             accesses = event.accesses
+        serial, commands, owner = self._list
+        if serial != event.list_serial:
+            recording = self.device._recordings.get(event.list_serial)
+            commands, owner = (recording.commands, recording.owner) if recording is not None else ([], "")
+            self._list = event.list_serial, commands, owner
         pattern = accesses.pointer + index
-        commands, owner = (recording.commands, recording.owner) if recording is not None else ([], "")
         span = pattern.address, pattern.end
-        self._note(Write(*span, pattern, undefined, commands, event.command, owner, accesses, source))
+        key = event.list_serial, event.command, index, undefined
+        self._note(key, Write(*span, pattern, undefined, commands, event.command, owner, accesses, source))
 
-    def _note(self, write: Write) -> None:
-        allocation = self.device._gpu.memory.find(write.begin)
-        if allocation is None:
-            return
-        writes = self._writes.get(allocation.address)
-        if writes is None:
-            writes = self._writes[allocation.address] = deque(maxlen=_KEPT)
-        last = writes[-1] if writes else None
-        if last is not None and last[:2] == write[:2] and last.undefined == write.undefined:
-            writes.pop()
-        writes.append(write)
+    def _note(self, key: Hashable, write: Write) -> None:
+        """The write is the newest one; it stands for those before with the same key."""
+        writes = self._writes
+        if self._freed:
+            self._settle()
+        writes[key] = write
+        writes.move_to_end(key)
+        if len(writes) > _KEPT:
+            writes.popitem(last=False)
 
-    def _last(self, resource: Resource, address: int) -> Write | None:
+    def _settle(self) -> None:
+        while self._freed:
+            event = self._freed.popleft()
+            if event.address:
+                end = event.address + event.size
+                gone = Write(event.address, end, None, False, None, 0, "", None, freed=True)
+                self._writes[event.kind, event.serial] = gone
+
+    def _last(self, address: int) -> Write | None:
         """What happened last to a byte."""
-        writes = self._writes.get(resource._address, ())
-        return next((write for write in reversed(writes) if write.holds(address)), None)
+        self._settle()
+        last = next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
+        return None if last is None or last.freed else last
 
     # --- telling ---
 
@@ -205,7 +228,7 @@ class Initialisation(Check):
         """Where an unwritten byte came from: the first copy on the way, its buffer, what befell it there."""
         copied = None
         for _ in range(_HOPS):
-            last = self._last(resource, address)
+            last = self._last(address)
             if last is None or last.undefined or not last.source:
                 break
             copied = copied or last
@@ -220,7 +243,7 @@ class Initialisation(Check):
         """Who wrote the bytes around the first one that nobody wrote, nearest first."""
         told: list[Write] = []
         for near in (address - 1, *self._next_written(address, span[1])):
-            write = self._last(resource, near) if span[0] <= near < span[1] else None
+            write = self._last(near) if span[0] <= near < span[1] else None
             if write is not None and not write.undefined and not write.source and write not in told:
                 told.append(write)
                 yield text.wrote(write, resource)
