@@ -34,7 +34,10 @@ from .memory import (
 _TILE_BITS = TILE_SIZE // 8  # bytes of bits
 _NOWHERE = 2**64 - 1
 
-_ROW = np.dtype([(name, "<u8") for name in ("address", "size", "bits", "first", "null_tiles")])  # dmlk_shadow
+_ROW = np.dtype(  # struct dmlk_shadow
+    [(name, "<u8") for name in ("address", "size", "bits", "first", "null_tiles", "full")]
+)
+_CHUNK = 64 * lib.DMLK_SHADOW_CHUNK_WORDS  # bits
 _NO_ROWS = np.zeros(0, _ROW)
 _NO_BITS: Mapping[int, _Bits] = {}
 
@@ -235,7 +238,7 @@ class _File:
 
 
 class _HeapBits:
-    """The bits of a heap's bytes, mapped."""
+    """The bits of a heap's bytes, mapped; ``full`` tells which chunks of them are all ones."""
 
     def __init__(self, storage: _Storage, file: _File) -> None:
         self.offset, size = storage.file_offset // 8, storage.capacity // 8
@@ -247,6 +250,7 @@ class _HeapBits:
             _mappings.give(1)
             raise
         _at_end(self, partial(_release, self.host, size, storage.file.owner))
+        self.full = np.zeros(1 + -(-8 * size // _CHUNK), np.uint8)
         if storage.file_offset < file.old_end:
             np.frombuffer(ffi.buffer(ffi.cast("uint8_t *", self.host), size), np.uint8).fill(0xFF)
 
@@ -254,13 +258,14 @@ class _HeapBits:
 class _Bits:
     """Bits of one allocation, and what keeps them; ``row`` is its struct dmlk_shadow."""
 
-    row: tuple[int, int, int, int, int]
+    row: tuple[int, int, int, int, int, int]
 
 
 class _PlacedBits(_Bits):
     def __init__(self, allocation: Allocation, heap: _HeapBits) -> None:
         self._heap = heap
-        self.row = (allocation.address, allocation.size, heap.host, allocation.offset, 0)
+        full = heap.full.ctypes.data
+        self.row = (allocation.address, allocation.size, heap.host, allocation.offset, 0, full)
 
 
 class _TileBits(_Bits):
@@ -285,6 +290,7 @@ class _TileBits(_Bits):
         _at_end(self, partial(_release_runs, host, size, runs))
         for run, heap in zip(runs, self._heaps, strict=True):
             if heap is not None:
+                heap.full[0] = 1  # its bits may change through these from now on
                 offset = heap.offset + run.heap_tile * _TILE_BITS
                 _map(host + run.first * _TILE_BITS, run.count * _TILE_BITS, file.fd, offset)
         null = np.zeros(-(-reservation.tiles // 64) * 64, bool)
@@ -292,4 +298,4 @@ class _TileBits(_Bits):
             null[start // TILE_SIZE : (start + length) // TILE_SIZE] = True
         self._null_tiles = np.packbits(null, bitorder="little")
         null_tiles = self._null_tiles.ctypes.data if null.any() else 0
-        self.row = (allocation.address, allocation.size, host, 0, null_tiles)
+        self.row = (allocation.address, allocation.size, host, 0, null_tiles, 0)

@@ -9,6 +9,7 @@
 
 #define TILE_WORDS 1024 /* of 64 bytes: 64 KiB */
 #define NOWHERE UINT64_MAX
+#define CHUNK DMLK_SHADOW_CHUNK_WORDS
 
 enum action { FIND_UNWRITTEN, SET, CLEAR };
 
@@ -32,6 +33,26 @@ static inline uint64_t read_word(const dmlk_shadow *s, uint64_t word) {
     return bits == UINT64_MAX || !is_null(s, word) ? bits : UINT64_MAX;
 }
 
+/* --- chunks of words --- */
+
+/* Is it known that all words of the chunk are all ones? */
+static inline bool is_full(const dmlk_shadow *s, uint64_t chunk) {
+    return s->full != NULL && s->full[0] == 0 && s->full[1 + chunk] != 0;
+}
+
+static inline void note_full(const dmlk_shadow *s, uint64_t chunk) {
+    if (s->full != NULL) {
+        s->full[1 + chunk] = 1;
+    }
+}
+
+/* Words first .. last have changed. */
+static inline void not_full(const dmlk_shadow *s, uint64_t first, uint64_t last) {
+    if (s->full != NULL) {
+        memset(s->full + 1 + first / CHUNK, 0, last / CHUNK - first / CHUNK + 1);
+    }
+}
+
 /* --- visiting bits; each returns false when a bit was found and the next ones are higher --- */
 
 static inline bool visit_word(struct visit *v, enum action action, uint64_t word, uint64_t mask) {
@@ -39,6 +60,7 @@ static inline bool visit_word(struct visit *v, enum action action, uint64_t word
         v->shadow->bits[word] |= mask;
     } else if (action == CLEAR) {
         v->shadow->bits[word] &= ~mask;
+        not_full(v->shadow, word, word);
     } else if ((mask & ~v->shadow->bits[word]) != 0) {
         const uint64_t missing = mask & ~read_word(v->shadow, word);
         if (missing != 0) {
@@ -56,9 +78,9 @@ static inline bool visit_bits(struct visit *v, enum action action, uint64_t bit,
     return visit_word(v, action, bit / 64, mask << shift) && (high == 0 || visit_word(v, action, bit / 64 + 1, high));
 }
 
-static bool are_full(const uint64_t *words) { /* 16 of them */
+static bool are_ones(const uint64_t *words, uint64_t count) {
     uint64_t all = UINT64_MAX;
-    for (int i = 0; i < 16; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         all &= words[i];
     }
     return all == UINT64_MAX;
@@ -66,20 +88,46 @@ static bool are_full(const uint64_t *words) { /* 16 of them */
 
 /* The first word before `end` that is to be read as not all ones, or `end`. */
 static uint64_t skip_full_words(const dmlk_shadow *s, uint64_t word, uint64_t end) {
-    for (;;) {
-        while (word + 16 <= end && are_full(s->bits + word)) {
-            word += 16;
+    while (word < end) {
+        const uint64_t next = (word / CHUNK + 1) * CHUNK, stop = next < end ? next : end;
+        const bool whole = stop - word == CHUNK;
+        if (is_full(s, word / CHUNK)) {
+            word = stop;
+        } else if (are_ones(s->bits + word, stop - word)) {
+            if (whole) {
+                note_full(s, word / CHUNK);
+            }
+            word = stop;
+        } else {
+            while (s->bits[word] == UINT64_MAX) {
+                word++;
+            }
+            if (!is_null(s, word)) {
+                return word;
+            }
+            word = (word / TILE_WORDS + 1) * TILE_WORDS;
         }
-        while (word < end && s->bits[word] == UINT64_MAX) {
-            word++;
+    }
+    return end;
+}
+
+static void set_words(const dmlk_shadow *s, uint64_t word, uint64_t end) {
+    while (word < end) {
+        const uint64_t next = (word / CHUNK + 1) * CHUNK, stop = next < end ? next : end;
+        if (!is_full(s, word / CHUNK)) {
+            memset(s->bits + word, 0xff, (stop - word) * sizeof(uint64_t));
+            if (stop - word == CHUNK) {
+                note_full(s, word / CHUNK);
+            }
         }
-        if (word >= end) {
-            return end;
-        }
-        if (!is_null(s, word)) {
-            return word;
-        }
-        word = (word / TILE_WORDS + 1) * TILE_WORDS;
+        word = stop;
+    }
+}
+
+static void clear_words(const dmlk_shadow *s, uint64_t word, uint64_t end) {
+    if (word < end) {
+        memset(s->bits + word, 0, (end - word) * sizeof(uint64_t));
+        not_full(s, word, end - 1);
     }
 }
 
@@ -97,8 +145,10 @@ static inline bool visit_range(struct visit *v, enum action action, uint64_t beg
         if (word < last) {
             return visit_word(v, action, word, UINT64_MAX);
         }
+    } else if (action == SET) {
+        set_words(v->shadow, first + 1, last);
     } else {
-        memset(v->shadow->bits + first + 1, action == SET ? 0xff : 0, (last - first - 1) * sizeof(uint64_t));
+        clear_words(v->shadow, first + 1, last);
     }
     return visit_word(v, action, last, tail);
 }
@@ -354,7 +404,13 @@ int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destin
         return DMLK_OK;
     }
     const uint64_t begin = bit_of(to, destination), end = begin + size, bit = bit_of(from, source);
+    struct visit origin = {from, FIND_UNWRITTEN, NOWHERE}, target = {to, SET, NOWHERE};
+    if (visit_range(&origin, FIND_UNWRITTEN, bit, bit + size)) { /* as it mostly is */
+        visit_range(&target, SET, begin, end);
+        return DMLK_OK;
+    }
     const uint64_t first = begin / 64, last = (end - 1) / 64;
+    not_full(to, first, last);
     const bool upwards = to->bits != from->bits || begin <= bit;
     copy_word(to, upwards ? first : last, begin, end, from, bit);
     if (last - first > 1) {

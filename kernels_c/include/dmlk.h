@@ -192,20 +192,25 @@ int64_t dmlk_footprints_find(const dmlk_footprint *a, const dmlk_footprint *entr
 /* Does an element contain that byte, wholly or a half of it?  1, 0 or -1, as dmlk_footprints_meet. */
 int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address);
 
-/* The same; for 1, index[0 .. rank - 1] are the coordinates of the first such element, last axis fastest. */
+/* The same; for 1, index[0 .. rank - 1] are the coordinates in the tensor of the first such element, last axis
+ * fastest. */
 int dmlk_footprint_index(const dmlk_footprint *f, uint64_t address, uint64_t *index);
 
 /* --- which bytes of memory were written: a bit for each --- */
 
 /* The bits of one live allocation's bytes, 1: written; that of the byte at `address` has the number `first`,
  * from the lowest bit of bits[0] on.  Bits of a reserved range's 64 KiB tiles that have no memory (bit 1 in
- * null_tiles; then `first` is 0; NULL: there are none) mean nothing: such bytes count as written. */
+ * null_tiles; then `first` is 0; NULL: there are none) mean nothing: such bytes count as written.
+ * full[1 + i] != 0: words DMLK_SHADOW_CHUNK_WORDS * i and so many from there on are all ones; none may be cleared
+ * through another shadow, unless full[0] != 0, then nobody relies on it.  NULL: nothing is known of any. */
+#define DMLK_SHADOW_CHUNK_WORDS 64
 typedef struct dmlk_shadow {
     uint64_t address;
     uint64_t size;
     uint64_t *bits;
     uint64_t first;
     const uint64_t *null_tiles;
+    uint8_t *full;
 } dmlk_shadow;
 
 /* These return an enum dmlk_status: DMLK_BAD_ADDRESS when something lies not in one of the shadows (sorted by
