@@ -13,6 +13,7 @@ import pytest
 
 from dmlemu import Error, HResult, Report, Severity, Strictness, d3d12
 from dmlemu.d3d12 import InfoQueueFilter, InfoQueueFilterDesc
+from dmlemu.errors import sentence
 from dmlemu.reporting import (
     Defaults,
     Reporter,
@@ -311,6 +312,27 @@ def test_the_creating_line_of_an_object_is_in_the_json() -> None:
     (stored,) = device.reports
     assert json.loads(stored.json())["created_at"] == fence.created_at
     assert fence.created_at.startswith("test_reporting.py:")
+
+
+def test_the_creating_line_of_an_object_is_told_once() -> None:
+    def line(object: str) -> str:
+        return replace(ERROR, object=object, created_at="a.py:7").text().splitlines()[2]
+
+    assert line("buffer 'b'") == "  object: buffer 'b', created at a.py:7"
+    assert line("buffer #1 (created at a.py:7)") == "  object: buffer #1 (created at a.py:7)"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("compiled operator 'a' is bad.", "Compiled operator 'a' is bad."),
+        ("buffer #1 (created at a.py:7) is bad.", "Buffer #1 (created at a.py:7) is bad."),
+        ("pDstBuffer is None.", "pDstBuffer is None."),
+        ("offset (5) is odd.", "offset (5) is odd."),
+    ],
+)
+def test_a_sentence_has_a_capital_unless_a_field_begins_it(message: str, expected: str) -> None:
+    assert sentence(message) == expected
 
 
 def test_a_report_file_has_a_line_for_each_cause(reports: Reporter, tmp_path: Path) -> None:

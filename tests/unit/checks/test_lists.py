@@ -191,7 +191,7 @@ def test_an_allocator_that_was_released_takes_its_commands_along(stage: Stage) -
 
     report = caught(lambda: stage.queue.execute_command_lists([stage.list]))
     assert report.message == (
-        "command list 'frame' is executed, and command allocator 'frames', which it was recorded with, "
+        "Command list 'frame' is executed, and command allocator 'frames', which it was recorded with, "
         "has been released."
     )
     assert "It was released at test_lists.py:" in report.context[0]
@@ -396,7 +396,7 @@ def test_both_lines_of_a_fence_that_goes_back(stage: Stage) -> None:
     fence = stage.device.create_fence(5)
     fence.signal(3)
     stored = list(stage.device.reports)
-    assert [each.report.message for each in stored] == [f"{fence} goes back from 5 to 3."]
+    assert [each.report.message for each in stored] == [f"F{str(fence)[1:]} goes back from 5 to 3."]
     first, second = stored[0].report.context
     assert first.startswith("Set to 5 by its creation at test_lists.py:")
     assert second.startswith("Set to 3 by Signal of the host at test_lists.py:")

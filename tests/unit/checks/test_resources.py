@@ -263,8 +263,8 @@ def test_all_that_overlap_are_told_once(stage: Stage) -> None:
 
     assert [each.count for each in stage.device.reports] == [1, 1]
     assert messages(stage) == [
-        "buffer 'a' and buffer 'b' share bytes [65536, 131072)",
-        "buffer 'a' and buffer 'c' share bytes [262144, 393216)",
+        "Buffer 'a' and buffer 'b' share bytes [65536, 131072)",
+        "Buffer 'a' and buffer 'c' share bytes [262144, 393216)",
     ]
 
 

@@ -51,7 +51,7 @@ def said(device: d3d12.Device) -> list[tuple[str, int]]:
 def test_it_reports_what_it_declares(device: d3d12.Device) -> None:
     fence = device.create_fence()
     fence.set_name("lucky")
-    with pytest.raises(Error, match="fence 'lucky' gets 13") as caught:
+    with pytest.raises(Error, match="Fence 'lucky' gets 13") as caught:
         fence.signal(13)
     report = caught.value.report
     assert (report.severity, report.d3d12_id, report.properties) == (Severity.ERROR, 7, {"value": "13"})

@@ -333,7 +333,7 @@ def test_RM2_says_why(stage: Stage) -> None:
     stage.device.remove_device()
 
     with pytest.raises(
-        Error, match=r"Removed with DXGI_ERROR_DEVICE_REMOVED: device #0 .* was removed by RemoveDevice"
+        Error, match=r"Removed with DXGI_ERROR_DEVICE_REMOVED: Device #0 .* was removed by RemoveDevice"
     ):
         stage.device.create_fence()
 
