@@ -2,10 +2,12 @@
 #include "device.h"
 
 #define TILE 65536
-#define PLAIN_SIZE 3000
+#define PLAIN_SIZE 20000 /* some chunks */
 #define TILES 3
 
-/* Two shadows: PLAIN_SIZE bytes whose bits begin somewhere, and a reserved range of three tiles, the middle
+#define CHUNKS (1 + (130 + PLAIN_SIZE) / (64 * DMLK_SHADOW_CHUNK_WORDS))
+
+/* Two shadows: PLAIN_SIZE bytes whose bits begin somewhere (which chunks are full is known of them), and a reserved range of three tiles, the middle
  * one without memory.  Arrays of exactly their size, so that AddressSanitizer sees each step outside. */
 static struct {
     dmlk_shadow shadows[2];
@@ -23,9 +25,11 @@ static void begin_memory(uint64_t first) {
         memory.written[i] = calloc(s->size, sizeof(bool));
     }
     memset(memory.written[1] + TILE, 1, TILE);
+    memory.shadows[0].full = calloc(1 + CHUNKS, 1);
 }
 
 static void end_memory(void) {
+    free(memory.shadows[0].full);
     for (int i = 0; i < 2; i++) {
         free(memory.shadows[i].bits);
         free(memory.written[i]);
@@ -55,6 +59,10 @@ static void expect_bits(void) {
             }
         }
     }
+    for (uint64_t word = 0; word < (memory.shadows[0].first + PLAIN_SIZE) / 64; word++) {
+        const bool full = memory.shadows[0].full[1 + word / DMLK_SHADOW_CHUNK_WORDS] != 0;
+        CHECK(!full || memory.shadows[0].bits[word] == UINT64_MAX);
+    }
     const uint64_t first = memory.shadows[0].first;
     CHECK(first % 64 == 0 || (memory.shadows[0].bits[0] & (((uint64_t)1 << first % 64) - 1)) == 0);
 }
@@ -77,6 +85,13 @@ static dmlk_footprint random_footprint(void) {
         const uint64_t limit = d == 0 && f.rank < 3 ? 5000 : 12;
         f.sizes[d] = 1 + random_bits() % (room < limit ? room : limit);
         last += (f.sizes[d] - 1) * f.strides[d];
+    }
+    if (!in && random_between(0, 3) == 0) { /* a range */
+        f.bits = 8;
+        f.rank = 1;
+        f.strides[0] = 1;
+        f.sizes[0] = 1 + random_bits() % PLAIN_SIZE;
+        last = f.sizes[0] - 1;
     }
     const uint64_t size = ((last + 1) * f.bits + 7) / 8;
     const uint64_t low = in && random_between(0, 1) ? TILE - 2000 : 0;
@@ -183,7 +198,7 @@ TEST(random_copies) {
         for (int i = 0; i < 40 && test_failures == 0; i++) {
             const dmlk_footprint f = random_footprint();
             mark(&f, random_between(0, 3) != 0);
-            const uint64_t size = 1 + random_bits() % (random_between(0, 1) ? 200 : 1500);
+            const uint64_t size = 1 + random_bits() % (random_between(0, 1) ? 200 : 15000);
             const uint64_t source = random_place(size);
             uint64_t destination = random_place(size);
             if (random_between(0, 1)) { /* overlapping */

@@ -153,6 +153,16 @@ class TestAliases:
             start = reserved.address + tile * TILE_SIZE
             assert list(shadow.written_runs(start, TILE_SIZE)) == [(start + 9, start + 10)]
 
+    def test_what_is_undefined_through_tiles_is_so_for_the_placed(self, gpu, shadow):
+        heap = gpu.memory.create_heap(TILE_SIZE)
+        placed = gpu.memory.place(heap, 0, TILE_SIZE)
+        shadow.mark_written(span(placed.address, TILE_SIZE))
+        assert shadow.is_written(placed.address, TILE_SIZE)  # known at a glance from now on
+        reserved = gpu.memory.reserve(TILE_SIZE)
+        gpu.memory.map_tiles(reserved, 0, 1, heap, 0)
+        shadow.mark_undefined(span(reserved.address + 9000, 1))
+        assert shadow.first_unwritten(span(placed.address, TILE_SIZE)) == placed.address + 9000
+
     def test_what_is_known_stays_with_the_heap_when_tiles_move(self, gpu, shadow):
         heap = gpu.memory.create_heap(2 * TILE_SIZE)
         reserved = gpu.memory.reserve(TILE_SIZE)
