@@ -14,6 +14,7 @@ class When(Enum):
     """The moment at which a check speaks; the value is for people."""
 
     CREATE = "when an object is created"
+    CALL = "when the call is made"
     BIND = "when buffers are bound"
     RECORD = "while a command list is recorded"
     SUBMIT = "when command lists are executed"

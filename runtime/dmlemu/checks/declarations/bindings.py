@@ -216,7 +216,7 @@ _DESCRIPTORS = (
         "Handles are numbers: the start of a heap plus a multiple of the increment. Past the end stands other memory.",
         "Compare the index with NumDescriptors, and take the increment from GetDescriptorHandleIncrementSize.",
         "DH4: D3D12_CPU_DESCRIPTOR_HANDLE",
-        when=When.CREATE,
+        when=When.CALL,
         ids=(936, 646, 653),
     ),
     _refused(

@@ -8,7 +8,7 @@ DECLARATIONS = (
         "VAL_UNSTABLE",
         "the result of a program changes with the seed of a chaos mode",
         Severity.ERROR,
-        When.EXECUTE,
+        When.TEST,
         "The program relies on something that no document promises: it may be wrong on another GPU, with "
         "another driver, or on some days.",
         "Look at what the mode does: a barrier is missing, memory is read before it is written, an address "

@@ -43,7 +43,7 @@ DECLARATIONS = (
     _refused(
         "FEATURE_DATA",
         "CheckFeatureSupport gets another struct than the feature's, or inputs that make no sense",
-        When.CREATE,
+        When.CALL,
         "The call fails (E_INVALIDARG), and nothing is told about the device.",
         "Give the struct that belongs to the feature, with its inputs filled in.",
         "DEV8 to DEV11: ID3D12Device::CheckFeatureSupport",
@@ -59,7 +59,7 @@ DECLARATIONS = (
     _refused(
         "DEVICE_REMOVED",
         "a method is called on a device that has been removed",
-        When.RECORD,
+        When.CALL,
         "After a fault, or RemoveDevice, everything that the device had is lost; the report says what removed it.",
         "Find the cause in the report; then create the device and all its objects anew.",
         "RM1, RM2: ID3D12Device::GetDeviceRemovedReason",
@@ -68,7 +68,7 @@ DECLARATIONS = (
     _refused(
         "DEVICE_FORKED",
         "a device is used in a process that was forked from its own",
-        When.RECORD,
+        When.CALL,
         "The child shares the GPU's memory with its parent, but not what says whose it is.",
         "Create a device in the process that uses it, or start processes by 'spawn'.",
         "DEV5: D3D12CreateDevice",
@@ -77,7 +77,7 @@ DECLARATIONS = (
     _refused(
         "PRIVATE_DATA",
         "private data is asked for under a GUID for which none is stored",
-        When.RECORD,
+        When.CALL,
         "The call fails (DXGI_ERROR_NOT_FOUND).",
         "Store it first, with the same GUID.",
         "OB1: ID3D12Object::GetPrivateData",
@@ -85,7 +85,7 @@ DECLARATIONS = (
     _refused(
         "INFO_QUEUE",
         "a message, a callback or a severity is named that the info queue does not have",
-        When.RECORD,
+        When.CALL,
         "The call fails.",
         "Count messages from 0 up to GetNumStoredMessages, and keep the cookies of callbacks.",
         "ID3D12InfoQueue::GetMessage",
@@ -93,7 +93,7 @@ DECLARATIONS = (
     _refused(
         "ARGUMENT_RANGE",
         "a number is larger than any field of the API",
-        When.RECORD,
+        When.CALL,
         "In C the program would not compile, or the number would be cut off.",
         "Give a number of up to 64 bits.",
         "Python's integers have no limit, the API's do",

@@ -37,7 +37,7 @@ REFUSALS = (
     _refused(
         "LIST_OPEN",
         "a list is executed or reset while it is open, or its allocator is reset",
-        When.SUBMIT,
+        When.CALL,
         "On Windows executing an open list removes the device, and all its objects with it.",
         "Close the list first.",
         "CL6, CL7, Q2: ID3D12GraphicsCommandList::Reset",
@@ -48,7 +48,7 @@ REFUSALS = (
     _refused(
         "ALLOC_SHARED",
         "a second list is opened with an allocator that an open list records with",
-        When.RECORD,
+        When.CALL,
         "Both would write their commands into the same memory.",
         "Close the first list before, or give each list an allocator of its own.",
         "CL4: ID3D12GraphicsCommandList::Reset",
@@ -57,7 +57,7 @@ REFUSALS = (
     _refused(
         "LIST_TYPE",
         "the types of a list, its allocator, its queue or its commands do not fit",
-        When.RECORD,
+        When.CALL,
         "Copy engines only copy, and compute engines do not draw: the command has no meaning there. On Windows Close "
         "fails, or the device is removed.",
         "Create queue, allocator and list with one type; DirectML needs COMPUTE or DIRECT.",
@@ -79,7 +79,7 @@ REFUSALS = (
     _refused(
         "FENCE_VALUE",
         "a fence value is no unsigned 64-bit number, or no fence is given",
-        When.RECORD,
+        When.CALL,
         "The call fails.",
         "Count values up from 1.",
         "FN1, FN2: ID3D12Device::CreateFence",
@@ -87,7 +87,7 @@ REFUSALS = (
     _refused(
         "FENCE_FLAGS",
         "fence flags are not known, or the fences and values of a wait for several do not fit",
-        When.CREATE,
+        When.CALL,
         "The call fails.",
         "Give as many values as fences, at least one, and flags ALL or ANY.",
         "FN1, FN7: ID3D12Device1::SetEventOnMultipleFenceCompletion",
@@ -97,7 +97,7 @@ REFUSALS = (
     _refused(
         "FENCE_EVENT",
         "the event to be set is the number of no eventfd",
-        When.RECORD,
+        When.CALL,
         "Nothing could be set: the program would wait for ever.",
         "Give an object with a method set(), such as a threading.Event, or the number that os.eventfd returned.",
         "FN8: ID3D12Fence::SetEventOnCompletion",
@@ -109,7 +109,7 @@ LIFETIMES = (
         "ALLOC_RESET_IN_FLIGHT",
         "an allocator is reset while a list recorded with it is still to be executed, or may be",
         Severity.CORRUPTION,
-        When.RECORD,
+        When.CALL,
         why="The commands of the list stand in the memory of the allocator. Reset gives it to the next recording, and "
         "the GPU executes whatever stands there then.",
         fix="Wait for a fence value that is signalled behind the list before Reset, or take turns with several "
@@ -133,7 +133,7 @@ LIFETIMES = (
         "OBJECT_DELETED_IN_USE",
         "an object is released while the GPU may need it, or used after its release",
         Severity.CORRUPTION,
-        When.RECORD,
+        When.CALL,
         why="Lists keep no references. The GPU reads and writes the memory all the same, which by then belongs to "
         "something else, or to nobody: the device is removed.",
         fix="Release buffers, descriptor heaps, allocators, compiled operators and initializers after a fence value "
@@ -159,7 +159,7 @@ REMARKS = (
         "FENCE_ZERO_WAIT",
         "a queue waits for a fence to reach 0",
         Severity.WARNING,
-        When.SUBMIT,
+        When.CALL,
         why="Every fence has reached 0 from its beginning on: nothing is awaited, and the order that was meant is not "
         "there.",
         fix="Count values up from 1 and signal before waiting.",

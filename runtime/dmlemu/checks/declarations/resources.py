@@ -4,7 +4,7 @@ from ...d3d12.enums import MessageId
 from ...errors import Severity, Strictness
 from ..declaration import Declaration, When
 
-_CREATE, _RECORD, _EXECUTE = When.CREATE, When.RECORD, When.EXECUTE
+_CREATE, _CALL, _RECORD, _EXECUTE = When.CREATE, When.CALL, When.RECORD, When.EXECUTE
 _RUNTIME, _DEBUG = Strictness.RUNTIME, Strictness.DEBUG
 
 
@@ -48,7 +48,7 @@ REFUSALS = (
     _refused(
         "TILE_MAPPING",
         "the regions and ranges of UpdateTileMappings do not fit the buffer, the heap or each other",
-        _RECORD,
+        _CALL,
         "On Windows the device is removed at once; here nothing is mapped.",
         "Count in tiles of 65536 bytes, and let the heap ranges hold as many tiles as the regions.",
         "RS4 to RS7: ID3D12CommandQueue::UpdateTileMappings",
@@ -78,7 +78,7 @@ REFUSALS = (
     _refused(
         "MAP_HEAP",
         "Map or Unmap is called on a buffer that the CPU cannot see",
-        _RECORD,
+        _CALL,
         "A DEFAULT heap lies in the memory of the GPU, and there is no address that the CPU could use.",
         "Write into an UPLOAD buffer and copy it into this one, or copy this one into a READBACK buffer and read "
         "that after a fence.",
@@ -88,7 +88,7 @@ REFUSALS = (
     _refused(
         "MAP_RANGE",
         "the range or the subresource of Map or Unmap does not exist",
-        _RECORD,
+        _CALL,
         "The call fails. A range tells which bytes the CPU reads or has written, counted from the buffer's start.",
         "Give byte offsets inside the buffer, or no range: that means all of it.",
         "MP2, MP5: ID3D12Resource::Map",
@@ -99,7 +99,7 @@ REFUSALS = (
     _refused(
         "UNMAP_NOT_MAPPED",
         "Unmap is called more often than Map, or mapped memory is used after Unmap",
-        _RECORD,
+        _CALL,
         "The pointer that Map gave is not valid any more: writing through it may go anywhere.",
         "Count Unmap as often as Map: 'with buffer.map() as memory:' does it. UPLOAD buffers may stay mapped "
         "while the GPU reads them.",
@@ -170,7 +170,7 @@ ADVICE = (
         "UNMAP_RANGE",
         "Unmap says that nothing, or less than the program has written, was written, or that a READBACK buffer was",
         Severity.WARNING,
-        _RECORD,
+        _CALL,
         why="Where caches are not coherent, only the range that is told becomes visible to the GPU; tools that capture "
         "a program keep nothing else. The CPU has no reason to write into a READBACK buffer.",
         fix="Tell the range that was written; none at all means the whole buffer, an empty one means nothing.",
@@ -195,7 +195,7 @@ ADVICE = (
         "READBACK_EARLY",
         "the CPU reads bytes that a command writes before a fence tells that the command is done",
         Severity.ERROR,
-        _EXECUTE,
+        _CALL,
         why="ExecuteCommandLists only hands the lists over. The copy runs some time later, and until then the buffer "
         "holds what it held before, or a part of both.",
         fix="Signal a fence behind ExecuteCommandLists, wait for its value, and map the buffer then.",
