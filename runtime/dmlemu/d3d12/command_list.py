@@ -175,7 +175,7 @@ class CommandList(DeviceChild):
         (nf-d3d12-id3d12graphicscommandlist-copybufferregion).
         """
         commands.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
-        uses = (dst_buffer, states.COPY_DEST), (src_buffer, states.COPY_SOURCE)
+        uses = (dst_buffer, states.COPY_DEST, "pDstBuffer"), (src_buffer, states.COPY_SOURCE, "pSrcBuffer")
         self._use_all("CopyBufferRegion", *uses, executes=num_bytes != 0)
         if num_bytes:
             destination, source = dst_buffer._address + dst_offset, src_buffer._address + src_offset
@@ -190,8 +190,8 @@ class CommandList(DeviceChild):
         (nf-d3d12-id3d12graphicscommandlist-copyresource).
         """
         commands.check_copy_resource(dst_resource, src_resource)
-        uses = (dst_resource, states.COPY_DEST), (src_resource, states.COPY_SOURCE)
-        self._use_all("CopyResource", *uses)
+        target = dst_resource, states.COPY_DEST, "pDstResource"
+        self._use_all("CopyResource", target, (src_resource, states.COPY_SOURCE, "pSrcResource"))
         self._writer.copy_buffer(dst_resource._address, src_resource._address, dst_resource._width)
         self._announce(Opcode.COPY_BUFFER, "CopyResource", ("pSrcResource", "pDstResource"))
 
@@ -207,11 +207,11 @@ class CommandList(DeviceChild):
         (nf-d3d12-id3d12graphicscommandlist2-writebufferimmediate).
         """
         writes = commands.check_immediate(self._device, params, modes)
-        uses = [(resource, states.COPY_DEST) for resource, _ in writes]
+        names = tuple(f"pParams[{i}]" for i in range(len(writes)))
+        uses = [(write[0], states.COPY_DEST, name) for write, name in zip(writes, names, strict=True)]
         self._use_all("WriteBufferImmediate", *uses)
         if writes:
             self._writer.write_immediate([write for _, write in writes])
-            names = tuple(f"pParams[{i}]" for i in range(len(writes)))
             self._announce(Opcode.WRITE_IMMEDIATE, "WriteBufferImmediate", names)
 
     # --- clears ---
@@ -266,7 +266,7 @@ class CommandList(DeviceChild):
         is_float: bool,
     ) -> None:
         ranges = commands.check_clear(self, operation, gpu_handle, cpu_handle, resource, rects)
-        self._use_all(operation, (resource, states.UNORDERED_ACCESS))
+        self._use_all(operation, (resource, states.UNORDERED_ACCESS, "pResource"))
         self._need(*self._descriptor_heaps.values())
         self._writer.clear_uav(gpu_handle, values, ranges, is_float=is_float)
         self._announce(Opcode.CLEAR_UAV, operation, ("pResource",))
@@ -342,7 +342,7 @@ class CommandList(DeviceChild):
         """
         offset = aligned_destination_buffer_offset
         check_resolve(self, query_heap, type, start_index, num_queries, destination_buffer, offset)
-        use = destination_buffer, states.COPY_DEST
+        use = destination_buffer, states.COPY_DEST, "pDestinationBuffer"
         self._use_all("ResolveQueryData", use, executes=num_queries != 0)
         if num_queries:
             self._need(query_heap)
@@ -449,32 +449,32 @@ class CommandList(DeviceChild):
             self._error = error
 
     def _use_all(
-        self, operation: str, *uses: tuple[Resource, int], executes: bool = True, user: str = ""
+        self, operation: str, *uses: tuple[Resource, int, str], executes: bool = True, user: str = ""
     ) -> None:
         """Checks all uses (ST1, ST3, ST6), then notes all of them; raises without noting any.
 
+        A use is a resource, the state that it must be in, and what the call names it.
         Without the debug layer nobody looks at the state of a use: strictness runtime skips that.
         ``executes``: the GPU will have something to do.  ``user``: what uses them, in words.
         """
         recording = self._recording
         assert recording is not None
         tracks, resources, lenient = recording.tracks, recording.resources, self._device._is_runtime
-        for resource, state in uses:
+        for resource, state, field in uses:
             if resource._released or resource not in resources:
-                self._device._check_child(resource, Resource, operation, "pResource")
+                self._device._check_child(resource, Resource, operation, field)
             if not lenient:
                 conflict = _conflict_of_use(resource, state, tracks)
                 if conflict is not None:
                     track = tracks.get(resource)
                     since = "" if track is None else recording.told(track.since, str(self))
                     where = f"While recording {self}"
-                    raise conflict_error(
-                        conflict, resource, operation, "pResource", where, since=since, user=user or operation
-                    )
+                    whose = f"{field} of {user}" if user else operation
+                    raise conflict_error(conflict, resource, operation, field, where, since=since, user=whose)
         at = len(recording.commands) if executes else -1
         if executes:
-            self._need(*(resource for resource, _ in uses))
-        for resource, state in uses:
+            self._need(*(resource for resource, _, _ in uses))
+        for resource, state, _ in uses:
             resources.add(resource)
             if resource._fixed_states is None:
                 track = tracks.get(resource)

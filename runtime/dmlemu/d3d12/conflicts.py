@@ -32,7 +32,7 @@ def conflict_error(
 ) -> Error:
     """The error for a use or a transition that does not fit the state of a resource.
 
-    ``since``: the command that brought the state about, in words.  ``user``: what uses the resource.
+    ``since``: the command that brought the state about, in words.  ``user``: what uses the resource, in words.
     ``copy_queue``: it comes onto a COPY queue.
     """
     state, wanted = spell_state(conflict.state), spell_state(conflict.wanted)
@@ -54,7 +54,8 @@ def conflict_error(
     elif conflict.clash is Clash.BEFORE:
         message = f"A transition of {resource} starts from state ({wanted}); its state is {state}{origin}."
     else:
-        message = f"{user} uses {resource} in state ({wanted}); its state is {state}{origin}."
+        message = f"{user} needs {resource} in state ({wanted}); its state is {state}{origin}."
+        given, expected = expected, given
         if resource._fixed_states is None:
             hint = f"Record a transition of {resource._title()} from {state} to {wanted} before it."
     return failure(

@@ -58,7 +58,7 @@ class BindingTable(DeviceChild):
         self._heap: DescriptorHeap | None = None  # the hardware's, of the GPU handle
         self._visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
         self._complete = False  # the recorder found nothing wrong since the last bind
-        self._used: tuple[tuple[Resource, int], ...] | None = None
+        self._used: tuple[tuple[Resource, int, str], ...] | None = None
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
         self._inside: tuple[str, str, CallSite | None] = ("", "", None)  # its name, the method, its line
@@ -224,11 +224,14 @@ class BindingTable(DeviceChild):
             self._expected = tuple(map(self._written.get, range(count)))
         return self._expected
 
-    def _uses(self) -> tuple[tuple[Resource, int], ...]:
-        """The bound resources and the states that a dispatch needs them in."""
+    def _uses(self) -> tuple[tuple[Resource, int, str], ...]:
+        """The bound resources, the states that a dispatch needs them in, and the tensors they are bound for."""
         if self._used is None:
-            uses = {bound.resource: _READ if bound.read_only else _UAV for bound in self._bound.values()}
-            self._used = tuple(uses.items())
+            uses = {
+                bound.resource: (bound.resource, _READ if bound.read_only else _UAV, slot.path)
+                for slot, bound in self._bound.items()
+            }
+            self._used = tuple(uses.values())
         return self._used
 
     def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
