@@ -249,8 +249,10 @@ class Processor:
         before = self._clock.now
         self._run_command(opcode, data, base, start, size)
         if opcode == Opcode.BARRIER and self._events.wants(Barrier):
-            kind, flags, *numbers = packets.BARRIER.unpack_from(content, packets.HEADER.size)
-            self._events.emit(Barrier(*place, kind, *numbers, flags))
+            kind, flags, *where = packets.BARRIER.unpack_from(content, packets.HEADER.size)
+            address, address_after, before_state, after_state = where
+            numbers = kind, address, address_after, before_state, after_state, flags
+            self._events.emit(Barrier(*place, *numbers))
         if self._events.wants(Executed):
             undefined = self._left_undefined(touched) if opcode == Opcode.DISPATCH else None
             self._events.emit(Executed(*place, opcode, content, before, self._clock.now, undefined))

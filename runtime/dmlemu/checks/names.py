@@ -49,11 +49,12 @@ class NamedCommand(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A list that a queue executes, in words; it keeps no object alive."""
+    """A list that a queue executes, as its ``ticket``, in words; it keeps no object alive."""
 
     commands: list[Command]  # one for each packet
     list: str
     queue: str
+    ticket: int = 0
 
     def command(self, packet: int) -> NamedCommand:
         """The command to which a packet belongs."""
@@ -79,8 +80,8 @@ class Names:
         recording = device._recordings.get(event.list_serial)
         queue = self.queue(event.queue)
         if recording is None:
-            return Work([], f"list {event.list_serial}", queue)
-        return Work(recording.commands, recording.owner, queue)
+            return Work([], f"list {event.list_serial}", queue, event.ticket)
+        return Work(recording.commands, recording.owner, queue, event.ticket)
 
     def queue(self, serial: int) -> str:
         """``command queue 'compute'``."""

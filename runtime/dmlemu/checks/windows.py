@@ -145,6 +145,11 @@ class Access(NamedTuple):
         return self.command.number
 
     @property
+    def order(self) -> tuple[int, int]:
+        """Where the command stands among those that its queue got: its list's ticket, and its number."""
+        return self.touch[0].ticket, self.number
+
+    @property
     def commands(self) -> list[Command]:
         """Those of the list: no other list has the same one."""
         return self.touch[0].commands

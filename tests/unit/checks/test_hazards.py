@@ -161,6 +161,30 @@ def test_turns_do_not_matter(name: str, policy: object) -> None:
         assert any(id.startswith(program.CHECK.partition("_")[0]) for id in ids) is not fixed, ids
 
 
+@pytest.mark.parametrize("policy", [Policy.LAZY, *map(chaos, range(6))], ids=str)
+def test_lists_of_one_call_are_named_in_their_order(policy: object) -> None:
+    stage = Stage(policy=policy)
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    source, shared, target = stage.filled("source"), stage.buffer("shared"), stage.buffer("target")
+    stage.run()
+    operator = stage.copy_operator("copy")
+    stage.initialize(operator)
+    stage.dispatch(operator, [source], [shared])
+    stage.list.close()
+    allocator = stage.device.create_command_allocator(d3d12.CommandListType.COMPUTE)
+    second = stage.device.create_command_list(0, d3d12.CommandListType.COMPUTE, allocator)
+    second.set_descriptor_heaps([stage.heap])
+    table = stage.table(operator)
+    table.bind_inputs([stage._binding(shared)])
+    table.bind_outputs([stage._binding(target)])
+    stage.recorder.record_dispatch(second, operator, table)
+    second.close()
+    stage.queue.execute_command_lists([stage.list, second])
+    stage.queue.signal(stage.fence, 99)
+    stage.fence.wait(99)
+    assert hazards_of(stage) == ["HAZARD_RAW"]
+
+
 # --- what stays silent ---
 
 

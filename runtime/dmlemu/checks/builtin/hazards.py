@@ -267,8 +267,9 @@ class Hazards(Check):
             return
         self._running.told.append(key)
         shared = range(byte, pattern.last_byte(first.pattern, byte) + 1)
-        is_one_list = window.queue == self._running.queue and first.commands is then.commands
-        if is_one_list and first.number > then.number:  # chaos has them run the other way round
+        is_one_queue = window.queue == self._running.queue
+        is_one_list = is_one_queue and first.commands is then.commands
+        if is_one_queue and first.order > then.order:  # chaos has them run the other way round
             first, then = then, first
         finding = text.Finding(
             self._name(window, first.pattern, then.pattern),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dmlemu_hw.events import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 _KEPT = 8192  # commands whose writes are remembered
 _HOPS = 8  # copies that are followed back
+_NEAR = 4096  # bytes in which a neighbour is looked for
 
 
 class Write(NamedTuple):
@@ -220,7 +222,7 @@ class Initialisation(Check):
             created_at=resource.created_at,
             severity=Severity.WARNING if zeros and id == "MEM_UNINIT_READ" else self._declared[id].severity,
             ranges=tuple(text.picture(self.shadow, resource, access, address)),
-            context=(command.context, *self._neighbours(resource, access.footprint.byte_range, address)),
+            context=(command.context, *self._neighbours(resource, access.footprint.byte_range, address, copied)),
             cause=(event.list_serial, event.command, access.operand),
         )
 
@@ -239,19 +241,24 @@ class Initialisation(Check):
             resource = source
         return copied, resource, last
 
-    def _neighbours(self, resource: Resource, span: tuple[int, int], address: int) -> Iterator[str]:
-        """Who wrote the bytes around the first one that nobody wrote, nearest first."""
+    def _neighbours(
+        self, resource: Resource, span: tuple[int, int], address: int, copied: Write | None
+    ) -> Iterator[str]:
+        """Who wrote the bytes around the first one that nobody wrote, nearest first; ``copied`` is told of."""
         told: list[Write] = []
-        for near in (address - 1, *self._next_written(address, span[1])):
-            write = self._last(near) if span[0] <= near < span[1] else None
-            if write is not None and not write.undefined and not write.source and write not in told:
+        for near in self._written_around(*span, address):
+            write = self._last(near)
+            if write is not None and not write.undefined and write is not copied and write not in told:
                 told.append(write)
                 yield text.wrote(write, resource)
 
-    def _next_written(self, address: int, end: int) -> Iterator[int]:
-        for begin, _ in self.shadow.written_runs(address, end - address):
-            yield begin
-            return
+    def _written_around(self, begin: int, end: int, address: int) -> Iterator[int]:
+        """The last written byte before the address, and the first one behind it."""
+        begin = max(begin, address - _NEAR)
+        for _, stop in deque(self.shadow.written_runs(begin, address - begin), maxlen=1):
+            yield stop - 1
+        for start, _ in islice(self.shadow.written_runs(address, end - address), 1):
+            yield start
 
 
 def element(pattern: Any, address: int) -> tuple[int, ...]:
