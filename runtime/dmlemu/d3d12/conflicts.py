@@ -32,7 +32,7 @@ def conflict_error(
 ) -> Error:
     """The error for a use or a transition that does not fit the state of a resource.
 
-    ``since``: the command that brought the state about, in words.  ``user``: what uses the resource, in words.
+    ``since``: the command that brought the state about, in words.  ``user``: who uses the resource.
     ``copy_queue``: it comes onto a COPY queue.
     """
     state, wanted = spell_state(conflict.state), spell_state(conflict.wanted)

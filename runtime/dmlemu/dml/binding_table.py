@@ -225,7 +225,7 @@ class BindingTable(DeviceChild):
         return self._expected
 
     def _uses(self) -> tuple[tuple[Resource, int, str], ...]:
-        """The bound resources, the states that a dispatch needs them in, and the tensors they are bound for."""
+        """The bound resources, the states that a dispatch needs them in, and the tensors."""
         if self._used is None:
             uses = {
                 bound.resource: (bound.resource, _READ if bound.read_only else _UAV, slot.path)
