@@ -136,6 +136,10 @@ class Error(Exception):
         self.hresult = hresult
         self.report = report
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it goes to another process: by default with its text alone."""
+        return type(self), (self.hresult, self.report), self.__dict__
+
 
 def _is_own(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith(_PACKAGE):

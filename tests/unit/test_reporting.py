@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
+import os
+import pickle
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +88,23 @@ def test_the_same_mistake_is_raised_again(reports: Reporter) -> None:
         with pytest.raises(Error):
             reports.raise_pending()
     assert [(stored.report, stored.count) for stored in reports] == [(ERROR, 2)]
+
+
+def test_one_cause_waits_once_to_be_told(reports: Reporter) -> None:
+    reports.responses[Severity.WARNING] = Response.WARN
+    for i in range(3):
+        reports.add(replace(WARNING, message=f"The fence is set back for the time {i}."), "the fence")
+    with pytest.warns(ReportWarning) as caught:
+        reports.raise_pending()
+    assert [str(each.message).splitlines()[1] for each in caught] == ["The fence is set back for the time 0."]
+
+
+def test_an_error_survives_the_way_to_another_process() -> None:
+    error = Error(HResult.E_INVALIDARG, ERROR)
+    error.add_note("in a worker") if hasattr(error, "add_note") else None
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (str(other), other.hresult, other.report) == (str(error), error.hresult, ERROR)
+        assert getattr(other, "__notes__", []) == getattr(error, "__notes__", [])
 
 
 def test_a_warning_stands_at_the_line_of_the_caller(reports: Reporter) -> None:
@@ -214,6 +235,8 @@ def test_a_filter_on_no_check_is_a_mistake(reports: Reporter) -> None:
         InfoQueueFilterDesc(severity_list=1)  # type: ignore[arg-type]
     with pytest.raises(Error, match=r"Severity \(9\) is not known"):
         InfoQueueFilterDesc(severity_list=[9])  # type: ignore[arg-type,list-item]
+    with pytest.raises(ValueError, match="No check is called hazard_raw; did you mean HAZARD_RAW"):
+        reports.allow("hazard_raw")
     assert reports.filters == [InfoQueueFilter()]
 
 
@@ -243,6 +266,21 @@ def test_a_suppression_needs_a_reason_and_a_check(reports: Reporter) -> None:
         reports.suppress("HAZARD_RAW", " ")
     with pytest.raises(ValueError, match="did you mean HAZARD_RAW"):
         reports.suppress("HAZARD_RAV", "typing")
+
+
+def test_arguments_of_other_types_are_refused_by_name(reports: Reporter) -> None:
+    nothing: Any = None
+    with pytest.raises(TypeError, match="id must be a str, not NoneType"):
+        reports.suppress(nothing, "because")
+    with pytest.raises(TypeError, match="reason must be a str, not NoneType"):
+        reports.suppress("HAZARD_RAW", nothing)
+    with pytest.raises(TypeError, match="sink must be a function, not NoneType"):
+        reports.add_sink(nothing)
+    with pytest.raises(ValueError, match="is no sink of these reports"):
+        reports.remove_sink(print)
+    with pytest.raises(TypeError, match="report must be a Report, not NoneType"):
+        reports.add(nothing)
+    add_all(reports)
 
 
 def test_a_device_knows_its_refusals(own_defaults: None) -> None:
@@ -352,6 +390,24 @@ def test_a_report_file_has_a_line_for_each_cause(reports: Reporter, tmp_path: Pa
     ]
     file.close()
     reports.add(INFO)  # a closed file takes nothing
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_report_file_is_its_process_own(reports: Reporter, tmp_path: Path) -> None:
+    file = ReportFile(tmp_path / "reports.jsonl")
+    reports.add_sink(file)
+    for _ in range(2):
+        reports.add(ERROR)
+    child = os.fork()
+    if child == 0:  # as at the end of a process, where the file is written anew with its counts
+        reports.add(INFO)
+        file.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    reports.add(WARNING)
+    ids = [json.loads(line)["id"] for line in (tmp_path / "reports.jsonl").read_text().splitlines()]
+    file.close()
+    assert ids == ["HAZARD_RAW", "FENCE_BACKWARDS"]
 
 
 def test_a_report_file_of_text(reports: Reporter, tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..errors import Strictness
+from ..errors import Strictness, quote
 from ..reporting import defaults
 from . import builtin
 from .catalogue import catalogue
 from .check import Check
+from .declaration import Declaration
 
 if TYPE_CHECKING:
     from ..d3d12.device import Device
@@ -32,13 +33,20 @@ class Checks:
         return iter(list(self._checks.values()))
 
     def add(self, kind: type[Check]) -> Check:
-        """Has a check of this class watch the device from now on; returns it."""
+        """Has a check of this class watch the device from now on; returns it.
+
+        TypeError: it is no such class.  ValueError: it declares an id that dmlemu itself has.
+        """
         device = self._device()
         assert device is not None
         if kind not in self._checks:
+            _inspect(kind)
+            check = kind(device)
+            if not hasattr(check, "_subscriptions"):
+                raise TypeError(f"{kind.__name__}.__init__ must call super().__init__(device).")
             device.reports.declared.update((each.id, each) for each in kind.declarations)
-            self._checks[kind] = kind(device)
-            self._checks[kind].start()
+            check.start()
+            self._checks[kind] = check
         return self._checks[kind]
 
     def remove(self, kind: type[Check]) -> None:
@@ -51,6 +59,19 @@ class Checks:
         """The device ends, or the program wants to know now: checks tell what only the end shows."""
         for check in self:
             check.end()
+
+
+def _inspect(kind: type[Check]) -> None:
+    """Raises if the class cannot be a check."""
+    if not isinstance(kind, type) or not issubclass(kind, Check):
+        raise TypeError(f"check must be a class made from dmlemu.checks.Check, not {quote(kind)}.")
+    for each in kind.declarations:
+        if not isinstance(each, Declaration):
+            raise TypeError(
+                f"{kind.__name__}.declarations must hold Declarations, not {type(each).__name__}."
+            )
+        if catalogue().get(each.id, each) != each:
+            raise ValueError(f"{kind.__name__} declares {each.id}, which is a check of dmlemu itself.")
 
 
 def attach(device: Device) -> None:

@@ -22,7 +22,8 @@ class ReportFile:
     """A sink that writes to a file, which is emptied first: a JSON line, or text if it ends in ``.txt``.
 
     A report is written when it first happens, so that it survives a crash; :meth:`close`, at the latest
-    the end of the program, writes the file anew if there are counts to tell.
+    the end of the program, writes the file anew if there are counts to tell.  What a forked process says
+    is not written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -31,14 +32,18 @@ class ReportFile:
         self._file = self._path.open("w", encoding="utf-8")
         self._stored: dict[int, Stored] = {}
         self._lock = threading.RLock()
+        self._process = os.getpid()
         atexit.register(self.close)
 
     def __call__(self, stored: Stored) -> None:
         with self._lock:
-            if not self._file.closed and id(stored) not in self._stored:
+            if self._is_open() and id(stored) not in self._stored:
                 self._stored[id(stored)] = stored
                 self._write(stored)
                 self._file.flush()
+
+    def _is_open(self) -> bool:
+        return not self._file.closed and self._process == os.getpid()
 
     def _write(self, stored: Stored) -> None:
         self._file.write(stored.text() + "\n\n" if self._is_text else stored.json() + "\n")
@@ -46,7 +51,7 @@ class ReportFile:
     def close(self) -> None:
         """Completes the file; doing it again is harmless."""
         with self._lock:
-            if self._file.closed:
+            if not self._is_open():
                 return
             if any(stored.count > 1 for stored in self._stored.values()):
                 self._file.seek(0)

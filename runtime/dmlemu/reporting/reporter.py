@@ -59,7 +59,7 @@ class Reporter:
         self._suppressions: dict[str, str] = {}
         self._announced: set[str] = set()
         self._sinks: list[Sink] = []
-        self._pending: list[tuple[Report, Response]] = []
+        self._pending: dict[int, tuple[Report, Response]] = {}  # the first of each cause
         living.add(self)
 
     def __iter__(self) -> Iterator[Stored]:
@@ -84,6 +84,8 @@ class Reporter:
         ``reason`` is printed when the first one happens, and in the summary.  ValueError: no check is
         called so, the reason is empty, or only refusals are meant, which cannot be suppressed.
         """
+        _check_type(id, str, "id")
+        _check_type(reason, str, "reason")
         if not reason.strip():
             raise ValueError(f"{id} cannot be suppressed without a reason, which is printed in its place.")
         self._check_known((id,))
@@ -103,16 +105,20 @@ class Reporter:
         for each in what:
             known = not isinstance(each, str) or any(fnmatchcase(id, each) for id in self.declared)
             if self.declared and not known:
-                near = difflib.get_close_matches(str(each), self.declared, 1)
+                near = difflib.get_close_matches(str(each).upper(), self.declared, 1)
                 hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all."
                 raise ValueError(f"No check is called {each}{hint}")
 
     def add_sink(self, sink: Sink) -> None:
         """Calls ``sink`` with every report that passes the filters, on the thread that found it."""
+        if not callable(sink):
+            raise TypeError(f"sink must be a function, not {type(sink).__name__}.")
         self._sinks.append(sink)
 
     def remove_sink(self, sink: Sink) -> None:
         """Ends that.  ValueError: there is no such sink."""
+        if sink not in self._sinks:
+            raise ValueError(f"{sink!r} is no sink of these reports.")
         self._sinks.remove(sink)
 
     # --- what is said ---
@@ -122,6 +128,7 @@ class Reporter:
 
         ``hresult``: how the call at fault fails by itself; then nothing more is to be raised.
         """
+        _check_type(report, Report, "report")
         missing = [line for line in self.context if line not in report.context]
         if missing:
             report = replace(report, context=(*report.context, *missing))
@@ -135,7 +142,7 @@ class Reporter:
             if stored.suppressed:
                 self._announce(report, stored.suppressed)
             elif response is not Response.COLLECT and hresult is None:
-                self._pending.append((report, response))
+                self._pending.setdefault(id(stored), (report, response))
         for sink in [*self._sinks, *defaults.sinks]:
             sink(stored)
 
@@ -167,7 +174,7 @@ class Reporter:
         if not self._pending:
             return
         with self._lock:
-            pending, self._pending = self._pending, []
+            pending, self._pending = list(self._pending.values()), {}
         for report, response in pending:
             if response is Response.WARN:
                 file, line = call_site() or ("dmlemu", 0)
@@ -187,6 +194,11 @@ class Reporter:
     def summary(self) -> str:
         """What is stored, a line for each, with the reasons of what is suppressed; empty without any."""
         return summarize(self)
+
+
+def _check_type(value: object, kind: type, field: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{field} must be a {kind.__name__}, not {type(value).__name__}.")
 
 
 living: weakref.WeakSet[Reporter] = weakref.WeakSet()

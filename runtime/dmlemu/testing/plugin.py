@@ -229,7 +229,7 @@ class _Watch:
         if report.failed:
             self._explain(report, test, call)
         if report.when == "teardown":
-            lines = [each.json(test=item.nodeid, expected=test.expects(each)) for each in test.stored]
+            lines = [each.json(test=item.nodeid, is_expected=test.expects(each)) for each in test.stored]
             report.dmlemu_reports = lines  # type: ignore[attr-defined]  # pytest-xdist carries it along
             self._test = None
         return report
@@ -263,7 +263,7 @@ class _Watch:
                 file.writelines(f"{line}\n" for line in lines)
 
     def _note(self, report: dict[str, Any]) -> None:
-        if report["expected"]:
+        if report["is_expected"]:
             return
         if report["suppressed"]:
             told = (f"suppressed {report['id']}", report["suppressed"])

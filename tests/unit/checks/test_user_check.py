@@ -82,6 +82,41 @@ def test_it_is_added_once_and_removed(device: d3d12.Device) -> None:
     assert said(device) == []
 
 
+def test_what_is_no_check_is_refused(device: d3d12.Device) -> None:
+    class Broken(Check):
+        def __init__(self, device: d3d12.Device) -> None:
+            raise RuntimeError("not today")
+
+    class Forgetful(Check):
+        def __init__(self, device: d3d12.Device) -> None:
+            pass
+
+    class Nothing(Check):
+        declarations = ("MY_NAME",)  # type: ignore[assignment]
+
+    class Borrowed(Check):
+        declarations = (
+            Declaration("HAZARD_RAW", "it rains", Severity.INFO, When.EXIT, why="Clouds.", fix="Wait."),
+        )
+
+    anything: Any
+    for anything in (None, 5, "HAZARD_RAW", object, Mine(device)):
+        with pytest.raises(TypeError, match=r"check must be a class made from dmlemu\.checks\.Check, not "):
+            device.checks.add(anything)
+    with pytest.raises(RuntimeError, match="not today"):
+        device.checks.add(Broken)
+    with pytest.raises(TypeError, match=r"Forgetful.__init__ must call super\(\).__init__\(device\)"):
+        device.checks.add(Forgetful)
+    with pytest.raises(TypeError, match=r"Nothing\.declarations must hold Declarations, not str"):
+        device.checks.add(Nothing)
+    with pytest.raises(ValueError, match="Borrowed declares HAZARD_RAW, which is a check of dmlemu itself"):
+        device.checks.add(Borrowed)
+    for kind in (Broken, Forgetful, Nothing, Borrowed):
+        device.checks.remove(kind)
+    assert [type(each) for each in device.checks if not type(each).__module__.startswith("dmlemu")] == [Mine]
+    assert device.reports.declared["HAZARD_RAW"].severity is Severity.ERROR  # type: ignore[attr-defined]
+
+
 def test_filters_and_suppressions_know_it(device: d3d12.Device) -> None:
     device.reports.deny("MY_SIGNAL")
     device.create_fence().signal(13)

@@ -312,6 +312,8 @@ def test_the_report_file_names_the_tests(pytester: pytest.Pytester) -> None:
         ("test_it.py::test_raised", "MY_ERROR", 1, None),
         ("test_it.py::test_refused", "FENCE_VALUE", 1, "E_INVALIDARG"),
     ]
+    told = [(line["given"], line["expected"], line["is_expected"]) for line in lines]
+    assert told == [("0", "at least 1", False), ("", "", False), ("-1", "0 to 2**64 - 1", False)]
     run(pytester, "", "--dmlemu-report=nowhere/out.jsonl").stderr.fnmatch_lines(["*--dmlemu-report: *"])
 
 
