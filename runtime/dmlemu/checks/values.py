@@ -164,14 +164,14 @@ class Values(Check):
         offset = sum(i * stride for i, stride in zip(index, footprint.strides, strict=True))
         address = begin + offset * footprint.element_bits // 8
         place = self.names.bytes(address, address + footprint.element_bits // 8)
+        name, operand = command.command.name, command.operand(output.access)
         self.report(
             id,
-            f"{command.command.name} gives element ({', '.join(map(str, index))}) of "
-            f"{command.operand(output.access)} {words}.",
+            f"{name} gives element ({', '.join(map(str, index))}) of {operand} {words}.",
             operation=command.place,
             ranges=(place,),
             context=(command.context,),
-            cause=(event.list_serial, event.command, output.access.operand),
+            cause=(command.command.site or event.list_serial, name, operand),
         )
 
 

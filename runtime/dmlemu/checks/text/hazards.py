@@ -90,9 +90,11 @@ class Finding(NamedTuple):
 
     @property
     def cause(self) -> Hashable:
-        """Findings of the same two lines, operands and buffers are one."""
-        sides = [(each.command.command.site, each.operand, each.title) for each in (self.before, self.after)]
-        return tuple(sides)
+        """Findings of the same two lines, commands, operands and buffers are one."""
+        return tuple(
+            (each.command.command.site, each.command.command.name, each.operand, each.title)
+            for each in (self.before, self.after)
+        )
 
     @property
     def hint(self) -> str:
@@ -201,8 +203,8 @@ class Race(NamedTuple):
 
     @property
     def cause(self) -> Hashable:
-        """Changes under commands of one line are one."""
-        return self.command.command.site, self.buffer._title()
+        """Changes under the same command of one line are one."""
+        return self.command.command.site, self.command.command.name, self.buffer._title()
 
     def fields(self, hint: str) -> dict[str, Any]:
         """The other fields of the report."""
