@@ -10,10 +10,11 @@
 struct kernel {
     const char *name;
     dmlk_run *run, *checked;
+    dmlk_select *select; /* NULL: it reads the whole of its inputs */
 };
 
 static const struct kernel kernels[] = {
-#define DMLK_KERNEL(stem) {#stem, dmlk_run_##stem, dmlk_checked_run_##stem},
+#define DMLK_KERNEL(stem) {#stem, dmlk_run_##stem, dmlk_checked_run_##stem, dmlk_reads_##stem},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -225,6 +226,68 @@ static bool trace(const dmlk_descriptor *descriptor, const dmlk_tensor *tensor, 
     return true;
 }
 
+#define MOST_SELECTED 8 /* tensors of kernels that do not read all of them */
+
+/* Which elements of tensor k the kernel reads; `whole` is its footprint. */
+static void select_reads(const uint8_t *packet, const dmlk_dispatch_header *header, uint32_t k,
+                         const dmlk_footprint *whole, dmlk_reads *reads) {
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        reads->counts[d] = 1;
+        reads->slices[d][0] = (dmlk_slice){.first = 0, .step = 1, .count = (int64_t)whole->sizes[d]};
+    }
+    dmlk_select *select = kernels[header->kernel].select;
+    if (select == NULL || whole->access != DMLK_READ || whole->bits % 8 != 0 || header->tensor_count > MOST_SELECTED) {
+        return;
+    }
+    const uint8_t *tensors = packet + sizeof *header;
+    dmlk_view views[MOST_SELECTED] = {0};
+    for (uint32_t j = 0; j < header->tensor_count; j++) {
+        dmlk_tensor tensor;
+        memcpy(&tensor, tensors + j * sizeof tensor, sizeof tensor);
+        if (tensor.slot != DMLK_SLOT_NONE && decode_layout(&tensor, &views[j]) != DMLK_OK) {
+            return;
+        }
+    }
+    const dmlk_call call = {.views = views,
+                            .view_count = header->tensor_count,
+                            .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
+                            .constants_size = header->constants_size};
+    select(&call, k, reads);
+}
+
+/* Makes of several slices of an axis one that also covers what lies between, where `room` is too little for a
+ * footprint of each; returns how many there are now. */
+static uint64_t fit_into(uint32_t room, uint32_t rank, dmlk_reads *reads) {
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (reads->counts[d] > 1 && count * reads->counts[d] > room) {
+            reads->slices[d][0] = dmlk_enclose(reads->slices[d], reads->counts[d]);
+            reads->counts[d] = 1;
+        }
+        count *= reads->counts[d];
+    }
+    return count;
+}
+
+/* The footprint of one slice along each axis; `number` tells which. */
+static dmlk_footprint cut(const dmlk_footprint *whole, const dmlk_reads *reads, uint64_t number) {
+    dmlk_footprint part = *whole;
+    uint64_t start = 0, last = 0;
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        const dmlk_slice *slice = &reads->slices[d][number % reads->counts[d]];
+        number /= reads->counts[d];
+        part.sizes[d] = (uint64_t)slice->count;
+        part.strides[d] = whole->strides[d] * (uint64_t)slice->step;
+        part.first[d] = (uint32_t)slice->first;
+        part.skipped[d] = (uint32_t)(slice->step - 1);
+        start += (uint64_t)slice->first * whole->strides[d];
+        last += (part.sizes[d] - 1) * part.strides[d];
+    }
+    part.address += start * part.bits / 8;
+    part.end = part.address + ((last + 1) * part.bits + 7) / 8;
+    return part;
+}
+
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                     dmlk_footprint *out, uint32_t capacity) {
     dmlk_dispatch_header header;
@@ -251,10 +314,15 @@ int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *se
             continue; /* dispatching it tells what is wrong */
         }
         footprint.operand = k;
-        if (count < capacity) {
-            out[count] = footprint;
+        dmlk_reads reads;
+        const uint32_t taken = count + header.tensor_count - k; /* by what is there and one for each to come */
+        select_reads(packet, &header, k, &footprint, &reads);
+        const uint64_t parts = fit_into(capacity > taken ? capacity - taken + 1 : 1, footprint.rank, &reads);
+        for (uint64_t i = 0; i < parts; i++, count++) {
+            if (count < capacity) {
+                out[count] = cut(&footprint, &reads, i);
+            }
         }
-        count++;
     }
     return (int)count;
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reads.h"
+
 #define MOST_BITS ((uint64_t)1 << 32) /* that are painted of one pattern: 512 MiB */
 
 #ifndef MOST_STEPS /* a test sets it to 1, so that everything is painted */
@@ -211,15 +213,6 @@ static struct interval cover(const struct search *s, uint64_t begin, uint64_t si
     return i;
 }
 
-static uint64_t gcd(uint64_t x, uint64_t y) {
-    while (y != 0) {
-        const uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x;
-}
-
 /* Intervals that repeat every `period`: does none of the one kind meet any of the other? */
 static bool never_meet(const struct search *s, uint64_t period, uint64_t at_a, uint64_t span_a, uint64_t at_b,
                        uint64_t span_b) {
@@ -239,10 +232,10 @@ static bool never_meet(const struct search *s, uint64_t period, uint64_t at_a, u
 static bool apart(const struct search *s, uint32_t rank_a, uint64_t at_a, uint32_t rank_b, uint64_t at_b) {
     uint64_t period_a = 0;
     for (uint32_t d = rank_a + 1; d-- > 0;) {
-        period_a = d < rank_a ? gcd(period_a, s->a->strides[d]) : 0;
+        period_a = d < rank_a ? dmlk_gcd(period_a, s->a->strides[d]) : 0;
         uint64_t period = period_a;
         for (uint32_t e = rank_b + 1; e-- > 0;) {
-            period = e < rank_b ? gcd(period, s->b->strides[e]) : period;
+            period = e < rank_b ? dmlk_gcd(period, s->b->strides[e]) : period;
             if (period != 0 && never_meet(s, period, at_a, s->a->spans[d], at_b, s->b->spans[e])) {
                 return true;
             }
@@ -354,9 +347,9 @@ static bool paint_for(const struct search *s, struct painting *p, uint64_t unit)
 }
 
 static uint64_t common_unit(const dmlk_pattern *p, uint64_t unit) {
-    unit = gcd(unit, p->spans[0]);
+    unit = dmlk_gcd(unit, p->spans[0]);
     for (uint32_t d = 0; d < p->rank; d++) {
-        unit = gcd(unit, p->strides[d]);
+        unit = dmlk_gcd(unit, p->strides[d]);
     }
     return unit;
 }
@@ -529,5 +522,11 @@ int dmlk_footprint_index(const dmlk_footprint *f, uint64_t address, uint64_t *in
             at += index[d] * f->strides[d] * width;
         }
     }
-    return at < byte + 2 && byte < at + width;
+    if (at >= byte + 2 || byte >= at + width) {
+        return 0;
+    }
+    for (uint32_t d = 0; d < f->rank; d++) { /* of the tensor */
+        index[d] = f->first[d] + index[d] * (f->skipped[d] + UINT64_C(1));
+    }
+    return 1;
 }

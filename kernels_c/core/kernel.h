@@ -6,14 +6,17 @@
 #include "dmlk.h"
 #include "element.h"
 #include "parallel.h"
+#include "reads.h"
 #include "stop.h"
 #include "view.h"
 #include "wide.h"
 
-/* One dmlk_run_<stem> for each file operators/<stem>.c, and its checked build (see access.h). */
-#define DMLK_KERNEL(stem)                    \
-    int dmlk_run_##stem(const dmlk_call *call); \
-    int dmlk_checked_run_##stem(const dmlk_call *call);
+/* One dmlk_run_<stem> for each file operators/<stem>.c, and its checked build (see access.h).  Where a file
+ * has no dmlk_reads_<stem> (see reads.h), that is NULL; of the two builds it does not matter which one is taken. */
+#define DMLK_KERNEL(stem)                               \
+    int dmlk_run_##stem(const dmlk_call *call);         \
+    int dmlk_checked_run_##stem(const dmlk_call *call); \
+    __attribute__((weak)) dmlk_select dmlk_reads_##stem;
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 

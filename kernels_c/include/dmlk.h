@@ -160,7 +160,8 @@ void dmlk_set_poll(int (*poll)(void));
 
 #define DMLK_UNDEFINE 4 /* dmlk_footprint.access, beside enum dmlk_access: contents become undefined */
 
-/* Elements of `bits` bits, sum(i * stride) elements after `address`: a pattern, not a byte range. */
+/* Elements of `bits` bits, sum(i * stride) elements after `address`: a pattern, not a byte range.  It may be a
+ * part of a tensor: along dimension d, index i is that of the tensor's element first + i * (1 + skipped). */
 typedef struct dmlk_footprint {
     uint64_t address; /* GPU virtual address of element 0 */
     uint64_t end;     /* of the byte after the last element */
@@ -170,11 +171,15 @@ typedef struct dmlk_footprint {
     uint32_t rank; /* 0: one element */
     uint64_t sizes[8];
     uint64_t strides[8]; /* in elements */
+    uint32_t first[8];
+    uint32_t skipped[8];
 } dmlk_footprint;
 
 /* What the dispatch in the packet would touch, with its descriptors as they are now; `out` gets the first
- * `capacity` of them.  Tensors that are absent, or have no usable descriptor, have none: dispatching tells.
- * Returns how many there are (never more than the packet has tensors), -1: the packet does not decode. */
+ * `capacity` of them.  Tensors that are absent, or have no usable descriptor, have none: dispatching tells; nor
+ * do inputs that the kernel does not read.  What it reads may be no single pattern: then there are several with
+ * the same operand, or, where `capacity` has no room for so many, fewer that cover a little more.
+ * Returns how many there are (at most `capacity`, or one per tensor), -1: the packet does not decode. */
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                     dmlk_footprint *out, uint32_t capacity);
 

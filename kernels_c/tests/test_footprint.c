@@ -1,6 +1,8 @@
 /* Footprints: what a packet would touch, and which bytes two of them share. */
+#include "convolution_integer.h"
 #include "device.h"
 #include "footprint.h"
+#include "gemm.h"
 
 /* The same code once more, without a search: it paints at once. */
 #define MOST_STEPS 1
@@ -128,6 +130,122 @@ TEST(packets_that_do_not_decode) {
     device_end(&d);
 }
 
+/* --- of kernels that do not read all of their inputs --- */
+
+static void set_access(device *d, uint32_t tensor, uint32_t access) {
+    dmlk_tensor changed = device_get_tensor(d, tensor);
+    changed.access = access;
+    device_set_tensor(d, tensor, &changed);
+}
+
+static void begin_product(device *d, float beta) {
+    device_begin(d, "gemm");
+    for (uint32_t k = 0; k < 4; k++) {
+        device_tensor(d, DMLK_FLOAT32, 2, (const int64_t[]){2, 2}, NULL);
+        set_access(d, k, k < 3 ? DMLK_READ : DMLK_WRITE);
+    }
+    const dmlk_gemm constants = {.alpha = 1, .beta = beta};
+    device_constants(d, &constants, sizeof constants, 0);
+}
+
+TEST(a_product_without_c) {
+    device d;
+    dmlk_footprint f[4];
+    begin_product(&d, 1);
+    CHECK_EQUAL(footprints(&d, f, 4), 4);
+    CHECK_EQUAL(f[2].operand, 2);
+    device_end(&d);
+    begin_product(&d, 0);
+    CHECK_EQUAL(footprints(&d, f, 4), 3);
+    CHECK_EQUAL(f[2].operand, 3);
+    device_end(&d);
+}
+
+/* Along one axis of `size`, with random parameters; returns whether they are legal. */
+static bool begin_convolution(device *d, dmlk_convolution_integer *k, int64_t size, int64_t taps, int64_t *count) {
+    const int64_t rest =
+        size + k->start_padding[0] + k->end_padding[0] - (taps - 1) * (int64_t)k->dilations[0] - 1;
+    if (rest < 0) {
+        return false;
+    }
+    *count = rest / k->strides[0] + 1;
+    device_begin(d, "convolution_integer");
+    device_tensor(d, DMLK_UINT8, 3, (const int64_t[]){1, 1, size}, NULL);
+    device_no_tensor(d);
+    device_tensor(d, DMLK_INT8, 3, (const int64_t[]){1, 1, taps}, NULL);
+    device_no_tensor(d);
+    device_tensor(d, DMLK_INT32, 3, (const int64_t[]){1, 1, *count}, NULL);
+    set_access(d, 0, DMLK_READ);
+    device_constants(d, k, sizeof *k, 0);
+    return true;
+}
+
+#define MOST_PIECES 40
+#define MOST_PLACES 64
+
+/* The input's elements are bytes: which ones do its footprints hold, each of them once? */
+static void count_places(const dmlk_footprint *f, int count, int64_t stride_of_axis, int *places) {
+    memset(places, 0, MOST_PLACES * sizeof *places);
+    for (int i = 0; i < count; i++) {
+        for (uint64_t at = f[i].address; f[i].operand == 0 && at < f[i].end; at++) {
+            uint64_t index[DMLK_MAX_RANK];
+            if (dmlk_footprint_index(&f[i], at, index) == 1) {
+                CHECK_EQUAL(index[2] * (uint64_t)stride_of_axis, at - DEVICE_TENSORS);
+                places[at - DEVICE_TENSORS]++;
+            }
+        }
+    }
+}
+
+TEST(convolutions_read_what_their_windows_cover) {
+    for (int i = 0; i < 3000 && test_failures == 0; i++) {
+        dmlk_convolution_integer k = {.spatial = 1, .groups = 1};
+        k.strides[0] = (uint32_t)random_between(1, 9);
+        k.dilations[0] = (uint32_t)random_between(1, 9);
+        k.start_padding[0] = (uint32_t)random_between(0, 12);
+        k.end_padding[0] = (uint32_t)random_between(0, 12);
+        const int64_t size = random_between(1, MOST_PLACES), taps = random_between(1, 9);
+        int64_t outputs;
+        device d;
+        if (!begin_convolution(&d, &k, size, taps, &outputs)) {
+            continue;
+        }
+        int expected[MOST_PLACES] = {0}, places[MOST_PLACES];
+        for (int64_t at = 0; at < outputs * taps; at++) {
+            const int64_t place = at / taps * k.strides[0] + at % taps * k.dilations[0] - k.start_padding[0];
+            if (place >= 0 && place < size) {
+                expected[place] = 1;
+            }
+        }
+        dmlk_footprint f[MOST_PIECES];
+        count_places(f, footprints(&d, f, MOST_PIECES), 1, places);
+        CHECK(memcmp(places, expected, sizeof places) == 0);
+        CHECK(footprints(&d, f, 5) <= 5);
+        device_end(&d);
+    }
+}
+
+/* Numbers as large as packets hold them: what would never run must take no time here. */
+TEST(huge_windows) {
+    const uint32_t most = UINT32_MAX;
+    dmlk_convolution_integer k = {.spatial = 1, .groups = 1, .strides = {2}, .dilations = {3}};
+    device d;
+    int64_t outputs;
+    CHECK(begin_convolution(&d, &k, 8, 2, &outputs));
+    dmlk_tensor input = device_get_tensor(&d, 0), filter = device_get_tensor(&d, 2), output = device_get_tensor(&d, 4);
+    input.sizes[2] = most;
+    filter.sizes[2] = most / 6;
+    output.sizes[2] = (most - (filter.sizes[2] - 1) * 3 - 1) / 2 + 1;
+    device_set_tensor(&d, 0, &input);
+    device_set_tensor(&d, 2, &filter);
+    device_set_tensor(&d, 4, &output);
+    dmlk_footprint f[MOST_PIECES];
+    CHECK_EQUAL(footprints(&d, f, MOST_PIECES), 4); /* two remainders of the input */
+    CHECK_EQUAL(f[0].sizes[2] + f[1].sizes[2] + 3, most); /* all but the second and the last one and three */
+    CHECK_EQUAL(f[1].strides[2], 2);
+    device_end(&d);
+}
+
 /* --- as sets of bytes --- */
 
 #define PLACES 8192 /* addresses 0 .. PLACES - 1 are looked at */
@@ -249,5 +367,8 @@ int main(void) {
     RUN(a_small_array_gets_the_first_ones);
     RUN(what_has_no_usable_descriptor_is_left_out);
     RUN(packets_that_do_not_decode);
+    RUN(a_product_without_c);
+    RUN(convolutions_read_what_their_windows_cover);
+    RUN(huge_windows);
     return RESULT();
 }

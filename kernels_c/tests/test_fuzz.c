@@ -20,6 +20,15 @@ static const dmlk_view *add(device *d, enum dmlk_type type, uint32_t rank, const
 
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 
+/* The tensors before the last one are only read. */
+static void set_inputs(device *d) {
+    for (uint32_t k = 0; k + 1 < d->tensor_count; k++) {
+        dmlk_tensor tensor = device_get_tensor(d, k);
+        tensor.access = DMLK_READ;
+        device_set_tensor(d, k, &tensor);
+    }
+}
+
 static void begin_convolution(device *d) {
     const dmlk_convolution_integer k = {.spatial = 2,
                                         .groups = 1,
@@ -33,6 +42,7 @@ static void begin_convolution(device *d) {
     add(d, DMLK_INT8, 4, SIZES(3, 2, 3, 2), true);
     add(d, DMLK_INT8, 1, SIZES(3), true);
     add(d, DMLK_INT32, 4, SIZES(1, 3, 3, 3), false);
+    set_inputs(d);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -43,6 +53,7 @@ static void begin_gemm(device *d) {
     add(d, DMLK_FLOAT16, 3, SIZES(2, 5, 4), true);
     add(d, DMLK_FLOAT16, 3, SIZES(2, 3, 5), true);
     add(d, DMLK_FLOAT32, 3, SIZES(2, 3, 5), false);
+    set_inputs(d);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -139,6 +150,19 @@ static bool is_small(const device *d) {
     return most < 1e5;
 }
 
+/* In an array of exactly its size; every one has a begin and an end. */
+static void look_at_footprints(const device *d) {
+    const uint32_t capacity = (uint32_t)random_between(0, 12);
+    dmlk_footprint *f = malloc(capacity * sizeof *f + 1);
+    const int count =
+        dmlk_footprints(d->packet, d->packet_size, d->segments, d->segment_count, f, capacity);
+    for (int i = 0; i < count && i < (int)capacity; i++) {
+        CHECK(f[i].address < f[i].end);
+        CHECK(f[i].rank >= 1 && f[i].rank <= DMLK_MAX_RANK);
+    }
+    free(f);
+}
+
 TEST(broken_packets) {
     dmlk_checker checker = {0};
     int64_t runs = 0, good = 0, statuses[DMLK_OUT_OF_MEMORY + 1] = {0};
@@ -148,6 +172,7 @@ TEST(broken_packets) {
         for (int64_t i = random_between(0, 3); i > 0; i--) {
             break_something(&d);
         }
+        look_at_footprints(&d);
         if (is_small(&d)) {
             dmlk_set_checker(round % 3 == 0 ? &checker : NULL);
             const int status = device_dispatch(&d);
