@@ -10,7 +10,9 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from operator import index
 from random import Random
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -56,18 +58,32 @@ class Chaos:
         return f"chaos({self.seed}, modes={{{names}}})" if names else f"chaos({self.seed}, modes=())"
 
 
-def chaos(seed: int | None = None, modes: Iterable[Mode | str] | None = None) -> Chaos:
+def chaos(seed: SupportsIndex | None = None, modes: Iterable[Mode | str] | None = None) -> Chaos:
     """A policy under which everything that the documents leave open is drawn by lot.
 
     The same program with the same seed does the same, bit by bit; None draws a seed, which every device
     then prints.  ``modes``: what is drawn, by default everything (:class:`Mode`).  ValueError: no such mode.
     """
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+    drawn = secrets.randbits(32) if seed is None else _seed(seed)
+    return Chaos(drawn, frozenset(Mode) if modes is None else _modes(modes), seed is None)
+
+
+def _seed(seed: SupportsIndex) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, SupportsIndex):
         raise TypeError(f"seed must be an int or None, not {type(seed).__name__}.")
-    if isinstance(modes, str):
-        raise TypeError("modes must be a collection of modes, not a str.")
-    chosen = frozenset(Mode) if modes is None else frozenset(Mode(mode) for mode in modes)
-    return Chaos(secrets.randbits(32) if seed is None else seed, chosen, seed is None)
+    return index(seed)
+
+
+def _modes(modes: Iterable[Mode | str]) -> frozenset[Mode]:
+    if isinstance(modes, str) or not isinstance(modes, Iterable):
+        what = "a str" if isinstance(modes, str) else type(modes).__name__
+        raise TypeError(f"modes must be a collection of modes, not {what}.")
+    known = {mode.value: mode for mode in Mode}
+    given = list(modes)
+    for each in given:
+        if not isinstance(each, str) or each not in known:
+            raise ValueError(f"{each!r} is no mode of chaos; there are {', '.join(known)}.")
+    return frozenset(Mode(each) for each in given)
 
 
 def fill(memory: memoryview, random: Random) -> None:

@@ -479,6 +479,12 @@ def test_a_fresh_seed_is_printed_and_repeats(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("wrong", [5, "chaotic", "chaos(1)", dmlemu.chaos])
+def test_what_is_no_policy_is_refused(wrong: Any) -> None:
+    with pytest.raises((Error, TypeError), match=r"policy.*lazy or eager or dmlemu\.chaos\(seed\)"):
+        d3d12.Adapter(policy=wrong)
+
+
 def test_adapters_take_the_default_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     adapter = d3d12.Adapter()
     monkeypatch.setattr(defaults, "policy", dmlemu.chaos(9))

@@ -165,10 +165,24 @@ class TestRemoval:
         ran = [crumb.command for crumb in record.queues[0].executed[-4:]]
         assert len({*ran, record.command.command}) == 5
 
-    @pytest.mark.parametrize("wrong", [{"after": -1}, {"after": 1.5}])
+    @pytest.mark.parametrize("wrong", [{"after": -1}, {"after": 1.5}, {"at": 5}, {"at": None}])
     def test_wrong_arguments(self, wrong: dict[str, Any]) -> None:
-        with pytest.raises((Error, TypeError), match="after"), faults.removal(Stage().device, **wrong):
+        with (
+            pytest.raises((Error, TypeError), match=next(iter(wrong))),
+            faults.removal(Stage().device, **wrong),
+        ):
             pass
+
+
+@pytest.mark.parametrize(
+    "fault", [faults.removal, faults.out_of_memory, lambda it: faults.memory_budget(it, 1)]
+)
+def test_only_devices_have_faults(fault: Any) -> None:
+    with (
+        pytest.raises(TypeError, match=r"device must be a d3d12\.Device or a dml\.Device, not str"),
+        fault("gpu"),
+    ):
+        pass
 
 
 class TestRecord:

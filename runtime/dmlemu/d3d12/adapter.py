@@ -68,7 +68,7 @@ class Adapter:
         self.shared_system_memory = self.dedicated_adapter_memory
         self._policy: Policy | Chaos | None = policy
         if policy is not None and not isinstance(policy, Chaos):
-            self._policy = choice(policy, Policy, "policy")
+            self._policy = choice(policy, Policy, "policy", "dmlemu.chaos(seed)")
         self.max_gemm_batch = None if max_gemm_batch is None else integer(max_gemm_batch, "max_gemm_batch")
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()

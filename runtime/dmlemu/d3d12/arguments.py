@@ -82,9 +82,9 @@ def number(value: Any, field: str) -> float:
         raise _wrong(field, "a number", value) from None
 
 
-def choice(value: Any, kind: type[_Choice], field: str) -> _Choice:
-    """The member of an enum of texts that the value is or names."""
-    names = " or ".join(str(each.value) for each in kind)
+def choice(value: Any, kind: type[_Choice], field: str, *others: str) -> _Choice:
+    """The member of an enum of texts that the value is or names; ``others`` the field may have, too."""
+    names = " or ".join([*(str(each.value) for each in kind), *others])
     if not isinstance(value, str):
         raise _wrong(field, names, value)
     try:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.control import should_note
 
 from .. import dml
+from ..d3d12.arguments import number
 from .shape import Case, Shape, TensorSpec, cases
 from .stage import Stage, private_stage
 from .strategies import KINDS, LayoutKind, chosen_kinds
@@ -73,7 +74,12 @@ def layouts(
     """
     chosen_kinds(kinds, output=False)
     wanted = tuple(kind for kind in KINDS if kind != "owned") if kinds is None else tuple(kinds)
-    shape = Shape(inputs, outputs, dims or {})
+    shape = Shape(inputs, outputs, {} if dims is None else dims)
+    if device is not None and not isinstance(device, dml.Device):
+        raise TypeError(f"device must be a dml.Device, not {type(device).__name__}")
+    for value, field in ((rtol, "rtol"), (atol, "atol")):
+        if not number(value, field) >= 0:
+            raise ValueError(f"{field} ({value}) is not a tolerance: 0 or more")
     stages: list[Stage] = []
 
     def stage() -> Stage:

@@ -22,7 +22,7 @@ from dmlemu_hw.events import Executing
 from dmlemu_hw.faults import FaultKind, GpuFault
 
 from .. import d3d12, dml
-from ..d3d12.arguments import integer, outside
+from ..d3d12.arguments import integer, outside, text
 from ..d3d12.events import CallBegun
 from ..d3d12.reports import failure
 from ..errors import HResult
@@ -46,6 +46,7 @@ def removal(device: d3d12.Device | dml.Device, *, after: int = 0, at: str = "") 
     such as ``CopyBufferRegion``, or dispatches of an operator with the name given by ``set_name``.
     """
     parent, after, injection = _parent(device), _count(after, "after", 0), Injection()
+    text(at, "at")
 
     def strike(event: Executing) -> None:
         if event.joined or injection.happened or not _is_called(parent, event, at):
@@ -110,7 +111,10 @@ def memory_budget(device: d3d12.Device | dml.Device, size: int) -> Iterator[None
 
 
 def _parent(device: d3d12.Device | dml.Device) -> d3d12.Device:
-    return device.get_parent_device() if isinstance(device, dml.Device) else device
+    parent = device.get_parent_device() if isinstance(device, dml.Device) else device
+    if not isinstance(parent, d3d12.Device):
+        raise TypeError(f"device must be a d3d12.Device or a dml.Device, not {type(device).__name__}.")
+    return parent
 
 
 def _count(value: int, field: str, least: int) -> int:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias
 from ..dml import TensorDataType as T
 from ..dml.operators.base import Allowed, Field, FieldKind, check_operator, operator_fields, registry
-from ..errors import Error, Report
+from ..errors import Error, Report, quote
 from .strategies import LayoutKind, chosen_kinds, layouts_of, shapes
 
 __all__ = ["activations", "operator_descs"]
@@ -41,7 +41,8 @@ def operator_descs(
     Ranks, data types, sizes and fields are any that the operator allows, with few elements; optional
     tensors come and go; each tensor has any legal layout (``kinds``, see :func:`layouts_of`).
 
-    Raises ValueError for an operator that is not declared, or newer than the feature level.
+    Raises TypeError for what is no operator, ValueError for one that is not declared, or newer than the
+    feature level.
     """
     for output in (False, True):
         chosen_kinds(kinds, output=output)
@@ -49,6 +50,8 @@ def operator_descs(
         known = [cls for _, cls in sorted(registry().items()) if feature_level >= cls.INTRODUCED]
         return st.sampled_from(known).flatmap(lambda cls: _laid_out(cls, feature_level, kinds))
     declared = registry().get(operator) if isinstance(operator, OperatorType) else operator
+    if declared is not None and not (isinstance(declared, type) and issubclass(declared, OperatorDesc)):
+        raise TypeError(f"operator must be an OperatorType or a class of descs, not {quote(operator)}")
     if declared is None:
         raise ValueError(f"{operator!r} is not declared; see dmlemu.dml.operators")
     if feature_level < declared.INTRODUCED:

@@ -58,6 +58,9 @@ class Shape:
         outputs: Mapping[str, TensorSpec],
         dims: Mapping[str | EllipsisType, range],
     ) -> None:
+        for what, field in ((inputs, "inputs"), (outputs, "outputs")):
+            _check_mapping(what, field, "names to tensors")
+        _check_mapping(dims, "dims", "names to ranges")
         if not outputs:
             raise ValueError("outputs is empty: there is nothing to compare")
         self.tensors: dict[str, _Tensor] = {}
@@ -96,8 +99,15 @@ class Shape:
         for name, tensor in self.tensors.items():
             if name not in arguments:
                 raise TypeError(f"replay() needs {name}=(sizes, strides)")
+            if not isinstance(arguments[name], tuple | list):
+                raise TypeError(f"{name} must be (sizes, strides), not {quote(arguments[name])}")
             descs[name] = dml.BufferTensorDesc(tensor.data_type, *arguments[name])
         return Case(dict(arguments.get("dims", {})), descs)
+
+
+def _check_mapping(value: object, field: str, what: str) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{field} must be a mapping of {what}, not {type(value).__name__}")
 
 
 def _tensor(name: str, spec: TensorSpec, output: bool) -> _Tensor:
@@ -118,6 +128,8 @@ def _tensor(name: str, spec: TensorSpec, output: bool) -> _Tensor:
         raise ValueError(f"{name} has {len(entries)} sizes, {entries.count(...)} of them '...'")
     if more and output:
         raise TypeError(f"{name} is an output: it has no values before the run")
+    if more and not callable(more[0]):
+        raise TypeError(f"{name}: {quote(more[0])} makes no values, it is no function")
     return _Tensor(name, data_type, entries, more[0] if more else None, output)
 
 
@@ -211,10 +223,18 @@ def values_of(shape: Shape, case: Case) -> dict[str, Array]:
             flat = _numbers(desc.dtype, start + order)
             start += int(order.max()) + 1
         else:
-            made = _call(tensor.values, {**case.dims, "sizes": list(desc.sizes)})
-            flat = np.broadcast_to(np.asarray(made).astype(desc.dtype), desc.sizes).reshape(-1)[first]
+            made = np.asarray(_call(tensor.values, {**case.dims, "sizes": list(desc.sizes)}))
+            flat = _fitting(name, made.astype(desc.dtype), desc.sizes).reshape(-1)[first]
         values[name] = flat.reshape(desc.sizes)
     return values
+
+
+def _fitting(name: str, made: Array, sizes: Sequence[int]) -> Array:
+    try:
+        return np.broadcast_to(made, sizes)
+    except ValueError:
+        told = f"the values of {name} have the shape {list(made.shape)}, and its Sizes are {list(sizes)}"
+        raise ValueError(told) from None
 
 
 def _numbers(dtype: np.dtype[Any], k: Array) -> Array:

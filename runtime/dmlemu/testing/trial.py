@@ -91,8 +91,10 @@ class _Attempt:
         __tracebackhide__ = True
         outputs = [name for name, tensor in self.trial.shape.tensors.items() if tensor.output]
         memory = Memory(case.descs, outputs)
+        stage = self.trial.stage()
+        stage.tensors(memory.size)  # what is too large for the device is refused before anything is made
         before = memory.image(self.values if values is None else values, fill)
-        run = Run(self.trial.stage(), memory, before)
+        run = Run(stage, memory, before)
         try:
             self.trial.test(run=run, **case.descs, **self.arguments)
         except Exception as error:

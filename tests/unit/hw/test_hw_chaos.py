@@ -570,12 +570,24 @@ class TestSeeds:
         assert str(chaos(7, ["padding", "order"])) == "chaos(7, modes={'order', 'padding'})"
 
     @pytest.mark.parametrize(
-        ("arguments", "error"),
-        [(("x",), TypeError), ((True,), TypeError), ((1, "order"), TypeError), ((1, ["speed"]), ValueError)],
+        ("arguments", "error", "message"),
+        [
+            (("x",), TypeError, "seed must be an int or None, not str"),
+            ((1.5,), TypeError, "seed must be an int or None, not float"),
+            ((True,), TypeError, "seed must be an int or None, not bool"),
+            ((1, "order"), TypeError, "modes must be a collection of modes, not a str"),
+            ((1, 5), TypeError, "modes must be a collection of modes, not int"),
+            ((1, ["speed"]), ValueError, "'speed' is no mode of chaos; there are order, poison, "),
+            ((1, [[]]), ValueError, r"\[\] is no mode of chaos"),
+        ],
     )
-    def test_wrong_arguments(self, arguments, error):
-        with pytest.raises(error):
+    def test_wrong_arguments(self, arguments, error, message):
+        with pytest.raises(error, match=message):
             chaos(*arguments)
+
+    def test_a_seed_may_be_an_integer_of_numpy(self):
+        made = chaos(np.int64(7))
+        assert made == chaos(7) and str(made) == "chaos(7)" and type(made.seed) is int
 
     def test_every_gpu_of_a_policy_draws_anew(self):
         policy = chaos(4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -588,11 +589,40 @@ def test_the_device_works_after_an_error() -> None:
         ({"dims": {"M": 3}}, TypeError, r"dims\['M'\] must be a range"),
         ({"dims": {"M": range(0)}}, ValueError, "nothing in it is from 1"),
         ({"kinds": ["round"]}, ValueError, "'round' is no kind of layout"),
+        ({"inputs": None}, TypeError, "inputs must be a mapping of names to tensors, not NoneType"),
+        ({"outputs": ["y"]}, TypeError, "outputs must be a mapping of names to tensors, not list"),
+        ({"dims": ["M"]}, TypeError, "dims must be a mapping of names to ranges, not list"),
+        ({"inputs": {"x": (F32, ["M"], 5)}}, TypeError, "x: 5 makes no values, it is no function"),
+        ({"device": 5}, TypeError, "device must be a dml.Device, not int"),
+        ({"rtol": "x"}, TypeError, "rtol must be a number, not str"),
+        ({"rtol": float("nan")}, ValueError, r"rtol \(nan\) is not a tolerance: 0 or more"),
+        ({"atol": -1.0}, ValueError, r"atol \(-1.0\) is not a tolerance: 0 or more"),
     ],
 )
 def test_wrong_arguments(change: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         layouts(**{**MATRIX, **change})
+
+
+def test_values_that_do_not_fit() -> None:
+    inputs = {"x": (F32, ["M"], lambda M: np.zeros(M + 1))}
+    test = layouts(inputs=inputs, outputs={"y": (F32, ["M"])})(lambda run, x, y: run(copy(x, y)))
+    with pytest.raises(ValueError, match=r"the values of x have the shape \[2\], and its Sizes are \[1\]"):
+        test()
+
+
+def test_replay_of_what_is_no_layout() -> None:
+    test = layouts(**ONE_TO_ONE)(lambda run, x, y: run(copy(x, y)))
+    with pytest.raises(TypeError, match=r"x must be \(sizes, strides\), not 5"):
+        test.replay(x=5, y=([1], [1]))
+
+
+def test_a_layout_that_does_not_fit_the_device_costs_nothing() -> None:
+    test = layouts(**ONE_TO_ONE)(lambda run, x, y: run(copy(x, y)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(Error, match="does not fit"):
+        test.replay(x=([2], [2**32 - 1]), y=([2], [1]))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20, "in KiB"
 
 
 def test_the_test_takes_run_and_every_tensor() -> None:

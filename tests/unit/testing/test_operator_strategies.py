@@ -198,5 +198,7 @@ def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
 def test_an_unknown_operator_is_refused() -> None:
     with pytest.raises(ValueError, match="not declared"):
         operator_descs(OperatorType.INVALID)
+    with pytest.raises(TypeError, match="operator must be an OperatorType or a class of descs, not 'GEMM'"):
+        operator_descs("GEMM")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="ARGMAX is newer than LEVEL_1_0"):
         operator_descs(OperatorType.ARGMAX, feature_level=FeatureLevel.LEVEL_1_0)
