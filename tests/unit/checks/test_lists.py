@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import UAV, Stage, States, other_queue
+from stage import UAV, Stage, States, identity, other_queue
 
 from dmlemu import Error, Strictness, d3d12, dml
 from dmlemu.errors import HResult
@@ -354,6 +354,17 @@ def test_empty_lists_are_one_remark(stage: Stage) -> None:
     stage.queue.execute_command_lists([empty])  # on another line
 
     assert [(each.report.id, each.count) for each in stage.device.reports] == [("QUEUE_EMPTY_SUBMIT", 3)]
+
+
+def test_a_list_that_only_initialises_is_not_empty(stage: Stage) -> None:
+    """Where there are no weights to copy, the GPU has nothing to do; the program has recorded something."""
+    other = other_queue(stage, "DIRECT")
+    compiled = stage.compile(identity(), "copy")
+    initializer = stage.dml.create_operator_initializer([compiled])
+    stage.recorder.record_dispatch(other.list, initializer, stage.table(initializer))
+    other.submit()
+    other.wait()
+    assert said(stage) == []
 
 
 # --- fences ---

@@ -70,9 +70,10 @@ class EmptyLists(Check):
         """Some lists were executed."""
         for serial in event.lists:
             recording = self.device._recordings.get(serial)
-            if recording is not None and not recording.commands:
-                words = text.empty_list(recording.owner, self.names.queue(event.queue))
-                self.report("QUEUE_EMPTY_SUBMIT", cause=recording.owner, **words)
+            if recording is None or recording.commands or recording.on_submit:
+                continue  # initializers without weights are no commands, but something that was recorded
+            words = text.empty_list(recording.owner, self.names.queue(event.queue))
+            self.report("QUEUE_EMPTY_SUBMIT", cause=recording.owner, **words)
 
 
 class _Last(NamedTuple):
