@@ -209,6 +209,7 @@ ADVICE = (
         why="Every object keeps the device and its memory: in C++ it is lost until the process ends.",
         fix="Release the objects that are listed, or use them in 'with' blocks; what holds them is told.",
         rule="ID3D12DebugDevice::ReportLiveDeviceObjects",
+        message_ids=(MessageId.LIVE_OBJECT_SUMMARY, MessageId.LIVE_DEVICE),
     ),
 )
 
