@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
-from .events import READ, UNDEFINE, WRITE, Access, Accesses, Footprint
+from .events import NO_ACCESSES, READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from .faults import FaultKind, GpuFault
 from .formats import element_size
 from .kernels import ffi, lib
 from .memory import Memory
 from .packets import (
     DISPATCH_HEADER_SIZE,
+    KERNEL,
     TENSOR_COUNT,
     TENSOR_SIZE,
     ClearUavPacket,
@@ -24,15 +25,25 @@ from .packets import (
     WriteImmediatePacket,
 )
 
+_PIECES = 64  # footprints of one tensor that a kernel reads in pieces; of more, some are told as one
+
 
 def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory) -> Accesses:
     """What a dispatch touches: nothing when its bytes, at ``pointer``, make no sense."""
-    tensors = TENSOR_COUNT.unpack_from(packet)[0] if len(packet) >= DISPATCH_HEADER_SIZE else 0
-    tensors = min(tensors, len(packet) // TENSOR_SIZE)
-    array = ffi.new("dmlk_footprint[]", max(1, tensors))
+    if len(packet) < DISPATCH_HEADER_SIZE:
+        return NO_ACCESSES
+    room = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
+    selects = lib.dmlk_kernel_selects(KERNEL.unpack_from(packet)[0])
+    if selects:
+        room += _PIECES
+    array = ffi.new("dmlk_footprint[]", max(1, room))
     segments, count = memory.segments()
-    found: int = lib.dmlk_footprints(pointer, len(packet), segments, count, array, tensors)
-    return Accesses(array, max(0, found))
+    found = max(0, lib.dmlk_footprints(pointer, len(packet), segments, count, array, room))
+    if selects:  # mostly it was one for each: who keeps them is spared the rest
+        kept = ffi.new("dmlk_footprint[]", max(1, found))
+        ffi.memmove(kept, array, found * ffi.sizeof("dmlk_footprint"))
+        array = kept
+    return Accesses(array, found)
 
 
 def accesses(packet: Packet, memory: Memory) -> Accesses:

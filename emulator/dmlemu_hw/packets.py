@@ -52,7 +52,8 @@ HEADER = struct.Struct("<II")  # opcode, size
 
 # Fields after the header.  Where something of variable length follows, its count is among them.
 _DISPATCH = struct.Struct("<IIQII")  # kernel, flags, table, tensor count, bytes of constants
-TENSOR_COUNT = struct.Struct("<24xI")  # of a whole dispatch packet
+KERNEL = struct.Struct("<8xI")  # of a whole dispatch packet
+TENSOR_COUNT = struct.Struct("<24xI")
 _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
 _OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
 _DISCARD = struct.Struct("<IIQQQ")  # 0, flags, handle of a descriptor, offset and size in its view

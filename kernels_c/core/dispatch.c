@@ -25,6 +25,8 @@ const char *dmlk_kernel_name(uint32_t number) {
     return number < dmlk_kernel_count() ? kernels[number].name : NULL;
 }
 
+int dmlk_kernel_selects(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].select != NULL; }
+
 /* The memory in which virtual addresses are looked up: segments sorted by address. */
 struct memory {
     const dmlk_segment *segments;

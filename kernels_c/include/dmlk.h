@@ -336,6 +336,9 @@ int dmlk_read_element(const dmlk_view *view, uint64_t index, dmlk_number *out);
 uint32_t dmlk_kernel_count(void);
 const char *dmlk_kernel_name(uint32_t kernel);
 
+/* Does it tell which elements of its inputs it reads, so that there may be several footprints for one? */
+int dmlk_kernel_selects(uint32_t kernel);
+
 /* cffi: end */
 
 #endif

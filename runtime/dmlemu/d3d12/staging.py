@@ -1,7 +1,8 @@
 """What the CPU sees of mapped memory, as a copy that is brought up to date at chosen moments.
 
-Under chaos: writes of the CPU reach the GPU with ExecuteCommandLists or Unmap (MP7), what the GPU wrote
-reaches the CPU with Map or when it has seen a fence.  Nothing earlier is promised.
+Under chaos: writes of the CPU reach the GPU with ExecuteCommandLists or Unmap (MP7), or with a signal that may
+let a queue go on (MP6); what the GPU wrote reaches the CPU with Map or when it has seen a fence.  Nothing
+earlier is promised.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw.events import Submitted, Waited
+from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
 from dmlemu_hw.memory import Heap as HardwareHeap
 
 from .events import HostAccessed, HostMapped
@@ -68,7 +69,7 @@ class LateVisibility:
         self._heaps: weakref.WeakKeyDictionary[HardwareHeap, _Mapped] = weakref.WeakKeyDictionary()
         self._stream = device.events
         self._follows_checks = False
-        self._stream.subscribe(self._on_submitted, Submitted)
+        self._stream.subscribe(self._on_host, Submitted, Queued, Signalled)
         self._stream.subscribe(self._on_waited, Waited)
 
     def map(self, resource: Resource) -> memoryview:
@@ -112,7 +113,9 @@ class LateVisibility:
         if event.reads and event.resource._address in mapped.write_only:
             mapped.staging.to_cpu(begin + event.begin, begin + event.end)
 
-    def _on_submitted(self, event: Submitted) -> None:
+    def _on_host(self, event: Submitted | Queued | Signalled) -> None:
+        if isinstance(event, Signalled) and event.queue:
+            return  # that was the GPU
         for mapped in list(self._heaps.values()):
             for begin, end in mapped.ranges:
                 mapped.staging.to_gpu(begin, end)

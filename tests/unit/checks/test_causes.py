@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stage import Stage, tensor, upload
+from stage import Stage, identity, other_queue, tensor, upload
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
@@ -58,3 +58,49 @@ def test_a_value_in_a_loop_is_one(stage: Stage) -> None:
             stage.barrier()
         stage.run()
     assert counts(stage) == [("VAL_INF_BORN", 3), ("VAL_INF_BORN", 3)]
+
+
+def test_reads_of_nothing_in_a_loop_are_one(stage: Stage) -> None:
+    operator, never, result = (
+        stage.copy_operator("copy"),
+        stage.buffer("never", 64),
+        stage.buffer("result", 64),
+    )
+    for _ in range(3):
+        stage.dispatch(operator, [never], [result])
+        stage.run()
+    assert counts(stage) == [("MEM_UNINIT_READ", 3)]
+
+
+# --- initializers without weights, which execute no command ---
+
+
+def initialize_elsewhere(stage: Stage, count: int) -> list[object]:
+    """Operators that a list of another queue initialises, without a fence."""
+    other = other_queue(stage, "DIRECT")
+    operators = [stage.compile(identity(), f"operator {i}") for i in range(count)]
+    for operator in operators:
+        initializer = stage.dml.create_operator_initializer([operator])
+        stage.recorder.record_dispatch(other.list, initializer, stage.table(initializer))
+    other.submit()
+    return operators
+
+
+def test_each_operator_of_a_list_of_initializers_is_told(stage: Stage) -> None:
+    source, result = stage.filled("source", 64), stage.buffer("result", 64)
+    for operator in initialize_elsewhere(stage, 3):
+        stage.dispatch(operator, [source], [result])
+        stage.barrier()
+    stage.run()
+    assert counts(stage) == [("OP_NOT_INITIALIZED", 1)] * 3
+
+
+def test_an_initializer_in_the_list_itself_is_enough(stage: Stage) -> None:
+    copy, source = stage.copy_operator("copy"), stage.filled("source", 64)
+    [operator] = initialize_elsewhere(stage, 1)
+    initializer = stage.dml.create_operator_initializer([operator])
+    stage.recorder.record_dispatch(stage.list, initializer, stage.table(initializer))
+    stage.dispatch(copy, [source], [stage.buffer("first", 64)])
+    stage.dispatch(operator, [source], [stage.buffer("second", 64)])
+    stage.run()
+    assert counts(stage) == []

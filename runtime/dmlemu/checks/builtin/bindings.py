@@ -145,7 +145,7 @@ class Descriptors(FlightCheck):
         if not slots:
             return
         contents = expected[slots[0]] or _UNWRITTEN, _part(content, slots[0])
-        cause = reader.command.site or reader
+        cause = reader.command.site or reader, reader.command.name
         if reader.source and not reader.arrived:
             words = text.not_copied(self.device, self.names, reader, slots, contents)
             self.report("DESC_NOT_COPIED", cause=cause, api="DML", **words)
@@ -181,7 +181,11 @@ class Descriptors(FlightCheck):
             self.device, self.names, reader, slots, contents, event, hint, in_flight=True
         )
         words["properties"] |= self.properties(flight)
-        self.report("DESC_OVERWRITTEN", cause=(reader.command.site or reader, event.site), **words)
+        self.report(
+            "DESC_OVERWRITTEN",
+            cause=(reader.command.site or reader, reader.command.name, event.site),
+            **words,
+        )
 
     def _content(self, place: int, count: int) -> bytes | None:
         try:
@@ -232,6 +236,8 @@ class Dispatches(Check):
         self._clocks = Clocks()
         self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
         self._notes = weakref.WeakKeyDictionary()
+        self._initializers: weakref.WeakKeyDictionary[Recording, list[DispatchRecorded]]
+        self._initializers = weakref.WeakKeyDictionary()
         self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, what is initialised
         self._initialized: weakref.WeakKeyDictionary[CompiledOperator, deque[_Initialization]]
         self._initialized = weakref.WeakKeyDictionary()
@@ -251,8 +257,11 @@ class Dispatches(Check):
     def recorded(self, event: DispatchRecorded) -> None:
         """Keeps what the packets do not say."""
         recording = self.device._recordings.get(event.list_serial)
-        if recording is not None:
-            self._notes.setdefault(recording, {})[event.first] = event
+        if recording is None:
+            return
+        self._notes.setdefault(recording, {})[event.first] = event
+        if isinstance(event.dispatchable, OperatorInitializer):  # several without commands have one number
+            self._initializers.setdefault(recording, []).append(event)
 
     @on(Submitted, Queued)
     def handed(self, event: Submitted | Queued) -> None:
@@ -264,11 +273,9 @@ class Dispatches(Check):
         for serial in event.lists:
             ticket += 1
             recording = self.device._recordings.get(serial)
-            notes = None if recording is None else self._notes.get(recording)
-            for note in (notes or {}).values():
-                if isinstance(note.dispatchable, OperatorInitializer):
-                    assert recording is not None
-                    self._initialize(note, event.queue, ticket, recording)
+            for note in () if recording is None else self._initializers.get(recording, ()):
+                assert recording is not None
+                self._initialize(note, event.queue, ticket, recording)
 
     @on(Signalled)
     def signalled(self, event: Signalled) -> None:
@@ -352,7 +359,8 @@ class Dispatches(Check):
         words = text.unordered(
             command, operator._title(), last.context, self.names.queue(last.queue), self._signal(last)
         )
-        self.report("OP_NOT_INITIALIZED", cause=command.command.site or event.packet, api="DML", **words)
+        cause = command.command.site or event.packet, command.command.name
+        self.report("OP_NOT_INITIALIZED", cause=cause, api="DML", **words)
 
     def _signal(self, row: _Initialization) -> str:
         """``fence 'ready' to reach 1``: the first signal behind the initializer."""
@@ -420,7 +428,12 @@ class Dispatches(Check):
             return
         command = self.names.command(event)
         words = text.aliased(command, dispatchable, clash, self.names)
-        cause = command.command.site or event.packet, clash.first.slot, clash.second.slot
+        cause = (
+            command.command.site or event.packet,
+            command.command.name,
+            clash.first.slot,
+            clash.second.slot,
+        )
         self.report(alias_reason(dispatchable, clash)[0], cause=cause, api="DML", **words)
 
     def _places(self, dispatchable: Dispatchable, table: int) -> Iterator[Place]:

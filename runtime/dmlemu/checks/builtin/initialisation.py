@@ -222,8 +222,11 @@ class Initialisation(Check):
             created_at=resource.created_at,
             severity=Severity.WARNING if zeros and id == "MEM_UNINIT_READ" else self._declared[id].severity,
             ranges=tuple(text.picture(self.shadow, resource, access, address)),
-            context=(command.context, *self._neighbours(resource, access.footprint.byte_range, address, copied)),
-            cause=(event.list_serial, event.command, access.operand),
+            context=(
+                command.context,
+                *self._neighbours(resource, access.footprint.byte_range, address, copied),
+            ),
+            cause=(command.command.site or event.packet, command.command.name, operand, str(resource)),
         )
 
     def _origin(self, resource: Resource, address: int) -> tuple[Write | None, Resource, Write | None]:

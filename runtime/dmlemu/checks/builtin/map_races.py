@@ -1,7 +1,8 @@
 """Group d: the CPU changes what the GPU is still to read.
 
 Nobody sees the CPU's stores.  So what submitted commands will read of a mapped upload buffer is copied, and
-compared twice: when the command is executed, and when the host comes to know that it is done.
+compared twice: when the command is executed, and when the host comes to know that it is done.  It is copied
+at ExecuteCommandLists; or, if the queue has to wait for a fence first, when the host lets that wait end.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from dmlemu_hw.packets import HEADER, Opcode
 from ...d3d12.enums import HeapType
 from ...d3d12.events import HostMapped
 from ..check import Check, on
-from ..clocks import Clocks
+from ..clocks import Clocks, FenceValue
 from ..declarations.hazards import MAP_DECLARATIONS
+from ..holds import holds
 from ..hostwrites import filling
 from ..names import Work
 from ..text import hazards as text
@@ -48,6 +50,7 @@ class _Read:
 
     ``before`` is what they held when the CPU may have begun to change them; None: it cannot.  Of those
     in ``fresh`` nobody knew that they were written then: see :class:`HostWrites`, which fills and wipes them.
+    ``awaited``: what its queue waited for when it was submitted; ``is_held``: that cannot have been reached.
     """
 
     queue: int
@@ -61,6 +64,8 @@ class _Read:
     keeper: object
     before: bytes | None = None
     fresh: tuple[tuple[int, int], ...] = ()
+    awaited: FenceValue | None = None
+    is_held: bool = False
 
 
 class MapRaces(Check):
@@ -73,6 +78,8 @@ class MapRaces(Check):
         self._clocks = Clocks()
         self._due: dict[tuple[int, int, int], list[_Read]] = {}  # not executed: by queue, ticket, packet
         self._open: deque[_Read] = deque()  # the host does not know that they are done
+        self._held: list[_Read] = []  # cannot begin
+        self._waits = 0  # that queues have not passed
         self._copied = 0
 
     @on(Submitted)
@@ -92,7 +99,7 @@ class MapRaces(Check):
     def mapped(self, event: HostMapped) -> None:
         """Until now nobody could change the bytes of that buffer."""
         for read in self._open:
-            if read.buffer == event.resource._address:
+            if read.buffer == event.resource._address and not read.is_held:
                 self._copy(read)
 
     @on(Executing)
@@ -100,22 +107,29 @@ class MapRaces(Check):
         """A command reads."""
         if self._due:
             for read in self._due.pop((event.queue, event.ticket, event.command), ()):
+                read.is_held = False
                 self._compare(read)
 
     @on(Queued)
     def queued(self, event: Queued) -> None:
         """The host hands something to a queue."""
         self._clocks.handed(event)
+        self._waits += event.opcode == Opcode.WAIT
+        if event.opcode == Opcode.SIGNAL:
+            self._release()
 
     @on(Signalled)
     def signalled(self, event: Signalled) -> None:
         """A fence gets a value."""
         self._clocks.signalled(event)
+        if event.queue == 0:
+            self._release()
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
         """The host may write again what it knows to have been read."""
         self._clocks.waited(event)
+        self._waits -= event.queue != 0
         if event.queue == 0 and self._open:
             host, seen = self._clocks.host, self._open
             self._open = deque(each for each in seen if each.ticket > host.get(each.queue, 0))
@@ -129,6 +143,7 @@ class MapRaces(Check):
     def _watch(self, recording: Recording, uploads: list[Resource], queue: int, ticket: int) -> None:
         """From now on, what the list will read of the buffers."""
         work = Work(recording.commands, recording.owner, self.names.queue(queue))
+        hold = holds(self.device._gpu).get(queue) if self._waits else None
         for packet, begin, end, pattern, keeper in self._reads(recording.packets):
             for buffer in uploads:
                 start = buffer._address
@@ -136,10 +151,31 @@ class MapRaces(Check):
                     read = _Read(queue, ticket, packet, work, start, begin, end, pattern, keeper)
                     self._due.setdefault((queue, ticket, packet), []).append(read)
                     self._open.append(read)
-                    if buffer._map_count:
+                    if hold is not None:
+                        read.awaited, read.is_held = hold.awaited, True
+                        self._held.append(read)
+                    elif buffer._map_count:
                         self._copy(read)
         while len(self._open) > _MOST_OPEN:
             self._drop_copy(self._open.popleft())
+
+    def _release(self) -> None:
+        """The host did what may let queues go on: from now on the CPU must not change what they read."""
+        if not self._held:
+            return
+        held, self._held, still = self._held, [], holds(self.device._gpu)
+        for read in held:
+            hold = still.get(read.queue)
+            if not read.is_held:
+                continue
+            if hold is not None and hold.ticket < read.ticket:
+                read.awaited = hold.awaited
+                self._held.append(read)
+                continue
+            read.is_held = False
+            buffer = self.names.buffer(read.buffer)
+            if buffer is not None and buffer._map_count:
+                self._copy(read)
 
     def _reads(self, data: bytes) -> Iterator[tuple[int, int, int, Any, object]]:
         """Packet, first byte, byte after the last, pattern and what keeps it, of each read of a list."""
@@ -171,6 +207,7 @@ class MapRaces(Check):
             read.fresh = tuple(_between(shadow.written_runs(read.begin, size), read.begin, read.end))
 
     def _drop_copy(self, read: _Read) -> None:
+        read.is_held = False
         if read.before is not None:
             self._copied -= len(read.before)
             read.before = None
@@ -188,7 +225,12 @@ class MapRaces(Check):
             self._drop_copy(read)
             command = read.work.command(read.packet)
             first = read.begin + int(changed[0])
-            finding = text.Race(command, buffer, read.begin, read.end, first, len(changed))
+            since = (
+                f"{self.names.fence(read.awaited.fence)} could reach {read.awaited.value}"
+                if read.awaited
+                else ""
+            )
+            finding = text.Race(command, buffer, read.begin, read.end, first, len(changed), since)
             self.report("MAP_RACE", finding.message, cause=finding.cause, **finding.fields(self._when(read)))
 
     def _changed(self, read: _Read, new: _Bytes) -> np.ndarray[Any, np.dtype[np.intp]]:

@@ -178,7 +178,10 @@ def _elements(pattern: Pattern, shared: range) -> str:
 
 
 class Race(NamedTuple):
-    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command reads, the first at ``changed``."""
+    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command reads, the first at ``changed``.
+
+    ``since``: what held the command back before; "" if nothing did.
+    """
 
     command: NamedCommand
     buffer: Resource
@@ -186,6 +189,7 @@ class Race(NamedTuple):
     end: int
     changed: int
     bytes_changed: int
+    since: str
 
     @property
     def message(self) -> str:
@@ -198,7 +202,7 @@ class Race(NamedTuple):
         )
         return (
             f"{read} of {self.buffer._title()}, and the CPU changed {changed} "
-            "after ExecuteCommandLists, before it knew that the command was done."
+            f"after {self.since or 'ExecuteCommandLists'}, before it knew that the command was done."
         )
 
     @property
