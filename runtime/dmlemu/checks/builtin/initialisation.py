@@ -247,7 +247,7 @@ class Initialisation(Check):
     def _neighbours(
         self, resource: Resource, span: tuple[int, int], address: int, copied: Write | None
     ) -> Iterator[str]:
-        """Who wrote the bytes around the first one that nobody wrote, nearest first; ``copied`` is told of."""
+        """Who wrote the bytes around the first one that nobody wrote, nearest first, but ``copied``."""
         told: list[Write] = []
         for near in self._written_around(*span, address):
             write = self._last(near)
