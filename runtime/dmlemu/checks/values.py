@@ -169,6 +169,7 @@ class Values(Check):
             id,
             f"{name} gives element ({', '.join(map(str, index))}) of {operand} {words}.",
             operation=command.place,
+            object=self.names.buffer(address) or "",
             ranges=(place,),
             context=(command.context,),
             cause=(command.command.site or event.list_serial, name, operand),
