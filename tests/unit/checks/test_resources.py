@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from stage import UAV, Stage, States, other_queue
 
 from dmlemu import Error, d3d12
 from dmlemu.checks import Check
+from dmlemu.checks.builtin.resources import add_span
 from dmlemu.d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleased
 
 # Tests that must stay silent say so themselves.
@@ -225,6 +230,31 @@ def test_what_is_not_told(stage: Stage, told: tuple[int, int], words: str) -> No
     upload.map()
     upload.unmap(0, d3d12.Range(0, 0))  # told once
     assert said(stage) == ["UNMAP_RANGE"]
+
+
+def test_many_small_writes_cost_little_each(stage: Stage) -> None:
+    """A write costs about the same however many came before it."""
+    buffer = stage.host_buffer("upload", 1 << 20)
+    memory = buffer.map(0, d3d12.Range(0, 0))
+    times = []
+    for part in range(11):
+        start = time.perf_counter()
+        for i in range(1000 * part, 1000 * part + 1000):
+            memory[32 * i : 32 * i + 4] = b"abcd"
+        times.append(time.perf_counter() - start)
+    buffer.unmap(0)
+    assert min(times[8:]) < 2 * max(times[:3]) + 0.2
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=12))
+def test_ranges_are_joined_as_sets_of_bytes(drawn: list[tuple[int, int]]) -> None:
+    spans: list[tuple[int, int]] = []
+    bytes_: set[int] = set()
+    for begin, size in drawn:
+        add_span(spans, begin, begin + size)
+        bytes_ |= set(range(begin, begin + size))
+        assert {byte for span in spans for byte in range(*span)} == bytes_
+        assert all(one[1] < other[0] for one, other in pairwise(spans)), "sorted, and none touches another"
 
 
 def test_a_view_may_have_been_for_reading(stage: Stage) -> None:

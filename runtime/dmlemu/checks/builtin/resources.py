@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -171,7 +173,7 @@ class UnmapRanges(Check):
         """Bytes were written, for certain."""
         if event.writes and not event.reads:
             state = self._open.setdefault(event.resource, _Open())
-            state.written = _join([*state.written, (event.begin, event.end)])
+            add_span(state.written, event.begin, event.end)
 
     @on(HostUnmapped)
     def unmapped(self, event: HostUnmapped) -> None:
@@ -180,7 +182,7 @@ class UnmapRanges(Check):
         if state is None:
             return
         if event.written != (0, 0):
-            state.told = _join([*state.told, event.written])
+            add_span(state.told, *event.written)
         if event.maps == 0:
             del self._open[event.resource]
             missing = next((each for each in state.written if not _covers(state.told, each)), None)
@@ -188,19 +190,22 @@ class UnmapRanges(Check):
                 self.report("UNMAP_RANGE", **text.unmap_range(event.resource, missing, state.told))
 
 
-def _join(spans: list[Span]) -> list[Span]:
-    """The same bytes in as few ranges as there can be, sorted."""
-    joined: list[Span] = []
-    for begin, end in sorted(spans):
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(joined[-1][1], end)
-        else:
-            joined.append((begin, end))
-    return joined
+def add_span(spans: list[Span], begin: int, end: int) -> None:
+    """Adds bytes to ranges that are as few as there can be, sorted."""
+    first = bisect_left(spans, begin, key=_end_of)  # the first that reaches this one
+    last = bisect_right(spans, end, first, key=_begin_of)
+    if first < last:
+        begin, end = min(begin, spans[first][0]), max(end, spans[last - 1][1])
+    spans[first:last] = [(begin, end)]
 
 
 def _covers(told: list[Span], written: Span) -> bool:
-    return any(begin <= written[0] and written[1] <= end for begin, end in told)
+    """Is the range within one of those?"""
+    at = bisect_right(told, written[0], key=_begin_of) - 1
+    return at >= 0 and written[1] <= told[at][1]
+
+
+_begin_of, _end_of = itemgetter(0), itemgetter(1)
 
 
 # --- HEAP_OVERLAP ---
