@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlemu_hw.chaos import Chaos, Mode, chaos
 
-from ..errors import Error, HResult, Report
+from ..errors import Error, HResult, Report, caller
 from ..reporting import defaults, on_created
 
 __all__ = ["stable"]
@@ -162,6 +162,7 @@ def _error(program: Callable[[], Any], policy: Chaos, difference: _Difference) -
         context=(
             *(f"Mode '{mode.value}': {_MEANING[mode]}" for mode in modes),
             f"To repeat it: d3d12.Adapter(policy=dmlemu.{policy})",
+            f"Run by dmlemu.testing.stable at {caller()}",
         ),
         rule="on request: dmlemu.testing.stable",
     )
