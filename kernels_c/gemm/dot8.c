@@ -1,0 +1,156 @@
+/* dot8.c - see dot8.h.  The generic tile is the definition; the others give the same bits. */
+#include "dot8.h"
+
+#include <string.h>
+
+#include "isa.h"
+
+#define ROWS DMLK_DOT8_ROWS
+#define LANES DMLK_DOT8_LANES
+
+/* The four bytes of a row's quad. */
+static inline void get_quad(int32_t quad, int32_t bytes[4]) {
+    int8_t b[4];
+    memcpy(b, &quad, 4);
+    for (int i = 0; i < 4; i++) {
+        bytes[i] = b[i];
+    }
+}
+
+static inline void generic(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                           int row_count, int32_t sums[][LANES]) {
+    memset(sums, 0, (size_t)row_count * sizeof sums[0]);
+    for (int64_t q = 0; q < quads; q++) {
+        const uint8_t *at = lanes + offsets[q];
+        for (int r = 0; r < row_count; r++) {
+            int32_t b[4];
+            get_quad(rows[q * row_count + r], b);
+            for (int l = 0; l < LANES; l++) {
+                const int32_t sum = at[4 * l] * b[0] + at[4 * l + 1] * b[1] + at[4 * l + 2] * b[2] + at[4 * l + 3] * b[3];
+                sums[r][l] = (int32_t)((uint32_t)sums[r][l] + (uint32_t)sum);
+            }
+        }
+    }
+}
+
+static void generic_8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                      int32_t sums[][LANES]) {
+    generic(lanes, offsets, quads, rows, ROWS, sums);
+}
+
+static void generic_1(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                      int32_t sums[][LANES]) {
+    generic(lanes, offsets, quads, rows, 1, sums);
+}
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+
+/* --- AVX2: bytes widened to 16 bits, so that sums of two products are exact (vpmaddwd) --- */
+
+/* Four lanes hold their quads in 16 numbers; a row's quad stands there four times. */
+#define MULTIPLY(r)                                                                    \
+    {                                                                                  \
+        const __m256i row = _mm256_cvtepi8_epi16(_mm_set1_epi32(rows[q * count + r])); \
+        a##r = _mm256_add_epi32(a##r, _mm256_madd_epi16(low, row));                    \
+        b##r = _mm256_add_epi32(b##r, _mm256_madd_epi16(high, row));                   \
+    }
+
+/* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7 */
+DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, int32_t *to) {
+    const __m256i sums = _mm256_hadd_epi32(a, b); /* lanes 0 1 4 5, 2 3 6 7 */
+    _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(sums, 0xd8));
+}
+
+/* `count`: rows of the tile; this is about four of them, and eight lanes. */
+DMLK_AVX2 static inline void avx2_4x8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                                      int64_t count, int32_t sums[][LANES], int lane) {
+    __m256i a0 = _mm256_setzero_si256(), b0 = a0, a1 = a0, b1 = a0, a2 = a0, b2 = a0, a3 = a0, b3 = a0;
+    for (int64_t q = 0; q < quads; q++) {
+        const uint8_t *at = lanes + offsets[q] + 4 * lane;
+        const __m256i low = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)at));
+        const __m256i high = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(at + 16)));
+        MULTIPLY(0)
+        if (count > 1) {
+            MULTIPLY(1)
+            MULTIPLY(2)
+            MULTIPLY(3)
+        }
+    }
+    store_8_lanes(a0, b0, sums[0] + lane);
+    if (count > 1) {
+        store_8_lanes(a1, b1, sums[1] + lane);
+        store_8_lanes(a2, b2, sums[2] + lane);
+        store_8_lanes(a3, b3, sums[3] + lane);
+    }
+}
+
+DMLK_AVX2 static void avx2_8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                             int32_t sums[][LANES]) {
+    for (int lane = 0; lane < LANES; lane += 8) {
+        avx2_4x8(lanes, offsets, quads, rows, ROWS, sums, lane);
+        avx2_4x8(lanes, offsets, quads, rows + 4, ROWS, sums + 4, lane);
+    }
+}
+
+DMLK_AVX2 static void avx2_1(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                             int32_t sums[][LANES]) {
+    for (int lane = 0; lane < LANES; lane += 8) {
+        avx2_4x8(lanes, offsets, quads, rows, 1, sums, lane);
+    }
+}
+
+/* --- AVX-512 VNNI --- */
+
+/* Written as instructions: left to themselves, compilers keep the sums in memory, or load a row's quad
+ * through a register of another kind, at half the speed. */
+#define SPREAD(to, quad) __asm__("vpbroadcastd %1, %0" : "=v"(to) : "m"(quad))
+#define DOT(sum, lanes, row) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(lanes), "v"(row))
+
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define ZERO(r) __m512i a##r = _mm512_setzero_si512(), b##r = a##r, c##r = a##r;
+#define STEP(r)                    \
+    {                              \
+        __m512i row;               \
+        SPREAD(row, quad_of[r]);   \
+        DOT(a##r, lanes_0, row);   \
+        DOT(b##r, lanes_16, row);  \
+        DOT(c##r, lanes_32, row);  \
+    }
+#define STORE(r)                                 \
+    _mm512_storeu_si512(sums[r], a##r);          \
+    _mm512_storeu_si512(sums[r] + 16, b##r);     \
+    _mm512_storeu_si512(sums[r] + 32, c##r);
+
+DMLK_AVX512 static void avx512_8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                                 int32_t sums[][LANES]) {
+    EACH_ROW(ZERO)
+    for (int64_t q = 0; q < quads; q++) {
+        const uint8_t *at = lanes + offsets[q];
+        const int32_t *quad_of = rows + q * ROWS;
+        const __m512i lanes_0 = _mm512_loadu_si512(at), lanes_16 = _mm512_loadu_si512(at + 64);
+        const __m512i lanes_32 = _mm512_loadu_si512(at + 128);
+        EACH_ROW(STEP)
+    }
+    EACH_ROW(STORE)
+}
+
+DMLK_AVX512 static void avx512_1(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
+                                 int32_t sums[][LANES]) {
+    ZERO(0)
+    for (int64_t q = 0; q < quads; q++) {
+        const uint8_t *at = lanes + offsets[q];
+        const int32_t *quad_of = rows + q;
+        const __m512i lanes_0 = _mm512_loadu_si512(at), lanes_16 = _mm512_loadu_si512(at + 64);
+        const __m512i lanes_32 = _mm512_loadu_si512(at + 128);
+        STEP(0)
+    }
+    STORE(0)
+}
+
+static dmlk_dot8 *const tiles[][2] = {{generic_8, generic_1}, {avx2_8, avx2_1}, {avx512_8, avx512_1}};
+#else
+static dmlk_dot8 *const tiles[][2] = {{generic_8, generic_1}};
+#endif
+
+dmlk_dot8 *dmlk_dot8_tile(int one_row) { return tiles[dmlk_isa()][one_row != 0]; }
