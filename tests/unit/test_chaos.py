@@ -135,20 +135,17 @@ def weights(policy: Any, fixed: bool) -> Any:
 
 
 def visibility(policy: Any, fixed: bool) -> Any:
-    """Mapped memory is written after ExecuteCommandLists; a queue wait keeps the GPU from running before."""
+    """Mapped memory is written after Unmap, which made visible what had been written."""
     ground = Ground(policy)
     upload, target = ground.host_buffer("upload"), ground.buffer("target")
-    memory = upload.map(0, d3d12.Range(0, 0))
-    gate = ground.device.create_fence()
-    ground.queue.wait(gate, 1)
+    with upload.map() as memory:
+        array = memory.view(np.float32)
+        if fixed:
+            array[:] = ONES
+    if not fixed:
+        array[:] = ONES
     ground.list.copy_buffer_region(target, 0, upload, 0, 256)
-    if fixed:
-        memory[:] = ONES.tobytes()
-    ground.submit()
-    memory[:] = ONES.tobytes()
-    gate.signal(1)
-    ground.wait()
-    upload.unmap()
+    ground.run()
     return ground.read(target)
 
 

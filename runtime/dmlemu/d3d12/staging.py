@@ -1,8 +1,8 @@
 """What the CPU sees of mapped memory, as a copy that is brought up to date at chosen moments.
 
-Under chaos: writes of the CPU reach the GPU with ExecuteCommandLists or Unmap (MP7), or with a signal that may
-let a queue go on (MP6); what the GPU wrote reaches the CPU with Map or when it has seen a fence.  Nothing
-earlier is promised.
+Under chaos: writes of the CPU reach the GPU with ExecuteCommandLists or Unmap (MP7), or with a signal that
+may let a queue go on (MP6); what the GPU wrote reaches the CPU with Map or when it has seen a fence.
+Nothing earlier is promised.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
 from dmlemu_hw.memory import Heap as HardwareHeap
+from dmlemu_hw.packets import Opcode
 
 from .events import HostAccessed, HostMapped
 
@@ -116,6 +117,8 @@ class LateVisibility:
     def _on_host(self, event: Submitted | Queued | Signalled) -> None:
         if isinstance(event, Signalled) and event.queue:
             return  # that was the GPU
+        if isinstance(event, Queued) and event.opcode != Opcode.SIGNAL:
+            return  # lets nothing go on
         for mapped in list(self._heaps.values()):
             for begin, end in mapped.ranges:
                 mapped.staging.to_gpu(begin, end)

@@ -245,16 +245,23 @@ class MapRaces(Check):
 
     def _when(self, read: _Read) -> str:
         """Advice: when the CPU may write the bytes."""
+        before = ""
+        if read.awaited is not None:
+            before = f"Write before {self.names.fence(read.awaited.fence)} is set to {read.awaited.value}. "
         done = self._clocks.signal_after(read.queue, read.ticket)
         if done is None:
             queue = next((each for each in self.device._gpu.queues if each.serial == read.queue), None)
             signal = None if queue is None else queue.signal_after(read.ticket)
             if signal is None:
-                return f"Signal a fence on {read.work.queue} behind it, wait for that, and write then."
+                return (
+                    f"{before}Signal a fence on {read.work.queue} behind it, wait for that, and write then."
+                )
             fence, value = signal[0].describe(), signal[1]
         else:
             fence, value = self.names.fence(done.fence), done.value
-        return f"Write again when {fence} has reached {value}: {read.work.queue} signals that behind it."
+        return (
+            f"{before}Write again when {fence} has reached {value}: {read.work.queue} signals that behind it."
+        )
 
 
 def _seen_by_cpu(buffer: Resource) -> memoryview:

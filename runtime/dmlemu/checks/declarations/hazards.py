@@ -83,9 +83,10 @@ MAP_DECLARATIONS = (
         Severity.ERROR,
         When.EXECUTE,
         why="The GPU reads an upload buffer when it executes the command, some time after ExecuteCommandLists: it may "
-        "see the old bytes, the new ones, or some of each.",
+        "see the old bytes, the new ones, or some of each. If the queue waits for a fence before that command, the "
+        "CPU may write until it sets the fence, or hands a signal that sets it to another queue.",
         fix="Wait for a fence value that is signalled behind the command before the bytes are written again, or write "
-        "to another part of the buffer.",
+        "to another part of the buffer; or have the queue wait for a fence, and set it when the bytes are written.",
         rule="MP6: ID3D12Resource::Map",
     ),
 )

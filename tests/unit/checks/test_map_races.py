@@ -1,0 +1,218 @@
+"""MAP_RACE where a fence holds a queue back: the CPU may write until the fence can have its value.
+
+ID3D12Resource::Map: what a command list reads is to be written before the GPU executes it; before
+ExecuteCommandLists mostly, "but using a fence to delay command list execution works as well".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from stage import OtherQueue, Stage, other_queue
+
+from dmlemu import chaos, d3d12
+from dmlemu.d3d12 import Policy
+from dmlemu.errors import Severity
+from dmlemu.reporting import Response
+
+pytestmark = pytest.mark.dmlemu(expect=["MAP_*", "FENCE_BACKWARDS*"])
+POLICIES = [Policy.LAZY, Policy.EAGER, *map(chaos, range(4))]
+
+
+class Upload:
+    """A mapped upload buffer, a list that copies it to be read, and fences to hold that back."""
+
+    def __init__(self, policy: object) -> None:
+        self.stage = Stage(policy=policy)
+        self.stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+        self.buffer, self.result = (
+            self.stage.host_buffer("upload", 64),
+            self.stage.host_buffer("result", 64, "READBACK"),
+        )
+        self.memory: Any = self.buffer.map(0, d3d12.Range(0, 0)).view(np.float32)
+        self.stage.list.copy_resource(self.result, self.buffer)
+
+    def fence(self, value: int = 0) -> Any:
+        return self.stage.device.create_fence(value)
+
+    def other(self) -> OtherQueue:
+        return other_queue(self.stage, "COPY")
+
+    def wait(self, fence: Any, value: int = 1) -> None:
+        self.stage.queue.wait(fence, value)
+
+    def submit(self) -> None:
+        self.stage.submit()
+
+    def write(self, value: float = 3.0) -> None:
+        self.memory[:] = value
+
+    def end(self) -> tuple[list[str], float | None]:
+        """What was said, and the result if all of it is one value."""
+        self.stage.wait()
+        found = np.frombuffer(bytes(self.result.map()[:64]), np.float32)
+        said = [each.report.id for each in self.stage.device.reports if each.report.id != "FENCE_BACKWARDS"]
+        return said, float(found[0]) if len(set(found.tolist())) == 1 else None
+
+
+@pytest.fixture(params=POLICIES, ids=str)
+def upload(request: pytest.FixtureRequest) -> Upload:
+    return Upload(request.param)
+
+
+# --- legal: the GPU sees the bytes, and nothing is said ---
+
+
+def test_the_host_sets_the_fence_when_it_has_written(upload: Upload) -> None:
+    gate = upload.fence()
+    upload.wait(gate)
+    upload.submit()
+    upload.write()
+    gate.signal(1)
+
+    assert upload.end() == ([], 3.0)
+
+
+def test_it_may_write_several_times_and_set_lower_values(upload: Upload) -> None:
+    gate = upload.fence()
+    upload.wait(gate, 5)
+    upload.submit()
+    for value in (1, 4, 2):
+        upload.write(float(value))
+        gate.signal(value)
+    upload.write(7.0)
+    gate.signal(6)
+
+    assert upload.end() == ([], 7.0)
+
+
+def test_another_queue_is_told_to_set_the_fence(upload: Upload) -> None:
+    gate, other = upload.fence(), upload.other()
+    upload.wait(gate)
+    upload.submit()
+    upload.write()
+    other.queue.signal(gate, 1)
+
+    assert upload.end() == ([], 3.0)
+
+
+def test_the_other_queue_waits_itself(upload: Upload) -> None:
+    """Its signal was handed over before the CPU wrote, but cannot come before the host's."""
+    gate, relay, other = upload.fence(), upload.fence(), upload.other()
+    upload.wait(relay)
+    upload.submit()
+    other.queue.wait(gate, 1)
+    other.queue.signal(relay, 1)
+    upload.write()
+    gate.signal(1)
+
+    assert upload.end() == ([], 3.0)
+
+
+def test_the_buffer_is_mapped_meanwhile(upload: Upload) -> None:
+    gate = upload.fence()
+    upload.buffer.unmap()
+    upload.wait(gate)
+    upload.submit()
+    with upload.buffer.map(0, d3d12.Range(0, 0)) as memory:
+        memory.view(np.float32)[:] = 3.0
+    gate.signal(1)
+
+    assert upload.end() == ([], 3.0)
+
+
+def test_each_list_has_its_own_wait(upload: Upload) -> None:
+    """The second list reads what is written when the first one is done."""
+    gate, stage = upload.fence(), upload.stage
+    upload.write(1.0)
+    upload.submit()
+    stage.fence.wait(stage.fence_value)
+    upload.wait(gate)
+    stage.queue.execute_command_lists([stage.list])
+    stage.queue.signal(stage.fence, 2)
+    stage.fence_value = 2
+    upload.write()
+    gate.signal(1)
+
+    assert upload.end() == ([], 3.0)
+
+
+# --- not legal ---
+
+
+def test_the_host_sets_the_fence_before_it_writes(upload: Upload) -> None:
+    gate = upload.fence()
+    gate.set_name("gate")
+    upload.wait(gate)
+    upload.submit()
+    upload.write(2.0)
+    gate.signal(1)
+    upload.write()
+
+    assert upload.end()[0] == ["MAP_RACE"]
+    [stored] = upload.stage.device.reports
+    assert "after fence 'gate' could reach 1, before it knew" in stored.report.message
+
+
+def test_the_fence_has_the_value_before(upload: Upload) -> None:
+    upload.wait(upload.fence(1))
+    upload.submit()
+    upload.write()
+
+    assert upload.end()[0] == ["MAP_RACE"]
+    [stored] = upload.stage.device.reports
+    assert "after ExecuteCommandLists, before it knew" in stored.report.message
+
+
+def test_the_fence_had_the_value_for_a_moment(upload: Upload) -> None:
+    """A wait that was over once stays so."""
+    gate = upload.fence()
+    upload.wait(gate)
+    upload.submit()
+    gate.signal(1)
+    gate.signal(0)
+    upload.write()
+
+    assert upload.end()[0] == ["MAP_RACE"]
+
+
+def test_another_queue_may_set_the_fence_at_any_moment(upload: Upload) -> None:
+    gate, other = upload.fence(), upload.other()
+    other.queue.signal(gate, 1)
+    upload.wait(gate)
+    upload.submit()
+    upload.write()
+
+    assert upload.end()[0] == ["MAP_RACE"]
+
+
+def test_the_other_queue_is_told_before_the_cpu_writes(upload: Upload) -> None:
+    gate, other = upload.fence(), upload.other()
+    upload.wait(gate)
+    upload.submit()
+    other.queue.signal(gate, 1)
+    upload.write()
+
+    assert upload.end()[0] == ["MAP_RACE"]
+
+
+def test_a_wait_behind_the_list_holds_nothing_back(upload: Upload) -> None:
+    gate = upload.fence()
+    upload.submit()
+    upload.wait(gate)
+    upload.write()
+    gate.signal(1)
+
+    assert upload.end()[0] == ["MAP_RACE"]
+
+
+def test_a_wait_of_another_queue_holds_nothing_back(upload: Upload) -> None:
+    gate, other = upload.fence(), upload.other()
+    other.queue.wait(gate, 1)
+    upload.submit()
+    upload.write()
+    gate.signal(1)
+
+    assert upload.end()[0] == ["MAP_RACE"]
