@@ -22,6 +22,10 @@
 #include "stop.h"
 #include "wide.h"
 
+#ifdef DMLK_X86
+#include <immintrin.h>
+#endif
+
 enum { N, CHANNEL, Y, X };
 
 #define ROWS DMLK_DOT8_ROWS
@@ -52,6 +56,7 @@ struct plan {
     int64_t blocks;      /* of ROWS filters, in a group */
     int64_t chunk;       /* of them, that are packed at once */
     int64_t *offsets;    /* [quads] */
+    int64_t (*taps)[4];  /* [quads]: the elements of each in a filter, -1: 0 */
     int32_t *rows;       /* [chunk][quads][ROWS] */
     int32_t *ones;       /* [quads]: 1 for each tap that there is */
     int32_t *factor;     /* [chunk * ROWS]: B */
@@ -80,21 +85,113 @@ static void inside(int64_t first, int64_t step, int64_t size, int64_t count, int
     *end = *end < *begin ? *begin : *end;
 }
 
-/* Byte `lane` of each of `count` quads: input elements x, x + step, ..., of which `size` there are. */
-static void fill_bytes(const struct plan *p, const uint8_t *row, int64_t x, int64_t step, int64_t count, uint8_t *to) {
-    const int64_t size = p->c->input.sizes[X], stride = p->c->input.strides[X];
-    const uint8_t flip = p->flip_input;
-    int64_t begin, end;
-    inside(x, step, size, count, &begin, &end);
-    for (int64_t i = 0; i < begin; i++) {
-        to[4 * i] = p->padding;
+/* Where a byte of the quads of a row comes from: elements x, x + step, ... of the row that begins at `from`. */
+struct source {
+    const uint8_t *from; /* element 0 of the input's row */
+    int64_t x;
+};
+
+/* Quads begin .. end - 1, wherever they are. */
+static void fill_any(const struct plan *p, const struct source sources[4], int64_t begin, int64_t end, uint8_t *to) {
+    const int64_t size = p->c->input.sizes[X], stride = p->c->input.strides[X], step = p->c->strides[X];
+    for (int64_t i = begin; i < end; i++) {
+        for (int j = 0; j < 4; j++) {
+            const int64_t x = sources[j].x + i * step;
+            to[4 * i + j] = x < 0 || x >= size ? p->padding : sources[j].from[x * stride] ^ p->flip_input;
+        }
     }
-    const uint8_t *from = row + (x + begin * step) * stride;
-    for (int64_t i = begin; i < end; i++, from += step * stride) {
-        to[4 * i] = *from ^ flip;
+}
+
+/* Quads whose bytes are all there, `step` bytes apart from each to the next. */
+DMLK_CLONES static void fill_inside(const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip, uint8_t *to) {
+    const uint8_t *restrict a = from[0], *restrict b = from[1], *restrict c = from[2], *restrict d = from[3];
+    uint8_t *restrict quad = to;
+    if (step == 1) {
+        for (int64_t i = 0; i < count; i++) {
+            quad[4 * i] = a[i] ^ flip;
+            quad[4 * i + 1] = b[i] ^ flip;
+            quad[4 * i + 2] = c[i] ^ flip;
+            quad[4 * i + 3] = d[i] ^ flip;
+        }
+    } else if (step == 2) {
+        for (int64_t i = 0; i < count; i++) {
+            quad[4 * i] = a[2 * i] ^ flip;
+            quad[4 * i + 1] = b[2 * i] ^ flip;
+            quad[4 * i + 2] = c[2 * i] ^ flip;
+            quad[4 * i + 3] = d[2 * i] ^ flip;
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            quad[4 * i] = a[step * i] ^ flip;
+            quad[4 * i + 1] = b[step * i] ^ flip;
+            quad[4 * i + 2] = c[step * i] ^ flip;
+            quad[4 * i + 3] = d[step * i] ^ flip;
+        }
     }
-    for (int64_t i = end; i < count; i++) {
-        to[4 * i] = p->padding;
+}
+
+/* The same where the four bytes follow each other in memory. */
+DMLK_CLONES static void fill_quads(const uint8_t *from, int64_t step, int64_t count, uint8_t flip, uint8_t *to) {
+    const uint32_t flips = flip * 0x01010101u;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t quad;
+        memcpy(&quad, from + i * step, 4);
+        quad ^= flips;
+        memcpy(to + 4 * i, &quad, 4);
+    }
+}
+
+#ifdef DMLK_X86
+/* 16 quads at a time: `step` is at most 4. */
+DMLK_AVX512 static void fill_quads_avx512(const uint8_t *from, int64_t step, int64_t count, uint8_t flip, uint8_t *to) {
+    uint8_t order[64];
+    for (int k = 0; k < 64; k++) {
+        order[k] = (uint8_t)(k / 4 * step + k % 4);
+    }
+    const __m512i index = _mm512_loadu_si512(order), flips = _mm512_set1_epi8((char)flip);
+    for (int64_t i = 0; i < count; i += 16) {
+        const int64_t quads = dmlk_min(16, count - i);
+        const __mmask64 there = ~(__mmask64)0 >> (64 - ((quads - 1) * step + 4));
+        const __m512i bytes = _mm512_maskz_loadu_epi8(there, from + i * step);
+        const __m512i result = _mm512_xor_si512(_mm512_permutexvar_epi8(index, bytes), flips);
+        _mm512_mask_storeu_epi32(to + 4 * i, (__mmask16)(0xffff >> (16 - quads)), result);
+    }
+}
+#endif
+
+/* A row of quads. */
+static void fill_quads_of(const struct plan *p, const struct source sources[4], uint8_t *to) {
+    const int64_t stride = p->c->input.strides[X], step = p->c->strides[X];
+    const uint8_t *from[4];
+    int64_t begin = 0, end = p->pitch;
+    bool together = true;
+    for (int j = 0; j < 4; j++) {
+        int64_t first, last;
+        inside(sources[j].x, step, p->c->input.sizes[X], p->pitch, &first, &last);
+        begin = first > begin ? first : begin;
+        end = dmlk_min(end, last);
+        from[j] = sources[j].from + sources[j].x * stride;
+        together = together && from[j] == from[0] + j;
+    }
+    if (begin >= end) {
+        fill_any(p, sources, 0, p->pitch, to);
+        return;
+    }
+    fill_any(p, sources, 0, begin, to);
+    fill_any(p, sources, end, p->pitch, to);
+    for (int j = 0; j < 4; j++) {
+        from[j] += begin * step * stride;
+    }
+#ifdef DMLK_X86
+    if (together && step * stride >= 1 && step * stride <= 4 && dmlk_isa() == DMLK_ISA_AVX512) {
+        fill_quads_avx512(from[0], step * stride, end - begin, p->flip_input, to + 4 * begin);
+        return;
+    }
+#endif
+    if (together) {
+        fill_quads(from[0], step * stride, end - begin, p->flip_input, to + 4 * begin);
+    } else {
+        fill_inside(from, step * stride, end - begin, p->flip_input, to + 4 * begin);
     }
 }
 
@@ -112,19 +209,15 @@ static void fill_row(const struct strip *s, int64_t plane, int64_t row, uint8_t 
         return;
     }
     const uint8_t *base = c->input.base + s->n * c->input.strides[N] + y * c->input.strides[Y];
+    struct source sources[4];
     for (int64_t j = 0; j < 4; j++) {
-        const int64_t channel = p->by_taps ? group_or_channel : group_or_channel * 4 + j;
-        const int64_t tap = 4 * kq + j;
-        if (channel >= p->channels || (p->by_taps && tap >= p->x.taps)) {
-            for (int64_t i = 0; i < p->pitch; i++) {
-                to[4 * i + j] = 0;
-            }
-            continue;
-        }
-        const int64_t x = p->by_taps ? tap * c->dilations[X] : p->x.phases[x_phase];
-        fill_bytes(p, base + (s->group * p->channels + channel) * c->input.strides[CHANNEL], x - c->start[X],
-                   c->strides[X], p->pitch, to + j);
+        /* Bytes of channels and taps that are not there meet a 0 in the filter, whatever they are. */
+        const int64_t channel = p->by_taps ? group_or_channel : dmlk_min(group_or_channel * 4 + j, p->channels - 1);
+        const int64_t x = p->by_taps ? (4 * kq + j) * c->dilations[X] : p->x.phases[x_phase];
+        sources[j].from = base + (s->group * p->channels + channel) * c->input.strides[CHANNEL];
+        sources[j].x = x - c->start[X];
     }
+    fill_quads_of(p, sources, to);
 }
 
 /* Rows of planes, numbered. */
@@ -145,30 +238,80 @@ static void sum_part(int64_t begin, int64_t end, int part, void *context) {
     const struct strip *s = context;
     int64_t work = 0;
     for (int64_t t = begin; t < end && !dmlk_stopped(&work, s->p->quads); t++) {
-        s->p->row_tile(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones,
+        s->p->row_tile(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, LANES,
                        (int32_t (*)[LANES])(s->sums + t * LANES));
     }
 }
 
-/* Writes one row of a tile, from position `first` on. */
-static void store_row(const struct strip *s, int64_t filter, int64_t first, int64_t count, const int32_t *sums) {
+/* Lanes of a tile that are stored one after the other: `count` from lane `lane` on, to element `to` of a filter's
+ * output and on along X. */
+struct run {
+    int64_t lane, count, to;
+};
+
+/* The runs of a tile from position `first` on; returns how many there are. */
+static int find_runs(const struct strip *s, int64_t first, int64_t count, struct run runs[LANES]) {
+    const int64_t pitch = s->p->pitch, size = s->p->c->output.sizes[X];
+    const int64_t *strides = s->p->c->output.strides;
+    int64_t y = first / pitch, x = first % pitch;
+    int found = 0;
+    for (int64_t lane = 0; lane < count; y++, x = 0) {
+        if (x < size) {
+            const int64_t to = (s->first + y) * strides[Y] + x * strides[X];
+            runs[found++] = (struct run){lane, dmlk_min(count - lane, size - x), to};
+        }
+        lane += pitch - x;
+    }
+    return found;
+}
+
+/* to[i] = sums[i] + constant - factor * inputs[i] */
+static inline void finish(const int32_t *sums, const int32_t *inputs, uint32_t constant, uint32_t factor,
+                          int64_t count, int32_t *to, int64_t stride) {
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t rest = inputs != NULL ? factor * (uint32_t)inputs[i] : 0;
+        to[i * stride] = (int32_t)((uint32_t)sums[i] + constant - rest);
+    }
+}
+
+#ifdef DMLK_X86
+DMLK_AVX512 static void finish_avx512(const int32_t *sums, const int32_t *inputs, uint32_t constant, uint32_t factor,
+                                      int64_t count, int32_t *to) {
+    const __m512i constants = _mm512_set1_epi32((int32_t)constant), factors = _mm512_set1_epi32((int32_t)factor);
+    for (int64_t i = 0; i < count; i += 16) {
+        const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - i)));
+        __m512i sum = _mm512_add_epi32(_mm512_maskz_loadu_epi32(there, sums + i), constants);
+        if (inputs != NULL) {
+            const __m512i input = _mm512_maskz_loadu_epi32(there, inputs + i);
+            sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(input, factors));
+        }
+        _mm512_mask_storeu_epi32(to + i, there, sum);
+    }
+}
+#endif
+
+/* Writes a tile: `rows` filters from `filter` on, positions from `first` on. */
+static void store_tile(const struct strip *s, int64_t filter, int64_t rows, int64_t first, int64_t count,
+                       int32_t sums[][LANES]) {
     const struct plan *p = s->p;
     const dmlk_view *out = &p->c->output;
-    const int64_t in_chunk = filter - s->first_block * ROWS;
-    const uint32_t constant = (uint32_t)p->constant[in_chunk], factor = (uint32_t)p->factor[in_chunk];
     int32_t *base = (int32_t *)out->base + s->n * out->strides[N] + (s->group * p->filters + filter) * out->strides[CHANNEL];
-    for (int64_t done = 0; done < count;) {
-        const int64_t y = (first + done) / p->pitch, x = (first + done) % p->pitch;
-        const int64_t run = dmlk_min(count - done, p->pitch - x), stored = dmlk_min(run, out->sizes[X] - x);
-        int32_t *to = base + (s->first + y) * out->strides[Y] + x * out->strides[X];
-        for (int64_t i = 0; i < stored; i++) {
-            uint32_t sum = (uint32_t)sums[done + i] + constant;
-            if (p->needs_sums) {
-                sum -= factor * (uint32_t)s->sums[first + done + i];
+    const int64_t in_chunk = filter - s->first_block * ROWS, stride = out->strides[X];
+    struct run runs[LANES];
+    const int run_count = find_runs(s, first, count, runs);
+    for (int64_t r = 0; r < rows; r++, base += out->strides[CHANNEL]) {
+        const uint32_t constant = (uint32_t)p->constant[in_chunk + r], factor = (uint32_t)p->factor[in_chunk + r];
+        for (int k = 0; k < run_count; k++) {
+            const struct run run = runs[k];
+            const int32_t *inputs = p->needs_sums ? s->sums + first + run.lane : NULL;
+#ifdef DMLK_X86
+            if (stride == 1 && dmlk_isa() == DMLK_ISA_AVX512) {
+                finish_avx512(sums[r] + run.lane, inputs, constant, factor, run.count, base + run.to);
+                continue;
             }
-            to[i * out->strides[X]] = (int32_t)sum;
+#endif
+            finish(sums[r] + run.lane, inputs, constant, factor, run.count, base + run.to, stride);
         }
-        done += run;
     }
 }
 
@@ -178,15 +321,15 @@ static void compute_part(int64_t begin, int64_t end, int part, void *context) {
     const struct strip *s = context;
     const struct plan *p = s->p;
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * ROWS); i++) {
-        const int64_t block = i % s->blocks, position = i / s->blocks * LANES;
-        const int64_t filter = (s->first_block + block) * ROWS, count = dmlk_min(ROWS, p->filters - filter);
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * ROWS * LANES / 8); i++) {
+        const int64_t block = i % s->blocks, first = i / s->blocks * LANES;
+        const int64_t filter = (s->first_block + block) * ROWS, rows = dmlk_min(ROWS, p->filters - filter);
+        const int64_t count = dmlk_min(LANES, s->positions - first);
         int32_t sums[ROWS][LANES];
-        dmlk_dot8 *tile = count == 1 ? p->row_tile : p->tile;
-        tile(s->planes + position * 4, p->offsets, p->quads, p->rows + block * p->quads * ROWS, sums);
-        for (int64_t r = 0; r < count; r++) {
-            store_row(s, filter + r, position, dmlk_min(LANES, s->positions - position), sums[r]);
-        }
+        dmlk_dot8 *tile = rows == 1 ? p->row_tile : p->tile;
+        tile(s->planes + first * 4, p->offsets, p->quads, p->rows + block * p->quads * ROWS,
+             (int)(count + 15) / 16 * 16, sums);
+        store_tile(s, filter, rows, first, count, sums);
     }
 }
 
@@ -205,7 +348,7 @@ static void run_strip(struct strip *s, int most_parts) {
 /* --- the filters --- */
 
 /* Where the quad with number q of a filter comes from: its four elements, -1 for none. */
-static void find_taps(const struct plan *p, int64_t q, int64_t at[4]) {
+static void find_taps(const struct plan *p, int64_t q, int64_t *at) {
     const dmlk_view *f = &p->c->filter;
     for (int64_t j = 0; j < 4; j++) {
         int64_t channel, tap_y, tap_x;
@@ -241,26 +384,35 @@ static int32_t join(const int8_t bytes[4]) {
     return quad;
 }
 
-/* One filter of a block, `in_block`; `lines` of them are packed together. */
-static void pack_filter(struct plan *p, int64_t filter, int64_t in_chunk, int64_t in_block, int64_t lines) {
-    const dmlk_convolution *c = p->c;
-    const uint8_t *base = c->filter.base + filter * c->filter.strides[N];
-    int32_t *rows = p->rows + in_chunk / ROWS * p->quads * ROWS + in_block;
-    uint32_t sum = 0;
-    int64_t at[4];
+/* Quads of `lines` filters; the ones past `count` are 0. */
+static void pack_block(const struct plan *p, int64_t filter, int64_t count, int64_t lines, int32_t *rows) {
+    const dmlk_view *f = &p->c->filter;
+    const uint8_t *base = f->base + filter * f->strides[N];
+    const int32_t flips = (int32_t)(p->flip_filter * 0x01010101u);
     for (int64_t q = 0; q < p->quads; q++) {
-        int8_t bytes[4] = {0};
-        find_taps(p, q, at);
-        for (int j = 0; j < 4; j++) {
-            if (at[j] >= 0) {
-                const int32_t w = (int8_t)(base[at[j]] ^ p->flip_filter);
-                bytes[j] = (int8_t)w;
-                sum += (uint32_t)w;
+        const int64_t *at = p->taps[q];
+        int32_t *to = rows + q * lines;
+        for (int64_t r = 0; r < count; r++) {
+            const uint8_t *from = base + r * f->strides[N];
+            int32_t quad;
+            if (at[1] == at[0] + 1 && at[2] == at[0] + 2 && at[3] == at[0] + 3) {
+                memcpy(&quad, from + at[0], 4);
+                to[r] = quad ^ flips;
+                continue;
             }
+            uint8_t bytes[4];
+            for (int j = 0; j < 4; j++) {
+                bytes[j] = at[j] < 0 ? 0 : from[at[j]] ^ p->flip_filter;
+            }
+            memcpy(&to[r], bytes, 4);
         }
-        rows[q * lines] = join(bytes);
+        memset(to + count, 0, (size_t)(lines - count) * sizeof *to);
     }
-    const dmlk_view *zero = c->filter_zero;
+}
+
+/* What the zero points of filter `filter`, row in_chunk of those that are packed, take from its sums. */
+static void note_zero_points(struct plan *p, int64_t filter, int64_t in_chunk, uint32_t sum) {
+    const dmlk_view *zero = p->c->filter_zero;
     int factor = p->flip_filter != 0 ? -128 : 0;
     if (zero->base != NULL) {
         const uint8_t bits = zero->base[zero->sizes[0] == 1 ? 0 : filter * zero->strides[0]];
@@ -284,12 +436,14 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0;
     for (int64_t block = begin; block < end && !dmlk_stopped(&work, p->quads * ROWS); block++) {
         const int64_t first = (k->first_block + block) * ROWS, count = dmlk_min(ROWS, p->filters - first);
-        int32_t *rows = p->rows + block * p->quads * ROWS;
-        if (count < ROWS) {
-            memset(rows, 0, (size_t)(p->quads * ROWS) * sizeof *rows);
+        int32_t *rows = p->rows + block * p->quads * ROWS, sums[ROWS] = {0};
+        const int64_t lines = count == 1 ? 1 : ROWS, filter = k->group * p->filters + first;
+        pack_block(p, filter, count, lines, rows);
+        if (p->padding != 0) {
+            dmlk_dot8_sum_rows(rows, p->quads, (int)lines, sums);
         }
         for (int64_t r = 0; r < count; r++) {
-            pack_filter(p, k->group * p->filters + first + r, block * ROWS + r, r, count == 1 ? 1 : ROWS);
+            note_zero_points(p, filter + r, block * ROWS + r, (uint32_t)sums[r]);
         }
     }
 }
@@ -322,7 +476,7 @@ static bool plan_axis(struct axis *axis, int64_t taps, int64_t dilation, int64_t
 static void free_plan(struct plan *p) {
     free(p->x.index), free(p->x.shift), free(p->x.phases);
     free(p->y.index), free(p->y.shift), free(p->y.phases);
-    free(p->offsets), free(p->rows), free(p->ones), free(p->factor), free(p->constant);
+    free(p->offsets), free(p->taps), free(p->rows), free(p->ones), free(p->factor), free(p->constant);
 }
 
 /* Sizes of the planes; false: there is no memory for a single row. */
@@ -352,15 +506,16 @@ static bool plan_filters(struct plan *p) {
         return false;
     }
     p->offsets = malloc((size_t)p->quads * sizeof *p->offsets);
+    p->taps = malloc((size_t)p->quads * sizeof *p->taps);
     p->ones = malloc((size_t)p->quads * sizeof *p->ones);
     p->rows = malloc((size_t)(p->chunk * block_bytes));
     p->factor = calloc((size_t)(p->chunk * ROWS), sizeof *p->factor);
     p->constant = calloc((size_t)(p->chunk * ROWS), sizeof *p->constant);
-    if (p->offsets == NULL || p->ones == NULL || p->rows == NULL || p->factor == NULL || p->constant == NULL) {
+    if (p->offsets == NULL || p->taps == NULL || p->ones == NULL || p->rows == NULL || p->factor == NULL || p->constant == NULL) {
         return false;
     }
     for (int64_t q = 0; q < p->quads; q++) {
-        int64_t at[4];
+        int64_t *at = p->taps[q];
         find_taps(p, q, at);
         p->ones[q] = join((const int8_t[]){at[0] >= 0, at[1] >= 0, at[2] >= 0, at[3] >= 0});
         p->offsets[q] = find_offset(p, q);
