@@ -42,25 +42,35 @@ struct axis {
     int64_t reach; /* the largest shift */
 };
 
+/* Quads of one kind along a row: the elements that their bytes begin at, and which of them are all inside. */
+struct window {
+    int64_t x[4];
+    int64_t begin, end;
+    bool together; /* the four bytes follow each other in memory */
+};
+
 struct plan {
     const dmlk_convolution *c;
+    enum dmlk_isa isa;
     struct axis y, x;
     bool by_taps;
     int64_t channels, filters; /* of a group */
-    int64_t groups_of_4;       /* of channels, or of taps along X */
+    int64_t fours;             /* groups of four channels, or of four taps along X */
     int64_t quads;
-    int64_t pitch;       /* positions in a row of a plane */
-    int64_t strip;       /* rows of the output worked on at once */
+    int64_t pitch; /* positions in a row of a plane */
+    int64_t strip; /* rows of the output worked on at once */
     int64_t planes;
     int64_t plane_bytes;
-    int64_t blocks;      /* of ROWS filters, in a group */
-    int64_t chunk;       /* of them, that are packed at once */
-    int64_t *offsets;    /* [quads] */
-    int64_t (*taps)[4];  /* [quads]: the elements of each in a filter, -1: 0 */
-    int32_t *rows;       /* [chunk][quads][ROWS] */
-    int32_t *ones;       /* [quads]: 1 for each tap that there is */
-    int32_t *factor;     /* [chunk * ROWS]: B */
-    int32_t *constant;   /* [chunk * ROWS]: taps A B - A sum w */
+    struct window *windows; /* by taps: [fours]; by channels: [x.count] */
+    int64_t *offsets;       /* [quads] */
+    int64_t (*taps)[4];     /* [quads]: the elements of each in a filter, -1: none, it is 0 */
+    uint8_t *ones;          /* [quads][4]: 1 for each tap that there is */
+    const uint8_t *rows;    /* quads of the filters from `first` on, `row_bytes` apart */
+    int64_t row_bytes;
+    uint8_t *packed;   /* where they are, if not in the filter tensor itself: room for `room` */
+    int64_t first, count, room; /* filters of all groups, numbered */
+    int32_t *factor;   /* [room]: B */
+    int32_t *constant; /* [room]: taps A B - A sum w */
     uint8_t flip_input, flip_filter, padding;
     bool needs_sums; /* some B is not 0 */
     dmlk_dot8 *tile, *row_tile;
@@ -70,8 +80,8 @@ struct plan {
 struct strip {
     const struct plan *p;
     int64_t n, group, first, rows;
-    int64_t positions; /* of all its rows, with what lies between them */
-    int64_t first_block, blocks;
+    int64_t positions;           /* of all its rows, with what lies between them */
+    int64_t first_filter, count; /* of the group */
     uint8_t *planes;
     int32_t *sums; /* [positions rounded up to LANES]: of u */
 };
@@ -85,19 +95,14 @@ static void inside(int64_t first, int64_t step, int64_t size, int64_t count, int
     *end = *end < *begin ? *begin : *end;
 }
 
-/* Where a byte of the quads of a row comes from: elements x, x + step, ... of the row that begins at `from`. */
-struct source {
-    const uint8_t *from; /* element 0 of the input's row */
-    int64_t x;
-};
-
 /* Quads begin .. end - 1, wherever they are. */
-static void fill_any(const struct plan *p, const struct source sources[4], int64_t begin, int64_t end, uint8_t *to) {
+static void fill_any(const struct plan *p, const uint8_t *const from[4], const struct window *w, int64_t begin,
+                     int64_t end, uint8_t *to) {
     const int64_t size = p->c->input.sizes[X], stride = p->c->input.strides[X], step = p->c->strides[X];
     for (int64_t i = begin; i < end; i++) {
         for (int j = 0; j < 4; j++) {
-            const int64_t x = sources[j].x + i * step;
-            to[4 * i + j] = x < 0 || x >= size ? p->padding : sources[j].from[x * stride] ^ p->flip_input;
+            const int64_t x = w->x[j] + i * step;
+            to[4 * i + j] = x < 0 || x >= size ? p->padding : from[j][x * stride] ^ p->flip_input;
         }
     }
 }
@@ -159,65 +164,42 @@ DMLK_AVX512 static void fill_quads_avx512(const uint8_t *from, int64_t step, int
 }
 #endif
 
-/* A row of quads. */
-static void fill_quads_of(const struct plan *p, const struct source sources[4], uint8_t *to) {
-    const int64_t stride = p->c->input.strides[X], step = p->c->strides[X];
-    const uint8_t *from[4];
-    int64_t begin = 0, end = p->pitch;
-    bool together = true;
-    for (int j = 0; j < 4; j++) {
-        int64_t first, last;
-        inside(sources[j].x, step, p->c->input.sizes[X], p->pitch, &first, &last);
-        begin = first > begin ? first : begin;
-        end = dmlk_min(end, last);
-        from[j] = sources[j].from + sources[j].x * stride;
-        together = together && from[j] == from[0] + j;
-    }
-    if (begin >= end) {
-        fill_any(p, sources, 0, p->pitch, to);
-        return;
-    }
-    fill_any(p, sources, 0, begin, to);
-    fill_any(p, sources, end, p->pitch, to);
-    for (int j = 0; j < 4; j++) {
-        from[j] += begin * step * stride;
-    }
-#ifdef DMLK_X86
-    if (together && step * stride >= 1 && step * stride <= 4 && dmlk_isa() == DMLK_ISA_AVX512) {
-        fill_quads_avx512(from[0], step * stride, end - begin, p->flip_input, to + 4 * begin);
-        return;
-    }
-#endif
-    if (together) {
-        fill_quads(from[0], step * stride, end - begin, p->flip_input, to + 4 * begin);
-    } else {
-        fill_inside(from, step * stride, end - begin, p->flip_input, to + 4 * begin);
-    }
-}
-
 /* One row of a plane. */
 static void fill_row(const struct strip *s, int64_t plane, int64_t row, uint8_t *to) {
     const struct plan *p = s->p;
     const dmlk_convolution *c = p->c;
-    const int64_t x_phase = p->by_taps ? 0 : plane % p->x.count;
-    const int64_t kq = p->by_taps ? plane % p->groups_of_4 : 0;
-    const int64_t rest = plane / (p->by_taps ? p->groups_of_4 : p->x.count);
-    const int64_t y_phase = rest % p->y.count, group_or_channel = rest / p->y.count;
+    const int64_t kinds = p->by_taps ? p->fours : p->x.count, y_phase = plane / kinds % p->y.count;
     const int64_t y = (s->first + row) * c->strides[Y] + p->y.phases[y_phase] - c->start[Y];
     if (y < 0 || y >= c->input.sizes[Y]) {
         memset(to, p->padding, (size_t)p->pitch * 4);
         return;
     }
+    const struct window *w = &p->windows[plane % kinds];
+    const int64_t channel = plane / kinds / p->y.count * (p->by_taps ? 1 : 4);
     const uint8_t *base = c->input.base + s->n * c->input.strides[N] + y * c->input.strides[Y];
-    struct source sources[4];
-    for (int64_t j = 0; j < 4; j++) {
+    const uint8_t *from[4], *inner[4];
+    const int64_t step = c->strides[X] * c->input.strides[X];
+    for (int j = 0; j < 4; j++) {
         /* Bytes of channels and taps that are not there meet a 0 in the filter, whatever they are. */
-        const int64_t channel = p->by_taps ? group_or_channel : dmlk_min(group_or_channel * 4 + j, p->channels - 1);
-        const int64_t x = p->by_taps ? (4 * kq + j) * c->dilations[X] : p->x.phases[x_phase];
-        sources[j].from = base + (s->group * p->channels + channel) * c->input.strides[CHANNEL];
-        sources[j].x = x - c->start[X];
+        const int64_t of = s->group * p->channels + (p->by_taps ? channel : dmlk_min(channel + j, p->channels - 1));
+        from[j] = base + of * c->input.strides[CHANNEL];
+        inner[j] = from[j] + w->x[j] * c->input.strides[X] + w->begin * step;
     }
-    fill_quads_of(p, sources, to);
+    fill_any(p, from, w, 0, w->begin, to);
+    fill_any(p, from, w, w->end, p->pitch, to);
+    to += 4 * w->begin;
+    const int64_t count = w->end - w->begin;
+    if (w->together && channel + 3 < p->channels + (p->by_taps ? 3 : 0)) {
+#ifdef DMLK_X86
+        if (p->isa == DMLK_ISA_AVX512 && step >= 1 && step <= 4) {
+            fill_quads_avx512(inner[0], step, count, p->flip_input, to);
+            return;
+        }
+#endif
+        fill_quads(inner[0], step, count, p->flip_input, to);
+    } else {
+        fill_inside(inner, step, count, p->flip_input, to);
+    }
 }
 
 /* Rows of planes, numbered. */
@@ -238,7 +220,7 @@ static void sum_part(int64_t begin, int64_t end, int part, void *context) {
     const struct strip *s = context;
     int64_t work = 0;
     for (int64_t t = begin; t < end && !dmlk_stopped(&work, s->p->quads); t++) {
-        s->p->row_tile(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, LANES,
+        s->p->row_tile(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, 0, LANES,
                        (int32_t (*)[LANES])(s->sums + t * LANES));
     }
 }
@@ -290,22 +272,23 @@ DMLK_AVX512 static void finish_avx512(const int32_t *sums, const int32_t *inputs
 }
 #endif
 
-/* Writes a tile: `rows` filters from `filter` on, positions from `first` on. */
+/* Writes a tile: `rows` filters from `filter` of the group on, positions from `first` on. */
 static void store_tile(const struct strip *s, int64_t filter, int64_t rows, int64_t first, int64_t count,
                        int32_t sums[][LANES]) {
     const struct plan *p = s->p;
     const dmlk_view *out = &p->c->output;
-    int32_t *base = (int32_t *)out->base + s->n * out->strides[N] + (s->group * p->filters + filter) * out->strides[CHANNEL];
-    const int64_t in_chunk = filter - s->first_block * ROWS, stride = out->strides[X];
+    const int64_t channel = s->group * p->filters + filter, stride = out->strides[X];
+    int32_t *base = (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL];
     struct run runs[LANES];
     const int run_count = find_runs(s, first, count, runs);
     for (int64_t r = 0; r < rows; r++, base += out->strides[CHANNEL]) {
-        const uint32_t constant = (uint32_t)p->constant[in_chunk + r], factor = (uint32_t)p->factor[in_chunk + r];
+        const uint32_t constant = (uint32_t)p->constant[channel + r - p->first];
+        const uint32_t factor = (uint32_t)p->factor[channel + r - p->first];
         for (int k = 0; k < run_count; k++) {
             const struct run run = runs[k];
             const int32_t *inputs = p->needs_sums ? s->sums + first + run.lane : NULL;
 #ifdef DMLK_X86
-            if (stride == 1 && dmlk_isa() == DMLK_ISA_AVX512) {
+            if (stride == 1 && p->isa == DMLK_ISA_AVX512) {
                 finish_avx512(sums[r] + run.lane, inputs, constant, factor, run.count, base + run.to);
                 continue;
             }
@@ -315,19 +298,21 @@ static void store_tile(const struct strip *s, int64_t filter, int64_t rows, int6
     }
 }
 
-/* Tiles: position by position, all blocks of filters for each. */
+/* Tiles: position by position, all filters for each, eight at a time. */
 static void compute_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct strip *s = context;
     const struct plan *p = s->p;
+    const int64_t blocks = (s->count + ROWS - 1) / ROWS;
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * ROWS * LANES / 8); i++) {
-        const int64_t block = i % s->blocks, first = i / s->blocks * LANES;
-        const int64_t filter = (s->first_block + block) * ROWS, rows = dmlk_min(ROWS, p->filters - filter);
-        const int64_t count = dmlk_min(LANES, s->positions - first);
+        const int64_t block = i % blocks * ROWS, first = i / blocks * LANES;
+        const int64_t rows = dmlk_min(ROWS, s->count - block), count = dmlk_min(LANES, s->positions - first);
+        const int64_t filter = s->first_filter + block;
         int32_t sums[ROWS][LANES];
         dmlk_dot8 *tile = rows == 1 ? p->row_tile : p->tile;
-        tile(s->planes + first * 4, p->offsets, p->quads, p->rows + block * p->quads * ROWS,
+        tile(s->planes + first * 4, p->offsets, p->quads,
+             p->rows + (s->group * p->filters + filter - p->first) * p->row_bytes, p->row_bytes,
              (int)(count + 15) / 16 * 16, sums);
         store_tile(s, filter, rows, first, count, sums);
     }
@@ -338,7 +323,7 @@ static void run_strip(struct strip *s, int most_parts) {
     const int64_t tiles = (s->positions + LANES - 1) / LANES, rows = p->planes * (s->rows + p->y.reach);
     const int fill_parts = (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / (p->pitch * 4)));
     dmlk_parallel(rows, fill_parts, fill_part, s);
-    const int64_t items = tiles * s->blocks, grain = 1 + 40000 / p->quads / ROWS;
+    const int64_t items = tiles * ((s->count + ROWS - 1) / ROWS), grain = 1 + 40000 / p->quads / ROWS;
     if (p->needs_sums) {
         dmlk_parallel(tiles, (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)), sum_part, s);
     }
@@ -353,9 +338,9 @@ static void find_taps(const struct plan *p, int64_t q, int64_t *at) {
     for (int64_t j = 0; j < 4; j++) {
         int64_t channel, tap_y, tap_x;
         if (p->by_taps) {
-            tap_x = q % p->groups_of_4 * 4 + j;
-            tap_y = q / p->groups_of_4 % p->y.taps;
-            channel = q / p->groups_of_4 / p->y.taps;
+            tap_x = q % p->fours * 4 + j;
+            tap_y = q / p->fours % p->y.taps;
+            channel = q / p->fours / p->y.taps;
         } else {
             tap_x = q % p->x.taps;
             tap_y = q / p->x.taps % p->y.taps;
@@ -368,9 +353,9 @@ static void find_taps(const struct plan *p, int64_t q, int64_t *at) {
 
 static int64_t find_offset(const struct plan *p, int64_t q) {
     if (p->by_taps) {
-        const int64_t kq = q % p->groups_of_4, tap_y = q / p->groups_of_4 % p->y.taps;
-        const int64_t channel = q / p->groups_of_4 / p->y.taps;
-        const int64_t plane = (channel * p->y.count + p->y.index[tap_y]) * p->groups_of_4 + kq;
+        const int64_t kq = q % p->fours, tap_y = q / p->fours % p->y.taps;
+        const int64_t channel = q / p->fours / p->y.taps;
+        const int64_t plane = (channel * p->y.count + p->y.index[tap_y]) * p->fours + kq;
         return plane * p->plane_bytes + p->y.shift[tap_y] * p->pitch * 4;
     }
     const int64_t tap_x = q % p->x.taps, tap_y = q / p->x.taps % p->y.taps, group = q / p->x.taps / p->y.taps;
@@ -378,74 +363,51 @@ static int64_t find_offset(const struct plan *p, int64_t q) {
     return plane * p->plane_bytes + (p->y.shift[tap_y] * p->pitch + p->x.shift[tap_x]) * 4;
 }
 
-static int32_t join(const int8_t bytes[4]) {
-    int32_t quad;
-    memcpy(&quad, bytes, 4);
-    return quad;
-}
-
-/* Quads of `lines` filters; the ones past `count` are 0. */
-static void pack_block(const struct plan *p, int64_t filter, int64_t count, int64_t lines, int32_t *rows) {
-    const dmlk_view *f = &p->c->filter;
-    const uint8_t *base = f->base + filter * f->strides[N];
-    const int32_t flips = (int32_t)(p->flip_filter * 0x01010101u);
-    for (int64_t q = 0; q < p->quads; q++) {
+/* Quads of the filter with that number, one after the other. */
+static void pack_filter(const struct plan *p, int64_t filter, uint8_t *to) {
+    const uint8_t *base = p->c->filter.base + filter * p->c->filter.strides[N];
+    for (int64_t q = 0; q < p->quads; q++, to += 4) {
         const int64_t *at = p->taps[q];
-        int32_t *to = rows + q * lines;
-        for (int64_t r = 0; r < count; r++) {
-            const uint8_t *from = base + r * f->strides[N];
-            int32_t quad;
-            if (at[1] == at[0] + 1 && at[2] == at[0] + 2 && at[3] == at[0] + 3) {
-                memcpy(&quad, from + at[0], 4);
-                to[r] = quad ^ flips;
-                continue;
-            }
-            uint8_t bytes[4];
-            for (int j = 0; j < 4; j++) {
-                bytes[j] = at[j] < 0 ? 0 : from[at[j]] ^ p->flip_filter;
-            }
-            memcpy(&to[r], bytes, 4);
+        for (int j = 0; j < 4; j++) {
+            to[j] = at[j] < 0 ? 0 : base[at[j]] ^ p->flip_filter;
         }
-        memset(to + count, 0, (size_t)(lines - count) * sizeof *to);
     }
 }
 
-/* What the zero points of filter `filter`, row in_chunk of those that are packed, take from its sums. */
-static void note_zero_points(struct plan *p, int64_t filter, int64_t in_chunk, uint32_t sum) {
+/* What the zero points take from the sums of a filter, whose bytes have the sum `sum`. */
+static void note_zero_points(struct plan *p, int64_t filter, uint32_t sum) {
     const dmlk_view *zero = p->c->filter_zero;
     int factor = p->flip_filter != 0 ? -128 : 0;
     if (zero->base != NULL) {
         const uint8_t bits = zero->base[zero->sizes[0] == 1 ? 0 : filter * zero->strides[0]];
         factor = (int8_t)(bits ^ p->flip_filter); /* a UINT8's 128 is what its filters have lost too */
     }
-    const int64_t taps = p->channels * p->y.taps * p->x.taps;
-    const uint32_t a = p->padding;
-    p->factor[in_chunk] = factor;
-    p->constant[in_chunk] = (int32_t)(a * ((uint32_t)taps * (uint32_t)factor - sum));
+    const uint32_t taps = (uint32_t)(p->channels * p->y.taps * p->x.taps), a = p->padding;
+    p->factor[filter - p->first] = factor;
+    p->constant[filter - p->first] = (int32_t)(a * (taps * (uint32_t)factor - sum));
 }
 
-struct packing {
-    struct plan *p;
-    int64_t group, first_block;
-};
-
+/* Filters of those that are packed at once, numbered. */
 static void pack_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
-    const struct packing *k = context;
-    struct plan *p = k->p;
+    struct plan *p = context;
     int64_t work = 0;
-    for (int64_t block = begin; block < end && !dmlk_stopped(&work, p->quads * ROWS); block++) {
-        const int64_t first = (k->first_block + block) * ROWS, count = dmlk_min(ROWS, p->filters - first);
-        int32_t *rows = p->rows + block * p->quads * ROWS, sums[ROWS] = {0};
-        const int64_t lines = count == 1 ? 1 : ROWS, filter = k->group * p->filters + first;
-        pack_block(p, filter, count, lines, rows);
-        if (p->padding != 0) {
-            dmlk_dot8_sum_rows(rows, p->quads, (int)lines, sums);
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * 4); i++) {
+        if (p->packed != NULL) {
+            pack_filter(p, p->first + i, p->packed + i * p->row_bytes);
         }
-        for (int64_t r = 0; r < count; r++) {
-            note_zero_points(p, filter + r, block * ROWS + r, (uint32_t)sums[r]);
-        }
+        const uint32_t sum = p->padding != 0 ? dmlk_dot8_sum(p->isa, p->rows + i * p->row_bytes, p->quads * 4) : 0;
+        note_zero_points(p, p->first + i, sum);
     }
+}
+
+static void pack_filters(struct plan *p, int64_t first, int64_t count) {
+    p->first = first;
+    p->count = count;
+    if (p->packed == NULL) {
+        p->rows = p->c->filter.base + first * p->row_bytes;
+    }
+    dmlk_parallel(count, dmlk_parts(count, 1 + 8192 / p->quads), pack_part, p);
 }
 
 /* --- planning --- */
@@ -476,7 +438,8 @@ static bool plan_axis(struct axis *axis, int64_t taps, int64_t dilation, int64_t
 static void free_plan(struct plan *p) {
     free(p->x.index), free(p->x.shift), free(p->x.phases);
     free(p->y.index), free(p->y.shift), free(p->y.phases);
-    free(p->offsets), free(p->taps), free(p->rows), free(p->ones), free(p->factor), free(p->constant);
+    free(p->windows), free(p->offsets), free(p->taps), free(p->ones);
+    free(p->packed), free(p->factor), free(p->constant);
 }
 
 /* Sizes of the planes; false: there is no memory for a single row. */
@@ -486,8 +449,8 @@ static bool plan_planes(struct plan *p) {
     const int64_t by_taps = p->channels * p->y.taps * ((p->x.taps + 3) / 4);
     p->by_taps = by_taps < by_channels;
     p->quads = p->by_taps ? by_taps : by_channels;
-    p->groups_of_4 = p->by_taps ? (p->x.taps + 3) / 4 : (p->channels + 3) / 4;
-    p->planes = p->by_taps ? p->channels * p->y.count * p->groups_of_4 : p->groups_of_4 * p->y.count * p->x.count;
+    p->fours = p->by_taps ? (p->x.taps + 3) / 4 : (p->channels + 3) / 4;
+    p->planes = p->by_taps ? p->channels * p->y.count * p->fours : p->fours * p->y.count * p->x.count;
     p->pitch = c->output.sizes[X] + (p->by_taps ? 0 : p->x.reach);
     if (p->pitch > PANEL_BYTES || p->planes > PANEL_BYTES || p->y.reach > PANEL_BYTES) {
         return false;
@@ -498,29 +461,69 @@ static bool plan_planes(struct plan *p) {
     return p->planes * p->plane_bytes <= 2 * PANEL_BYTES;
 }
 
-static bool plan_filters(struct plan *p) {
-    p->blocks = (p->filters + ROWS - 1) / ROWS;
-    const int64_t block_bytes = p->quads * ROWS * 4;
-    p->chunk = dmlk_min(p->blocks, FILTER_BYTES / block_bytes);
-    if (p->chunk < 1) {
-        return false;
+static bool plan_windows(struct plan *p) {
+    const dmlk_convolution *c = p->c;
+    const int64_t kinds = p->by_taps ? p->fours : p->x.count, step = c->strides[X];
+    const int64_t next = p->by_taps ? c->dilations[X] * c->input.strides[X] : c->input.strides[CHANNEL];
+    p->windows = malloc((size_t)kinds * sizeof *p->windows);
+    for (int64_t k = 0; p->windows != NULL && k < kinds; k++) {
+        struct window *w = &p->windows[k];
+        *w = (struct window){.begin = 0, .end = p->pitch, .together = next == 1};
+        for (int j = 0; j < 4; j++) {
+            int64_t begin, end;
+            w->x[j] = (p->by_taps ? (4 * k + j) * c->dilations[X] : p->x.phases[k]) - c->start[X];
+            inside(w->x[j], step, c->input.sizes[X], p->pitch, &begin, &end);
+            w->begin = begin > w->begin ? begin : w->begin;
+            w->end = dmlk_min(w->end, end);
+        }
+        w->end = w->end < w->begin ? w->begin : w->end;
     }
+    return p->windows != NULL;
+}
+
+static bool plan_quads(struct plan *p) {
     p->offsets = malloc((size_t)p->quads * sizeof *p->offsets);
     p->taps = malloc((size_t)p->quads * sizeof *p->taps);
-    p->ones = malloc((size_t)p->quads * sizeof *p->ones);
-    p->rows = malloc((size_t)(p->chunk * block_bytes));
-    p->factor = calloc((size_t)(p->chunk * ROWS), sizeof *p->factor);
-    p->constant = calloc((size_t)(p->chunk * ROWS), sizeof *p->constant);
-    if (p->offsets == NULL || p->taps == NULL || p->ones == NULL || p->rows == NULL || p->factor == NULL || p->constant == NULL) {
+    p->ones = malloc((size_t)p->quads * 4);
+    if (p->offsets == NULL || p->taps == NULL || p->ones == NULL) {
         return false;
     }
     for (int64_t q = 0; q < p->quads; q++) {
-        int64_t *at = p->taps[q];
-        find_taps(p, q, at);
-        p->ones[q] = join((const int8_t[]){at[0] >= 0, at[1] >= 0, at[2] >= 0, at[3] >= 0});
+        find_taps(p, q, p->taps[q]);
         p->offsets[q] = find_offset(p, q);
+        for (int j = 0; j < 4; j++) {
+            p->ones[4 * q + j] = p->taps[q][j] >= 0;
+        }
     }
     return true;
+}
+
+/* Do filters lie in memory as they are to be packed? */
+static bool is_packed(const struct plan *p) {
+    bool same = p->flip_filter == 0 && p->filters % ROWS == 0;
+    for (int64_t q = 0; same && q < p->quads; q++) {
+        for (int j = 0; j < 4; j++) {
+            same = same && p->taps[q][j] == 4 * q + j;
+        }
+    }
+    return same;
+}
+
+static bool plan_filters(struct plan *p) {
+    const int64_t all = p->c->groups * p->filters;
+    const bool direct = is_packed(p);
+    p->row_bytes = direct ? p->c->filter.strides[N] : p->quads * 4;
+    p->room = direct ? all : dmlk_min(all, FILTER_BYTES / p->row_bytes / ROWS * ROWS);
+    if (p->room < 1) {
+        return false;
+    }
+    if (!direct) {
+        p->packed = calloc((size_t)(p->room + ROWS), (size_t)p->row_bytes); /* tiles read rows that are no more */
+        p->rows = p->packed;
+    }
+    p->factor = malloc((size_t)p->room * sizeof *p->factor);
+    p->constant = malloc((size_t)p->room * sizeof *p->constant);
+    return (direct || p->packed != NULL) && p->factor != NULL && p->constant != NULL;
 }
 
 /* Is some B not 0? */
@@ -545,50 +548,98 @@ static bool make_plan(struct plan *p, const dmlk_convolution *c) {
     p->flip_filter = c->filter.type == DMLK_UINT8 ? 0x80 : 0;
     p->padding = (uint8_t)(c->input_zero + p->flip_input);
     p->needs_sums = has_factors(c);
-    p->tile = dmlk_dot8_tile(0);
-    p->row_tile = dmlk_dot8_tile(1);
+    p->isa = dmlk_isa();
+    p->tile = dmlk_dot8_tile(p->isa, 0);
+    p->row_tile = dmlk_dot8_tile(p->isa, 1);
     /* Sizes are below 2^32 each; the products below do not overflow. */
     return c->filter.sizes[Y] <= 1 << 12 && c->filter.sizes[X] <= 1 << 12 && p->channels <= 1 << 20 &&
            plan_axis(&p->y, c->filter.sizes[Y], c->dilations[Y], c->strides[Y]) &&
-           plan_axis(&p->x, c->filter.sizes[X], c->dilations[X], c->strides[X]) && plan_planes(p) && plan_filters(p);
+           plan_axis(&p->x, c->filter.sizes[X], c->dilations[X], c->strides[X]) && plan_planes(p) &&
+           plan_windows(p) && plan_quads(p) && plan_filters(p);
 }
 
 /* --- running --- */
 
-static int64_t round_up(int64_t positions) { return (positions + LANES - 1) / LANES * LANES; }
-
-/* All rows of one group of one image. */
-static void run_group(const struct plan *p, int64_t n, int64_t group, int64_t first_block, int64_t blocks, int parts,
+/* Filters first .. first + count - 1 of one group, on all rows of one image. */
+static void run_group(const struct plan *p, int64_t n, int64_t group, int64_t first_filter, int64_t count, int parts,
                       uint8_t *planes, int32_t *sums) {
     for (int64_t first = 0; first < p->c->output.sizes[Y]; first += p->strip) {
         const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
         const int64_t positions = rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
-        struct strip strip = {p, n, group, first, rows, positions, first_block, blocks, planes, sums};
+        struct strip strip = {p, n, group, first, rows, positions, first_filter, count, planes, sums};
         run_strip(&strip, parts);
+    }
+}
+
+/* Memory of each thread that works on groups of its own, or of all together. */
+struct scratch {
+    uint8_t *planes;
+    int64_t planes_bytes;
+    int32_t *sums;
+    int64_t sums_count;
+};
+
+struct groups {
+    const struct plan *p;
+    const struct scratch *scratch;
+    int64_t first_group, count;
+};
+
+/* Groups of images, numbered: each by one thread. */
+static void groups_part(int64_t begin, int64_t end, int part, void *context) {
+    const struct groups *g = context;
+    const struct scratch *s = g->scratch;
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, 1); i++) {
+        run_group(g->p, i / g->count, g->first_group + i % g->count, 0, g->p->filters, 1,
+                  s->planes + part * s->planes_bytes, s->sums + part * s->sums_count);
+    }
+}
+
+static void run(struct plan *p, const struct scratch *scratch, int parts) {
+    const int64_t images = p->c->output.sizes[N], groups = p->c->groups;
+    const int64_t at_once = p->room >= p->filters ? p->room / p->filters : 0; /* groups */
+    for (int64_t group = 0; at_once > 0 && group < groups; group += at_once) {
+        const int64_t count = dmlk_min(at_once, groups - group);
+        pack_filters(p, group * p->filters, count * p->filters);
+        struct groups work = {p, scratch, group, count};
+        if (parts > 1 && images * count >= 4 * parts) {
+            dmlk_parallel(images * count, parts, groups_part, &work);
+            continue;
+        }
+        for (int64_t i = 0; i < images * count; i++) {
+            run_group(p, i / count, group + i % count, 0, p->filters, parts, scratch->planes, scratch->sums);
+        }
+    }
+    for (int64_t group = 0; at_once == 0 && group < groups; group++) {
+        for (int64_t filter = 0; filter < p->filters; filter += p->room) {
+            const int64_t count = dmlk_min(p->room, p->filters - filter);
+            pack_filters(p, group * p->filters + filter, count);
+            for (int64_t n = 0; n < images; n++) {
+                run_group(p, n, group, filter, count, parts, scratch->planes, scratch->sums);
+            }
+        }
     }
 }
 
 bool dmlk_convolve_bytes(const dmlk_convolution *c) {
     struct plan plan;
+    struct scratch scratch = {NULL, 0, NULL, 0};
     bool done = make_plan(&plan, c);
     if (done) {
-        const int64_t most = round_up(plan.strip * plan.pitch);
-        uint8_t *planes = calloc(1, (size_t)(plan.planes * plan.plane_bytes + LANES * 4));
-        int32_t *sums = malloc((size_t)most * sizeof *sums);
-        done = planes != NULL && sums != NULL;
-        for (int64_t group = 0; done && group < c->groups; group++) {
-            for (int64_t block = 0; block < plan.blocks; block += plan.chunk) {
-                const int64_t blocks = dmlk_min(plan.chunk, plan.blocks - block);
-                struct packing packing = {&plan, group, block};
-                dmlk_parallel(blocks, dmlk_parts(blocks, 1 + 8192 / plan.quads / ROWS), pack_part, &packing);
-                for (int64_t n = 0; n < c->output.sizes[N]; n++) {
-                    run_group(&plan, n, group, block, blocks, 64, planes, sums);
-                }
-            }
+        const int64_t multiplications = plan.quads * 4 * plan.filters * c->output.sizes[Y] * c->output.sizes[X];
+        const int parts = dmlk_parts(c->output.sizes[N] * c->groups * multiplications, 1000000);
+        scratch.planes_bytes = plan.planes * plan.plane_bytes + LANES * 4;
+        scratch.sums_count = plan.strip * plan.pitch + LANES;
+        scratch.planes = calloc((size_t)parts, (size_t)scratch.planes_bytes);
+        scratch.sums = malloc((size_t)(parts * scratch.sums_count) * sizeof *scratch.sums);
+        done = scratch.planes != NULL && scratch.sums != NULL;
+        if (done) {
+            run(&plan, &scratch, parts);
         }
-        free(planes);
-        free(sums);
     }
+    free(scratch.planes);
+    free(scratch.sums);
     free_plan(&plan);
     return done;
 }

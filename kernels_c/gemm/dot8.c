@@ -3,28 +3,21 @@
 
 #include <string.h>
 
-#include "isa.h"
-
 #define ROWS DMLK_DOT8_ROWS
 #define LANES DMLK_DOT8_LANES
 
-/* The four bytes of a row's quad. */
-static inline void get_quad(int32_t quad, int32_t bytes[4]) {
-    int8_t b[4];
-    memcpy(b, &quad, 4);
-    for (int i = 0; i < 4; i++) {
-        bytes[i] = b[i];
-    }
-}
+/* The parameters of a tile. */
+#define PARAMETERS                                                                                          \
+    const uint8_t *lanes, const int64_t *offsets, int64_t quads, const uint8_t *rows, int64_t row_bytes,    \
+        int count, int32_t sums[][LANES]
 
-static inline void generic(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows, int count,
-                           int row_count, int32_t sums[][LANES]) {
+static inline void generic(int row_count, PARAMETERS) {
     memset(sums, 0, (size_t)row_count * sizeof sums[0]);
     for (int64_t q = 0; q < quads; q++) {
         const uint8_t *at = lanes + offsets[q];
         for (int r = 0; r < row_count; r++) {
-            int32_t b[4];
-            get_quad(rows[q * row_count + r], b);
+            int8_t b[4];
+            memcpy(b, rows + r * row_bytes + 4 * q, 4);
             for (int l = 0; l < count; l++) {
                 const int32_t sum = at[4 * l] * b[0] + at[4 * l + 1] * b[1] + at[4 * l + 2] * b[2] + at[4 * l + 3] * b[3];
                 sums[r][l] = (int32_t)((uint32_t)sums[r][l] + (uint32_t)sum);
@@ -33,25 +26,17 @@ static inline void generic(const uint8_t *lanes, const int64_t *offsets, int64_t
     }
 }
 
-static void generic_sum(const int32_t *quads_of_rows, int64_t quads, int rows, int32_t *sums) {
-    memset(sums, 0, (size_t)rows * sizeof *sums);
-    for (int64_t q = 0; q < quads; q++) {
-        for (int r = 0; r < rows; r++) {
-            int32_t b[4];
-            get_quad(quads_of_rows[q * rows + r], b);
-            sums[r] = (int32_t)((uint32_t)sums[r] + (uint32_t)(b[0] + b[1] + b[2] + b[3]));
-        }
+static void generic_8(PARAMETERS) { generic(ROWS, lanes, offsets, quads, rows, row_bytes, count, sums); }
+
+static void generic_1(PARAMETERS) { generic(1, lanes, offsets, quads, rows, row_bytes, count, sums); }
+
+static uint32_t generic_sum(const uint8_t *bytes, int64_t count) {
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t byte = (int8_t)bytes[i];
+        sum += (uint32_t)byte;
     }
-}
-
-static void generic_8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows, int count,
-                      int32_t sums[][LANES]) {
-    generic(lanes, offsets, quads, rows, count, ROWS, sums);
-}
-
-static void generic_1(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows, int count,
-                      int32_t sums[][LANES]) {
-    generic(lanes, offsets, quads, rows, count, 1, sums);
+    return sum;
 }
 
 #ifdef DMLK_X86
@@ -59,12 +44,18 @@ static void generic_1(const uint8_t *lanes, const int64_t *offsets, int64_t quad
 
 /* --- AVX2: bytes widened to 16 bits, so that sums of two products are exact (vpmaddwd) --- */
 
+static inline int32_t quad_at(const uint8_t *from) {
+    int32_t quad;
+    memcpy(&quad, from, 4);
+    return quad;
+}
+
 /* Four lanes hold their quads in 16 numbers; a row's quad stands there four times. */
-#define MULTIPLY(r)                                                                    \
-    {                                                                                  \
-        const __m256i row = _mm256_cvtepi8_epi16(_mm_set1_epi32(rows[q * row_count + r])); \
-        a##r = _mm256_add_epi32(a##r, _mm256_madd_epi16(low, row));                    \
-        b##r = _mm256_add_epi32(b##r, _mm256_madd_epi16(high, row));                   \
+#define MULTIPLY(r)                                                                                         \
+    {                                                                                                       \
+        const __m256i row = _mm256_cvtepi8_epi16(_mm_set1_epi32(quad_at(rows + r * row_bytes + 4 * q)));    \
+        a##r = _mm256_add_epi32(a##r, _mm256_madd_epi16(low, row));                                         \
+        b##r = _mm256_add_epi32(b##r, _mm256_madd_epi16(high, row));                                        \
     }
 
 /* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7 */
@@ -74,9 +65,9 @@ DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, int32_t *to) {
 }
 
 /* Four of a tile's rows, or its only one, and eight lanes. */
-DMLK_AVX2 static inline void avx2_4x8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
-                                      int64_t row_count, int32_t sums[][LANES], int lane) {
+DMLK_AVX2 static inline void avx2_8_lanes(int row_count, int lane, PARAMETERS) {
     __m256i a0 = _mm256_setzero_si256(), b0 = a0, a1 = a0, b1 = a0, a2 = a0, b2 = a0, a3 = a0, b3 = a0;
+    (void)count;
     for (int64_t q = 0; q < quads; q++) {
         const uint8_t *at = lanes + offsets[q] + 4 * lane;
         const __m256i low = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)at));
@@ -96,18 +87,16 @@ DMLK_AVX2 static inline void avx2_4x8(const uint8_t *lanes, const int64_t *offse
     }
 }
 
-DMLK_AVX2 static void avx2_8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows, int count,
-                             int32_t sums[][LANES]) {
+DMLK_AVX2 static void avx2_8(PARAMETERS) {
     for (int lane = 0; lane < count; lane += 8) {
-        avx2_4x8(lanes, offsets, quads, rows, ROWS, sums, lane);
-        avx2_4x8(lanes, offsets, quads, rows + 4, ROWS, sums + 4, lane);
+        avx2_8_lanes(4, lane, lanes, offsets, quads, rows, row_bytes, count, sums);
+        avx2_8_lanes(4, lane, lanes, offsets, quads, rows + 4 * row_bytes, row_bytes, count, sums + 4);
     }
 }
 
-DMLK_AVX2 static void avx2_1(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows, int count,
-                             int32_t sums[][LANES]) {
+DMLK_AVX2 static void avx2_1(PARAMETERS) {
     for (int lane = 0; lane < count; lane += 8) {
-        avx2_4x8(lanes, offsets, quads, rows, 1, sums, lane);
+        avx2_8_lanes(1, lane, lanes, offsets, quads, rows, row_bytes, count, sums);
     }
 }
 
@@ -115,22 +104,23 @@ DMLK_AVX2 static void avx2_1(const uint8_t *lanes, const int64_t *offsets, int64
 
 /* Written as instructions: left to themselves, compilers keep the sums in memory, or load a row's quad
  * through a register of another kind, at half the speed. */
-#define SPREAD(to, quad) __asm__("vpbroadcastd %1, %0" : "=v"(to) : "m"(quad))
+#define SPREAD(to, from) __asm__("vpbroadcastd %1, %0" : "=v"(to) : "m"(*(const int32_t *)(from)))
 #define DOT(sum, lanes, row) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(lanes), "v"(row))
 
-#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define EIGHT_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define ONE_ROW(DO) DO(0)
 #define ZERO(r) __m512i a##r = _mm512_setzero_si512(), b##r = a##r, c##r = a##r;
-#define STEP(r)                       \
-    {                                 \
-        __m512i row;                  \
-        SPREAD(row, quad_of[r]);      \
-        DOT(a##r, lanes_0, row);      \
-        if (vectors > 1) {            \
-            DOT(b##r, lanes_16, row); \
-        }                             \
-        if (vectors > 2) {            \
-            DOT(c##r, lanes_32, row); \
-        }                             \
+#define STEP(r)                             \
+    {                                       \
+        __m512i row;                        \
+        SPREAD(row, quad + r * row_bytes);  \
+        DOT(a##r, lanes_0, row);            \
+        if (vectors > 1) {                  \
+            DOT(b##r, lanes_16, row);       \
+        }                                   \
+        if (vectors > 2) {                  \
+            DOT(c##r, lanes_32, row);       \
+        }                                   \
     }
 #define STORE(r)                                 \
     _mm512_storeu_si512(sums[r], a##r);          \
@@ -141,56 +131,41 @@ DMLK_AVX2 static void avx2_1(const uint8_t *lanes, const int64_t *offsets, int64
         _mm512_storeu_si512(sums[r] + 32, c##r); \
     }
 
-/* `vectors` of 16 lanes: a constant wherever this is called, and inlined. */
-#define TILE(name, ROW_COUNT, EACH)                                                                                   \
-    DMLK_AVX512 static inline __attribute__((always_inline)) void name(                                               \
-        const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows, const int vectors,          \
-        int32_t sums[][LANES]) {                                                                                      \
-        EACH(ZERO)                                                                                                    \
-        for (int64_t q = 0; q < quads; q++) {                                                                         \
-            const uint8_t *at = lanes + offsets[q];                                                                   \
-            const int32_t *quad_of = rows + q * ROW_COUNT;                                                            \
-            const __m512i lanes_0 = _mm512_loadu_si512(at);                                                           \
-            const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512(at + 64) : lanes_0;                             \
-            const __m512i lanes_32 = vectors > 2 ? _mm512_loadu_si512(at + 128) : lanes_0;                            \
-            EACH(STEP)                                                                                                \
-        }                                                                                                             \
-        EACH(STORE)                                                                                                   \
+/* name_1, name_2 and name_3: tiles of so many vectors of 16 lanes; `name` chooses. */
+#define TILE(name, EACH)                                                                        \
+    DMLK_AVX512 static inline void name##_any(const int vectors, PARAMETERS) {                  \
+        EACH(ZERO)                                                                              \
+        (void)count;                                                                            \
+        for (int64_t q = 0; q < quads; q++) {                                                   \
+            const uint8_t *at = lanes + offsets[q], *quad = rows + 4 * q;                       \
+            const __m512i lanes_0 = _mm512_loadu_si512(at);                                     \
+            const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512(at + 64) : lanes_0;       \
+            const __m512i lanes_32 = vectors > 2 ? _mm512_loadu_si512(at + 128) : lanes_0;      \
+            EACH(STEP)                                                                          \
+        }                                                                                       \
+        EACH(STORE)                                                                             \
+    }                                                                                           \
+    DMLK_AVX512 static void name(PARAMETERS) {                                                  \
+        if (count == 48) {                                                                      \
+            name##_any(3, lanes, offsets, quads, rows, row_bytes, count, sums);                 \
+        } else if (count == 32) {                                                               \
+            name##_any(2, lanes, offsets, quads, rows, row_bytes, count, sums);                 \
+        } else {                                                                                \
+            name##_any(1, lanes, offsets, quads, rows, row_bytes, count, sums);                 \
+        }                                                                                       \
     }
 
-#define ONE_ROW(DO) DO(0)
-TILE(tile_8, ROWS, EACH_ROW)
-TILE(tile_1, 1, ONE_ROW)
+TILE(avx512_8, EIGHT_ROWS)
+TILE(avx512_1, ONE_ROW)
 
-DMLK_AVX512 static void avx512_8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
-                                 int count, int32_t sums[][LANES]) {
-    if (count == 48) {
-        tile_8(lanes, offsets, quads, rows, 3, sums);
-    } else if (count == 32) {
-        tile_8(lanes, offsets, quads, rows, 2, sums);
-    } else {
-        tile_8(lanes, offsets, quads, rows, 1, sums);
+DMLK_AVX512 static uint32_t avx512_sum(const uint8_t *bytes, int64_t count) {
+    const __m512i ones = _mm512_set1_epi8(1);
+    __m512i sum = _mm512_setzero_si512();
+    for (int64_t i = 0; i < count; i += 64) {
+        const __mmask64 there = count - i >= 64 ? ~(__mmask64)0 : ~(__mmask64)0 >> (64 - (count - i));
+        sum = _mm512_dpbusd_epi32(sum, ones, _mm512_maskz_loadu_epi8(there, bytes + i));
     }
-}
-
-DMLK_AVX512 static void avx512_1(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows,
-                                 int count, int32_t sums[][LANES]) {
-    if (count == 48) {
-        tile_1(lanes, offsets, quads, rows, 3, sums);
-    } else if (count == 32) {
-        tile_1(lanes, offsets, quads, rows, 2, sums);
-    } else {
-        tile_1(lanes, offsets, quads, rows, 1, sums);
-    }
-}
-
-DMLK_AVX512 static void avx512_sum(const int32_t *quads_of_rows, int64_t quads, int32_t *sums) {
-    const __m256i ones = _mm256_set1_epi8(1);
-    __m256i sum = _mm256_setzero_si256();
-    for (int64_t q = 0; q < quads; q++) {
-        sum = _mm256_dpbusd_epi32(sum, ones, _mm256_loadu_si256((const __m256i *)(quads_of_rows + q * ROWS)));
-    }
-    _mm256_storeu_si256((__m256i *)sums, sum);
+    return (uint32_t)_mm512_reduce_add_epi32(sum);
 }
 
 static dmlk_dot8 *const tiles[][2] = {{generic_8, generic_1}, {avx2_8, avx2_1}, {avx512_8, avx512_1}};
@@ -198,14 +173,14 @@ static dmlk_dot8 *const tiles[][2] = {{generic_8, generic_1}, {avx2_8, avx2_1}, 
 static dmlk_dot8 *const tiles[][2] = {{generic_8, generic_1}};
 #endif
 
-dmlk_dot8 *dmlk_dot8_tile(int one_row) { return tiles[dmlk_isa()][one_row != 0]; }
+dmlk_dot8 *dmlk_dot8_tile(enum dmlk_isa isa, int one_row) { return tiles[isa][one_row != 0]; }
 
-void dmlk_dot8_sum_rows(const int32_t *quads_of_rows, int64_t quads, int rows, int32_t *sums) {
+uint32_t dmlk_dot8_sum(enum dmlk_isa isa, const uint8_t *bytes, int64_t count) {
 #ifdef DMLK_X86
-    if (rows == ROWS && dmlk_isa() == DMLK_ISA_AVX512) {
-        avx512_sum(quads_of_rows, quads, sums);
-        return;
+    if (isa == DMLK_ISA_AVX512) {
+        return avx512_sum(bytes, count);
     }
 #endif
-    generic_sum(quads_of_rows, quads, rows, sums);
+    (void)isa;
+    return generic_sum(bytes, count);
 }

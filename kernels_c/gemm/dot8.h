@@ -8,19 +8,21 @@
 
 #include <stdint.h>
 
+#include "isa.h"
+
 #define DMLK_DOT8_ROWS 8
 #define DMLK_DOT8_LANES 48
 
 /* sums[r][l] = sum over q of the four products of quad q of lane l, unsigned bytes at
- * lanes + offsets[q] + 4 * l, and quad q of row r, signed bytes in rows[q * DMLK_DOT8_ROWS + r].
+ * lanes + offsets[q] + 4 * l, and quad q of row r, signed bytes at rows + r * row_bytes + 4 * q.
  * Modulo 2^32, so in whatever order they are added.  `count`: of lanes, 16, 32 or 48. */
-typedef void dmlk_dot8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const int32_t *rows, int count,
-                       int32_t sums[][DMLK_DOT8_LANES]);
+typedef void dmlk_dot8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const uint8_t *rows,
+                       int64_t row_bytes, int count, int32_t sums[][DMLK_DOT8_LANES]);
 
-/* The tile for the CPU; `one_row`: with a single row, where rows[q] are its quads. */
-dmlk_dot8 *dmlk_dot8_tile(int one_row);
+/* The tile for instructions; `one_row`: with a single row. */
+dmlk_dot8 *dmlk_dot8_tile(enum dmlk_isa isa, int one_row);
 
-/* sums[r] = sum of all bytes of the quads of row r; rows: 1 or DMLK_DOT8_ROWS. */
-void dmlk_dot8_sum_rows(const int32_t *quads_of_rows, int64_t quads, int rows, int32_t *sums);
+/* Sum of signed bytes, modulo 2^32. */
+uint32_t dmlk_dot8_sum(enum dmlk_isa isa, const uint8_t *bytes, int64_t count);
 
 #endif
