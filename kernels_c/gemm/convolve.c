@@ -54,6 +54,7 @@ struct plan {
     enum dmlk_isa isa;
     struct axis y, x;
     bool by_taps;
+    bool channels_last;        /* the order of quads, if not by taps: so that filters need not be packed */
     int64_t channels, filters; /* of a group */
     int64_t fours;             /* groups of four channels, or of four taps along X */
     int64_t quads;
@@ -73,6 +74,7 @@ struct plan {
     int32_t *constant; /* [room]: taps A B - A sum w */
     uint8_t flip_input, flip_filter, padding;
     bool needs_sums; /* some B is not 0 */
+    bool transposed; /* filters are packed by transposing four channels at a time */
     dmlk_dot8 *tile, *row_tile;
 };
 
@@ -318,6 +320,72 @@ static void compute_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
+#ifdef DMLK_X86
+/* Few filters of a single channel: the quads of 16 positions at a time are picked from the input's rows when they
+ * are needed, and no planes are made.  The window is at most four taps wide. */
+DMLK_AVX512 static void convolve_row(const struct plan *p, int64_t n, int64_t channel, int64_t y, const __m512i index) {
+    const dmlk_convolution *c = p->c;
+    const int64_t size = c->input.sizes[X], first_filter = channel * p->filters;
+    const __m512i flips = _mm512_set1_epi8((char)p->flip_input), ones = _mm512_set1_epi8(1);
+    const __m512i padding = _mm512_set1_epi8((char)(p->padding ^ p->flip_input));
+    const uint8_t *base = c->input.base + n * c->input.strides[N] + channel * c->input.strides[CHANNEL];
+    for (int64_t x = 0; x < c->output.sizes[X]; x += 16) {
+        const int64_t at = x * c->strides[X] - c->start[X]; /* of the input */
+        const __mmask64 low = at >= 0 ? ~(__mmask64)0 : at <= -64 ? 0 : ~(__mmask64)0 << -at;
+        const __mmask64 high = size - at >= 64 ? ~(__mmask64)0 : size <= at ? 0 : ~(__mmask64)0 >> (64 - (size - at));
+        const __mmask16 stored = (__mmask16)(0xffff >> (16 - dmlk_min(16, c->output.sizes[X] - x)));
+        for (int64_t f = first_filter; f < first_filter + p->filters; f++) {
+            const uint8_t *row = p->rows + (f - p->first) * p->row_bytes;
+            __m512i sum = _mm512_set1_epi32(p->constant[f - p->first]), inputs = _mm512_setzero_si512();
+            for (int64_t tap = 0; tap < p->y.taps; tap++) {
+                const int64_t from_y = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
+                const __mmask64 there = from_y >= 0 && from_y < c->input.sizes[Y] ? low & high : 0;
+                int32_t quad;
+                memcpy(&quad, row + 4 * tap, 4);
+                __m512i bytes = _mm512_mask_loadu_epi8(padding, there, base + from_y * c->input.strides[Y] + at);
+                bytes = _mm512_xor_si512(_mm512_permutexvar_epi8(index, bytes), flips);
+                sum = _mm512_dpbusd_epi32(sum, bytes, _mm512_set1_epi32(quad));
+                if (p->needs_sums) {
+                    memcpy(&quad, p->ones + 4 * tap, 4);
+                    inputs = _mm512_dpbusd_epi32(inputs, bytes, _mm512_and_si512(ones, _mm512_set1_epi32(quad)));
+                }
+            }
+            if (p->needs_sums) {
+                sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(inputs, _mm512_set1_epi32(p->factor[f - p->first])));
+            }
+            int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + f * c->output.strides[CHANNEL] +
+                          y * c->output.strides[Y] + x;
+            _mm512_mask_storeu_epi32(to, stored, sum);
+        }
+    }
+}
+
+/* Rows of all groups of all images, numbered. */
+DMLK_AVX512 static void convolve_rows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct plan *p = context;
+    const dmlk_convolution *c = p->c;
+    uint8_t order[64];
+    for (int64_t k = 0; k < 64; k++) {
+        order[k] = (uint8_t)(k / 4 * c->strides[X] + k % 4 * c->dilations[X]);
+    }
+    const __m512i index = _mm512_loadu_si512(order);
+    const int64_t rows = c->output.sizes[Y];
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, c->output.sizes[X] * p->y.taps); i++) {
+        convolve_row(p, i / rows / c->groups, i / rows % c->groups, i % rows, index);
+    }
+}
+#endif
+
+/* Is this a convolution for that? */
+static bool is_by_rows(const struct plan *p) {
+    const dmlk_convolution *c = p->c;
+    return p->isa == DMLK_ISA_AVX512 && p->channels == 1 && p->filters <= 2 && p->x.taps <= 4 &&
+           15 * c->strides[X] + 3 * c->dilations[X] < 64 && c->input.strides[X] == 1 && c->output.strides[X] == 1 &&
+           p->room >= c->groups * p->filters;
+}
+
 static void run_strip(struct strip *s, int most_parts) {
     const struct plan *p = s->p;
     const int64_t tiles = (s->positions + LANES - 1) / LANES, rows = p->planes * (s->rows + p->y.reach);
@@ -332,35 +400,41 @@ static void run_strip(struct strip *s, int most_parts) {
 
 /* --- the filters --- */
 
-/* Where the quad with number q of a filter comes from: its four elements, -1 for none. */
+/* The quad with number q: taps, and channels from `channel` on or taps from tap_x on. */
+struct quad {
+    int64_t channel, tap_y, tap_x;
+};
+
+static struct quad find_quad(const struct plan *p, int64_t q) {
+    if (p->by_taps) {
+        return (struct quad){q / p->fours / p->y.taps, q / p->fours % p->y.taps, q % p->fours * 4};
+    }
+    if (p->channels_last) {
+        return (struct quad){q % p->fours * 4, q / p->fours / p->x.taps, q / p->fours % p->x.taps};
+    }
+    return (struct quad){q / p->x.taps / p->y.taps * 4, q / p->x.taps % p->y.taps, q % p->x.taps};
+}
+
+/* Where its bytes come from: four elements of a filter, -1 for none. */
 static void find_taps(const struct plan *p, int64_t q, int64_t *at) {
-    const dmlk_view *f = &p->c->filter;
+    const int64_t *strides = p->c->filter.strides;
+    const struct quad quad = find_quad(p, q);
     for (int64_t j = 0; j < 4; j++) {
-        int64_t channel, tap_y, tap_x;
-        if (p->by_taps) {
-            tap_x = q % p->fours * 4 + j;
-            tap_y = q / p->fours % p->y.taps;
-            channel = q / p->fours / p->y.taps;
-        } else {
-            tap_x = q % p->x.taps;
-            tap_y = q / p->x.taps % p->y.taps;
-            channel = q / p->x.taps / p->y.taps * 4 + j;
-        }
+        const int64_t channel = quad.channel + (p->by_taps ? 0 : j), tap_x = quad.tap_x + (p->by_taps ? j : 0);
         const bool is_there = channel < p->channels && tap_x < p->x.taps;
-        at[j] = is_there ? channel * f->strides[CHANNEL] + tap_y * f->strides[Y] + tap_x * f->strides[X] : -1;
+        at[j] = is_there ? channel * strides[CHANNEL] + quad.tap_y * strides[Y] + tap_x * strides[X] : -1;
     }
 }
 
+/* Where its lanes begin, from the first position on. */
 static int64_t find_offset(const struct plan *p, int64_t q) {
+    const struct quad quad = find_quad(p, q);
     if (p->by_taps) {
-        const int64_t kq = q % p->fours, tap_y = q / p->fours % p->y.taps;
-        const int64_t channel = q / p->fours / p->y.taps;
-        const int64_t plane = (channel * p->y.count + p->y.index[tap_y]) * p->fours + kq;
-        return plane * p->plane_bytes + p->y.shift[tap_y] * p->pitch * 4;
+        const int64_t plane = (quad.channel * p->y.count + p->y.index[quad.tap_y]) * p->fours + quad.tap_x / 4;
+        return plane * p->plane_bytes + p->y.shift[quad.tap_y] * p->pitch * 4;
     }
-    const int64_t tap_x = q % p->x.taps, tap_y = q / p->x.taps % p->y.taps, group = q / p->x.taps / p->y.taps;
-    const int64_t plane = (group * p->y.count + p->y.index[tap_y]) * p->x.count + p->x.index[tap_x];
-    return plane * p->plane_bytes + (p->y.shift[tap_y] * p->pitch + p->x.shift[tap_x]) * 4;
+    const int64_t plane = (quad.channel / 4 * p->y.count + p->y.index[quad.tap_y]) * p->x.count + p->x.index[quad.tap_x];
+    return plane * p->plane_bytes + (p->y.shift[quad.tap_y] * p->pitch + p->x.shift[quad.tap_x]) * 4;
 }
 
 /* Quads of the filter with that number, one after the other. */
@@ -373,6 +447,25 @@ static void pack_filter(const struct plan *p, int64_t filter, uint8_t *to) {
         }
     }
 }
+
+#ifdef DMLK_X86
+/* The same for quads of channels of a filter without gaps in its layout, whose window has at most 16 taps: four
+ * channels are 4 x taps bytes, transposed. */
+DMLK_AVX512 static void pack_filter_avx512(const struct plan *p, int64_t filter, uint8_t *to) {
+    const int64_t window = p->y.taps * p->x.taps, fours = p->channels / 4;
+    const uint8_t *from = p->c->filter.base + filter * p->c->filter.strides[N];
+    uint8_t order[64];
+    for (int64_t k = 0; k < 64; k++) {
+        order[k] = (uint8_t)(k / 4 + k % 4 * window);
+    }
+    const __m512i index = _mm512_loadu_si512(order), flips = _mm512_set1_epi8((char)p->flip_filter);
+    const __mmask64 there = ~(__mmask64)0 >> (64 - 4 * window);
+    for (int64_t i = 0; i < fours; i++, from += 4 * window, to += 4 * window) {
+        const __m512i bytes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(there, from), flips);
+        _mm512_mask_storeu_epi8(to, there, _mm512_permutexvar_epi8(index, bytes));
+    }
+}
+#endif
 
 /* What the zero points take from the sums of a filter, whose bytes have the sum `sum`. */
 static void note_zero_points(struct plan *p, int64_t filter, uint32_t sum) {
@@ -393,8 +486,14 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
     struct plan *p = context;
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * 4); i++) {
+        uint8_t *row = p->packed + (p->packed == NULL ? 0 : i * p->row_bytes);
+#ifdef DMLK_X86
+        if (p->transposed) {
+            pack_filter_avx512(p, p->first + i, row);
+        } else
+#endif
         if (p->packed != NULL) {
-            pack_filter(p, p->first + i, p->packed + i * p->row_bytes);
+            pack_filter(p, p->first + i, row);
         }
         const uint32_t sum = p->padding != 0 ? dmlk_dot8_sum(p->isa, p->rows + i * p->row_bytes, p->quads * 4) : 0;
         note_zero_points(p, p->first + i, sum);
@@ -448,6 +547,7 @@ static bool plan_planes(struct plan *p) {
     const int64_t by_channels = (p->channels + 3) / 4 * p->y.taps * p->x.taps;
     const int64_t by_taps = p->channels * p->y.taps * ((p->x.taps + 3) / 4);
     p->by_taps = by_taps < by_channels;
+    p->channels_last = c->filter.strides[CHANNEL] == 1 && p->channels % 4 == 0;
     p->quads = p->by_taps ? by_taps : by_channels;
     p->fours = p->by_taps ? (p->x.taps + 3) / 4 : (p->channels + 3) / 4;
     p->planes = p->by_taps ? p->channels * p->y.count * p->fours : p->fours * p->y.count * p->x.count;
@@ -511,7 +611,11 @@ static bool is_packed(const struct plan *p) {
 
 static bool plan_filters(struct plan *p) {
     const int64_t all = p->c->groups * p->filters;
+    const dmlk_view *f = &p->c->filter;
     const bool direct = is_packed(p);
+    p->transposed = !direct && !p->by_taps && !p->channels_last && p->isa == DMLK_ISA_AVX512 && p->channels % 4 == 0 &&
+                    p->y.taps * p->x.taps <= 16 && f->strides[X] == 1 && f->strides[Y] == p->x.taps &&
+                    f->strides[CHANNEL] == p->y.taps * p->x.taps;
     p->row_bytes = direct ? p->c->filter.strides[N] : p->quads * 4;
     p->room = direct ? all : dmlk_min(all, FILTER_BYTES / p->row_bytes / ROWS * ROWS);
     if (p->room < 1) {
@@ -598,6 +702,13 @@ static void groups_part(int64_t begin, int64_t end, int part, void *context) {
 
 static void run(struct plan *p, const struct scratch *scratch, int parts) {
     const int64_t images = p->c->output.sizes[N], groups = p->c->groups;
+#ifdef DMLK_X86
+    if (is_by_rows(p)) {
+        pack_filters(p, 0, groups * p->filters);
+        dmlk_parallel(images * groups * p->c->output.sizes[Y], parts, convolve_rows, p);
+        return;
+    }
+#endif
     const int64_t at_once = p->room >= p->filters ? p->room / p->filters : 0; /* groups */
     for (int64_t group = 0; at_once > 0 && group < groups; group += at_once) {
         const int64_t count = dmlk_min(at_once, groups - group);

@@ -125,10 +125,29 @@ static int64_t convolution_element(const struct convolution *c, const int64_t *a
 
 static uint32_t random_small(int64_t low, int64_t high) { return (uint32_t)random_between(low, high); }
 
+/* Any layout, or one of those that are met most: packed, and channels last. */
+static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool input) {
+    int64_t strides[DMLK_MAX_RANK], stride = 1;
+    const int64_t kind = random_between(0, 2);
+    if (kind == 0 || rank < 3) {
+        random_strides(rank, sizes, input, strides);
+    } else {
+        for (uint32_t i = 0; i < rank; i++) {
+            uint32_t axis = rank - 1 - i; /* from the innermost on */
+            axis = kind == 1 ? axis : i == 0 ? 1 : i < rank - 1 ? rank - i : 0;
+            strides[axis] = stride;
+            stride *= sizes[axis];
+        }
+    }
+    return device_tensor(d, type, rank, sizes, strides);
+}
+
 /* A tensor with the whole range of its 8-bit type in it. */
 static const dmlk_view *random_bytes(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
     const int64_t low = type == DMLK_INT8 ? -128 : 0;
-    return random_tensor(d, type, rank, sizes, low, low + 255);
+    const dmlk_view *view = common_tensor(d, type, rank, sizes, true);
+    fill_random(view, low, low + 255);
+    return view;
 }
 
 static const dmlk_view *maybe_zero_point(device *d, enum dmlk_type type, const int64_t *sizes) {
@@ -141,18 +160,20 @@ static const dmlk_view *maybe_zero_point(device *d, enum dmlk_type type, const i
 
 /* A random convolution whose window fits its input; false if the dice gave none. */
 static bool random_convolution(device *d, struct convolution *c) {
-    const uint32_t spatial = random_small(1, 2), groups = random_small(1, 3);
+    static const int64_t filters[] = {1, 1, 2, 3, 5, 6, 8, 16, 17}, channels[] = {1, 1, 2, 3, 4, 8, 13};
+    const uint32_t spatial = random_small(1, 2), groups = random_small(0, 3) == 0 ? 9 : random_small(1, 3);
+    const int64_t longest = random_between(0, 4) == 0 ? 60 : 9, widest = random_between(0, 3) == 0 ? 7 : 3;
     c->k = (dmlk_convolution_integer){.spatial = spatial, .groups = groups};
     int64_t in[4], filter[4], out[4];
-    filter[0] = groups * random_between(1, 6);
-    filter[1] = random_between(1, 4);
+    filter[0] = groups * filters[random_bits() % 9];
+    filter[1] = channels[random_bits() % 7];
     in[0] = random_between(1, 2);
     in[1] = filter[1] * groups;
     out[0] = in[0];
     out[1] = filter[0];
     for (uint32_t i = 0; i < spatial; i++) {
-        in[2 + i] = random_between(1, 9);
-        filter[2 + i] = random_between(1, 3);
+        in[2 + i] = random_between(1, i + 1 == spatial ? longest : 9);
+        filter[2 + i] = random_between(1, widest);
         c->k.strides[i] = random_small(1, 3);
         c->k.dilations[i] = random_small(1, 3);
         c->k.start_padding[i] = random_small(0, 3);
@@ -172,12 +193,12 @@ static bool random_convolution(device *d, struct convolution *c) {
     c->input_zero = maybe_zero_point(d, in_type, one);
     c->filter = random_bytes(d, filter_type, spatial + 2, filter);
     c->filter_zero = maybe_zero_point(d, filter_type, random_bits() & 1 ? one : filter);
-    c->output = output_tensor(d, DMLK_INT32, spatial + 2, out);
+    c->output = common_tensor(d, DMLK_INT32, spatial + 2, out, false);
     return true;
 }
 
 TEST(convolution) {
-    for (int round = 0; round < 250; round++) {
+    for (int round = 0; round < 300; round++) {
         device d;
         struct convolution c;
         if (!random_convolution(&d, &c)) {
