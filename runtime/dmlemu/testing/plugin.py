@@ -69,8 +69,15 @@ class _Test:
     def _read(self, *, expect: list[str] | None = None, suppress: dict[str, str] | None = None) -> None:
         if not isinstance(expect, list | tuple | None) or not isinstance(suppress, dict | None):
             raise TypeError
+        suppressed = suppress or {}
+        if not all(isinstance(each, str) for each in (*(expect or ()), *suppressed, *suppressed.values())):
+            raise TypeError
+        silent = next((id for id, reason in suppressed.items() if not reason.strip()), None)
+        if silent is not None:
+            self.mistake = f"{silent} cannot be suppressed without a reason, which is printed in its place."
+            return
         self.expected += expect or []
-        self.suppressions.update(suppress or {})
+        self.suppressions.update(suppressed)
 
     @property
     def stored(self) -> list[Stored]:
