@@ -178,6 +178,17 @@ def test_the_fence_had_the_value_for_a_moment(upload: Upload) -> None:
     assert upload.end()[0] == ["MAP_RACE"]
 
 
+def test_the_fence_had_the_value_for_a_moment_before(upload: Upload) -> None:
+    gate = upload.fence()
+    upload.wait(gate)
+    gate.signal(1)
+    gate.signal(0)
+    upload.submit()
+    upload.write()
+
+    assert upload.end()[0] == ["MAP_RACE"]
+
+
 def test_another_queue_may_set_the_fence_at_any_moment(upload: Upload) -> None:
     gate, other = upload.fence(), upload.other()
     other.queue.signal(gate, 1)
