@@ -78,8 +78,8 @@ def attach(device: Device) -> None:
     """Gives a new device its checks: those whose ``level`` its strictness reaches (none at ``runtime``)."""
     device.checks = Checks(device)
     device.reports.declared.update(catalogue())
-    for id in defaults.suppressions:
-        device.reports.check_suppression(id)
+    for id, reason in defaults.suppressions.items():
+        device.reports.check_suppression(id, reason)
     if device._strictness is Strictness.RUNTIME:
         return
     for kind in _builtin():

@@ -72,10 +72,6 @@ class _Test:
         suppressed = suppress or {}
         if not all(isinstance(each, str) for each in (*(expect or ()), *suppressed, *suppressed.values())):
             raise TypeError
-        silent = next((id for id, reason in suppressed.items() if not reason.strip()), None)
-        if silent is not None:
-            self.mistake = f"{silent} cannot be suppressed without a reason, which is printed in its place."
-            return
         self.expected += expect or []
         self.suppressions.update(suppressed)
 
@@ -181,9 +177,9 @@ class _Watch:
 
         known = self._reporting.Reporter()
         known.declared = catalogue()
-        for id in test.suppressions:
+        for id, reason in test.suppressions.items():
             try:
-                known.check_suppression(id)
+                known.check_suppression(id, reason)
             except ValueError as error:
                 test.mistake = str(error)
                 return
