@@ -33,6 +33,10 @@ def test_mixtures_of_layouts(sizes: list[int], strides: list[int]) -> None:
     assert advice(sizes, strides) == ["WARNING TENSOR_LAYOUT_GUESS"]
 
 
+def test_a_height_of_one_fits_any_order() -> None:
+    assert advice([1, 2, 1, 3], [6, 3, 1, 3]) == ["INFO TENSOR_IN_OVERLAP"]
+
+
 @pytest.mark.parametrize(
     ("sizes", "strides"),
     [

@@ -64,9 +64,10 @@ def other_layout(desc: BufferTensorDesc) -> text.Mixture | None:
 def other_sizes(desc: BufferTensorDesc) -> text.Mixture | None:
     """The same for the sizes: they are those of the memory, and the strides are right for the other order.
 
-    So are those of many a tensor that is meant: only elements that meet tell the mistake.
+    So are those of many a tensor that is meant: only elements that meet tell the mistake, and only where
+    channels, height and width are more than one, so that no other order has the same strides.
     """
-    if desc.strides is None or desc.rank != 4:
+    if desc.strides is None or desc.rank != 4 or min(desc.sizes[1:]) == 1:
         return None
     fitting = packed(desc.sizes)
     for sizes, strides, order in (("NHWC", "NCHW", NHWC_TO_NCHW), ("NCHW", "NHWC", NCHW_TO_NHWC)):
