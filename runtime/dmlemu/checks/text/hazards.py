@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dmlemu_hw.events import READ, UNDEFINE, WRITE
 from dmlemu_hw.kernels import ffi, lib
 
+from ...errors import shorten
 from ..names import NamedCommand
 from ..timeline import UAV_BARRIER
 from ..windows import Access, Kind, Pattern
@@ -59,7 +60,9 @@ class Side(NamedTuple):
     @property
     def argument(self) -> str:
         """``'act'``: the buffer in a hint."""
-        return f"'{self.buffer.name}'" if self.buffer is not None and self.buffer.name else self.title
+        return (
+            f"'{shorten(self.buffer.name)}'" if self.buffer is not None and self.buffer.name else self.title
+        )
 
     @property
     def line(self) -> str:
