@@ -234,12 +234,9 @@ class Race(NamedTuple):
 # --- useless barriers ---
 
 
-def barrier(kind: int, before: Resource | None, after: Resource | None) -> str:
+def barrier(resource: Resource | None) -> str:
     """``UAV barrier on buffer 'act'``."""
-    if kind == UAV_BARRIER:
-        return f"UAV barrier on {before._title()}" if before else "UAV barrier on all resources"
-    names = [each._title() if each else "any resource" for each in (before, after)]
-    return f"aliasing barrier from {names[0]} to {names[1]}"
+    return f"UAV barrier on {resource._title()}" if resource else "UAV barrier on all resources"
 
 
 def useless(command: NamedCommand, barrier: str) -> dict[str, Any]:
