@@ -11,7 +11,6 @@ from dmlemu_hw.events import (
     Freed,
     Mapped,
     Queued,
-    Signalled,
     Submitted,
     Waited,
 )
@@ -64,7 +63,7 @@ class Hazards(Check):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._clocks = Clocks()
+        self._clocks: Clocks = device.checks.clocks
         self._places = Places(device._gpu.memory)
         self._timelines: dict[int, Timeline] = {}
         self._running = Timeline(0)
@@ -73,20 +72,13 @@ class Hazards(Check):
     # --- the host, fences, memory ---
 
     @on(Submitted, Queued)
-    def handed(self, event: Submitted | Queued) -> None:
-        """The host hands work to a queue, and with it what it knows."""
+    def handed(self, _event: Submitted | Queued) -> None:
+        """The host hands something to a queue: what was freed until then is not its."""
         self._places.settle()
-        self._clocks.handed(event)
-
-    @on(Signalled)
-    def signalled(self, event: Signalled) -> None:
-        """A fence tells what the one who sets it knows."""
-        self._clocks.signalled(event)
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
-        """Whoever awaited a value knows what it tells."""
-        self._clocks.waited(event)
+        """What nobody can conflict with any more is forgotten."""
         if event.queue == 0 and self._places.has_retired:
             self._places.forget_retired(self._done)
 

@@ -10,7 +10,6 @@ from dmlemu_hw.kernels import ffi, lib
 
 from ...errors import shorten
 from ..names import NamedCommand
-from ..timeline import UAV_BARRIER
 from ..windows import Access, Kind, Pattern
 
 if TYPE_CHECKING:
