@@ -268,6 +268,11 @@ class EventStream:
         It is called on the thread that runs the GPU and must not wait for the GPU.  What it raises
         leaves the call that ran the GPU.
         """
+        if not callable(callback):
+            raise TypeError(f"callback must be callable, got {callback!r}.")
+        for kind in kinds:
+            if not isinstance(kind, type):
+                raise TypeError(f"kinds must be classes of events, got {kind!r}.")
         subscription = Subscription(self, callback, kinds)
         self._set((*self._subscriptions, subscription))
         return subscription

@@ -271,11 +271,13 @@ _quote = _Quote().repr
 
 
 def shorten(text: str, most: int = _MOST_CHARACTERS) -> str:
-    """A text for a message: the middle of a long one is left out."""
-    if len(text) <= most:
+    """A text for a message: the middle of a long one is left out, and what cannot be printed is spelled."""
+    if len(text) > most:
+        half = most // 2
+        text = f"{text[:half]} ... {text[-half:]}"
+    if text.isprintable():
         return text
-    half = most // 2
-    return f"{text[:half]} ... {text[-half:]}"
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def quote(value: object) -> str:

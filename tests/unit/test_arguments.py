@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult, d3d12, dml
+from dmlemu import Error, HResult, d3d12, dml, reporting
 from dmlemu.errors import quote, spell
 
 
@@ -131,6 +131,31 @@ def test_long_and_broken_names_are_told_short() -> None:
     assert len(str(fence)) < 300
     fence.set_name("a\ud800b")
     assert fence.name == "a\ufffdb"
+
+
+def test_a_name_keeps_its_line_and_does_nothing_to_the_terminal() -> None:
+    fence = DEVICE.create_fence()
+    fence.set_name("a\nb\x1b[31m\u202ec \u00fc")
+    assert fence.name == "a\nb\x1b[31m\u202ec \u00fc"
+    assert str(fence) == r"fence 'a\nb\x1b[31m\u202ec ü'"
+
+
+def test_a_device_that_was_refused_in_the_middle_is_none() -> None:
+    kept: list[Any] = []
+
+    def refuse(device: d3d12.Device) -> None:
+        kept.append(device)
+        raise ValueError("not this one")
+
+    adapter = d3d12.Adapter()
+    reporting.on_created.append(refuse)
+    try:
+        with pytest.raises(ValueError, match="not this one"):
+            d3d12.create_device(adapter)
+    finally:
+        reporting.on_created.remove(refuse)
+    device = d3d12.create_device(adapter)
+    assert kept and device is not kept[0] and list(device.checks)
 
 
 @pytest.fixture

@@ -290,9 +290,32 @@ def test_a_device_knows_its_refusals(own_defaults: None) -> None:
     defaults.suppressions["TENSOR_SIZE_ZERO"] = "never mind"
     with pytest.raises(ValueError, match="TENSOR_SIZE_ZERO cannot be suppressed"):
         d3d12.create_device(d3d12.Adapter())
+    defaults.suppressions = {"HAZARD_*": ""}
+    with pytest.raises(ValueError, match=r"HAZARD_\* cannot be suppressed without a reason"):
+        d3d12.create_device(d3d12.Adapter())
 
 
 # --- defaults ---
+
+
+def test_texts_will_do_for_members(own_defaults: None) -> None:
+    values: Any = defaults
+    values.strictness, values.response = "runtime", "warn"
+    assert d3d12.create_device(d3d12.Adapter()).reports.responses[Severity.ERROR] is Response.COLLECT
+    values.strictness = "debug"
+    reports = d3d12.create_device(d3d12.Adapter()).reports
+    reports.add(ERROR)
+    with pytest.warns(ReportWarning):
+        reports.raise_pending()
+    responses: Any = reports.responses
+    responses[Severity.WARNING] = "raise"
+    reports.add(WARNING)
+    with pytest.raises(Error):
+        reports.raise_pending()
+    for name in ("strictness", "response"):
+        with pytest.raises(ValueError, match="'loud' is not a valid "):
+            setattr(defaults, name, "loud")
+    assert (defaults.strictness, defaults.response) == (Strictness.DEBUG, Response.WARN)
 
 
 def test_devices_start_with_the_defaults(own_defaults: None) -> None:

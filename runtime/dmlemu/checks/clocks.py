@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
+from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Waited
 from dmlemu_hw.packets import Opcode
 
 __all__ = ["Clock", "Clocks", "FenceValue"]
@@ -44,6 +44,12 @@ class Clocks:
         """What the work that the queue now executes may rely on; of the queue itself it says nothing."""
         return self._queue(queue).clock
 
+    def follow(self, stream: EventStream) -> None:
+        """Is told by the stream from now on."""
+        stream.subscribe(self.handed, Submitted, Queued)
+        stream.subscribe(self.signalled, Signalled)
+        stream.subscribe(self.waited, Waited)
+
     def handed(self, event: Submitted | Queued) -> None:
         """The host handed something to a queue: it relies on what the host knows then."""
         opcode = event.opcode if isinstance(event, Queued) else Opcode.EXECUTE
@@ -51,7 +57,10 @@ class Clocks:
 
     def start(self, queue: int, ticket: int) -> int:
         """The queue executes the list of that ticket; returns the last ticket of the same call."""
-        return self._queue(queue).advance(Opcode.EXECUTE, ticket) or ticket
+        known = self._queue(queue)
+        if ticket <= known.ticket:
+            return known.ticket
+        return known.advance(Opcode.EXECUTE, ticket) or ticket
 
     def signalled(self, event: Signalled) -> None:
         """A fence got a value, which tells what the one who set it knows."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import ReferenceType, ref
 
-from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
+from dmlemu_hw.events import Queued, Submitted
 from dmlemu_hw.queue import Queue
 
 from ..d3d12.object import Object
@@ -82,7 +82,7 @@ class FlightCheck(Check):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._clocks = Clocks()
+        self._clocks: Clocks = device.checks.clocks
         self._flights: deque[Flight] = deque(maxlen=_KEPT)
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
@@ -134,7 +134,6 @@ class FlightCheck(Check):
 
     @on(Submitted, Queued)
     def _handed(self, event: Submitted | Queued) -> None:
-        self._clocks.handed(event)
         submission = self.device._pending.find(event.queue, event.ticket)
         if submission is None:
             return
@@ -147,11 +146,3 @@ class FlightCheck(Check):
     def _take(self, flight: Flight, recording: Recording | None) -> None:
         self.took_off(flight, recording)
         self._flights.append(flight)
-
-    @on(Signalled)
-    def _signalled(self, event: Signalled) -> None:
-        self._clocks.signalled(event)
-
-    @on(Waited)
-    def _waited(self, event: Waited) -> None:
-        self._clocks.waited(event)

@@ -27,6 +27,7 @@ def holds(gpu: Gpu) -> dict[int, Hold]:
     """By the serial of each queue that is held; to be called under the GPU's lock.
 
     Queues are taken to have come as far as they may have: how far the emulated ones are does not matter.
+    (A value that the host took back again counts for the waits that were at the head of their queue then.)
     """
     rows = {queue.serial: _waits_and_signals(queue) for queue in gpu.queues}
     heads = {serial: next(row, None) for serial, row in rows.items()}

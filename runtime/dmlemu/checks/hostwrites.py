@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw.events import READ, Accesses, Submitted
+from dmlemu_hw.events import READ, Accesses, Queued, Signalled, Submitted
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.physical import spans
@@ -28,7 +28,10 @@ from ..d3d12.events import HostAccessed, HostMapped, HostUnmapped
 if TYPE_CHECKING:
     from ..d3d12.resource import Resource
 
-__all__ = ["HostWrites", "filling"]
+__all__ = ["HostEvent", "HostWrites", "filling"]
+
+HostEvent = HostMapped | HostAccessed | HostUnmapped | Submitted | Queued | Signalled
+"""What the host does with memory, or to have a queue go on."""
 
 _Span = tuple[int, int]  # first byte and the byte after the last one
 _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -105,7 +108,7 @@ class HostWrites:
     def patterned(self) -> bool:
         return bool(self._maps) and any(each.words for each in self._maps.values())
 
-    def on_event(self, event: HostMapped | HostAccessed | HostUnmapped | Submitted) -> None:
+    def on_event(self, event: HostEvent) -> None:
         """What happened at the API."""
         self._settle()
         if isinstance(event, HostMapped):

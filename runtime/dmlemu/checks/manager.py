@@ -14,6 +14,7 @@ from ..reporting import defaults
 from . import builtin
 from .catalogue import catalogue
 from .check import Check
+from .clocks import Clocks
 from .declaration import Declaration
 
 if TYPE_CHECKING:
@@ -28,9 +29,20 @@ class Checks:
     def __init__(self, device: Device) -> None:
         self._device = weakref.ref(device)
         self._checks: dict[type[Check], Check] = {}
+        self._clocks: Clocks | None = None
 
     def __iter__(self) -> Iterator[Check]:
         return iter(list(self._checks.values()))
+
+    @property
+    def clocks(self) -> Clocks:
+        """Who knows what is done; checks that ask in their ``__init__`` find it up to date at every event."""
+        if self._clocks is None:
+            device = self._device()
+            assert device is not None
+            self._clocks = Clocks()
+            self._clocks.follow(device.events)
+        return self._clocks
 
     def add(self, kind: type[Check]) -> Check:
         """Has a check of this class watch the device from now on; returns it.
@@ -78,8 +90,8 @@ def attach(device: Device) -> None:
     """Gives a new device its checks: those whose ``level`` its strictness reaches (none at ``runtime``)."""
     device.checks = Checks(device)
     device.reports.declared.update(catalogue())
-    for id in defaults.suppressions:
-        device.reports.check_suppression(id)
+    for id, reason in defaults.suppressions.items():
+        device.reports.check_suppression(id, reason)
     if device._strictness is Strictness.RUNTIME:
         return
     for kind in _builtin():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import sys
 import weakref
@@ -101,13 +102,27 @@ def create_device(
             adapter._device = weakref.ref(device)
             if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
                 print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
-            for tell in on_created:
-                tell(device)
+            _introduce(device)
         else:
             device._check_strictness(strictness)
             device._references += 1
             device._released = False
         return device
+
+
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def _introduce(device: Device) -> None:
+    """Tells the layers above of a new device; if one of them refuses it, there is none."""
+    try:
+        for tell in on_created:
+            tell(device)
+    except BaseException as error:
+        device._adapter._forget(device)
+        if isinstance(error, OSError) and error.errno in _FULL:  # the checks need a file, too
+            raise _host_is_full(error.strerror) from None
+        raise
 
 
 def _check_feature_level(level: FeatureLevel) -> None:
@@ -139,15 +154,18 @@ def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
             poison=poison,
         )
     except (OSError, OutOfMemory) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise failure(
-            "OUT_OF_MEMORY",
-            f"The host cannot hold one more emulated GPU ({reason}).",
-            operation="D3D12CreateDevice",
-            rule="D3D12CreateDevice",
-            hresult=HResult.E_OUTOFMEMORY,
-            hint="Release devices that are no longer used; each needs an open file.",
-        ) from None
+        raise _host_is_full(error.strerror if isinstance(error, OSError) else str(error)) from None
+
+
+def _host_is_full(reason: str | None) -> Error:
+    return failure(
+        "OUT_OF_MEMORY",
+        f"The host cannot hold one more emulated GPU ({reason}).",
+        operation="D3D12CreateDevice",
+        rule="D3D12CreateDevice",
+        hresult=HResult.E_OUTOFMEMORY,
+        hint="Release devices that are no longer used; each needs open files.",
+    )
 
 
 @dataclass(frozen=True)

@@ -41,5 +41,10 @@ class Defaults:
     suppressions: dict[str, str] = field(default_factory=dict)
     sinks: list[Sink] = field(default_factory=list)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """ValueError: no member of the enum is called so."""
+        kinds = {"strictness": Strictness, "response": Response}
+        super().__setattr__(name, kinds[name](value) if name in kinds else value)
+
 
 defaults = Defaults()

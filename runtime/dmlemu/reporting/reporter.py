@@ -84,16 +84,16 @@ class Reporter:
         ``reason`` is printed when the first one happens, and in the summary.  ValueError: no check is
         called so, the reason is empty, or only refusals are meant, which cannot be suppressed.
         """
+        self.check_suppression(id, reason)
+        self._check_known((id,))
+        self._suppressions[id] = reason
+
+    def check_suppression(self, id: str, reason: str) -> None:
+        """ValueError: the reason is empty, or what is called so are refusals."""
         _check_type(id, str, "id")
         _check_type(reason, str, "reason")
         if not reason.strip():
             raise ValueError(f"{id} cannot be suppressed without a reason, which is printed in its place.")
-        self._check_known((id,))
-        self.check_suppression(id)
-        self._suppressions[id] = reason
-
-    def check_suppression(self, id: str) -> None:
-        """ValueError: what is called so are refusals."""
         found = [self.declared[each] for each in self.declared if fnmatchcase(each, id)]
         if found and all(each.refusal for each in found):
             raise ValueError(
@@ -138,7 +138,7 @@ class Reporter:
             stored = self._store(report, report.text() if cause is None else cause, hresult)
             stored.count += 1
             stored.suppressed = self._reason(report.id)
-            response = self.responses[report.severity]
+            response = Response(self.responses[report.severity])
             if stored.suppressed:
                 self._announce(report, stored.suppressed)
             elif response is not Response.COLLECT and hresult is None:

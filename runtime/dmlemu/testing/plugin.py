@@ -69,8 +69,11 @@ class _Test:
     def _read(self, *, expect: list[str] | None = None, suppress: dict[str, str] | None = None) -> None:
         if not isinstance(expect, list | tuple | None) or not isinstance(suppress, dict | None):
             raise TypeError
+        suppressed = suppress or {}
+        if not all(isinstance(each, str) for each in (*(expect or ()), *suppressed, *suppressed.values())):
+            raise TypeError
         self.expected += expect or []
-        self.suppressions.update(suppress or {})
+        self.suppressions.update(suppressed)
 
     @property
     def stored(self) -> list[Stored]:
@@ -174,9 +177,9 @@ class _Watch:
 
         known = self._reporting.Reporter()
         known.declared = catalogue()
-        for id in test.suppressions:
+        for id, reason in test.suppressions.items():
             try:
-                known.check_suppression(id)
+                known.check_suppression(id, reason)
             except ValueError as error:
                 test.mistake = str(error)
                 return

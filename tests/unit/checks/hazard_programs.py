@@ -279,7 +279,7 @@ def useless_barriers(program: Program) -> set[Kind]:
                 if conflict(a, b) and not keep_order(a, b):
                     order = [each for each in items[first:second] if orders(each, a, b)]
                     useful |= {(each.name, each.arguments) for each in order[:1]}
-    barriers = (item for items in calls for item in items if item.name in ("uav", "alias"))
+    barriers = (item for items in calls for item in items if item.name == "uav")
     return {(each.name, each.arguments) for each in barriers} - useful
 
 
@@ -432,7 +432,7 @@ class Machine(Stage):
             for stored in self.device.reports
             if stored.report.id == "BARRIER_USELESS"
         }
-        actions = [each for each in self.recorded.values() if each.name in ("uav", "alias")]
+        actions = [each for each in self.recorded.values() if each.name == "uav"]
         return {(each.name, each.arguments) for each in actions if _title(each) in told}
 
     def _reported(self) -> Iterator[Reported]:
@@ -446,10 +446,8 @@ class Machine(Stage):
 
 
 def _title(barrier: Action) -> str:
-    named = [f"buffer '{each}'" if each else "any resource" for each in barrier.arguments]
-    if barrier.name == "uav":
-        return f"UAV barrier on {named[0]}" if barrier.arguments[0] else "UAV barrier on all resources"
-    return f"aliasing barrier from {named[0]} to {named[1]}"
+    [name] = barrier.arguments
+    return f"UAV barrier on buffer '{name}'" if name else "UAV barrier on all resources"
 
 
 # --- random programs ---

@@ -58,11 +58,37 @@ class Upload:
 
 
 @pytest.fixture(params=POLICIES, ids=str)
-def upload(request: pytest.FixtureRequest) -> Upload:
-    return Upload(request.param)
+def policy(request: pytest.FixtureRequest) -> object:
+    return request.param
+
+
+@pytest.fixture
+def upload(policy: object) -> Upload:
+    return Upload(policy)
 
 
 # --- legal: the GPU sees the bytes, and nothing is said ---
+
+
+@pytest.mark.parametrize("element", [np.float32, np.uint8])
+def test_the_buffer_is_mapped_while_the_fence_holds_the_queue(policy: object, element: Any) -> None:
+    stage = Stage(policy=policy)
+    upload, weights, result = (
+        stage.host_buffer("upload", 64),
+        stage.buffer("weights", 64),
+        stage.buffer("out", 64),
+    )
+    operator, gate = stage.copy_operator("copy"), stage.device.create_fence()
+    stage.initialize(operator)
+    stage.list.copy_resource(weights, upload)
+    before, after = d3d12.ResourceStates.COPY_DEST, d3d12.ResourceStates.UNORDERED_ACCESS
+    stage.list.resource_barrier([d3d12.ResourceBarrier.transition(weights, before, after)])
+    stage.dispatch(operator, [weights], [result])
+    stage.queue.wait(gate, 1)
+    stage.submit()
+    upload.map().view(element)[:] = 3
+    gate.signal(1)
+    stage.wait()
 
 
 def test_the_host_sets_the_fence_when_it_has_written(upload: Upload) -> None:
@@ -173,6 +199,17 @@ def test_the_fence_had_the_value_for_a_moment(upload: Upload) -> None:
     upload.submit()
     gate.signal(1)
     gate.signal(0)
+    upload.write()
+
+    assert upload.end()[0] == ["MAP_RACE"]
+
+
+def test_the_fence_had_the_value_for_a_moment_before(upload: Upload) -> None:
+    gate = upload.fence()
+    upload.wait(gate)
+    gate.signal(1)
+    gate.signal(0)
+    upload.submit()
     upload.write()
 
     assert upload.end()[0] == ["MAP_RACE"]

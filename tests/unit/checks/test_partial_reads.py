@@ -120,3 +120,42 @@ def test_what_counts_nothing_need_not_be_written(stage: Stage, beta: float, expe
     stage.run()
 
     assert [each.partition(":")[0] for each in said(stage)] == expected
+
+
+def test_places_between_windows_need_not_be_written(stage: Stage) -> None:
+    """Windows of 2 x 2, five apart: rows 0, 1, 5, 6, 10 and 11, which take several footprints."""
+    compiled = convolution(stage, stride=5, window=2)
+    image, upload = stage.buffer("image", SIDE * SIDE), stage.filled("upload", SIDE * SIDE)
+    for row in (0, 5, 10):
+        stage.list.copy_buffer_region(image, row * SIDE, upload, row * SIDE, 2 * SIDE)
+    stage.run()
+    stage.dispatch(compiled, [image, None, stage.filled("window", 4), None], [stage.buffer("sums", 36)])
+    stage.run()
+
+    assert said(stage) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "count", "expected"),
+    [
+        (32, 7, False),  # the end of row 2, rows 3 and 4
+        (32, 8, True),  # up to (5, 0) to (5, 3)
+        (80, 1, True),  # (6, 8) to (6, 11), of which 10 and 11 are read
+        (96, 6, False),
+        (96, 7, True),
+    ],
+)
+def test_places_between_windows_may_be_written_meanwhile(
+    stage: Stage, first: int, count: int, expected: bool
+) -> None:
+    """``count`` words from byte ``first`` on; rows 2 to 4 and 7 to 9 are of no window."""
+    compiled = convolution(stage, stride=5, window=2)
+    mend = stage.compile(identity(count), "mend")
+    stage.initialize(mend)
+    image, window = stage.filled("image", SIDE * SIDE), stage.filled("window", 4)
+    source = stage.filled("new", 64)
+    stage.dispatch(compiled, [image, None, window, None], [stage.buffer("sums", 36)])
+    stage.dispatch(mend, [source], [dml.BufferBinding(image, first, SIDE * SIDE - first)])
+    stage.run()
+
+    assert [each.partition(":")[0] for each in said(stage)] == ["HAZARD_WAR"] * expected

@@ -1,7 +1,9 @@
 """Checked kernels as Python reaches them; what they find is tested in C (kernels_c/tests/test_checked.c)."""
 
+import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +97,9 @@ def test_kinds_are_those_of_the_catalogue() -> None:
         "MEM_UNINIT_OUT",
         "MEM_DIFFERS",
     )
+
+
+def test_the_guide_tells_every_kind() -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guide" / "add-an-operator.md"
+    rows = [line for line in guide.read_text(encoding="utf-8").splitlines() if line.startswith("| `MEM_")]
+    assert [kind for row in rows for kind in re.findall(r"`(MEM_[A-Z_]+)`", row)] == list(KINDS)

@@ -314,3 +314,11 @@ def test_a_kernel_tells_which_rows_it_left_undefined(gpu):
     (event,) = of(events.Executed, seen)
     rest = Footprint(data.address + 128 + 2 * 8, 32, (2, 1), (2, 1))
     assert event.undefined == Access(2, events.UNDEFINE, rest)
+
+
+@pytest.mark.parametrize("arguments", [(None,), (5, events.Executing), (print, "Executing")])
+def test_only_callables_and_kinds_of_events_subscribe(arguments: tuple[object, ...]) -> None:
+    stream = events.EventStream()
+    with pytest.raises(TypeError, match=" must be "):
+        stream.subscribe(*arguments)
+    assert not stream

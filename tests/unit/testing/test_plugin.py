@@ -279,13 +279,28 @@ def test_mistakes_in_marks(pytester: pytest.Pytester) -> None:
     @pytest.mark.dmlemu("MY_ERROR")
     def test_position(device):
         pass
+
+    @pytest.mark.dmlemu(suppress={"MY_ERROR": " "})
+    def test_no_reason(device):
+        pass
+
+    @pytest.mark.dmlemu(suppress={5: "we know"})
+    def test_number(device):
+        pass
+
+    @pytest.mark.dmlemu(expect=[None])
+    def test_nothing(device):
+        pass
     """
     result = run(pytester, tests)
-    result.assert_outcomes(errors=3)
+    result.assert_outcomes(errors=6)
     result.stdout.fnmatch_lines(
         [
             "OP_SHAPE cannot be suppressed: the call itself refuses*",
             "The mark is dmlemu(expect=[[]id, ...[]], suppress={id: reason}), not () {'expect': 'MY_ERROR'}.",
+            "MY_ERROR cannot be suppressed without a reason, which is printed in its place.",
+            "The mark is dmlemu(*), not () {'suppress': {5: 'we know'}}.",
+            "The mark is dmlemu(*), not () {'expect': [[]None[]]}.",
         ]
     )
 

@@ -19,11 +19,8 @@ from dmlemu_hw.events import (
     Executing,
     Footprint,
     Mapped,
-    Queued,
     Recorded,
-    Signalled,
     Submitted,
-    Waited,
 )
 from dmlemu_hw.footprints import meet
 from dmlemu_hw.memory import Allocation
@@ -233,7 +230,7 @@ class Dispatches(Check):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._clocks = Clocks()
+        self._clocks: Clocks = device.checks.clocks
         self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
         self._notes = weakref.WeakKeyDictionary()
         self._initializers: weakref.WeakKeyDictionary[Recording, list[DispatchRecorded]]
@@ -263,12 +260,9 @@ class Dispatches(Check):
         if isinstance(event.dispatchable, OperatorInitializer):  # several without commands have one number
             self._initializers.setdefault(recording, []).append(event)
 
-    @on(Submitted, Queued)
-    def handed(self, event: Submitted | Queued) -> None:
+    @on(Submitted)
+    def handed(self, event: Submitted) -> None:
         """Initializers count from here on: those that have nothing to copy execute no command."""
-        self._clocks.handed(event)
-        if not isinstance(event, Submitted):
-            return
         ticket = event.ticket - len(event.lists)
         for serial in event.lists:
             ticket += 1
@@ -276,16 +270,6 @@ class Dispatches(Check):
             for note in () if recording is None else self._initializers.get(recording, ()):
                 assert recording is not None
                 self._initialize(note, event.queue, ticket, recording)
-
-    @on(Signalled)
-    def signalled(self, event: Signalled) -> None:
-        """A fence tells what the one who sets it knows."""
-        self._clocks.signalled(event)
-
-    @on(Waited)
-    def waited(self, event: Waited) -> None:
-        """Whoever awaited a value knows what it tells."""
-        self._clocks.waited(event)
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:

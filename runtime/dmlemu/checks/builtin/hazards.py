@@ -11,7 +11,6 @@ from dmlemu_hw.events import (
     Freed,
     Mapped,
     Queued,
-    Signalled,
     Submitted,
     Waited,
 )
@@ -23,7 +22,7 @@ from ..clocks import Clocks, FenceValue
 from ..declarations.hazards import HAZARD_DECLARATIONS
 from ..names import NamedCommand, Work
 from ..text import hazards as text
-from ..timeline import SHIFT, TRANSITION, Mark, Timeline
+from ..timeline import SHIFT, TRANSITION, UAV_BARRIER, Mark, Timeline
 from ..windows import Access, Kind, Pattern, Places, Touch, Window
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class Hazards(Check):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._clocks = Clocks()
+        self._clocks: Clocks = device.checks.clocks
         self._places = Places(device._gpu.memory)
         self._timelines: dict[int, Timeline] = {}
         self._running = Timeline(0)
@@ -73,20 +72,13 @@ class Hazards(Check):
     # --- the host, fences, memory ---
 
     @on(Submitted, Queued)
-    def handed(self, event: Submitted | Queued) -> None:
-        """The host hands work to a queue, and with it what it knows."""
+    def handed(self, _event: Submitted | Queued) -> None:
+        """The host hands something to a queue: what was freed until then is not its."""
         self._places.settle()
-        self._clocks.handed(event)
-
-    @on(Signalled)
-    def signalled(self, event: Signalled) -> None:
-        """A fence tells what the one who sets it knows."""
-        self._clocks.signalled(event)
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
-        """Whoever awaited a value knows what it tells."""
-        self._clocks.waited(event)
+        """What nobody can conflict with any more is forgotten."""
         if event.queue == 0 and self._places.has_retired:
             self._places.forget_retired(self._done)
 
@@ -125,7 +117,8 @@ class Hazards(Check):
         timeline = self._running
         addresses = event.address, event.address_after
         phase = timeline.pass_barrier(event.kind, self._places.find(event.address), addresses)
-        advice = None if event.kind == TRANSITION else self._advise(timeline.work, event)
+        # The documents ask for the other kinds whenever a state or an active resource changes.
+        advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
         timeline.marks.append(Mark(phase, event.kind, *addresses, advice))
         if advice is not None and not advice.is_useful:
             timeline.unproven[phase] = advice
@@ -251,11 +244,10 @@ class Hazards(Check):
     def _advise(self, work: Work, event: Barrier) -> Advice | None:
         """What is known of the merits of the barrier's line; None: it is not looked at."""
         site = work.commands[event.command].site if event.command < len(work.commands) else None
-        key = site, event.kind, event.address, event.address_after
+        key = site, event.address
         advice = self._advice.get(key)
         if advice is None and site is not None and len(self._advice) < _ADVICE_KEPT:
-            resources = [self.names.buffer(each) if each else None for each in key[2:]]
-            barrier = text.barrier(event.kind, *resources)
+            barrier = text.barrier(self.names.buffer(event.address) if event.address else None)
             advice = self._advice[key] = Advice(work.command(event.command), barrier)
         return advice
 

@@ -21,6 +21,8 @@ from dmlemu_hw.events import (
     Executing,
     Freed,
     Mapped,
+    Queued,
+    Signalled,
     Submitted,
 )
 from dmlemu_hw.kernels import ffi, lib
@@ -32,7 +34,7 @@ from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped
 from ...errors import Severity
 from ..check import Check, on
 from ..declarations.initialisation import DECLARATIONS
-from ..hostwrites import HostWrites
+from ..hostwrites import HostEvent, HostWrites
 from ..text import initialisation as text
 
 if TYPE_CHECKING:
@@ -89,10 +91,11 @@ class Initialisation(Check):
 
     # --- the CPU ---
 
-    @on(HostMapped, HostAccessed, HostUnmapped, Submitted)
-    def host(self, event: HostMapped | HostAccessed | HostUnmapped | Submitted) -> None:
-        """What the CPU wrote becomes visible at Unmap and at ExecuteCommandLists."""
-        self._host.on_event(event)
+    @on(HostMapped, HostAccessed, HostUnmapped, Submitted, Queued, Signalled)
+    def host(self, event: HostEvent) -> None:
+        """What the CPU wrote becomes visible at Unmap, at ExecuteCommandLists and when a queue may go on."""
+        if not (isinstance(event, Signalled) and event.queue):
+            self._host.on_event(event)
 
     def _note_host(self, begin: int, end: int) -> None:
         self._note((begin, end), Write(begin, end, None, False, None, 0, "", None))

@@ -75,7 +75,7 @@ class MapRaces(Check):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._clocks = Clocks()
+        self._clocks: Clocks = device.checks.clocks
         self._due: dict[tuple[int, int, int], list[_Read]] = {}  # not executed: by queue, ticket, packet
         self._open: deque[_Read] = deque()  # the host does not know that they are done
         self._held: list[_Read] = []  # cannot begin
@@ -85,7 +85,6 @@ class MapRaces(Check):
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
         """Bytes of buffers that are mapped now may change from now on."""
-        self._clocks.handed(event)
         first = event.ticket - len(event.lists) + 1
         for ticket, serial in enumerate(event.lists, first):
             recording = self.device._recordings.get(serial)
@@ -113,7 +112,6 @@ class MapRaces(Check):
     @on(Queued)
     def queued(self, event: Queued) -> None:
         """The host hands something to a queue."""
-        self._clocks.handed(event)
         self._waits += event.opcode == Opcode.WAIT
         if event.opcode == Opcode.SIGNAL:
             self._release()
@@ -121,14 +119,12 @@ class MapRaces(Check):
     @on(Signalled)
     def signalled(self, event: Signalled) -> None:
         """A fence gets a value."""
-        self._clocks.signalled(event)
         if event.queue == 0:
             self._release()
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
         """The host may write again what it knows to have been read."""
-        self._clocks.waited(event)
         self._waits -= event.queue != 0
         if event.queue == 0 and self._open:
             host, seen = self._clocks.host, self._open

@@ -46,19 +46,33 @@ def in_bytes(desc: BufferTensorDesc) -> tuple[int, ...] | None:
     return right if tuple(desc.strides) == tuple(width * stride for stride in right) else None
 
 
-def other_layout(desc: BufferTensorDesc) -> tuple[str, str, tuple[int, ...]] | None:
-    """(layout of the sizes, layout of the strides, strides that fit) for a mixture of NCHW and NHWC.
+def other_layout(desc: BufferTensorDesc) -> text.Mixture | None:
+    """A mixture of NCHW and NHWC in the strides: they are listed in the order of the layout in memory.
 
-    Strides count per dimension of Sizes, in the order of Sizes.  The mistake lists them in the order
-    of the layout in memory.
+    Strides count per dimension of Sizes, in the order of Sizes.
     """
     if desc.strides is None or desc.rank != 4 or tuple(desc.strides) == packed(desc.sizes):
         return None
-    for names, order in ((("NCHW", "NHWC"), NCHW_TO_NHWC), (("NHWC", "NCHW"), NHWC_TO_NCHW)):
+    for sizes, strides, order in (("NCHW", "NHWC", NCHW_TO_NHWC), ("NHWC", "NCHW", NHWC_TO_NCHW)):
         listed = packed([desc.sizes[i] for i in order])
         fitting = tuple(listed[order.index(i)] for i in range(4))
         if tuple(desc.strides) == listed != fitting:
-            return (*names, fitting)
+            return text.Mixture(sizes, strides, strides, fitting)
+    return None
+
+
+def other_sizes(desc: BufferTensorDesc) -> text.Mixture | None:
+    """The same for the sizes: they are those of the memory, and the strides are right for the other order.
+
+    So are those of many a tensor that is meant: only elements that meet tell the mistake, and only where
+    channels, height and width are more than one, so that no other order has the same strides.
+    """
+    if desc.strides is None or desc.rank != 4 or min(desc.sizes[1:]) == 1:
+        return None
+    fitting = packed(desc.sizes)
+    for sizes, strides, order in (("NHWC", "NCHW", NHWC_TO_NCHW), ("NCHW", "NHWC", NCHW_TO_NHWC)):
+        if tuple(desc.strides) == tuple(fitting[i] for i in order) != fitting:
+            return text.Mixture(sizes, strides, sizes, fitting)
     return None
 
 
@@ -81,8 +95,9 @@ class TensorAdvice(Check):
             yield "TENSOR_TOTAL_LARGE", text.total_large(field.path, desc, least)
         if desc.strides is None:
             return
-        elements, mixture = in_bytes(desc), other_layout(desc)
+        elements = in_bytes(desc)
         shared = None if field.output else overlap(desc)
+        mixture = other_layout(desc) or (other_sizes(desc) if shared is not None else None)
         if mixture is not None:
             yield "TENSOR_LAYOUT_GUESS", text.layout_guess(field.path, desc, mixture, shared)
             return  # what else is odd about the strides follows from that

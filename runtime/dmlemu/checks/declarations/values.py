@@ -6,7 +6,13 @@ from ..declaration import Declaration, When
 
 def _value(id: str, title: str, severity: Severity, why: str, fix: str) -> Declaration:
     return Declaration(
-        id, title, severity, When.EXECUTE, why, fix, rule="on request: dmlemu.checks.values.Values"
+        id,
+        title,
+        severity,
+        When.EXECUTE,
+        why,
+        fix,
+        rule="on request: device.checks.add(dmlemu.checks.values.Values)",
     )
 
 

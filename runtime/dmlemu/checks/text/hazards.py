@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dmlemu_hw.events import READ, UNDEFINE, WRITE
 from dmlemu_hw.kernels import ffi, lib
 
+from ...errors import shorten
 from ..names import NamedCommand
-from ..timeline import UAV_BARRIER
 from ..windows import Access, Kind, Pattern
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class Side(NamedTuple):
     @property
     def argument(self) -> str:
         """``'act'``: the buffer in a hint."""
-        return f"'{self.buffer.name}'" if self.buffer is not None and self.buffer.name else self.title
+        return (
+            f"'{shorten(self.buffer.name)}'" if self.buffer is not None and self.buffer.name else self.title
+        )
 
     @property
     def line(self) -> str:
@@ -231,12 +233,9 @@ class Race(NamedTuple):
 # --- useless barriers ---
 
 
-def barrier(kind: int, before: Resource | None, after: Resource | None) -> str:
+def barrier(resource: Resource | None) -> str:
     """``UAV barrier on buffer 'act'``."""
-    if kind == UAV_BARRIER:
-        return f"UAV barrier on {before._title()}" if before else "UAV barrier on all resources"
-    names = [each._title() if each else "any resource" for each in (before, after)]
-    return f"aliasing barrier from {names[0]} to {names[1]}"
+    return f"UAV barrier on {resource._title()}" if resource else "UAV barrier on all resources"
 
 
 def useless(command: NamedCommand, barrier: str) -> dict[str, Any]:

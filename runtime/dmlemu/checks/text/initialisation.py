@@ -65,7 +65,8 @@ def author(write: Write) -> str:
 def wrote(write: Write, resource: Resource) -> str:
     """A line on a neighbour: who wrote it."""
     start = resource._address
-    return f"Bytes [{write.begin - start}, {write.end - start}) were last written by {author(write)}"
+    within = f"bytes [{write.begin - start}, {write.end - start})"  # not all of them: a layout may have gaps
+    return f"What stands beside it, within {within}, was last written by {author(write)}"
 
 
 def picture(shadow: Shadow, resource: Resource, access: Access, address: int) -> Iterator[str]:

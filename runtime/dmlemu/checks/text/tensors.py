@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ...errors import Severity
 
-__all__ = ["Words", "in_overlap", "layout_guess", "padded_out", "stride_bytes", "total_large"]
+__all__ = ["Mixture", "Words", "in_overlap", "layout_guess", "padded_out", "stride_bytes", "total_large"]
 
 Index = tuple[int, ...]
 
@@ -21,6 +21,15 @@ class Words(NamedTuple):
     expected: str
     hint: str = ""
     severity: Severity | None = None  # other than the declared one
+
+
+class Mixture(NamedTuple):
+    """NCHW or NHWC: of the sizes, of the strides, of the memory; and the strides that fit the sizes."""
+
+    sizes: str
+    strides: str
+    memory: str
+    fitting: Index
 
 
 def _list(numbers: object) -> str:
@@ -57,9 +66,9 @@ def stride_bytes(path: str, desc: BufferTensorDesc, elements: Index) -> Words:
 
 
 def layout_guess(
-    path: str, desc: BufferTensorDesc, mixture: tuple[str, str, Index], shared: tuple[Index, Index] | None
+    path: str, desc: BufferTensorDesc, mixture: Mixture, shared: tuple[Index, Index] | None
 ) -> Words:
-    sizes, strides, fitting = mixture
+    sizes, strides, memory, fitting = mixture
     message = (
         f"{path} has Sizes ({_list(desc.sizes)}) of {sizes} with Strides ({_list(desc.strides or ())}) listed in "
         f"the order of {strides}"
@@ -71,7 +80,7 @@ def layout_guess(
         f"{path}.Strides",
         _list(desc.strides or ()),
         f"{_list(fitting)}, in the order of Sizes",
-        f"Strides[i] belongs to Sizes[i]; a tensor of these Sizes that lies as {strides} in memory has Strides "
+        f"Strides[i] belongs to Sizes[i]; a tensor of these Sizes that lies as {memory} in memory has Strides "
         f"{_list(fitting)}.",
         None if shared is not None else Severity.INFO,  # without elements that meet it might be meant
     )
