@@ -31,6 +31,7 @@ enum { N, CHANNEL, Y, X };
 #define ROWS DMLK_DOT8_ROWS
 #define LANES DMLK_DOT8_LANES
 #define PANEL_BYTES (INT64_C(3) << 19)  /* of planes: they fit into a second-level cache and a half */
+#define MOST_QUADS (INT64_C(1) << 16)
 #define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
 
 /* How the taps of an axis fall: tap k is in the plane of phase index[k], shift[k] positions on. */
@@ -552,7 +553,7 @@ static bool plan_planes(struct plan *p) {
     p->fours = p->by_taps ? (p->x.taps + 3) / 4 : (p->channels + 3) / 4;
     p->planes = p->by_taps ? p->channels * p->y.count * p->fours : p->fours * p->y.count * p->x.count;
     p->pitch = c->output.sizes[X] + (p->by_taps ? 0 : p->x.reach);
-    if (p->pitch > PANEL_BYTES || p->planes > PANEL_BYTES || p->y.reach > PANEL_BYTES) {
+    if (p->quads > MOST_QUADS || p->pitch > PANEL_BYTES || p->planes > PANEL_BYTES || p->y.reach > PANEL_BYTES) {
         return false;
     }
     const int64_t row_bytes = p->planes * p->pitch * 4, fitting = PANEL_BYTES / row_bytes - p->y.reach;
@@ -666,8 +667,9 @@ static bool make_plan(struct plan *p, const dmlk_convolution *c) {
 
 /* Filters first .. first + count - 1 of one group, on all rows of one image. */
 static void run_group(const struct plan *p, int64_t n, int64_t group, int64_t first_filter, int64_t count, int parts,
-                      uint8_t *planes, int32_t *sums) {
-    for (int64_t first = 0; first < p->c->output.sizes[Y]; first += p->strip) {
+                      uint8_t *planes, int32_t *sums, int64_t *work) {
+    const int64_t strip_work = p->strip * p->pitch * (p->quads + p->planes);
+    for (int64_t first = 0; first < p->c->output.sizes[Y] && !dmlk_stopped(work, strip_work); first += p->strip) {
         const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
         const int64_t positions = rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
         struct strip strip = {p, n, group, first, rows, positions, first_filter, count, planes, sums};
@@ -675,8 +677,9 @@ static void run_group(const struct plan *p, int64_t n, int64_t group, int64_t fi
     }
 }
 
-/* Memory of each thread that works on groups of its own, or of all together. */
+/* Memory of each of so many threads that work on groups of their own, or of all together. */
 struct scratch {
+    int parts;
     uint8_t *planes;
     int64_t planes_bytes;
     int32_t *sums;
@@ -694,14 +697,15 @@ static void groups_part(int64_t begin, int64_t end, int part, void *context) {
     const struct groups *g = context;
     const struct scratch *s = g->scratch;
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_stopped(&work, 1); i++) {
+    for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
         run_group(g->p, i / g->count, g->first_group + i % g->count, 0, g->p->filters, 1,
-                  s->planes + part * s->planes_bytes, s->sums + part * s->sums_count);
+                  s->planes + part * s->planes_bytes, s->sums + part * s->sums_count, &work);
     }
 }
 
 static void run(struct plan *p, const struct scratch *scratch, int parts) {
     const int64_t images = p->c->output.sizes[N], groups = p->c->groups;
+    int64_t work = 0;
 #ifdef DMLK_X86
     if (is_by_rows(p)) {
         pack_filters(p, 0, groups * p->filters);
@@ -710,24 +714,24 @@ static void run(struct plan *p, const struct scratch *scratch, int parts) {
     }
 #endif
     const int64_t at_once = p->room >= p->filters ? p->room / p->filters : 0; /* groups */
-    for (int64_t group = 0; at_once > 0 && group < groups; group += at_once) {
+    for (int64_t group = 0; at_once > 0 && group < groups && !dmlk_watch_stopped(); group += at_once) {
         const int64_t count = dmlk_min(at_once, groups - group);
         pack_filters(p, group * p->filters, count * p->filters);
-        struct groups work = {p, scratch, group, count};
-        if (parts > 1 && images * count >= 4 * parts) {
-            dmlk_parallel(images * count, parts, groups_part, &work);
+        struct groups groups_at_once = {p, scratch, group, count};
+        if (scratch->parts > 1 && images * count >= 4 * parts) {
+            dmlk_parallel(images * count, parts, groups_part, &groups_at_once);
             continue;
         }
-        for (int64_t i = 0; i < images * count; i++) {
-            run_group(p, i / count, group + i % count, 0, p->filters, parts, scratch->planes, scratch->sums);
+        for (int64_t i = 0; i < images * count && !dmlk_watch_stopped(); i++) {
+            run_group(p, i / count, group + i % count, 0, p->filters, parts, scratch->planes, scratch->sums, &work);
         }
     }
-    for (int64_t group = 0; at_once == 0 && group < groups; group++) {
-        for (int64_t filter = 0; filter < p->filters; filter += p->room) {
+    for (int64_t group = 0; at_once == 0 && group < groups && !dmlk_watch_stopped(); group++) {
+        for (int64_t filter = 0; filter < p->filters && !dmlk_watch_stopped(); filter += p->room) {
             const int64_t count = dmlk_min(p->room, p->filters - filter);
             pack_filters(p, group * p->filters + filter, count);
-            for (int64_t n = 0; n < images; n++) {
-                run_group(p, n, group, filter, count, parts, scratch->planes, scratch->sums);
+            for (int64_t n = 0; n < images && !dmlk_watch_stopped(); n++) {
+                run_group(p, n, group, filter, count, parts, scratch->planes, scratch->sums, &work);
             }
         }
     }
@@ -735,15 +739,16 @@ static void run(struct plan *p, const struct scratch *scratch, int parts) {
 
 bool dmlk_convolve_bytes(const dmlk_convolution *c) {
     struct plan plan;
-    struct scratch scratch = {NULL, 0, NULL, 0};
+    struct scratch scratch = {0};
     bool done = make_plan(&plan, c);
     if (done) {
-        const int64_t multiplications = plan.quads * 4 * plan.filters * c->output.sizes[Y] * c->output.sizes[X];
-        const int parts = dmlk_parts(c->output.sizes[N] * c->groups * multiplications, 1000000);
+        const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
+        const int parts = dmlk_parts(INT64_MAX, products < 2e6 ? INT64_MAX : 1);
         scratch.planes_bytes = plan.planes * plan.plane_bytes + LANES * 4;
         scratch.sums_count = plan.strip * plan.pitch + LANES;
-        scratch.planes = calloc((size_t)parts, (size_t)scratch.planes_bytes);
-        scratch.sums = malloc((size_t)(parts * scratch.sums_count) * sizeof *scratch.sums);
+        scratch.parts = scratch.planes_bytes <= PANEL_BYTES / 2 ? parts : 1;
+        scratch.planes = calloc((size_t)scratch.parts, (size_t)scratch.planes_bytes);
+        scratch.sums = malloc((size_t)(scratch.parts * scratch.sums_count) * sizeof *scratch.sums);
         done = scratch.planes != NULL && scratch.sums != NULL;
         if (done) {
             run(&plan, &scratch, parts);
