@@ -1,4 +1,5 @@
 #include "kernel.h"
+#include "stream.h"
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "copy_row.inc"
@@ -10,4 +11,10 @@ static dmlk_row *const copy_rows[] = {
 #include "each_type.inc"
 };
 
-dmlk_row *dmlk_copy_row(uint32_t type) { return copy_rows[dmlk_bits_type(type)]; }
+/* Half of a large cache: what is smaller may be found there by who reads it next. */
+#define STREAMED_BYTES (UINT64_C(1) << 24)
+
+int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out) {
+    const bool streams = out->byte_size >= STREAMED_BYTES;
+    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, copy_rows[dmlk_bits_type(in->type)], &streams);
+}

@@ -29,7 +29,7 @@ bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size);
 /* Says that of tensor `tensor` only the first `count` indices of a dimension were defined. */
 void dmlk_define_part(const dmlk_call *call, uint32_t tensor, uint32_t dimension, int64_t count);
 
-/* A row that copies the bits of operand 0 to operand 1; both have elements as wide as those of `type`. */
-dmlk_row *dmlk_copy_row(uint32_t type);
+/* Copies the bits of every element of `in` to that of `out`; both have elements of the same whole bytes. */
+int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out);
 
 #endif

@@ -1,8 +1,5 @@
 #include "view.h"
 
-#include "parallel.h"
-#include "stop.h"
-
 int64_t dmlk_view_elements(const dmlk_view *view) {
     int64_t count = 1;
     for (uint32_t d = 0; d < view->rank; d++) {
@@ -60,7 +57,7 @@ static bool is_inner(const dmlk_iter *iter, uint32_t a, uint32_t b) {
     return false;
 }
 
-static void swap_loops(dmlk_iter *iter, uint32_t a, uint32_t b) {
+void dmlk_iter_swap(dmlk_iter *iter, uint32_t a, uint32_t b) {
     int64_t size = iter->sizes[a];
     iter->sizes[a] = iter->sizes[b];
     iter->sizes[b] = size;
@@ -74,7 +71,7 @@ static void swap_loops(dmlk_iter *iter, uint32_t a, uint32_t b) {
 static void sort_loops(dmlk_iter *iter) {
     for (uint32_t last = 1; last < iter->rank; last++) {
         for (uint32_t d = last; d > 0 && is_inner(iter, d - 1, d); d--) {
-            swap_loops(iter, d - 1, d);
+            dmlk_iter_swap(iter, d - 1, d);
         }
     }
 }
@@ -175,48 +172,4 @@ void dmlk_iter_advance(const dmlk_iter *iter, dmlk_cursor *cursor, int64_t count
         }
         move(iter, cursor, d, -cursor->index[d]);
     }
-}
-
-struct for_rows {
-    dmlk_iter iter;
-    dmlk_row *row;
-    const void *context;
-};
-
-static void run_rows(int64_t begin, int64_t end, int part, void *context) {
-    (void)part;
-    const struct for_rows *job = context;
-    const int64_t longest = DMLK_WORK_BETWEEN_LOOKS;
-    int64_t work = 0, count = 0;
-    dmlk_cursor cursor;
-    dmlk_iter_seek(&job->iter, begin, &cursor);
-    while (begin < end && !dmlk_stopped(&work, count)) {
-        count = dmlk_iter_row_left(&job->iter, &cursor);
-        count = count < end - begin ? count : end - begin;
-        count = count < longest ? count : longest;
-        job->row(cursor.at, dmlk_iter_row_strides(&job->iter), count, job->context);
-        dmlk_iter_advance(&job->iter, &cursor, count);
-        begin += count;
-    }
-}
-
-/* A second thread gains about 0.1 ms where 0.2 ms are to be done, and loses 4 to 8 ms if its core is taken.
- * Bit counts on one core of an AMD EPYC (2026): packed 1e6 uint8 0.03 ms, 1e6 uint32 0.15 ms; every second
- * uint8 0.8 ms.  So two threads begin at 2^20 elements of long packed rows and at 2^18 of others. */
-static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
-    bool packed = iter->sizes[iter->rank - 1] >= 64;
-    for (uint32_t k = 0; k < iter->operands; k++) {
-        packed = packed && iter->strides[iter->rank - 1][k] <= 1;
-    }
-    return packed ? 1 << 19 : 1 << 17;
-}
-
-int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
-    struct for_rows job = {.row = row, .context = context};
-    int status = dmlk_iter_init(&job.iter, DMLK_ANY_ORDER, views, operands);
-    if (status == DMLK_OK) {
-        int parts = dmlk_parts(job.iter.count, elements_worth_a_thread(&job.iter));
-        dmlk_parallel(job.iter.count, parts, run_rows, &job);
-    }
-    return status;
 }

@@ -48,6 +48,9 @@ typedef struct dmlk_cursor {
 /* DMLK_BAD_PACKET: sizes differ; DMLK_NOT_IMPLEMENTED: elements smaller than a byte. */
 int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *const *views, uint32_t operands);
 
+/* Exchanges two loops. */
+void dmlk_iter_swap(dmlk_iter *iter, uint32_t a, uint32_t b);
+
 /* Puts the cursor on element `position` (0 .. count - 1) of the iteration. */
 void dmlk_iter_seek(const dmlk_iter *iter, int64_t position, dmlk_cursor *cursor);
 

@@ -23,6 +23,8 @@ int dmlk_run_cast(const dmlk_call *call) {
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
     struct types type = {in->type, out->type};
-    dmlk_row *row = type.in == type.out ? dmlk_copy_row(type.in) : cast_row;
-    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, row, &type);
+    if (type.in == type.out && dmlk_type_bytes(type.in) != 0) {
+        return dmlk_copy_elements(in, out);
+    }
+    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, cast_row, &type);
 }

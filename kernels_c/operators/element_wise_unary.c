@@ -171,7 +171,8 @@ int dmlk_run_element_wise_unary(const dmlk_call *call) {
     } else if (!identity && kind != DMLK_KIND_FLOAT && dmlk_type_bytes(in->type) == 8) {
         return DMLK_NOT_IMPLEMENTED; /* 64-bit integers are not exact in double */
     }
-    bool copies = identity && !job.k.has_scale_bias && in->type == out->type;
-    dmlk_row *row = copies ? dmlk_copy_row(in->type) : unary_row;
-    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, row, &job);
+    if (identity && !job.k.has_scale_bias && in->type == out->type) {
+        return dmlk_copy_elements(in, out);
+    }
+    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, unary_row, &job);
 }

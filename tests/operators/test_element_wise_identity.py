@@ -64,6 +64,26 @@ def test_any_layout(data: st.DataObject) -> None:
     compare(op, {"input_tensor": filled(source, what)[1]}, bits=scaled is None, offset=data.draw(offsets))
 
 
+@st.composite
+def long_shapes(draw: st.DrawFn) -> list[int]:
+    """Two axes that are longer than the tiles of the kernels, or nearly, among up to two others."""
+    sizes = [draw(st.integers(15, 140)) for _ in range(2)]
+    sizes += draw(st.lists(st.integers(1, 3), max_size=2))
+    return draw(st.permutations(sizes))
+
+
+@given(st.data(), examples=60)
+def test_long_axes_in_any_order(data: st.DataObject) -> None:
+    data_type, sizes = data.draw(st.sampled_from(ALL_TYPES)), data.draw(long_shapes())
+    source = data.draw(tensors(data_type, sizes))
+    op = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=source, output_tensor=data.draw(tensors(data_type, sizes, output=True))
+    )
+
+    contents = filled(source, data.draw(values("bits")))[1]
+    compare(op, {"input_tensor": contents}, bits=True, offset=data.draw(offsets))
+
+
 @pytest.mark.parametrize("data_type", [T.FLOAT16, T.FLOAT32, T.FLOAT64], ids=lambda kind: kind.name)
 def test_nan_payloads_and_denormals_are_copied(data_type: T) -> None:
     unsigned = np.dtype(f"u{dtype_of(data_type).itemsize}")

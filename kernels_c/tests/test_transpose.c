@@ -1,0 +1,171 @@
+/* Element-wise kernels where the layouts of their operands differ: tiles, transposed blocks, streamed rows. */
+#include "transpose.h"
+
+#include "device.h"
+#include "element.h"
+#include "element_wise_binary.h"
+
+static const enum dmlk_type types[] = {DMLK_UINT8, DMLK_INT16, DMLK_FLOAT32, DMLK_UINT64};
+
+/* Blocks of any size, in memory of exactly theirs; what lies between the rows of the result stays. */
+TEST(blocks) {
+    for (int round = 0; round < 1000; round++) {
+        const int64_t bytes = 1 << round % 4, rows = random_between(1, 70), columns = random_between(1, 70);
+        const int64_t from_stride = bytes * (round % 8 < 6 ? 1 : random_between(2, 3));
+        const int64_t from_step = from_stride * rows + bytes * random_between(0, 5);
+        const int64_t to_step = bytes * (columns + random_between(0, 5));
+        const size_t from_size = (size_t)((columns - 1) * from_step + (rows - 1) * from_stride + bytes);
+        const size_t to_size = (size_t)((rows - 1) * to_step + columns * bytes);
+        uint8_t *from = malloc(from_size), *to = malloc(to_size), *expected = malloc(to_size);
+        for (size_t i = 0; i < from_size; i++) {
+            from[i] = (uint8_t)random_bits();
+        }
+        memset(to, DEVICE_UNTOUCHED, to_size);
+        memset(expected, DEVICE_UNTOUCHED, to_size);
+        for (int64_t j = 0; j < rows; j++) {
+            for (int64_t i = 0; i < columns; i++) {
+                memcpy(expected + j * to_step + i * bytes, from + i * from_step + j * from_stride, (size_t)bytes);
+            }
+        }
+        dmlk_transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns);
+        CHECK(memcmp(to, expected, to_size) == 0);
+        free(from);
+        free(to);
+        free(expected);
+    }
+}
+
+/* Up to 8 dimensions, two or three of them long: several tiles and parts of some. */
+static uint32_t long_sizes(int64_t *sizes) {
+    const uint32_t rank = (uint32_t)random_between(2, DMLK_MAX_RANK);
+    for (uint32_t d = 0; d < rank; d++) {
+        sizes[d] = d < 2 ? random_between(3, 150) : d == 2 ? random_between(1, 40) : random_between(1, 2);
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        const uint32_t other = (uint32_t)random_between(0, rank - 1);
+        const int64_t size = sizes[d];
+        sizes[d] = sizes[other];
+        sizes[other] = size;
+    }
+    return rank;
+}
+
+static void begin(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out) {
+    int64_t sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
+    const uint32_t rank = long_sizes(sizes);
+    device_begin(d, kernel);
+    for (uint32_t k = 0; k < inputs; k++) {
+        random_strides(rank, sizes, true, strides);
+        fill_random(device_tensor(d, in, rank, sizes, strides), 0, 63);
+    }
+    random_strides(rank, sizes, false, strides);
+    device_tensor(d, out, rank, sizes, strides);
+}
+
+static double first(double a, double b) {
+    (void)b;
+    return a;
+}
+
+static double sum(double a, double b) { return a + b; }
+
+static void run_and_compare(device *d, const void *constants, uint32_t size, double (*expected)(double a, double b)) {
+    const dmlk_view *a = &d->views[0], *b = &d->views[d->tensor_count - 2], *out = &d->views[d->tensor_count - 1];
+    device_constants(d, constants, size, 0);
+    CHECK_EQUAL(device_dispatch(d), DMLK_OK);
+    int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
+    do {
+        wrong += get_element(out, index) != expected(get_element(a, index), get_element(b, index));
+    } while (next_index(out->rank, out->sizes, index));
+    CHECK_EQUAL(wrong, 0);
+    CHECK(gaps_untouched(out));
+    device_end(d);
+}
+
+TEST(copies) {
+    for (int round = 0; round < 40; round++) {
+        device d;
+        begin(&d, "copy", 1, types[round % 4], types[round % 4]);
+        run_and_compare(&d, NULL, 0, first);
+    }
+}
+
+TEST(casts) {
+    for (int round = 0; round < 32; round++) {
+        device d;
+        begin(&d, "cast", 1, types[round % 4], types[round / 4 % 4]);
+        run_and_compare(&d, NULL, 0, first);
+    }
+}
+
+TEST(operands_in_three_orders) {
+    const dmlk_element_wise_binary k = {.function = DMLK_BINARY_ADD};
+    for (int round = 0; round < 24; round++) {
+        device d;
+        begin(&d, "element_wise_binary", 2, types[round % 4], types[round % 4]);
+        run_and_compare(&d, &k, sizeof k, sum);
+    }
+}
+
+/* Every order of four axes; the loops from tile to tile are sorted and split in each in another way. */
+TEST(every_permutation) {
+    const int64_t sizes[] = {8, 3, 20, 70};
+    for (uint32_t code = 0; code < 256; code++) {
+        const uint32_t order[] = {code >> 6, code >> 4 & 3, code >> 2 & 3, code & 3};
+        int64_t strides[4] = {0}, stride = 1;
+        for (int k = 4; k-- > 0;) {
+            strides[order[k]] = stride;
+            stride *= sizes[order[k]];
+        }
+        if ((1u << order[0] | 1u << order[1] | 1u << order[2] | 1u << order[3]) != 15) {
+            continue;
+        }
+        device d;
+        device_begin(&d, "copy");
+        fill_random(device_tensor(&d, DMLK_INT16, 4, sizes, code % 2 ? strides : NULL), 0, INT16_MAX);
+        device_tensor(&d, DMLK_INT16, 4, sizes, code % 2 ? NULL : strides);
+        run_and_compare(&d, NULL, 0, first);
+    }
+}
+
+/* Large enough to go past the caches, with rows that begin anywhere in a line. */
+TEST(streamed) {
+    enum { A = 53, B = 201, C = 203 };
+    const int64_t sizes[] = {A, B, C}, gaps[] = {B * C + 1, C, 1}, turned[] = {1, A * C, A}, straight[] = {B * C, C, 1};
+    for (int round = 0; round < 2; round++) {
+        const int64_t *strides = round ? turned : straight;
+        device d;
+        device_begin(&d, "copy");
+        int64_t *in = (int64_t *)device_tensor(&d, DMLK_INT64, 3, sizes, strides)->base;
+        const int64_t *out = (int64_t *)device_tensor(&d, DMLK_INT64, 3, sizes, gaps)->base;
+        for (int64_t i = 0; i < A * B * C; i++) {
+            in[i] = (int64_t)random_bits();
+        }
+        CHECK(d.views[1].byte_size > 1 << 24);
+        const int64_t untouched = out[B * C];
+        device_constants(&d, NULL, 0, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        int64_t wrong = 0;
+        for (int64_t a = 0; a < A; a++) {
+            for (int64_t b = 0; b < B; b++) {
+                for (int64_t c = 0; c < C; c++) {
+                    wrong += out[a * gaps[0] + b * gaps[1] + c] !=
+                             in[a * strides[0] + b * strides[1] + c * strides[2]];
+                }
+            }
+            wrong += a + 1 < A && out[a * gaps[0] + B * C] != untouched;
+        }
+        CHECK_EQUAL(wrong, 0);
+        device_end(&d);
+    }
+}
+
+int main(void) {
+    RUN(blocks);
+    RUN(copies);
+    RUN(casts);
+    RUN(operands_in_three_orders);
+    RUN(every_permutation);
+    RUN(streamed);
+    return RESULT();
+}
