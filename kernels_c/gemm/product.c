@@ -1,8 +1,9 @@
 /* product.c - see product.h.
  *
  * The output is worked on in blocks of about 384 x 240.  For each, a piece of the depth after the other, the rows
- * of a and the columns of b are copied as floats into panels in which the numbers that are multiplied together lie
- * next to each other, whatever their strides and types; the tiles of dot32.h know no layouts.  Sums of a block stay
+ * of a (unless they can be read where they are) and the columns of b are copied as floats into panels in which the
+ * numbers that are multiplied together lie next to each other, whatever their strides and types; the tiles of
+ * dot32.h know no layouts.  Sums of a block stay
  * in memory of their own until the last piece, so that they are rounded to the output's type once. */
 #include "product.h"
 
@@ -22,8 +23,8 @@
 
 #define ROWS DMLK_DOT32_ROWS
 #define COLUMNS DMLK_DOT32_COLUMNS
-#define BLOCK_ROWS 384   /* together with the next two, the panels and sums of a block fit into a second-level cache */
-#define BLOCK_PANELS 5   /* of COLUMNS columns */
+#define BLOCK_ROWS 384 /* together with the next two, panels and sums of a block fit into a second-level cache */
+#define BLOCK_PANELS 5 /* of COLUMNS columns */
 #define BLOCK_DEPTH 192
 
 /* Memory of one thread. */
@@ -62,11 +63,29 @@ static inline float read_float(uint32_t type, const uint8_t *base, int64_t i) {
 #ifdef DMLK_X86
 /* 16 x 16 floats: rows `from_stride` apart become columns. */
 DMLK_AVX512 static void transpose_16(const float *from, int64_t from_stride, float *to, int64_t to_stride) {
-    const __m512i index =
-        _mm512_mullo_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-                           _mm512_set1_epi32((int32_t)from_stride));
-    for (int k = 0; k < 16; k++) {
-        _mm512_storeu_ps(to + k * to_stride, _mm512_i32gather_ps(index, from + k, 4));
+    __m512 r[16], t[16];
+    for (int i = 0; i < 16; i++) {
+        r[i] = _mm512_loadu_ps(from + i * from_stride);
+    }
+    for (int i = 0; i < 16; i += 2) { /* pairs of rows, in each quarter of a register */
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) { /* r[i + k]: column k of each quarter, rows i .. i + 3 */
+        const __m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 1]);
+        const __m512d c = _mm512_castps_pd(t[i + 2]), d = _mm512_castps_pd(t[i + 3]);
+        r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+        r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+        r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+        r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+    }
+    for (int k = 0; k < 4; k++) { /* columns k, 4 + k, 8 + k and 12 + k from the four quarters of four registers */
+        const __m512 a = _mm512_shuffle_f32x4(r[k], r[4 + k], 0x88), b = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0x88);
+        const __m512 c = _mm512_shuffle_f32x4(r[k], r[4 + k], 0xdd), d = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0xdd);
+        _mm512_storeu_ps(to + k * to_stride, _mm512_shuffle_f32x4(a, b, 0x88));
+        _mm512_storeu_ps(to + (4 + k) * to_stride, _mm512_shuffle_f32x4(c, d, 0x88));
+        _mm512_storeu_ps(to + (8 + k) * to_stride, _mm512_shuffle_f32x4(a, b, 0xdd));
+        _mm512_storeu_ps(to + (12 + k) * to_stride, _mm512_shuffle_f32x4(c, d, 0xdd));
     }
 }
 
@@ -138,13 +157,17 @@ static void pack(const struct job *job, const dmlk_matrix *matrix, const uint8_t
     (along ? pack_lines : pack_across)(job, matrix, base, line_stride, stride, lines, count, to, to_stride);
 }
 
+/* Rows of a can be read where they are, as far as they fill tiles. */
+static bool is_direct(const dmlk_matrix *a) { return a->type == DMLK_FLOAT32 && a->column_stride == 1; }
+
 /* Rows of a, from `first` of the depth on; the last rows of the last tile are whatever they were. */
 static void pack_a(const struct job *job, const uint8_t *a, const struct block *block, int64_t first, int64_t depth,
                    struct scratch *s) {
     const dmlk_matrix *matrix = &job->p->a;
-    const int64_t at = block->row * matrix->row_stride + first * matrix->column_stride;
-    pack(job, matrix, a + at * dmlk_type_bytes(matrix->type), matrix->row_stride, matrix->column_stride, block->rows,
-         depth, s->a[0], BLOCK_DEPTH);
+    const int64_t skipped = is_direct(matrix) ? block->rows / ROWS * ROWS : 0;
+    const int64_t at = (block->row + skipped) * matrix->row_stride + first * matrix->column_stride;
+    pack(job, matrix, a + at * dmlk_type_bytes(matrix->type), matrix->row_stride, matrix->column_stride,
+         block->rows - skipped, depth, s->a[skipped], BLOCK_DEPTH);
 }
 
 /* Columns of b, 48 to a panel; columns past the last one are 0. */
@@ -207,6 +230,17 @@ static void store_block(const struct job *job, const uint8_t *c, uint8_t *out, c
 
 /* --- blocks --- */
 
+/* One panel of columns with all rows of the block; `a`: where the matrix begins. */
+static void multiply_panel(const struct job *job, const uint8_t *a, const struct block *block, int64_t panel,
+                           int64_t first, int64_t count, struct scratch *s) {
+    for (int64_t r = 0; r < block->rows; r += ROWS) {
+        const bool direct = is_direct(&job->p->a) && r + ROWS <= block->rows;
+        const int64_t stride = direct ? job->p->a.row_stride : BLOCK_DEPTH;
+        const float *rows = direct ? (const float *)a + (block->row + r) * stride + first : s->a[r];
+        job->tile((const float(*)[COLUMNS])s->b[panel], rows, stride, count, s->sums[panel] + r);
+    }
+}
+
 static void multiply_block(const struct job *job, uint8_t *const at[4], const struct block *block, struct scratch *s,
                            int64_t *work) {
     const int64_t depth = job->p->depth, panels = (block->columns + COLUMNS - 1) / COLUMNS;
@@ -221,9 +255,7 @@ static void multiply_block(const struct job *job, uint8_t *const at[4], const st
         pack_a(job, at[0], block, first, count, s);
         pack_b(job, at[1], block, first, count, s);
         for (int64_t i = 0; i < panels; i++) {
-            for (int64_t r = 0; r < block->rows; r += ROWS) {
-                job->tile((const float(*)[COLUMNS])s->b[i], s->a[r], BLOCK_DEPTH, count, s->sums[i] + r);
-            }
+            multiply_panel(job, at[0], block, i, first, count, s);
         }
     }
     store_block(job, at[2], at[3], block, s);
