@@ -32,6 +32,7 @@ enum { N, CHANNEL, Y, X };
 #define LANES DMLK_DOT8_LANES
 #define PANEL_BYTES (INT64_C(3) << 19)  /* of planes: they fit into a second-level cache and a half */
 #define MOST_QUADS (INT64_C(1) << 16)
+#define MOST_ROW_TAPS 8
 #define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
 
 /* How the taps of an axis fall: tap k is in the plane of phase index[k], shift[k] positions on. */
@@ -238,6 +239,10 @@ struct run {
 static int find_runs(const struct strip *s, int64_t first, int64_t count, struct run runs[LANES]) {
     const int64_t pitch = s->p->pitch, size = s->p->c->output.sizes[X];
     const int64_t *strides = s->p->c->output.strides;
+    if (pitch == size && strides[Y] == size * strides[X]) { /* rows follow each other */
+        runs[0] = (struct run){0, count, s->first * strides[Y] + first * strides[X]};
+        return 1;
+    }
     int64_t y = first / pitch, x = first % pitch;
     int found = 0;
     for (int64_t lane = 0; lane < count; y++, x = 0) {
@@ -275,28 +280,76 @@ DMLK_AVX512 static void finish_avx512(const int32_t *sums, const int32_t *inputs
 }
 #endif
 
+#ifdef DMLK_X86
+/* Eight rows of a tile where channels come last: eight lanes at a time become eight channels of a position each. */
+DMLK_AVX512 static void finish_last_avx512(int32_t sums[][LANES], const int32_t *inputs, const int32_t *constants,
+                                           const int32_t *factors, struct run run, int32_t *to, int64_t stride) {
+    for (int64_t i = 0; i < run.count; i += 8) {
+        const int64_t count = dmlk_min(8, run.count - i);
+        const __mmask8 there = (__mmask8)(0xff >> (8 - count));
+        __m256i r[8], t[8];
+        for (int k = 0; k < 8; k++) {
+            r[k] = _mm256_maskz_loadu_epi32(there, sums[k] + run.lane + i);
+        }
+        for (int k = 0; k < 8; k += 2) { /* pairs of rows, in each half of a register */
+            t[k] = _mm256_unpacklo_epi32(r[k], r[k + 1]);
+            t[k + 1] = _mm256_unpackhi_epi32(r[k], r[k + 1]);
+        }
+        for (int k = 0; k < 8; k += 4) { /* r[k + j]: column j of each half, of four rows */
+            r[k] = _mm256_unpacklo_epi64(t[k], t[k + 2]);
+            r[k + 1] = _mm256_unpackhi_epi64(t[k], t[k + 2]);
+            r[k + 2] = _mm256_unpacklo_epi64(t[k + 1], t[k + 3]);
+            r[k + 3] = _mm256_unpackhi_epi64(t[k + 1], t[k + 3]);
+        }
+        for (int k = 0; k < 4; k++) {
+            t[k] = _mm256_permute2x128_si256(r[k], r[4 + k], 0x20);
+            t[4 + k] = _mm256_permute2x128_si256(r[k], r[4 + k], 0x31);
+        }
+        const __m256i constant = _mm256_loadu_si256((const __m256i *)constants);
+        const __m256i factor = _mm256_loadu_si256((const __m256i *)factors);
+        for (int64_t k = 0; k < count; k++) {
+            __m256i sum = _mm256_add_epi32(t[k], constant);
+            if (inputs != NULL) {
+                const __m256i input = _mm256_set1_epi32(inputs[run.lane + i + k]);
+                sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(input, factor));
+            }
+            _mm256_storeu_si256((__m256i *)(to + (i + k) * stride), sum);
+        }
+    }
+}
+#endif
+
 /* Writes a tile: `rows` filters from `filter` of the group on, positions from `first` on. */
 static void store_tile(const struct strip *s, int64_t filter, int64_t rows, int64_t first, int64_t count,
                        int32_t sums[][LANES]) {
     const struct plan *p = s->p;
     const dmlk_view *out = &p->c->output;
     const int64_t channel = s->group * p->filters + filter, stride = out->strides[X];
+    const int32_t *constants = p->constant + (channel - p->first), *factors = p->factor + (channel - p->first);
     int32_t *base = (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL];
     struct run runs[LANES];
     const int run_count = find_runs(s, first, count, runs);
+    const int32_t *inputs = p->needs_sums ? s->sums + first : NULL;
+#ifdef DMLK_X86
+    if (p->isa == DMLK_ISA_AVX512 && rows == ROWS && out->strides[CHANNEL] == 1) {
+        for (int k = 0; k < run_count; k++) {
+            finish_last_avx512(sums, inputs, constants, factors, runs[k], base + runs[k].to, stride);
+        }
+        return;
+    }
+#endif
     for (int64_t r = 0; r < rows; r++, base += out->strides[CHANNEL]) {
-        const uint32_t constant = (uint32_t)p->constant[channel + r - p->first];
-        const uint32_t factor = (uint32_t)p->factor[channel + r - p->first];
+        const uint32_t constant = (uint32_t)constants[r], factor = (uint32_t)factors[r];
         for (int k = 0; k < run_count; k++) {
             const struct run run = runs[k];
-            const int32_t *inputs = p->needs_sums ? s->sums + first + run.lane : NULL;
+            const int32_t *of_run = inputs != NULL ? inputs + run.lane : NULL;
 #ifdef DMLK_X86
             if (stride == 1 && p->isa == DMLK_ISA_AVX512) {
-                finish_avx512(sums[r] + run.lane, inputs, constant, factor, run.count, base + run.to);
+                finish_avx512(sums[r] + run.lane, of_run, constant, factor, run.count, base + run.to);
                 continue;
             }
 #endif
-            finish(sums[r] + run.lane, inputs, constant, factor, run.count, base + run.to, stride);
+            finish(sums[r] + run.lane, of_run, constant, factor, run.count, base + run.to, stride);
         }
     }
 }
@@ -324,44 +377,52 @@ static void compute_part(int64_t begin, int64_t end, int part, void *context) {
 #ifdef DMLK_X86
 /* Few filters of a single channel: the quads of 16 positions at a time are picked from the input's rows when they
  * are needed, and no planes are made.  The window is at most four taps wide. */
-DMLK_AVX512 static void convolve_row(const struct plan *p, int64_t n, int64_t channel, int64_t y, const __m512i index) {
+DMLK_AVX512 static void convolve_row(const struct plan *p, int64_t n, int64_t filter, int64_t y, const __m512i index) {
     const dmlk_convolution *c = p->c;
-    const int64_t size = c->input.sizes[X], first_filter = channel * p->filters;
-    const __m512i flips = _mm512_set1_epi8((char)p->flip_input), ones = _mm512_set1_epi8(1);
+    const int64_t size = c->input.sizes[X], channel = filter / p->filters, row = filter - p->first;
+    const __m512i flips = _mm512_set1_epi8((char)p->flip_input);
     const __m512i padding = _mm512_set1_epi8((char)(p->padding ^ p->flip_input));
+    const __m512i constant = _mm512_set1_epi32(p->constant[row]), factor = _mm512_set1_epi32(p->factor[row]);
     const uint8_t *base = c->input.base + n * c->input.strides[N] + channel * c->input.strides[CHANNEL];
+    const uint8_t *from[MOST_ROW_TAPS]; /* NULL: in the padding */
+    __m512i quads[MOST_ROW_TAPS];
+    for (int64_t tap = 0; tap < p->y.taps; tap++) {
+        const int64_t at = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
+        from[tap] = at >= 0 && at < c->input.sizes[Y] ? base + at * c->input.strides[Y] : NULL;
+        int32_t quad;
+        memcpy(&quad, p->rows + row * p->row_bytes + 4 * tap, 4);
+        quads[tap] = _mm512_set1_epi32(quad);
+    }
+    int32_t ones;
+    memcpy(&ones, p->ones, 4);
+    int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + filter * c->output.strides[CHANNEL] +
+                  y * c->output.strides[Y];
     for (int64_t x = 0; x < c->output.sizes[X]; x += 16) {
         const int64_t at = x * c->strides[X] - c->start[X]; /* of the input */
+        const bool inside = at >= 0 && at + 64 <= size;
         const __mmask64 low = at >= 0 ? ~(__mmask64)0 : at <= -64 ? 0 : ~(__mmask64)0 << -at;
         const __mmask64 high = size - at >= 64 ? ~(__mmask64)0 : size <= at ? 0 : ~(__mmask64)0 >> (64 - (size - at));
-        const __mmask16 stored = (__mmask16)(0xffff >> (16 - dmlk_min(16, c->output.sizes[X] - x)));
-        for (int64_t f = first_filter; f < first_filter + p->filters; f++) {
-            const uint8_t *row = p->rows + (f - p->first) * p->row_bytes;
-            __m512i sum = _mm512_set1_epi32(p->constant[f - p->first]), inputs = _mm512_setzero_si512();
-            for (int64_t tap = 0; tap < p->y.taps; tap++) {
-                const int64_t from_y = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
-                const __mmask64 there = from_y >= 0 && from_y < c->input.sizes[Y] ? low & high : 0;
-                int32_t quad;
-                memcpy(&quad, row + 4 * tap, 4);
-                __m512i bytes = _mm512_mask_loadu_epi8(padding, there, base + from_y * c->input.strides[Y] + at);
-                bytes = _mm512_xor_si512(_mm512_permutexvar_epi8(index, bytes), flips);
-                sum = _mm512_dpbusd_epi32(sum, bytes, _mm512_set1_epi32(quad));
-                if (p->needs_sums) {
-                    memcpy(&quad, p->ones + 4 * tap, 4);
-                    inputs = _mm512_dpbusd_epi32(inputs, bytes, _mm512_and_si512(ones, _mm512_set1_epi32(quad)));
-                }
+        __m512i sum = constant, inputs = _mm512_setzero_si512();
+        for (int64_t tap = 0; tap < p->y.taps; tap++) {
+            __m512i bytes = padding;
+            if (from[tap] != NULL) {
+                bytes = inside ? _mm512_loadu_si512(from[tap] + at)
+                               : _mm512_mask_loadu_epi8(padding, low & high, from[tap] + at);
             }
+            bytes = _mm512_xor_si512(_mm512_permutexvar_epi8(index, bytes), flips);
+            sum = _mm512_dpbusd_epi32(sum, bytes, quads[tap]);
             if (p->needs_sums) {
-                sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(inputs, _mm512_set1_epi32(p->factor[f - p->first])));
+                inputs = _mm512_dpbusd_epi32(inputs, bytes, _mm512_set1_epi32(ones));
             }
-            int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + f * c->output.strides[CHANNEL] +
-                          y * c->output.strides[Y] + x;
-            _mm512_mask_storeu_epi32(to, stored, sum);
         }
+        if (p->needs_sums) {
+            sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(inputs, factor));
+        }
+        _mm512_mask_storeu_epi32(to + x, (__mmask16)(0xffff >> (16 - dmlk_min(16, c->output.sizes[X] - x))), sum);
     }
 }
 
-/* Rows of all groups of all images, numbered. */
+/* Rows of all filters on all images, numbered. */
 DMLK_AVX512 static void convolve_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct plan *p = context;
@@ -371,21 +432,21 @@ DMLK_AVX512 static void convolve_rows(int64_t begin, int64_t end, int part, void
         order[k] = (uint8_t)(k / 4 * c->strides[X] + k % 4 * c->dilations[X]);
     }
     const __m512i index = _mm512_loadu_si512(order);
-    const int64_t rows = c->output.sizes[Y];
+    const int64_t rows = c->output.sizes[Y], filters = c->output.sizes[CHANNEL];
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, c->output.sizes[X] * p->y.taps); i++) {
-        convolve_row(p, i / rows / c->groups, i / rows % c->groups, i % rows, index);
+        convolve_row(p, i / rows / filters, i / rows % filters, i % rows, index);
     }
 }
-#endif
-
 /* Is this a convolution for that? */
 static bool is_by_rows(const struct plan *p) {
     const dmlk_convolution *c = p->c;
     return p->isa == DMLK_ISA_AVX512 && p->channels == 1 && p->filters <= 2 && p->x.taps <= 4 &&
+           p->y.taps <= MOST_ROW_TAPS &&
            15 * c->strides[X] + 3 * c->dilations[X] < 64 && c->input.strides[X] == 1 && c->output.strides[X] == 1 &&
            p->room >= c->groups * p->filters;
 }
+#endif
 
 static void run_strip(struct strip *s, int most_parts) {
     const struct plan *p = s->p;
@@ -709,7 +770,7 @@ static void run(struct plan *p, const struct scratch *scratch, int parts) {
 #ifdef DMLK_X86
     if (is_by_rows(p)) {
         pack_filters(p, 0, groups * p->filters);
-        dmlk_parallel(images * groups * p->c->output.sizes[Y], parts, convolve_rows, p);
+        dmlk_parallel(images * groups * p->filters * p->c->output.sizes[Y], parts, convolve_rows, p);
         return;
     }
 #endif
