@@ -38,22 +38,20 @@ static void run_rows(int64_t begin, int64_t end, int part, void *context) {
  * kernel finds rows as packed as those of the output.
  *
  * Then it matters in which order tiles follow each other: cache lines and pages that one has begun should be gone
- * on with soon, on both sides.  That also helps short rows which the operands have in different orders: they are
- * tiles that consist of one row. */
+ * on with soon, on both sides. */
 
 #define ROW_TILE 64    /* elements of a row in a tile */
 #define TILE_BYTES 256 /* of each input, across */
-#define SHORT_ROW 128  /* bytes; less is not worth a tile ... */
-#define LONG_ROW 2048  /* ... and from here on it does not matter what comes next */
-#define SPAN 4096      /* bytes to go on with one side before it is the other's turn */
+#define SPAN 4096      /* bytes to go on with on one side before it is the other's turn, if that has less than ... */
+#define SHORT_SPAN 2048
 #define NO_LOOP DMLK_MAX_RANK
 
 struct tiles {
     struct for_rows rows;
     dmlk_iter iter;                /* from tile to tile */
     uint32_t loop[DMLK_MAX_RANK];  /* which loop of the rows each of its loops is; NO_LOOP: the outer part of one */
-    uint32_t across;               /* a loop of the rows; the row itself: tiles are single rows */
-    int64_t row_tile, across_tile; /* elements */
+    uint32_t across;               /* a loop of the rows */
+    int64_t across_tile;           /* elements */
     bool gathered[DMLK_MAX_OPERANDS];
 };
 
@@ -103,7 +101,7 @@ static void make_loops(struct tiles *t) {
     iter->rank = 0;
     iter->count = 1;
     for (uint32_t d = 0; d < rows->rank; d++) {
-        const int64_t tile = d == rows->rank - 1 ? t->row_tile : d == t->across ? t->across_tile : 1;
+        const int64_t tile = d == rows->rank - 1 ? ROW_TILE : d == t->across ? t->across_tile : 1;
         const int64_t size = (rows->sizes[d] - 1) / tile + 1;
         if (size > 1 || (iter->rank == 0 && d == rows->rank - 1)) {
             for (uint32_t k = 0; k < rows->operands; k++) {
@@ -144,7 +142,7 @@ static void order_loops(struct tiles *t) {
 static void split_innermost(struct tiles *t) {
     dmlk_iter *iter = &t->iter;
     const uint32_t last = iter->rank - 1;
-    if (iter->rank < 2 || iter->rank == DMLK_MAX_RANK || step_of(iter, last - 1) >= LONG_ROW) {
+    if (iter->rank < 2 || iter->rank == DMLK_MAX_RANK || step_of(iter, last - 1) >= SHORT_SPAN) {
         return;
     }
     const bool cut = t->loop[last] == t->across || t->loop[last] == t->rows.iter.rank - 1;
@@ -174,22 +172,18 @@ static void split_innermost(struct tiles *t) {
 static bool plan_tiles(struct tiles *t) {
     const dmlk_iter *rows = &t->rows.iter;
     const uint32_t row = rows->rank - 1, output = rows->operands - 1;
-    if (rows->rank < 2 || dmlk_in_checked_kernel() || writes_twice(rows)) {
+    if (dmlk_in_checked_kernel() || writes_twice(rows)) {
         return false;
     }
     t->across = choose_across(rows);
     if (t->across == row) {
-        const int64_t bytes = rows->sizes[row] * rows->bytes[output];
-        if (rows->rank == 2 || bytes < SHORT_ROW || bytes >= LONG_ROW) {
-            return false;
-        }
+        return false;
     }
     int64_t widest = 1;
     for (uint32_t k = 0; k < output; k++) {
         t->gathered[k] = gains(rows, k, t->across);
         widest = t->gathered[k] && rows->bytes[k] > widest ? rows->bytes[k] : widest;
     }
-    t->row_tile = t->across == row ? rows->sizes[row] : ROW_TILE;
     t->across_tile = TILE_BYTES / widest;
     make_loops(t);
     order_loops(t);
@@ -241,9 +235,8 @@ static void run_tiles(int64_t begin, int64_t end, int part, void *context) {
         for (uint32_t d = 0; d < t->iter.rank; d++) {
             index[t->loop[d]] = cursor.index[d];
         }
-        const int64_t columns = tile_size(index[row], t->row_tile, rows->sizes[row]);
-        const int64_t lines =
-            t->across == row ? 1 : tile_size(index[t->across], t->across_tile, rows->sizes[t->across]);
+        const int64_t columns = tile_size(index[row], ROW_TILE, rows->sizes[row]);
+        const int64_t lines = tile_size(index[t->across], t->across_tile, rows->sizes[t->across]);
         run_tile(t, &cursor, columns, lines);
         dmlk_iter_advance(&t->iter, &cursor, 1);
         count = columns * lines;

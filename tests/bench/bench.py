@@ -11,6 +11,8 @@ cost beside ``runtime``, in which all rows before are measured.  They do not cou
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import itertools
 import platform
 import statistics
 import sys
@@ -124,6 +126,50 @@ def bit_count_cases(device: d3d12.Device) -> Iterator[Case]:
         if hasattr(np, "bitwise_count"):  # numpy 2
             peers["numpy bitwise_count"] = lambda v=view, o=out: np.bitwise_count(v, out=o, casting="unsafe")
         yield Case(name, layout, prepared.run, peers)
+
+
+COPIED = [64, 64, 56, 56]
+# The axes of the result in the order in which they follow each other in its memory.
+COPIES = [("packed", (0, 1, 2, 3)), ("NCHW > NHWC", (0, 2, 3, 1)), ("H and W swapped", (0, 1, 3, 2))]
+COPIES.append(("all reversed", (3, 2, 1, 0)))
+
+
+def strides_of(order: tuple[int, ...]) -> list[int]:
+    strides, step = [0] * len(order), 1
+    for axis in reversed(order):
+        strides[axis], step = step, step * COPIED[axis]
+    return strides
+
+
+def copy_into(device: d3d12.Device, order: tuple[int, ...], x: Array) -> PreparedDispatch:
+    result = tensor(T.FLOAT32, COPIED, strides_of(order))
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor(T.FLOAT32, COPIED), output_tensor=result)
+    return PreparedDispatch(device, desc, {"input_tensor": x})
+
+
+def copy_cases(device: d3d12.Device) -> Iterator[Case]:
+    """A packed tensor into other orders of its axes, and which of all 24 takes longest beside the first."""
+    x = np.random.default_rng(4).random(COPIED, dtype=np.float32)
+    name = "copy f32 64x64x56x56"
+    for layout, order in COPIES:
+        view = x.transpose(order)
+        out = np.empty(view.shape, np.float32)
+        peers: dict[str, Callable[[], object]] = {"numpy copyto": lambda v=view, o=out: np.copyto(o, v)}
+        peers["ORT Transpose"] = onnx_session("Transpose", {"x": x}, TensorProto.FLOAT, rank=4, perm=order)
+        if importlib.util.find_spec("torch"):
+            torch = importlib.import_module("torch")
+            source, target = torch.from_numpy(x).permute(order), torch.from_numpy(out)
+            peers["torch copy_"] = lambda s=source, t=target: t.copy_(s)
+        yield Case(name, layout, copy_into(device, order, x).run, peers)
+
+    def seconds(order: tuple[int, ...]) -> float:
+        run = copy_into(device, order, x).run
+        return min(timed(run) for _ in range(5))
+
+    worst = max(itertools.permutations(range(4)), key=seconds)
+    peers = {"packed": copy_into(device, (0, 1, 2, 3), x).run}
+    layout = "worst: " + "".join("NCHW"[axis] for axis in worst)
+    yield Case(name, layout, copy_into(device, worst, x).run, peers, overhead=True)
 
 
 # case, input and filter type, channels in, channels out, height = width, kernel, stride, padding, groups.
@@ -327,7 +373,15 @@ def main() -> int:
         "ratio = our time / the peer's time, medians of alternating rounds; +- half the interquartile range\n"
     )
     worst = 0.0
-    cases = nonzero_cases, bit_count_cases, convolution_cases, dispatch_cases, listener_case, check_cases
+    cases = (
+        nonzero_cases,
+        bit_count_cases,
+        copy_cases,
+        convolution_cases,
+        dispatch_cases,
+        listener_case,
+        check_cases,
+    )
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for make in cases:
             for case in make(device):
