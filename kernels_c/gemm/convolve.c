@@ -19,6 +19,7 @@
 #include "dot8.h"
 #include "isa.h"
 #include "parallel.h"
+#include "scratch.h"
 #include "stop.h"
 #include "wide.h"
 
@@ -76,7 +77,8 @@ struct plan {
     int32_t *constant; /* [room]: taps A B - A sum w */
     uint8_t flip_input, flip_filter, padding;
     bool needs_sums; /* some B is not 0 */
-    bool transposed; /* filters are packed by transposing four channels at a time */
+    bool in_order;   /* filters are their quads; read where they are, or with another sign bit ... */
+    bool transposed; /* ... or packed by transposing four channels at a time */
     dmlk_dot8 *tile, *row_tile;
 };
 
@@ -500,12 +502,18 @@ static int64_t find_offset(const struct plan *p, int64_t q) {
 }
 
 /* Quads of the filter with that number, one after the other. */
-static void pack_filter(const struct plan *p, int64_t filter, uint8_t *to) {
-    const uint8_t *base = p->c->filter.base + filter * p->c->filter.strides[N];
+DMLK_CLONES static void pack_filter(const struct plan *p, int64_t filter, uint8_t *to) {
+    const uint8_t *base = p->c->filter.base + filter * p->c->filter.strides[N], flip = p->flip_filter;
+    if (p->in_order) {
+        for (int64_t i = 0; i < 4 * p->quads; i++) {
+            to[i] = base[i] ^ flip;
+        }
+        return;
+    }
     for (int64_t q = 0; q < p->quads; q++, to += 4) {
         const int64_t *at = p->taps[q];
         for (int j = 0; j < 4; j++) {
-            to[j] = at[j] < 0 ? 0 : base[at[j]] ^ p->flip_filter;
+            to[j] = at[j] < 0 ? 0 : base[at[j]] ^ flip;
         }
     }
 }
@@ -599,8 +607,8 @@ static bool plan_axis(struct axis *axis, int64_t taps, int64_t dilation, int64_t
 static void free_plan(struct plan *p) {
     free(p->x.index), free(p->x.shift), free(p->x.phases);
     free(p->y.index), free(p->y.shift), free(p->y.phases);
-    free(p->windows), free(p->offsets), free(p->taps), free(p->ones);
-    free(p->packed), free(p->factor), free(p->constant);
+    free(p->windows), dmlk_give(p->offsets), dmlk_give(p->taps), dmlk_give(p->ones);
+    dmlk_give(p->packed), dmlk_give(p->factor), dmlk_give(p->constant);
 }
 
 /* Sizes of the planes; false: there is no memory for a single row. */
@@ -644,9 +652,9 @@ static bool plan_windows(struct plan *p) {
 }
 
 static bool plan_quads(struct plan *p) {
-    p->offsets = malloc((size_t)p->quads * sizeof *p->offsets);
-    p->taps = malloc((size_t)p->quads * sizeof *p->taps);
-    p->ones = malloc((size_t)p->quads * 4);
+    p->offsets = dmlk_take(p->quads * (int64_t)sizeof *p->offsets);
+    p->taps = dmlk_take(p->quads * (int64_t)sizeof *p->taps);
+    p->ones = dmlk_take(p->quads * 4);
     if (p->offsets == NULL || p->taps == NULL || p->ones == NULL) {
         return false;
     }
@@ -660,9 +668,9 @@ static bool plan_quads(struct plan *p) {
     return true;
 }
 
-/* Do filters lie in memory as they are to be packed? */
-static bool is_packed(const struct plan *p) {
-    bool same = p->flip_filter == 0 && p->filters % ROWS == 0;
+/* Do the bytes of a filter lie in memory in the order of its quads? */
+static bool is_in_order(const struct plan *p) {
+    bool same = true;
     for (int64_t q = 0; same && q < p->quads; q++) {
         for (int j = 0; j < 4; j++) {
             same = same && p->taps[q][j] == 4 * q + j;
@@ -674,8 +682,9 @@ static bool is_packed(const struct plan *p) {
 static bool plan_filters(struct plan *p) {
     const int64_t all = p->c->groups * p->filters;
     const dmlk_view *f = &p->c->filter;
-    const bool direct = is_packed(p);
-    p->transposed = !direct && !p->by_taps && !p->channels_last && p->isa == DMLK_ISA_AVX512 && p->channels % 4 == 0 &&
+    p->in_order = is_in_order(p);
+    const bool direct = p->in_order && p->flip_filter == 0 && p->filters % ROWS == 0;
+    p->transposed = !p->in_order && !p->by_taps && !p->channels_last && p->isa == DMLK_ISA_AVX512 && p->channels % 4 == 0 &&
                     p->y.taps * p->x.taps <= 16 && f->strides[X] == 1 && f->strides[Y] == p->x.taps &&
                     f->strides[CHANNEL] == p->y.taps * p->x.taps;
     p->row_bytes = direct ? p->c->filter.strides[N] : p->quads * 4;
@@ -684,11 +693,11 @@ static bool plan_filters(struct plan *p) {
         return false;
     }
     if (!direct) {
-        p->packed = calloc((size_t)(p->room + ROWS), (size_t)p->row_bytes); /* tiles read rows that are no more */
+        p->packed = dmlk_take((p->room + ROWS) * p->row_bytes); /* tiles read rows that are no more */
         p->rows = p->packed;
     }
-    p->factor = malloc((size_t)p->room * sizeof *p->factor);
-    p->constant = malloc((size_t)p->room * sizeof *p->constant);
+    p->factor = dmlk_take(p->room * (int64_t)sizeof *p->factor);
+    p->constant = dmlk_take(p->room * (int64_t)sizeof *p->constant);
     return (direct || p->packed != NULL) && p->factor != NULL && p->constant != NULL;
 }
 
@@ -804,19 +813,19 @@ bool dmlk_convolve_bytes(const dmlk_convolution *c) {
     bool done = make_plan(&plan, c);
     if (done) {
         const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
-        const int parts = dmlk_parts(INT64_MAX, products < 2e6 ? INT64_MAX : 1);
+        const int parts = dmlk_parts(INT64_MAX, products < 8e6 ? INT64_MAX : 1);
         scratch.planes_bytes = plan.planes * plan.plane_bytes + LANES * 4;
         scratch.sums_count = plan.strip * plan.pitch + LANES;
         scratch.parts = scratch.planes_bytes <= PANEL_BYTES / 2 ? parts : 1;
-        scratch.planes = calloc((size_t)scratch.parts, (size_t)scratch.planes_bytes);
-        scratch.sums = malloc((size_t)(scratch.parts * scratch.sums_count) * sizeof *scratch.sums);
+        scratch.planes = dmlk_take(scratch.parts * scratch.planes_bytes);
+        scratch.sums = dmlk_take(scratch.parts * scratch.sums_count * (int64_t)sizeof *scratch.sums);
         done = scratch.planes != NULL && scratch.sums != NULL;
         if (done) {
             run(&plan, &scratch, parts);
         }
     }
-    free(scratch.planes);
-    free(scratch.sums);
+    dmlk_give(scratch.planes);
+    dmlk_give(scratch.sums);
     free_plan(&plan);
     return done;
 }
