@@ -7,13 +7,12 @@
  * in memory of their own until the last piece, so that they are rounded to the output's type once. */
 #include "product.h"
 
-#include <stdlib.h>
-
 #include "access.h"
 #include "dot32.h"
 #include "element.h"
 #include "isa.h"
 #include "parallel.h"
+#include "scratch.h"
 #include "stop.h"
 #include "wide.h"
 
@@ -189,16 +188,8 @@ static void pack_b(const struct job *job, const uint8_t *b, const struct block *
 /* --- results --- */
 
 /* One row of a tile. */
-DMLK_CLONES static void store_row(const dmlk_product *p, const uint8_t *c, uint8_t *out, int64_t count,
-                                  const float *sums) {
+static void store_row(const dmlk_product *p, const uint8_t *c, uint8_t *out, int64_t count, const float *sums) {
     const int64_t stride = p->out.column_stride;
-    if (p->out.type == DMLK_FLOAT32 && stride == 1 && !p->has_c) {
-        for (int64_t j = 0; j < count; j++) {
-            const float x = p->alpha * sums[j];
-            memcpy(out + 4 * j, &x, 4);
-        }
-        return;
-    }
     for (int64_t j = 0; j < count; j++) {
         float x = p->alpha * sums[j];
         if (p->has_c) {
@@ -213,6 +204,23 @@ DMLK_CLONES static void store_row(const dmlk_product *p, const uint8_t *c, uint8
     }
 }
 
+#ifdef DMLK_X86
+/* The same where elements of a row follow each other, and without c. */
+DMLK_AVX512 static void store_row_avx512(const dmlk_product *p, uint8_t *out, int64_t count, const float *sums) {
+    const __m512 alpha = _mm512_set1_ps(p->alpha);
+    for (int64_t j = 0; j < count; j += 16) {
+        const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - j)));
+        const __m512 x = _mm512_mul_ps(alpha, _mm512_loadu_ps(sums + j));
+        if (p->out.type == DMLK_FLOAT32) {
+            _mm512_mask_storeu_ps((float *)out + j, there, x);
+        } else {
+            const __m256i halves = _mm512_maskz_cvtps_ph(there, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+            _mm256_mask_storeu_epi16((uint16_t *)out + j, there, halves);
+        }
+    }
+}
+#endif
+
 static void store_block(const struct job *job, const uint8_t *c, uint8_t *out, const struct block *block,
                         const struct scratch *s) {
     const dmlk_product *p = job->p;
@@ -220,10 +228,16 @@ static void store_block(const struct job *job, const uint8_t *c, uint8_t *out, c
     for (int64_t r = 0; r < block->rows; r++) {
         for (int64_t j = 0; j < block->columns; j += COLUMNS) {
             const int64_t row = block->row + r, column = block->column + j;
-            const int64_t at_c = row * p->c.row_stride + column * p->c.column_stride;
-            const int64_t at = row * p->out.row_stride + column * p->out.column_stride;
-            store_row(p, c + at_c * c_bytes, out + at * out_bytes, dmlk_min(COLUMNS, block->columns - j),
-                      s->sums[j / COLUMNS][r]);
+            const int64_t at = (row * p->out.row_stride + column * p->out.column_stride) * out_bytes;
+            const int64_t count = dmlk_min(COLUMNS, block->columns - j);
+#ifdef DMLK_X86
+            if (job->isa == DMLK_ISA_AVX512 && p->out.column_stride == 1 && !p->has_c) {
+                store_row_avx512(p, out + at, count, s->sums[j / COLUMNS][r]);
+                continue;
+            }
+#endif
+            const int64_t at_c = (row * p->c.row_stride + column * p->c.column_stride) * c_bytes;
+            store_row(p, c + at_c, out + at, count, s->sums[j / COLUMNS][r]);
         }
     }
 }
@@ -288,18 +302,18 @@ bool dmlk_multiply(const dmlk_product *p) {
     job.row_blocks = (p->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
     job.panel_blocks = (panels + BLOCK_PANELS - 1) / BLOCK_PANELS;
     const double products = (double)p->m * (double)p->n * (double)p->depth * (double)p->batch.count;
-    const int most = dmlk_parts(INT64_MAX, products < 1e6 ? INT64_MAX : 1);
+    const int most = dmlk_parts(INT64_MAX, products < 4e6 ? INT64_MAX : 1);
     while (p->batch.count * job.row_blocks * job.panel_blocks % most != 0 && job.row_blocks < p->m / ROWS &&
            p->batch.count * job.row_blocks * job.panel_blocks < 16 * most) {
         job.row_blocks++; /* as much for each thread */
     }
     const int64_t items = p->batch.count * job.row_blocks * job.panel_blocks;
     const int parts = (int)dmlk_min(most, items);
-    job.scratch = malloc((size_t)parts * sizeof *job.scratch);
+    job.scratch = dmlk_take(parts * (int64_t)sizeof *job.scratch);
     if (job.scratch == NULL) {
         return false;
     }
     dmlk_parallel(items, parts, multiply_part, &job);
-    free(job.scratch);
+    dmlk_give(job.scratch);
     return true;
 }

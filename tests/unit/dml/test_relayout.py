@@ -34,7 +34,7 @@ def convolution(filter_type: Any, sizes: list[int], strides: list[int] | None = 
     [
         (INT8, [8, 4, 3, 3], None, (36, 1, 12, 4)),
         (INT8, [8, 4, 3, 3], [100, 10, 3, 1], (36, 1, 12, 4)),
-        (UINT8, [8, 4, 3, 3], None, (36, 9, 3, 1)),  # is packed for each dispatch
+        (UINT8, [8, 4, 3, 3], None, (36, 1, 12, 4)),
         (INT8, [8, 3, 3, 3], None, (27, 9, 3, 1)),
         (INT8, [8, 4, 3, 3], [0, 9, 3, 1], (0, 9, 3, 1)),  # fewer bytes than laid out
     ],

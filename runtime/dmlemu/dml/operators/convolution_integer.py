@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel, OperatorType, TensorDataType
+from ..enums import FeatureLevel, OperatorType
 from ..tensor_desc import BufferTensorDesc
 from . import base
 from ._conversion import Array
@@ -217,11 +217,9 @@ def _channel_dimension(zero_point: BufferTensorDesc) -> int:
 
 
 def _filter(program: Program) -> Operand:
-    """Channels of a whole quad of INT8, which the kernel reads where they are if they come last."""
+    """The kernel takes four channels at a time, and reads them where they are if they come last."""
     filter = program.read("filter_tensor")
-    if filter.data_type is not TensorDataType.INT8 or filter.sizes[1] % 4 or filter.sizes[0] % 8:
-        return filter
-    return replace(filter, kept_order=(0, *range(2, len(filter.sizes)), 1))
+    return filter if filter.sizes[1] % 4 else replace(filter, kept_order=(0, *range(2, len(filter.sizes)), 1))
 
 
 def _zero_points(program: Program, name: str, tensor: BufferTensorDesc | None) -> Operand:
