@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 # The OpenMP runtime reads this when it is loaded.  By default its threads spin for about a millisecond after
-# each parallel loop: on a machine where other programs run, that costs them the time slices that they need next.
+# each parallel loop: where other programs run, that costs them the time slices that they need next.
 _is_ours = not os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
 if _is_ours:
     os.environ["GOMP_SPINCOUNT"] = "10000"

@@ -390,8 +390,8 @@ def write_markdown(path: Path, machine: str, rows: list[Row]) -> None:
     lines = [
         "# Speed",
         "",
-        "What `make bench` measured. Times are of one dispatch from submission to fence, medians of rounds that",
-        "alternate with the peers'; a ratio below 1 says that we are faster. Other machines, other numbers.",
+        "What `make bench` measured. Times are of one dispatch from submission to fence, medians of rounds",
+        "that alternate with the peers'; a ratio below 1 says that we are faster.",
         "",
         machine,
         "",
