@@ -6,6 +6,7 @@ made here, from what the C headers in ``kernels_c/operators`` declare.
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cache
 from types import TracebackType
@@ -13,7 +14,7 @@ from typing import Any
 
 from ._kernels import ffi, lib
 
-__all__ = ["constant", "count", "ffi", "lib", "name", "number", "pack", "take_interrupt"]
+__all__ = ["constant", "count", "ffi", "instructions", "lib", "name", "number", "pack", "take_interrupt"]
 
 # --- while a kernel runs ---
 
@@ -41,6 +42,27 @@ def take_interrupt() -> BaseException | None:
     """The exception that ended the kernel last run by this thread; told once."""
     exception: BaseException | None = _interrupts.__dict__.pop("exception", None)
     return exception
+
+
+# --- instructions ---
+
+_INSTRUCTIONS = ("generic", "avx2", "avx512")
+
+
+def instructions() -> str:
+    """What tuned kernels use: ``generic``, ``avx2`` or ``avx512``.
+
+    It is the best that the CPU has, or what the environment variable ``DMLEMU_ISA`` names, if the CPU has
+    that.  Results are the same bits in any case.
+    """
+    found: str = ffi.string(lib.dmlk_instructions()).decode()
+    return found
+
+
+if os.environ.get("DMLEMU_ISA", "generic") not in _INSTRUCTIONS:
+    raise ValueError(
+        f"DMLEMU_ISA is {os.environ['DMLEMU_ISA']!r}; expected one of {', '.join(_INSTRUCTIONS)}."
+    )
 
 
 # --- numbers, names, constants ---

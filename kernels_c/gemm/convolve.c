@@ -19,6 +19,7 @@
 #include "dot8.h"
 #include "isa.h"
 #include "parallel.h"
+#include "scratch.h"
 #include "stop.h"
 #include "wide.h"
 
@@ -32,6 +33,7 @@ enum { N, CHANNEL, Y, X };
 #define LANES DMLK_DOT8_LANES
 #define PANEL_BYTES (INT64_C(3) << 19)  /* of planes: they fit into a second-level cache and a half */
 #define MOST_QUADS (INT64_C(1) << 16)
+#define MOST_ROW_TAPS 8
 #define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
 
 /* How the taps of an axis fall: tap k is in the plane of phase index[k], shift[k] positions on. */
@@ -75,7 +77,8 @@ struct plan {
     int32_t *constant; /* [room]: taps A B - A sum w */
     uint8_t flip_input, flip_filter, padding;
     bool needs_sums; /* some B is not 0 */
-    bool transposed; /* filters are packed by transposing four channels at a time */
+    bool in_order;   /* filters are their quads; read where they are, or with another sign bit ... */
+    bool transposed; /* ... or packed by transposing four channels at a time */
     dmlk_dot8 *tile, *row_tile;
 };
 
@@ -238,6 +241,10 @@ struct run {
 static int find_runs(const struct strip *s, int64_t first, int64_t count, struct run runs[LANES]) {
     const int64_t pitch = s->p->pitch, size = s->p->c->output.sizes[X];
     const int64_t *strides = s->p->c->output.strides;
+    if (pitch == size && strides[Y] == size * strides[X]) { /* rows follow each other */
+        runs[0] = (struct run){0, count, s->first * strides[Y] + first * strides[X]};
+        return 1;
+    }
     int64_t y = first / pitch, x = first % pitch;
     int found = 0;
     for (int64_t lane = 0; lane < count; y++, x = 0) {
@@ -275,28 +282,76 @@ DMLK_AVX512 static void finish_avx512(const int32_t *sums, const int32_t *inputs
 }
 #endif
 
+#ifdef DMLK_X86
+/* Eight rows of a tile where channels come last: eight lanes at a time become eight channels of a position each. */
+DMLK_AVX512 static void finish_last_avx512(int32_t sums[][LANES], const int32_t *inputs, const int32_t *constants,
+                                           const int32_t *factors, struct run run, int32_t *to, int64_t stride) {
+    for (int64_t i = 0; i < run.count; i += 8) {
+        const int64_t count = dmlk_min(8, run.count - i);
+        const __mmask8 there = (__mmask8)(0xff >> (8 - count));
+        __m256i r[8], t[8];
+        for (int k = 0; k < 8; k++) {
+            r[k] = _mm256_maskz_loadu_epi32(there, sums[k] + run.lane + i);
+        }
+        for (int k = 0; k < 8; k += 2) { /* pairs of rows, in each half of a register */
+            t[k] = _mm256_unpacklo_epi32(r[k], r[k + 1]);
+            t[k + 1] = _mm256_unpackhi_epi32(r[k], r[k + 1]);
+        }
+        for (int k = 0; k < 8; k += 4) { /* r[k + j]: column j of each half, of four rows */
+            r[k] = _mm256_unpacklo_epi64(t[k], t[k + 2]);
+            r[k + 1] = _mm256_unpackhi_epi64(t[k], t[k + 2]);
+            r[k + 2] = _mm256_unpacklo_epi64(t[k + 1], t[k + 3]);
+            r[k + 3] = _mm256_unpackhi_epi64(t[k + 1], t[k + 3]);
+        }
+        for (int k = 0; k < 4; k++) {
+            t[k] = _mm256_permute2x128_si256(r[k], r[4 + k], 0x20);
+            t[4 + k] = _mm256_permute2x128_si256(r[k], r[4 + k], 0x31);
+        }
+        const __m256i constant = _mm256_loadu_si256((const __m256i *)constants);
+        const __m256i factor = _mm256_loadu_si256((const __m256i *)factors);
+        for (int64_t k = 0; k < count; k++) {
+            __m256i sum = _mm256_add_epi32(t[k], constant);
+            if (inputs != NULL) {
+                const __m256i input = _mm256_set1_epi32(inputs[run.lane + i + k]);
+                sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(input, factor));
+            }
+            _mm256_storeu_si256((__m256i *)(to + (i + k) * stride), sum);
+        }
+    }
+}
+#endif
+
 /* Writes a tile: `rows` filters from `filter` of the group on, positions from `first` on. */
 static void store_tile(const struct strip *s, int64_t filter, int64_t rows, int64_t first, int64_t count,
                        int32_t sums[][LANES]) {
     const struct plan *p = s->p;
     const dmlk_view *out = &p->c->output;
     const int64_t channel = s->group * p->filters + filter, stride = out->strides[X];
+    const int32_t *constants = p->constant + (channel - p->first), *factors = p->factor + (channel - p->first);
     int32_t *base = (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL];
     struct run runs[LANES];
     const int run_count = find_runs(s, first, count, runs);
+    const int32_t *inputs = p->needs_sums ? s->sums + first : NULL;
+#ifdef DMLK_X86
+    if (p->isa == DMLK_ISA_AVX512 && rows == ROWS && out->strides[CHANNEL] == 1) {
+        for (int k = 0; k < run_count; k++) {
+            finish_last_avx512(sums, inputs, constants, factors, runs[k], base + runs[k].to, stride);
+        }
+        return;
+    }
+#endif
     for (int64_t r = 0; r < rows; r++, base += out->strides[CHANNEL]) {
-        const uint32_t constant = (uint32_t)p->constant[channel + r - p->first];
-        const uint32_t factor = (uint32_t)p->factor[channel + r - p->first];
+        const uint32_t constant = (uint32_t)constants[r], factor = (uint32_t)factors[r];
         for (int k = 0; k < run_count; k++) {
             const struct run run = runs[k];
-            const int32_t *inputs = p->needs_sums ? s->sums + first + run.lane : NULL;
+            const int32_t *of_run = inputs != NULL ? inputs + run.lane : NULL;
 #ifdef DMLK_X86
             if (stride == 1 && p->isa == DMLK_ISA_AVX512) {
-                finish_avx512(sums[r] + run.lane, inputs, constant, factor, run.count, base + run.to);
+                finish_avx512(sums[r] + run.lane, of_run, constant, factor, run.count, base + run.to);
                 continue;
             }
 #endif
-            finish(sums[r] + run.lane, inputs, constant, factor, run.count, base + run.to, stride);
+            finish(sums[r] + run.lane, of_run, constant, factor, run.count, base + run.to, stride);
         }
     }
 }
@@ -324,44 +379,52 @@ static void compute_part(int64_t begin, int64_t end, int part, void *context) {
 #ifdef DMLK_X86
 /* Few filters of a single channel: the quads of 16 positions at a time are picked from the input's rows when they
  * are needed, and no planes are made.  The window is at most four taps wide. */
-DMLK_AVX512 static void convolve_row(const struct plan *p, int64_t n, int64_t channel, int64_t y, const __m512i index) {
+DMLK_AVX512 static void convolve_row(const struct plan *p, int64_t n, int64_t filter, int64_t y, const __m512i index) {
     const dmlk_convolution *c = p->c;
-    const int64_t size = c->input.sizes[X], first_filter = channel * p->filters;
-    const __m512i flips = _mm512_set1_epi8((char)p->flip_input), ones = _mm512_set1_epi8(1);
+    const int64_t size = c->input.sizes[X], channel = filter / p->filters, row = filter - p->first;
+    const __m512i flips = _mm512_set1_epi8((char)p->flip_input);
     const __m512i padding = _mm512_set1_epi8((char)(p->padding ^ p->flip_input));
+    const __m512i constant = _mm512_set1_epi32(p->constant[row]), factor = _mm512_set1_epi32(p->factor[row]);
     const uint8_t *base = c->input.base + n * c->input.strides[N] + channel * c->input.strides[CHANNEL];
+    const uint8_t *from[MOST_ROW_TAPS]; /* NULL: in the padding */
+    __m512i quads[MOST_ROW_TAPS];
+    for (int64_t tap = 0; tap < p->y.taps; tap++) {
+        const int64_t at = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
+        from[tap] = at >= 0 && at < c->input.sizes[Y] ? base + at * c->input.strides[Y] : NULL;
+        int32_t quad;
+        memcpy(&quad, p->rows + row * p->row_bytes + 4 * tap, 4);
+        quads[tap] = _mm512_set1_epi32(quad);
+    }
+    int32_t ones;
+    memcpy(&ones, p->ones, 4);
+    int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + filter * c->output.strides[CHANNEL] +
+                  y * c->output.strides[Y];
     for (int64_t x = 0; x < c->output.sizes[X]; x += 16) {
         const int64_t at = x * c->strides[X] - c->start[X]; /* of the input */
+        const bool inside = at >= 0 && at + 64 <= size;
         const __mmask64 low = at >= 0 ? ~(__mmask64)0 : at <= -64 ? 0 : ~(__mmask64)0 << -at;
         const __mmask64 high = size - at >= 64 ? ~(__mmask64)0 : size <= at ? 0 : ~(__mmask64)0 >> (64 - (size - at));
-        const __mmask16 stored = (__mmask16)(0xffff >> (16 - dmlk_min(16, c->output.sizes[X] - x)));
-        for (int64_t f = first_filter; f < first_filter + p->filters; f++) {
-            const uint8_t *row = p->rows + (f - p->first) * p->row_bytes;
-            __m512i sum = _mm512_set1_epi32(p->constant[f - p->first]), inputs = _mm512_setzero_si512();
-            for (int64_t tap = 0; tap < p->y.taps; tap++) {
-                const int64_t from_y = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
-                const __mmask64 there = from_y >= 0 && from_y < c->input.sizes[Y] ? low & high : 0;
-                int32_t quad;
-                memcpy(&quad, row + 4 * tap, 4);
-                __m512i bytes = _mm512_mask_loadu_epi8(padding, there, base + from_y * c->input.strides[Y] + at);
-                bytes = _mm512_xor_si512(_mm512_permutexvar_epi8(index, bytes), flips);
-                sum = _mm512_dpbusd_epi32(sum, bytes, _mm512_set1_epi32(quad));
-                if (p->needs_sums) {
-                    memcpy(&quad, p->ones + 4 * tap, 4);
-                    inputs = _mm512_dpbusd_epi32(inputs, bytes, _mm512_and_si512(ones, _mm512_set1_epi32(quad)));
-                }
+        __m512i sum = constant, inputs = _mm512_setzero_si512();
+        for (int64_t tap = 0; tap < p->y.taps; tap++) {
+            __m512i bytes = padding;
+            if (from[tap] != NULL) {
+                bytes = inside ? _mm512_loadu_si512(from[tap] + at)
+                               : _mm512_mask_loadu_epi8(padding, low & high, from[tap] + at);
             }
+            bytes = _mm512_xor_si512(_mm512_permutexvar_epi8(index, bytes), flips);
+            sum = _mm512_dpbusd_epi32(sum, bytes, quads[tap]);
             if (p->needs_sums) {
-                sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(inputs, _mm512_set1_epi32(p->factor[f - p->first])));
+                inputs = _mm512_dpbusd_epi32(inputs, bytes, _mm512_set1_epi32(ones));
             }
-            int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + f * c->output.strides[CHANNEL] +
-                          y * c->output.strides[Y] + x;
-            _mm512_mask_storeu_epi32(to, stored, sum);
         }
+        if (p->needs_sums) {
+            sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(inputs, factor));
+        }
+        _mm512_mask_storeu_epi32(to + x, (__mmask16)(0xffff >> (16 - dmlk_min(16, c->output.sizes[X] - x))), sum);
     }
 }
 
-/* Rows of all groups of all images, numbered. */
+/* Rows of all filters on all images, numbered. */
 DMLK_AVX512 static void convolve_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct plan *p = context;
@@ -371,21 +434,130 @@ DMLK_AVX512 static void convolve_rows(int64_t begin, int64_t end, int part, void
         order[k] = (uint8_t)(k / 4 * c->strides[X] + k % 4 * c->dilations[X]);
     }
     const __m512i index = _mm512_loadu_si512(order);
-    const int64_t rows = c->output.sizes[Y];
+    const int64_t rows = c->output.sizes[Y], filters = c->output.sizes[CHANNEL];
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, c->output.sizes[X] * p->y.taps); i++) {
-        convolve_row(p, i / rows / c->groups, i / rows % c->groups, i % rows, index);
+        convolve_row(p, i / rows / filters, i / rows % filters, i % rows, index);
     }
 }
-#endif
-
 /* Is this a convolution for that? */
 static bool is_by_rows(const struct plan *p) {
     const dmlk_convolution *c = p->c;
     return p->isa == DMLK_ISA_AVX512 && p->channels == 1 && p->filters <= 2 && p->x.taps <= 4 &&
+           p->y.taps <= MOST_ROW_TAPS &&
            15 * c->strides[X] + 3 * c->dilations[X] < 64 && c->input.strides[X] == 1 && c->output.strides[X] == 1 &&
            p->room >= c->groups * p->filters;
 }
+#endif
+
+#ifdef DMLK_X86
+#define MOST_LAST_QUADS 4
+
+/* One row of the output where channels come last and each has one filter of its own: 64 channels at a time.  Four
+ * taps are four vectors of bytes; woven together they are the channels' quads, in the order in which
+ * weave() leaves them: 16-byte piece L of result k has channels 16 L + 4 k and the next three. */
+DMLK_AVX512 static void weave(const __m512i taps[4], __m512i quads[4]) {
+    const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), high_01 = _mm512_unpackhi_epi8(taps[0], taps[1]);
+    const __m512i low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]), high_23 = _mm512_unpackhi_epi8(taps[2], taps[3]);
+    quads[0] = _mm512_unpacklo_epi16(low_01, low_23);
+    quads[1] = _mm512_unpackhi_epi16(low_01, low_23);
+    quads[2] = _mm512_unpacklo_epi16(high_01, high_23);
+    quads[3] = _mm512_unpackhi_epi16(high_01, high_23);
+}
+
+/* Sums in that order, as 64 numbers in the order of the channels. */
+DMLK_AVX512 static void unweave(const __m512i sums[4], __m512i channels[4]) {
+    const __m512i a = _mm512_shuffle_i32x4(sums[0], sums[1], 0x88), b = _mm512_shuffle_i32x4(sums[2], sums[3], 0x88);
+    const __m512i c = _mm512_shuffle_i32x4(sums[0], sums[1], 0xdd), d = _mm512_shuffle_i32x4(sums[2], sums[3], 0xdd);
+    channels[0] = _mm512_shuffle_i32x4(a, b, 0x88);
+    channels[2] = _mm512_shuffle_i32x4(a, b, 0xdd);
+    channels[1] = _mm512_shuffle_i32x4(c, d, 0x88);
+    channels[3] = _mm512_shuffle_i32x4(c, d, 0xdd);
+}
+
+/* 64 channels from `first` on (or how many there are) of one row. */
+DMLK_AVX512 static void convolve_channels(const struct plan *p, int64_t n, int64_t y, int64_t first) {
+    const dmlk_convolution *c = p->c;
+    const int64_t count = dmlk_min(64, c->groups - first), size = c->input.sizes[X];
+    const __mmask64 there = ~(__mmask64)0 >> (64 - count);
+    const __m512i flips = _mm512_set1_epi8((char)p->flip_input);
+    const __m512i padding = _mm512_set1_epi8((char)(p->padding ^ p->flip_input));
+    __m512i filters[MOST_LAST_QUADS][4];
+    int64_t offsets[MOST_LAST_QUADS], first_taps[MOST_LAST_QUADS]; /* of the quads: rows of the input, -1: padding */
+    int32_t woven[64];
+    for (int64_t q = 0; q < p->quads; q++) {
+        const int64_t from_y = y * c->strides[Y] + q / p->fours * c->dilations[Y] - c->start[Y];
+        offsets[q] = from_y >= 0 && from_y < c->input.sizes[Y] ? from_y * c->input.strides[Y] : -1;
+        first_taps[q] = q % p->fours * 4;
+        for (int64_t i = 0; i < 64; i++) {
+            const int64_t channel = dmlk_min(i % 16 / 4 * 16 + i / 16 * 4 + i % 4, count - 1);
+            memcpy(&woven[i], p->rows + (first + channel - p->first) * p->row_bytes + 4 * q, 4);
+        }
+        for (int k = 0; k < 4; k++) {
+            filters[q][k] = _mm512_loadu_si512(woven + 16 * k);
+        }
+    }
+    const uint8_t *base = c->input.base + n * c->input.strides[N] + first;
+    int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + y * c->output.strides[Y] + first;
+    const int32_t *constants = p->constant + (first - p->first), *factors = p->factor + (first - p->first);
+    for (int64_t x = 0; x < c->output.sizes[X]; x++, to += c->output.strides[X]) {
+        __m512i sums[4] = {0}, inputs[4] = {0};
+        for (int64_t q = 0; q < p->quads; q++) {
+            __m512i taps[4], quads[4];
+            int64_t from_x = x * c->strides[X] + first_taps[q] * c->dilations[X] - c->start[X];
+            for (int64_t j = 0; j < 4; j++, from_x += c->dilations[X]) {
+                const bool inside = offsets[q] >= 0 && from_x >= 0 && from_x < size && first_taps[q] + j < p->x.taps;
+                const uint8_t *at = base + offsets[q] + from_x * c->input.strides[X];
+                taps[j] = _mm512_xor_si512(inside ? _mm512_maskz_loadu_epi8(there, at) : padding, flips);
+            }
+            weave(taps, quads);
+            for (int k = 0; k < 4; k++) {
+                sums[k] = _mm512_dpbusd_epi32(sums[k], quads[k], filters[q][k]);
+                if (p->needs_sums) {
+                    int32_t ones;
+                    memcpy(&ones, p->ones + 4 * q, 4);
+                    inputs[k] = _mm512_dpbusd_epi32(inputs[k], quads[k], _mm512_set1_epi32(ones));
+                }
+            }
+        }
+        __m512i results[4], input_sums[4];
+        unweave(sums, results);
+        unweave(inputs, input_sums);
+        for (int64_t k = 0; 16 * k < count; k++) {
+            const __mmask16 stored = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - 16 * k)));
+            const __m512i factor = _mm512_maskz_loadu_epi32(stored, factors + 16 * k);
+            __m512i result = _mm512_add_epi32(results[k], _mm512_maskz_loadu_epi32(stored, constants + 16 * k));
+            if (p->needs_sums) {
+                result = _mm512_sub_epi32(result, _mm512_mullo_epi32(input_sums[k], factor));
+            }
+            _mm512_mask_storeu_epi32(to + 16 * k, stored, result);
+        }
+    }
+}
+
+/* Rows of all images, numbered. */
+static void convolve_channels_last(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct plan *p = context;
+    const int64_t rows = p->c->output.sizes[Y];
+    int64_t work = 0;
+    for (int64_t i = begin; i < end; i++) {
+        for (int64_t first = 0; first < p->c->groups; first += 64) {
+            if (dmlk_stopped(&work, p->c->output.sizes[X] * p->quads * 16)) {
+                return;
+            }
+            convolve_channels(p, i / rows, i % rows, first);
+        }
+    }
+}
+
+/* Is this a convolution for that? */
+static bool is_channels_last(const struct plan *p) {
+    const dmlk_convolution *c = p->c;
+    return p->isa == DMLK_ISA_AVX512 && p->channels == 1 && p->filters == 1 && p->quads <= MOST_LAST_QUADS &&
+           p->by_taps && c->input.strides[CHANNEL] == 1 && c->output.strides[CHANNEL] == 1 && p->room >= c->groups;
+}
+#endif
 
 static void run_strip(struct strip *s, int most_parts) {
     const struct plan *p = s->p;
@@ -439,12 +611,21 @@ static int64_t find_offset(const struct plan *p, int64_t q) {
 }
 
 /* Quads of the filter with that number, one after the other. */
-static void pack_filter(const struct plan *p, int64_t filter, uint8_t *to) {
-    const uint8_t *base = p->c->filter.base + filter * p->c->filter.strides[N];
+DMLK_CLONES static void pack_filter(const struct plan *p, int64_t filter, uint8_t *to) {
+    const uint8_t *restrict base = p->c->filter.base + filter * p->c->filter.strides[N];
+    const uint8_t flip = p->flip_filter;
+    const int64_t bytes = 4 * p->quads;
+    uint8_t *restrict result = to;
+    if (p->in_order) {
+        for (int64_t i = 0; i < bytes; i++) {
+            result[i] = base[i] ^ flip;
+        }
+        return;
+    }
     for (int64_t q = 0; q < p->quads; q++, to += 4) {
         const int64_t *at = p->taps[q];
         for (int j = 0; j < 4; j++) {
-            to[j] = at[j] < 0 ? 0 : base[at[j]] ^ p->flip_filter;
+            to[j] = at[j] < 0 ? 0 : base[at[j]] ^ flip;
         }
     }
 }
@@ -538,8 +719,8 @@ static bool plan_axis(struct axis *axis, int64_t taps, int64_t dilation, int64_t
 static void free_plan(struct plan *p) {
     free(p->x.index), free(p->x.shift), free(p->x.phases);
     free(p->y.index), free(p->y.shift), free(p->y.phases);
-    free(p->windows), free(p->offsets), free(p->taps), free(p->ones);
-    free(p->packed), free(p->factor), free(p->constant);
+    free(p->windows), dmlk_give(p->offsets), dmlk_give(p->taps), dmlk_give(p->ones);
+    dmlk_give(p->packed), dmlk_give(p->factor), dmlk_give(p->constant);
 }
 
 /* Sizes of the planes; false: there is no memory for a single row. */
@@ -583,9 +764,9 @@ static bool plan_windows(struct plan *p) {
 }
 
 static bool plan_quads(struct plan *p) {
-    p->offsets = malloc((size_t)p->quads * sizeof *p->offsets);
-    p->taps = malloc((size_t)p->quads * sizeof *p->taps);
-    p->ones = malloc((size_t)p->quads * 4);
+    p->offsets = dmlk_take(p->quads * (int64_t)sizeof *p->offsets);
+    p->taps = dmlk_take(p->quads * (int64_t)sizeof *p->taps);
+    p->ones = dmlk_take(p->quads * 4);
     if (p->offsets == NULL || p->taps == NULL || p->ones == NULL) {
         return false;
     }
@@ -599,9 +780,9 @@ static bool plan_quads(struct plan *p) {
     return true;
 }
 
-/* Do filters lie in memory as they are to be packed? */
-static bool is_packed(const struct plan *p) {
-    bool same = p->flip_filter == 0 && p->filters % ROWS == 0;
+/* Do the bytes of a filter lie in memory in the order of its quads? */
+static bool is_in_order(const struct plan *p) {
+    bool same = true;
     for (int64_t q = 0; same && q < p->quads; q++) {
         for (int j = 0; j < 4; j++) {
             same = same && p->taps[q][j] == 4 * q + j;
@@ -613,8 +794,9 @@ static bool is_packed(const struct plan *p) {
 static bool plan_filters(struct plan *p) {
     const int64_t all = p->c->groups * p->filters;
     const dmlk_view *f = &p->c->filter;
-    const bool direct = is_packed(p);
-    p->transposed = !direct && !p->by_taps && !p->channels_last && p->isa == DMLK_ISA_AVX512 && p->channels % 4 == 0 &&
+    p->in_order = is_in_order(p);
+    const bool direct = p->in_order && p->flip_filter == 0 && p->filters % ROWS == 0;
+    p->transposed = !p->in_order && !p->by_taps && !p->channels_last && p->isa == DMLK_ISA_AVX512 && p->channels % 4 == 0 &&
                     p->y.taps * p->x.taps <= 16 && f->strides[X] == 1 && f->strides[Y] == p->x.taps &&
                     f->strides[CHANNEL] == p->y.taps * p->x.taps;
     p->row_bytes = direct ? p->c->filter.strides[N] : p->quads * 4;
@@ -623,11 +805,11 @@ static bool plan_filters(struct plan *p) {
         return false;
     }
     if (!direct) {
-        p->packed = calloc((size_t)(p->room + ROWS), (size_t)p->row_bytes); /* tiles read rows that are no more */
+        p->packed = dmlk_take((p->room + ROWS) * p->row_bytes); /* tiles read rows that are no more */
         p->rows = p->packed;
     }
-    p->factor = malloc((size_t)p->room * sizeof *p->factor);
-    p->constant = malloc((size_t)p->room * sizeof *p->constant);
+    p->factor = dmlk_take(p->room * (int64_t)sizeof *p->factor);
+    p->constant = dmlk_take(p->room * (int64_t)sizeof *p->constant);
     return (direct || p->packed != NULL) && p->factor != NULL && p->constant != NULL;
 }
 
@@ -707,9 +889,14 @@ static void run(struct plan *p, const struct scratch *scratch, int parts) {
     const int64_t images = p->c->output.sizes[N], groups = p->c->groups;
     int64_t work = 0;
 #ifdef DMLK_X86
+    if (is_channels_last(p)) {
+        pack_filters(p, 0, groups);
+        dmlk_parallel(images * p->c->output.sizes[Y], parts, convolve_channels_last, p);
+        return;
+    }
     if (is_by_rows(p)) {
         pack_filters(p, 0, groups * p->filters);
-        dmlk_parallel(images * groups * p->c->output.sizes[Y], parts, convolve_rows, p);
+        dmlk_parallel(images * groups * p->filters * p->c->output.sizes[Y], parts, convolve_rows, p);
         return;
     }
 #endif
@@ -743,19 +930,19 @@ bool dmlk_convolve_bytes(const dmlk_convolution *c) {
     bool done = make_plan(&plan, c);
     if (done) {
         const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
-        const int parts = dmlk_parts(INT64_MAX, products < 2e6 ? INT64_MAX : 1);
+        const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 8e6) ? INT64_MAX : 1);
         scratch.planes_bytes = plan.planes * plan.plane_bytes + LANES * 4;
         scratch.sums_count = plan.strip * plan.pitch + LANES;
         scratch.parts = scratch.planes_bytes <= PANEL_BYTES / 2 ? parts : 1;
-        scratch.planes = calloc((size_t)scratch.parts, (size_t)scratch.planes_bytes);
-        scratch.sums = malloc((size_t)(scratch.parts * scratch.sums_count) * sizeof *scratch.sums);
+        scratch.planes = dmlk_take(scratch.parts * scratch.planes_bytes);
+        scratch.sums = dmlk_take(scratch.parts * scratch.sums_count * (int64_t)sizeof *scratch.sums);
         done = scratch.planes != NULL && scratch.sums != NULL;
         if (done) {
             run(&plan, &scratch, parts);
         }
     }
-    free(scratch.planes);
-    free(scratch.sums);
+    dmlk_give(scratch.planes);
+    dmlk_give(scratch.sums);
     free_plan(&plan);
     return done;
 }

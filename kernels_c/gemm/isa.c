@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dmlk.h"
+
 static const char *const names[] = {"generic", "avx2", "avx512"};
 
-const char *dmlk_isa_name(enum dmlk_isa isa) { return names[isa]; }
+const char *dmlk_instructions(void) { return names[dmlk_isa()]; }
 
 static enum dmlk_isa of_cpu(void) {
 #ifdef DMLK_X86

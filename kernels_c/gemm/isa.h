@@ -13,9 +13,6 @@ enum dmlk_isa {
  * or avx512. */
 enum dmlk_isa dmlk_isa(void);
 
-/* "generic", "avx2" or "avx512" */
-const char *dmlk_isa_name(enum dmlk_isa isa);
-
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(DMLK_CHECKED)
 #define DMLK_X86 1
 #define DMLK_AVX2 __attribute__((target("avx2,fma,f16c")))

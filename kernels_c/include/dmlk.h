@@ -336,6 +336,10 @@ int dmlk_read_element(const dmlk_view *view, uint64_t index, dmlk_number *out);
 uint32_t dmlk_kernel_count(void);
 const char *dmlk_kernel_name(uint32_t kernel);
 
+/* Which instructions the tuned kernels use: "generic", "avx2" or "avx512", the best that the CPU has, or what the
+ * environment variable DMLEMU_ISA names, if the CPU has that. */
+const char *dmlk_instructions(void);
+
 /* Does it tell which elements of its inputs it reads, so that there may be several footprints for one? */
 int dmlk_kernel_selects(uint32_t kernel);
 

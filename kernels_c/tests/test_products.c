@@ -161,12 +161,14 @@ static const dmlk_view *maybe_zero_point(device *d, enum dmlk_type type, const i
 /* A random convolution whose window fits its input; false if the dice gave none. */
 static bool random_convolution(device *d, struct convolution *c) {
     static const int64_t filters[] = {1, 1, 2, 3, 5, 6, 8, 16, 17}, channels[] = {1, 1, 2, 3, 4, 8, 13};
-    const uint32_t spatial = random_small(1, 2), groups = random_small(0, 3) == 0 ? 9 : random_small(1, 3);
+    const bool depthwise = random_between(0, 4) == 0;
+    const uint32_t spatial = random_small(1, 2);
+    const uint32_t groups = depthwise ? random_small(1, 150) : random_small(0, 3) == 0 ? 9 : random_small(1, 3);
     const int64_t longest = random_between(0, 4) == 0 ? 60 : 9, widest = random_between(0, 3) == 0 ? 7 : 3;
     c->k = (dmlk_convolution_integer){.spatial = spatial, .groups = groups};
     int64_t in[4], filter[4], out[4];
-    filter[0] = groups * filters[random_bits() % 9];
-    filter[1] = channels[random_bits() % 7];
+    filter[0] = groups * (depthwise ? random_between(1, 2) : filters[random_bits() % 9]);
+    filter[1] = depthwise ? 1 : channels[random_bits() % 7];
     in[0] = random_between(1, 2);
     in[1] = filter[1] * groups;
     out[0] = in[0];

@@ -1,16 +1,19 @@
 """`make bench`: our operators beside what a user would pick instead, in one run.
 
 Each row: a case, a memory layout, our time per dispatch (submit, execute, fence), the peer's time and
-their ratio (below 1: we are faster).  Times are medians of rounds that alternate between both sides, so
-that a machine that changes its speed changes both; +- is half the interquartile range of our rounds.
-The last rows show what the API costs around a kernel: a submission goes through state and lifetime checks,
-a queue and a fence, which an inference session does not have; and what the checks of strictness ``strict``
-cost beside ``runtime``, in which all rows before are measured.  They do not count for the worst ratio.
+their ratio (below 1: we are faster); for convolutions and products also the share of what the machine's
+arithmetic allows, measured in the same run.  Weights are OWNED_BY_DML, as an inference session's are.
+Times are medians of rounds that alternate between both sides, so that a machine that changes its speed
+changes both; +- is half the interquartile range of our rounds.  The last rows show what the API costs
+around a kernel: a submission goes through state and lifetime checks, a queue and a fence, which an
+inference session does not have; and what the checks of strictness ``strict`` cost beside ``runtime``, in
+which all rows before are measured.  They do not count for the worst ratio.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import statistics
 import sys
@@ -27,8 +30,17 @@ from onnx import TensorProto, helper
 from dispatch import PreparedDispatch
 from dmlemu import Strictness, d3d12, dml
 from dmlemu.dml.enums import TensorDataType as T
+from limits import copy_bandwidth, limits
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Work:
+    """What a call computes: operations, and the limit that they count against."""
+
+    operations: float
+    limit: str  # a field of Limits
 
 
 @dataclass
@@ -40,6 +52,7 @@ class Row:
     peers: dict[str, float]
     overhead: bool
     dispatches: int
+    work: Work | None
 
 
 @dataclass
@@ -52,6 +65,12 @@ class Case:
     peers: dict[str, Callable[[], object]]
     overhead: bool = False  # shows what the API costs, not a kernel
     dispatches: int = 0  # in one call, to tell what each costs more than the peer's
+    work: Work | None = None
+
+
+def threads() -> int:
+    """Those that the kernels use."""
+    return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
 
 
 def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> dml.BufferTensorDesc:
@@ -196,15 +215,22 @@ def simple_cases(device: d3d12.Device) -> Iterator[Case]:
         )
 
 
-# case, input and filter type, channels in, channels out, height = width, kernel, stride, padding, groups.
+# case, types, images, channels in and out, height = width, kernel, stride, padding, groups.
 # ONNX Runtime's speed depends on the types: s8*u8 is its best, u8*s8 its worst.
 CONVOLUTIONS = [
-    ("conv 3x3 64>64 56x56", "s8*u8", 64, 64, 56, 3, 1, 1, 1),
-    ("conv 3x3 64>64 56x56", "u8*u8", 64, 64, 56, 3, 1, 1, 1),
-    ("conv 3x3 64>64 56x56", "u8*s8", 64, 64, 56, 3, 1, 1, 1),
-    ("conv 7x7 s2 3>64 224x224", "s8*u8", 3, 64, 224, 7, 2, 3, 1),
-    ("conv 1x1 512>2048 7x7", "s8*u8", 512, 2048, 7, 1, 1, 0, 1),
-    ("depthwise 3x3 s2 96 112x112", "s8*u8", 96, 96, 112, 3, 2, 1, 96),
+    ("conv 3x3 64>64 56x56", "s8*u8", 1, 64, 64, 56, 3, 1, 1, 1),
+    ("conv 3x3 64>64 56x56", "u8*u8", 1, 64, 64, 56, 3, 1, 1, 1),
+    ("conv 3x3 64>64 56x56", "u8*s8", 1, 64, 64, 56, 3, 1, 1, 1),
+    ("conv 3x3 64>64 56x56", "s8*s8", 1, 64, 64, 56, 3, 1, 1, 1),
+    ("conv 3x3 64>64 56x56 batch 8", "u8*s8", 8, 64, 64, 56, 3, 1, 1, 1),
+    ("conv 3x3 256>256 14x14", "u8*s8", 1, 256, 256, 14, 3, 1, 1, 1),
+    ("conv 7x7 s2 3>64 224x224", "s8*u8", 1, 3, 64, 224, 7, 2, 3, 1),
+    ("conv 7x7 s2 3>64 224x224", "u8*s8", 1, 3, 64, 224, 7, 2, 3, 1),
+    ("conv 1x1 512>2048 7x7", "s8*u8", 1, 512, 2048, 7, 1, 1, 0, 1),
+    ("conv 1x1 512>2048 7x7", "u8*s8", 1, 512, 2048, 7, 1, 1, 0, 1),
+    ("depthwise 3x3 s2 96 112x112", "s8*u8", 1, 96, 96, 112, 3, 2, 1, 96),
+    ("depthwise 3x3 s2 96 112x112", "u8*s8", 1, 96, 96, 112, 3, 2, 1, 96),
+    ("depthwise 3x3 384 14x14", "u8*s8", 1, 384, 384, 14, 3, 1, 1, 384),
 ]
 TYPES = {"u8": (T.UINT8, np.uint8), "s8": (T.INT8, np.int8)}
 
@@ -216,10 +242,10 @@ def random_integers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]
 
 def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
     rng = np.random.default_rng(3)
-    for name, types, c_in, c_out, size, kernel, stride, padding, groups in CONVOLUTIONS:
+    for name, types, images, c_in, c_out, size, kernel, stride, padding, groups in CONVOLUTIONS:
         (x_type, x_dtype), (w_type, w_dtype) = (TYPES[part] for part in types.split("*"))
         out_size = (size + 2 * padding - kernel) // stride + 1
-        x = random_integers(rng, x_dtype, (1, c_in, size, size))
+        x = random_integers(rng, x_dtype, (images, c_in, size, size))
         w = random_integers(rng, w_dtype, (c_out, c_in // groups, kernel, kernel))
         peer = onnx_session(
             "ConvInteger",
@@ -237,8 +263,8 @@ def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
             out_strides = [c_out * out_size * out_size, 1, out_size * c_out, c_out] if nhwc else None
             desc = dml.ConvolutionIntegerOperatorDesc(
                 input_tensor=tensor(x_type, list(x.shape), strides),
-                filter_tensor=tensor(w_type, list(w.shape)),
-                output_tensor=tensor(T.INT32, [1, c_out, out_size, out_size], out_strides),
+                filter_tensor=dml.BufferTensorDesc(w_type, list(w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
+                output_tensor=tensor(T.INT32, [images, c_out, out_size, out_size], out_strides),
                 strides=[stride, stride],
                 dilations=[1, 1],
                 start_padding=[padding, padding],
@@ -247,7 +273,47 @@ def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
             )
             physical = np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if nhwc else x
             prepared = PreparedDispatch(device, desc, {"input_tensor": physical, "filter_tensor": w})
-            yield Case(f"{name} {types}", layout, prepared.run, {"ORT ConvInteger (NCHW)": peer})
+            peers = {"ORT ConvInteger (NCHW)": peer}
+            work = Work(2 * images * c_out * out_size**2 * c_in // groups * kernel**2, "int8")
+            yield Case(f"{name} {types}", layout, prepared.run, peers, work=None if groups > 1 else work)
+
+
+def product_cases(device: d3d12.Device) -> Iterator[Case]:
+    """1024 cubed: both operands as they are or transposed, and halves; and a small one."""
+    rng = np.random.default_rng(4)
+    none, transposed = dml.MatrixTransform.NONE, dml.MatrixTransform.TRANSPOSE
+    for n, dtype, trans_a, trans_b in (
+        (1024, np.float32, none, none),
+        (1024, np.float32, none, transposed),
+        (1024, np.float32, transposed, none),
+        (1024, np.float16, none, none),
+        (100, np.float32, none, none),
+    ):
+        data_type = T.FLOAT32 if dtype is np.float32 else T.FLOAT16
+        a, b = (rng.random((n, n), np.float32).astype(dtype) for _ in range(2))
+        matrix = tensor(data_type, [1, 1, n, n])
+        desc = dml.GemmOperatorDesc(
+            a_tensor=matrix,
+            b_tensor=matrix,
+            output_tensor=matrix,
+            trans_a=trans_a,
+            trans_b=trans_b,
+            alpha=1.0,
+            beta=0.0,
+        )
+        prepared = PreparedDispatch(device, desc, {"a_tensor": a, "b_tensor": b})
+        x, y = (each.astype(np.float32) for each in (a, b))
+        x, y = x.T if trans_a else x, y.T if trans_b else y
+        out = np.empty((n, n), np.float32)
+        peers: dict[str, Callable[[], object]] = {
+            "numpy matmul (f32)": lambda x=x, y=y, out=out: np.matmul(x, y, out=out)
+        }
+        if not (trans_a or trans_b):
+            kind = TensorProto.FLOAT if dtype is np.float32 else TensorProto.FLOAT16
+            peers["ORT MatMul"] = onnx_session("MatMul", {"a": a, "b": b}, kind, rank=2)
+        layout = "".join("T" if each else "N" for each in (trans_a, trans_b))
+        name = f"gemm {n} cubed {'f32' if dtype is np.float32 else 'f16'}"
+        yield Case(name, layout, prepared.run, peers, work=Work(2.0 * n**3, "float32"))
 
 
 def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
@@ -354,25 +420,15 @@ def measure(case: Case, seconds: float) -> Row:
         {name: statistics.median(values) for name, values in times.items() if name},
         case.overhead,
         case.dispatches,
+        case.work,
     )
-
-
-def copy_bandwidth() -> float:
-    """Bytes read and written per second by a large memory copy, in this run."""
-    source = np.ones(1 << 27, np.uint8)
-    target = np.empty_like(source)
-    best = min(timed(lambda: np.copyto(target, source)) for _ in range(5))
-    return 2 * source.nbytes / best
-
-
-def timed(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def print_row(row: Row) -> None:
     line = f"{row.case:<46} {row.layout:<16} {row.ours * 1e3:>10.4f} ms  +-{row.spread * 50:>3.0f} %"
+    limit = 0.0 if row.work is None else getattr(limits(threads()), row.work.limit)
+    if row.work is not None and limit:
+        line += f"   {row.work.operations / row.ours / limit:.0%} of {row.work.limit}"
     for name, value in row.peers.items():
         line += (
             f"   {name} {value * 1e3:.4f} ms, ratio {row.ours / value:.{2 if row.ours > value / 50 else 5}f}"
@@ -391,20 +447,17 @@ def main() -> int:
     arguments = parser.parse_args()
     print(
         f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, "
-        f"ONNX Runtime {onnxruntime.__version__}; copy bandwidth {copy_bandwidth() / 1e9:.0f} GB/s"
+        f"ONNX Runtime {onnxruntime.__version__}; {threads()} threads: copy bandwidth "
+        f"{copy_bandwidth() / 1e9:.0f} GB/s, int8 {limits(threads()).int8 / 1e9:.0f} GOP/s, "
+        f"float32 {limits(threads()).float32 / 1e9:.0f} GFLOP/s"
     )
     print(
         "ratio = our time / the peer's time, medians of alternating rounds; +- half the interquartile range\n"
     )
     worst = 0.0
     cases = (
-        nonzero_cases,
-        bit_count_cases,
-        simple_cases,
-        convolution_cases,
-        dispatch_cases,
-        listener_case,
-        check_cases,
+        *(nonzero_cases, bit_count_cases, simple_cases, convolution_cases, product_cases),
+        *(dispatch_cases, listener_case, check_cases),
     )
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for make in cases:

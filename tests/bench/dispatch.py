@@ -51,14 +51,20 @@ class PreparedDispatch:
             )
         )
         self.dml_device = dml_device
-        self._initialize(initializer)
-
+        self.list.close()
         inputs, outputs = self._buffers(desc, contents)
+        owned = [each is not None and each.owned_by_dml for each in _inputs(desc)]
+        weights = [each if is_owned else None for each, is_owned in zip(inputs, owned, strict=True)]
+        inputs = [dml.BindingDesc.none() if own else each for each, own in zip(inputs, owned, strict=True)]
+        persistent = self._scratch(max(properties.persistent_resource_size, 4))
+        self._initialize(initializer, weights if any(owned) else None, persistent)
         self.table = dml_device.create_binding_table(self._table_desc(compiled))
         self.table.bind_inputs(inputs)
         self.table.bind_outputs(outputs)
         if properties.temporary_resource_size:
             self.table.bind_temporary_resource(self._scratch(properties.temporary_resource_size))
+        if properties.persistent_resource_size:
+            self.table.bind_persistent_resource(persistent)
         self.list.reset(self.allocator)
         self.record(count)
 
@@ -76,8 +82,12 @@ class PreparedDispatch:
         self.queue.signal(self.fence, self.fence_value)
         self.fence.wait(self.fence_value)
 
-    def _initialize(self, initializer: Any) -> None:
+    def _initialize(self, initializer: Any, weights: list[Any] | None, persistent: dml.BindingDesc) -> None:
         table = self.dml_device.create_binding_table(self._table_desc(initializer))
+        if weights is not None:
+            table.bind_inputs([dml.BufferArrayBinding([each and each.desc for each in weights])])
+            table.bind_outputs([persistent])
+        self.list.reset(self.allocator)
         self.list.set_descriptor_heaps([self.heap])
         self.recorder.record_dispatch(self.list, initializer, table)
         self.list.close()
@@ -138,3 +148,8 @@ class PreparedDispatch:
         self.list.copy_buffer_region(buffer, 0, upload, 0, len(flat))
         self.list.close()
         self.run()
+
+
+def _inputs(desc: OperatorDesc) -> list[Any]:
+    fields = operator_fields(type(desc))
+    return [getattr(desc, field.name) for field in fields if field.kind is FieldKind.INPUT_TENSOR]

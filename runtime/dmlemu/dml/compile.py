@@ -94,6 +94,8 @@ class Operand:
 
     ``slot`` is a descriptor of the table, or stands for the temporary or persistent resource until
     the program is packed.  ``offset`` and ``byte_size`` are bytes inside the descriptor's range.
+    ``kept_order``: the axes, from the outermost to the innermost, of the packed layout that the kernel reads
+    fastest; an input flagged OWNED_BY_DML is kept so.
     """
 
     slot: int
@@ -103,6 +105,7 @@ class Operand:
     strides: tuple[int, ...]
     byte_size: int
     offset: int = 0
+    kept_order: tuple[int, ...] = ()
 
     @property
     def sizes_once(self) -> tuple[int, ...]:
@@ -159,7 +162,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Owned:
-    """Bytes of the persistent resource, where an input flagged OWNED_BY_DML lives as it was bound."""
+    """Bytes of the persistent resource, where an input flagged OWNED_BY_DML lives."""
 
     offset: int
     size: int

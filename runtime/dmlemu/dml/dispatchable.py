@@ -14,7 +14,7 @@ from ..errors import Error
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
 from .enums import ExecutionFlags
 from .object import DeviceChild, failure
-from .relayout import relaid
+from .relayout import laid_out, relaid
 from .structs import BindingProperties
 from .tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -179,7 +179,7 @@ class CompiledOperator(Dispatchable):
     ) -> None:
         super().__init__(device)
         random = device._gpu.random(Mode.WEIGHTS)
-        lowered = lowered if random is None else relaid(lowered, random)
+        lowered = laid_out(lowered) if random is None else relaid(lowered, random)
         self.operator = operator
         self.type_name = type_name
         self.flags = flags

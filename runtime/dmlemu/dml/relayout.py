@@ -1,6 +1,7 @@
-"""Under chaos: weights live in the persistent resource in a layout of its own, as they may on real hardware.
+"""Inputs flagged OWNED_BY_DML live in the persistent resource in layouts of their own.
 
-Axes are permuted and padded.  Operators read them so, and compute the same; a program that looks into the
+That is what the flag is for: an initializer has the time to lay weights out as operators read them fastest.
+Under chaos axes are permuted and padded by lot: operators compute the same, but a program that looks into the
 persistent resource, or copies from it, does not find what it put there.
 """
 
@@ -14,7 +15,7 @@ from random import Random
 from .compile import Access, KernelCall, Lowered, Operand, Owned
 from .tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, calc_buffer_tensor_size
 
-__all__ = ["relaid"]
+__all__ = ["laid_out", "relaid"]
 
 _MOST_PADDING = 3  # elements behind each row of an axis
 _MOST_LEAD = 4  # multiples of the alignment before each input
@@ -35,6 +36,26 @@ class _Relaid(Owned):
         read = replace(self.reader, slot=source, sizes=self.reader.sizes_once)
         write = replace(read, slot=target, access=Access.WRITE, strides=self.strides)
         yield KernelCall("copy", (read, replace(write, offset=self.offset, byte_size=self.size)))
+
+
+def laid_out(lowered: Lowered) -> Lowered:
+    """The program, with inputs that it owns in the layouts that their kernels read fastest.
+
+    One that is read in several layouts stays as it is bound, as does one that repeats elements.
+    """
+    for slot, kept in lowered.owned.items():
+        readers = lowered.readers(slot)
+        if len(readers) == 1 and readers[0].kept_order and readers[0].sizes_once == readers[0].sizes:
+            lowered.owned[slot] = _pack(kept, readers[0])
+    return lowered
+
+
+def _pack(kept: Owned, reader: Operand) -> Owned:
+    strides, stride = [0] * len(reader.sizes), 1
+    for axis in reversed(reader.kept_order):
+        strides[axis], stride = stride, stride * reader.sizes[axis]
+    size = calc_buffer_tensor_size(reader.data_type, reader.sizes, strides)
+    return _Relaid(kept.offset, size, reader, tuple(strides)) if size <= kept.size else kept
 
 
 def relaid(lowered: Lowered, random: Random) -> Lowered:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,7 +170,7 @@ class ConvolutionIntegerOperatorDesc(
             "convolution_integer",
             program.read("input_tensor"),
             _zero_points(program, "input_zero_point_tensor", self.input_zero_point_tensor),
-            program.read("filter_tensor"),
+            _filter(program),
             _zero_points(program, "filter_zero_point_tensor", self.filter_zero_point_tensor),
             program.write("output_tensor"),
             constants=constants,
@@ -214,6 +214,12 @@ def _channel_dimension(zero_point: BufferTensorDesc) -> int:
         return 1
     larger = [i for i, size in enumerate(zero_point.sizes) if size > 1]
     return min(larger[0], 1, zero_point.rank - 1) if larger else 0
+
+
+def _filter(program: Program) -> Operand:
+    """The kernel takes four channels at a time, and reads them where they are if they come last."""
+    filter = program.read("filter_tensor")
+    return filter if filter.sizes[1] % 4 else replace(filter, kept_order=(0, *range(2, len(filter.sizes)), 1))
 
 
 def _zero_points(program: Program, name: str, tensor: BufferTensorDesc | None) -> Operand:

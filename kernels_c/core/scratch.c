@@ -1,0 +1,61 @@
+/* scratch.c - see scratch.h. */
+#include "scratch.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define KEPT 8
+#define MOST_KEPT (INT64_C(4) << 20) /* bytes of a block that is kept */
+#define HEADER 64
+
+static _Atomic(int64_t *) kept[KEPT]; /* each begins with its size */
+
+/* A block that is large enough, and not far too large. */
+static int64_t *find(int64_t bytes) {
+    for (int i = 0; i < KEPT; i++) {
+        int64_t *block = atomic_exchange(&kept[i], NULL);
+        if (block != NULL && *block >= bytes && *block / 8 <= bytes) {
+            return block;
+        }
+        int64_t *empty = NULL;
+        if (block != NULL && !atomic_compare_exchange_strong(&kept[i], &empty, block)) {
+            free(block);
+        }
+    }
+    return NULL;
+}
+
+void *dmlk_take(int64_t bytes) {
+    if (bytes < 0 || bytes > INT64_MAX / 2) {
+        return NULL;
+    }
+    const int64_t size = (bytes + 4095) / 4096 * 4096; /* the same block for about the same need */
+    int64_t *block = find(size);
+    if (block == NULL) {
+        block = aligned_alloc(HEADER, (size_t)(size + HEADER));
+        if (block == NULL) {
+            return NULL;
+        }
+        *block = size;
+    }
+    return (char *)block + HEADER;
+}
+
+void dmlk_give(void *given) {
+    if (given == NULL) {
+        return;
+    }
+    int64_t *block = (int64_t *)(void *)((char *)given - HEADER);
+    for (int i = 0; i < KEPT && *block <= MOST_KEPT; i++) {
+        int64_t *empty = NULL;
+        if (atomic_compare_exchange_strong(&kept[i], &empty, block)) {
+            return;
+        }
+    }
+    if (*block <= MOST_KEPT) { /* in the place of an older one */
+        block = atomic_exchange(&kept[(uintptr_t)block / 4096 % KEPT], block);
+    }
+    free(block);
+}
