@@ -8,11 +8,10 @@
  * of these places, one division for each axis and batch; and the columns written to where they belong. */
 #include "nonzero.h"
 
-#include <stdlib.h>
-
 #include "gather.h"
 #include "isa.h"
 #include "parallel.h"
+#include "scratch.h"
 #include "stop.h"
 #include "stream.h"
 #include "wide.h"
@@ -473,7 +472,7 @@ int64_t dmlk_list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const dmlk
     plan_divisions(&job, in);
     const int64_t blocks = (iter->count + BLOCK - 1) / BLOCK;
     const int64_t longest = (iter->count + blocks * WORD - 1) / (blocks * WORD) * WORD; /* all of about one size */
-    job.bits = malloc((size_t)longest / 8);
+    job.bits = dmlk_take(longest / 8);
     if (job.bits == NULL) {
         return -1;
     }
@@ -482,6 +481,6 @@ int64_t dmlk_list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const dmlk
         job.count = dmlk_min(iter->count - job.first, longest);
         row = list_block(&job, row);
     }
-    free(job.bits);
+    dmlk_give(job.bits);
     return row;
 }
