@@ -12,7 +12,16 @@ from functools import cache
 from types import TracebackType
 from typing import Any
 
-from ._kernels import ffi, lib
+# The OpenMP runtime reads this when it is loaded.  By default its threads spin for about a millisecond after
+# each parallel loop: where other programs run, that costs them the time slices that they need next.
+_is_ours = not os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
+if _is_ours:
+    os.environ["GOMP_SPINCOUNT"] = "10000"
+
+from ._kernels import ffi, lib  # noqa: E402
+
+if _is_ours:
+    del os.environ["GOMP_SPINCOUNT"]
 
 __all__ = ["constant", "count", "ffi", "instructions", "lib", "name", "number", "pack", "take_interrupt"]
 

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from . import chaos
-from ._kernels import ffi, lib
 from .chaos import Mode
 from .events import Allocated, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
+from .kernels import ffi, lib
 from .lock import Lock
 
 TILE_SIZE = 65536

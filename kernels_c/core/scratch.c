@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define KEPT 8
-#define MOST_KEPT (INT64_C(4) << 20) /* bytes of a block that is kept */
+#define MOST_KEPT (INT64_C(1) << 20) /* bytes of a block that is kept */
 #define HEADER 64
 
 static _Atomic(int64_t *) kept[KEPT]; /* each begins with its size */

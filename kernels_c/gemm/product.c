@@ -7,6 +7,8 @@
  * in memory of their own until the last piece, so that they are rounded to the output's type once. */
 #include "product.h"
 
+#include <stdatomic.h>
+
 #include "access.h"
 #include "dot32.h"
 #include "element.h"
@@ -38,7 +40,7 @@ struct job {
     int64_t row_blocks, panel_blocks;
     dmlk_dot32 *tile;
     enum dmlk_isa isa;
-    struct scratch *scratch; /* [parts] */
+    atomic_bool failed; /* a thread had no memory */
 };
 
 /* A piece of the output: its rows and columns. */
@@ -283,7 +285,13 @@ static void split(int64_t count, int64_t unit, int64_t parts, int64_t i, int64_t
 }
 
 static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
-    const struct job *job = context;
+    (void)part;
+    struct job *job = context;
+    struct scratch *scratch = dmlk_take((int64_t)sizeof *scratch);
+    if (scratch == NULL) {
+        atomic_store(&job->failed, true);
+        return;
+    }
     int64_t work = 0;
     for (int64_t item = begin; item < end && !dmlk_stopped(&work, 0); item++) {
         struct block block;
@@ -292,8 +300,9 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
         split(job->p->m, ROWS, job->row_blocks, rest % job->row_blocks, &block.row, &block.rows);
         dmlk_cursor cursor;
         dmlk_iter_seek(&job->p->batch, rest / job->row_blocks, &cursor);
-        multiply_block(job, cursor.at, &block, &job->scratch[part], &work);
+        multiply_block(job, cursor.at, &block, scratch, &work);
     }
+    dmlk_give(scratch);
 }
 
 bool dmlk_multiply(const dmlk_product *p) {
@@ -308,12 +317,6 @@ bool dmlk_multiply(const dmlk_product *p) {
         job.row_blocks++; /* as much for each thread */
     }
     const int64_t items = p->batch.count * job.row_blocks * job.panel_blocks;
-    const int parts = (int)dmlk_min(most, items);
-    job.scratch = dmlk_take(parts * (int64_t)sizeof *job.scratch);
-    if (job.scratch == NULL) {
-        return false;
-    }
-    dmlk_parallel(items, parts, multiply_part, &job);
-    dmlk_give(job.scratch);
-    return true;
+    dmlk_parallel(items, (int)dmlk_min(most, items), multiply_part, &job);
+    return !atomic_load(&job.failed);
 }

@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from onnx import TensorProto, helper
 from dispatch import PreparedDispatch
 from dmlemu import Strictness, d3d12, dml
 from dmlemu.dml.enums import TensorDataType as T
+from dmlemu_hw import kernels
 from limits import copy_bandwidth, limits
 
 Array = np.ndarray[Any, Any]
@@ -71,6 +73,13 @@ class Case:
 def threads() -> int:
     """Those that the kernels use."""
     return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+
+
+def cpu() -> str:
+    """Its name, as Linux tells it."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
 
 
 def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> dml.BufferTensorDesc:
@@ -424,18 +433,46 @@ def measure(case: Case, seconds: float) -> Row:
     )
 
 
+def share(row: Row) -> str:
+    """``78 % of int8``: how much of the limit it reaches; empty where there is none."""
+    limit = 0.0 if row.work is None else getattr(limits(threads()), row.work.limit)
+    if row.work is None or not limit:
+        return ""
+    return f"{100 * row.work.operations / row.ours / limit:.0f} % of {row.work.limit}"
+
+
+def comparison(row: Row, peer: float) -> str:
+    """``0.5 ms, ratio 0.25``; for dispatches with checks also what each costs more."""
+    text = f"{peer * 1e3:.4f} ms, ratio {row.ours / peer:.{2 if row.ours > peer / 50 else 5}f}"
+    if row.dispatches:
+        text += f", {(row.ours - peer) / row.dispatches * 1e6:+.0f} us each"
+    return text
+
+
 def print_row(row: Row) -> None:
     line = f"{row.case:<46} {row.layout:<16} {row.ours * 1e3:>10.4f} ms  +-{row.spread * 50:>3.0f} %"
-    limit = 0.0 if row.work is None else getattr(limits(threads()), row.work.limit)
-    if row.work is not None and limit:
-        line += f"   {row.work.operations / row.ours / limit:.0%} of {row.work.limit}"
-    for name, value in row.peers.items():
-        line += (
-            f"   {name} {value * 1e3:.4f} ms, ratio {row.ours / value:.{2 if row.ours > value / 50 else 5}f}"
-        )
-        if row.dispatches:
-            line += f", {(row.ours - value) / row.dispatches * 1e6:+.0f} us each"
-    print(line, flush=True)
+    parts = [share(row), *(f"{name} {comparison(row, value)}" for name, value in row.peers.items())]
+    print("   ".join([line, *filter(None, parts)]), flush=True)
+
+
+def write_markdown(path: Path, machine: str, rows: list[Row]) -> None:
+    """The results as a page."""
+    lines = [
+        "# Speed",
+        "",
+        "What `make bench` measured. Times are of one dispatch from submission to fence, medians of rounds",
+        "that alternate with the peers'; a ratio below 1 says that we are faster.",
+        "",
+        machine,
+        "",
+        "| case | layout | ms | spread | share of the limit | beside |",
+        "| --- | --- | ---: | ---: | --- | --- |",
+    ]
+    for row in rows:
+        beside = "; ".join(f"{name} {comparison(row, value)}" for name, value in row.peers.items())
+        numbers = f"{row.ours * 1e3:.4f} | {row.spread * 50:.0f} %"
+        lines.append(f"| {row.case} | {row.layout} | {numbers} | {share(row)} | {beside} |")
+    path.write_text("\n".join([*lines, ""]))
 
 
 def main() -> int:
@@ -444,17 +481,19 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="short rounds: under a minute")
     parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains TEXT")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of the results, too")
     arguments = parser.parse_args()
-    print(
-        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, "
-        f"ONNX Runtime {onnxruntime.__version__}; {threads()} threads: copy bandwidth "
+    machine = (
+        f"{cpu()}, {threads()} threads; Python {platform.python_version()}, numpy {np.__version__}, ONNX "
+        f"Runtime {onnxruntime.__version__}; kernels use {kernels.instructions()}. Measured limits: copy "
         f"{copy_bandwidth() / 1e9:.0f} GB/s, int8 {limits(threads()).int8 / 1e9:.0f} GOP/s, "
-        f"float32 {limits(threads()).float32 / 1e9:.0f} GFLOP/s"
+        f"float32 {limits(threads()).float32 / 1e9:.0f} GFLOP/s."
     )
+    print(machine)
     print(
         "ratio = our time / the peer's time, medians of alternating rounds; +- half the interquartile range\n"
     )
-    worst = 0.0
+    rows = []
     cases = (
         *(nonzero_cases, bit_count_cases, simple_cases, convolution_cases, product_cases),
         *(dispatch_cases, listener_case, check_cases),
@@ -462,13 +501,13 @@ def main() -> int:
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for make in cases:
             for case in make(device):
-                if arguments.only not in case.name:
-                    continue
-                row = measure(case, 0.2 if arguments.quick else 1.0)
-                print_row(row)
-                if not row.overhead:
-                    worst = max([worst, *(row.ours / value for value in row.peers.values())])
-    print(f"\nworst ratio of an operator to a peer: {worst:.2f}")
+                if arguments.only in case.name:
+                    rows.append(measure(case, 0.2 if arguments.quick else 1.0))
+                    print_row(rows[-1])
+    ratios = [row.ours / peer for row in rows if not row.overhead for peer in row.peers.values()]
+    print(f"\nworst ratio of an operator to a peer: {max(ratios, default=0):.2f}")
+    if arguments.markdown is not None:
+        write_markdown(arguments.markdown, machine, rows)
     return 0
 
 
