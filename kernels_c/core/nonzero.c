@@ -13,7 +13,7 @@
 #include "parallel.h"
 #include "scratch.h"
 #include "stop.h"
-#include "stream.h"
+#include "packed.h"
 #include "wide.h"
 
 #ifdef DMLK_X86
@@ -357,7 +357,7 @@ INLINE void write_words(spread_word *spread, divide_places *division, const stru
         count = 0;
     }
     if (job->stream) {
-        dmlk_stream_end();
+        dmlk_streamed();
     }
 }
 

@@ -2,7 +2,7 @@
 #include "element_wise_binary.h"
 
 #include "kernel.h"
-#include "stream.h"
+#include "packed.h"
 
 #define DMLK_BODY "element_wise_binary.inc"
 #include "each_type.inc"

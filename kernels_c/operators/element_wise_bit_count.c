@@ -1,7 +1,7 @@
 /* element_wise_bit_count: out = number of bits set in the element of in, whatever its type. */
 #include "bit_count.h"
 #include "kernel.h"
-#include "stream.h"
+#include "packed.h"
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "element_wise_bit_count.inc"

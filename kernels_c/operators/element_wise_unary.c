@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "kernel.h"
-#include "stream.h"
+#include "packed.h"
 
 typedef union scalar {
     double f;

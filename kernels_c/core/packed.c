@@ -1,4 +1,4 @@
-#include "stream.h"
+#include "packed.h"
 
 #include "checked.h"
 #include "gather.h"
@@ -51,7 +51,7 @@ void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
     memcpy(out + head + whole, in + head + whole, bytes - head - whole);
 }
 
-void dmlk_stream_end(void) { _mm_sfence(); }
+void dmlk_streamed(void) { _mm_sfence(); }
 
 #else
 
@@ -62,7 +62,7 @@ bool dmlk_stream_pays(int64_t bytes) {
 
 void dmlk_stream_copy(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
 
-void dmlk_stream_end(void) {}
+void dmlk_streamed(void) {}
 
 #endif
 
@@ -119,7 +119,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         packed_piece(job, piece, strides, dmlk_min(count - i, PIECE));
     }
     if (job->stream && count > PIECE) {
-        dmlk_stream_end();
+        dmlk_streamed();
     }
 }
 

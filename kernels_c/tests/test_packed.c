@@ -1,6 +1,6 @@
 /* Packed pieces of rows, and what is written past the caches: tensors too large for the device of other tests. */
 #include "nonzero.h"
-#include "stream.h"
+#include "packed.h"
 #include "test.h"
 
 TEST(copies_of_any_length_and_place) {
@@ -13,7 +13,7 @@ TEST(copies_of_any_length_and_place) {
             to[i] = 0xEE;
         }
         dmlk_stream_copy(to + begin, from + in, bytes);
-        dmlk_stream_end();
+        dmlk_streamed();
         CHECK(memcmp(to + begin, from + in, bytes) == 0);
         size_t wrong = 0;
         for (size_t i = 0; i < sizeof to; i++) {
