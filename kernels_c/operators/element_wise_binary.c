@@ -2,6 +2,7 @@
 #include "element_wise_binary.h"
 
 #include "kernel.h"
+#include "packed.h"
 
 #define DMLK_BODY "element_wise_binary.inc"
 #include "each_type.inc"
@@ -61,5 +62,5 @@ int dmlk_run_element_wise_binary(const dmlk_call *call) {
     if (row == NULL) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    return dmlk_for_rows((const dmlk_view *[]){a, b, out}, 3, row, NULL);
+    return dmlk_packed_rows((const dmlk_view *[]){a, b, out}, 3, row, NULL);
 }

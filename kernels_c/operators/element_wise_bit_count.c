@@ -1,5 +1,7 @@
 /* element_wise_bit_count: out = number of bits set in the element of in, whatever its type. */
+#include "bit_count.h"
 #include "kernel.h"
+#include "packed.h"
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "element_wise_bit_count.inc"
@@ -20,5 +22,10 @@ int dmlk_run_element_wise_bit_count(const dmlk_call *call) {
     if (bits == DMLK_UNKNOWN || (out->type != DMLK_UINT8 && out->type != DMLK_UINT32)) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, rows[bits][out->type == DMLK_UINT32], NULL);
+    dmlk_row *row = rows[bits][out->type == DMLK_UINT32];
+#ifndef DMLK_CHECKED
+    dmlk_row *tuned = dmlk_bit_count_row(in->type, out->type);
+    row = tuned != NULL ? tuned : row;
+#endif
+    return dmlk_packed_rows((const dmlk_view *[]){in, out}, 2, row, NULL);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "kernel.h"
+#include "packed.h"
 
 typedef union scalar {
     double f;
@@ -132,6 +133,72 @@ static void unary_row(uint8_t *const *at, const int64_t *strides, int64_t count,
     }
 }
 
+#ifndef DMLK_CHECKED
+
+/* The same without a detour, for what is worth it: clipping, and functions of FLOAT32 that are a few operations. */
+
+#define DMLK_BODY "element_wise_clip.inc"
+#include "each_type.inc"
+
+static dmlk_row *const clip_rows[] = {
+#define DMLK_BODY "element_wise_clip_table.inc"
+#include "each_type.inc"
+};
+
+DMLK_CLONES static void float32_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct job *job = context;
+    const double alpha = job->k.alpha, beta = job->k.beta;
+    const float *in = (const float *)at[0];
+    float *out = (float *)at[1];
+    const int64_t in_stride = strides[0], out_stride = strides[1];
+#define EACH(value)                                     \
+    for (int64_t i = 0; i < count; i++) {               \
+        const double x = in[i * in_stride];             \
+        out[i * out_stride] = (float)(value);           \
+    }                                                   \
+    break
+    switch (job->k.function) {
+    case DMLK_UNARY_HARD_SIGMOID: EACH(max2(0, min2(alpha * x + beta, 1)));
+    case DMLK_UNARY_LEAKY_RELU: EACH(x >= 0 ? x : alpha * x);
+    case DMLK_UNARY_LINEAR: EACH(alpha * x + beta);
+    case DMLK_UNARY_RELU: EACH(x > 0 ? x : 0);
+    case DMLK_UNARY_SOFTSIGN: EACH(x / (1 + fabs(x)));
+    case DMLK_UNARY_THRESHOLDED_RELU: EACH(x > alpha ? x : 0);
+    default: EACH(x > alpha ? x - beta : x < -alpha ? x + beta : 0); /* SHRINK */
+    }
+#undef EACH
+}
+
+static dmlk_row *choose_row(const struct job *job) {
+    if (job->k.has_scale_bias || job->in != job->out) {
+        return unary_row;
+    }
+    switch (job->k.function) {
+    case DMLK_UNARY_CLIP:
+    case DMLK_UNARY_CLIP1: {
+        const bool floats = dmlk_type_kind(job->in) == DMLK_KIND_FLOAT;
+        return floats && (isnan(job->low.f) || isnan(job->high.f)) ? unary_row : clip_rows[job->in];
+    }
+    case DMLK_UNARY_HARD_SIGMOID:
+    case DMLK_UNARY_LEAKY_RELU:
+    case DMLK_UNARY_LINEAR:
+    case DMLK_UNARY_RELU:
+    case DMLK_UNARY_SOFTSIGN:
+    case DMLK_UNARY_THRESHOLDED_RELU:
+    case DMLK_UNARY_SHRINK: return job->in == DMLK_FLOAT32 ? float32_row : unary_row;
+    default: return unary_row;
+    }
+}
+
+#else
+
+static dmlk_row *choose_row(const struct job *job) {
+    (void)job;
+    return unary_row;
+}
+
+#endif
+
 static scalar read_scalar(uint32_t type, const uint64_t *bits) {
     dmlk_wide v;
     dmlk_load_wide(type, (const uint8_t *)bits, 1, 1, &v);
@@ -174,5 +241,5 @@ int dmlk_run_element_wise_unary(const dmlk_call *call) {
     if (identity && !job.k.has_scale_bias && in->type == out->type) {
         return dmlk_copy_elements(in, out);
     }
-    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, unary_row, &job);
+    return dmlk_packed_rows((const dmlk_view *[]){in, out}, 2, choose_row(&job), &job);
 }

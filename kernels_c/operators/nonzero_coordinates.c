@@ -2,6 +2,7 @@
 #include "nonzero_coordinates.h"
 
 #include "kernel.h"
+#include "nonzero.h"
 
 #define DMLK_BODY "nonzero_coordinates.inc"
 #include "each_type.inc"
@@ -27,13 +28,7 @@ static void advance(const dmlk_view *in, int64_t *index, int64_t steps) {
     }
 }
 
-/* Where rows of coordinates are written. */
-struct table {
-    uint32_t *base;
-    int64_t columns, row_stride, column_stride;
-};
-
-static void write_row(const struct table *table, int64_t row, const int64_t *coordinates) {
+static void write_row(const dmlk_nonzero_table *table, int64_t row, const int64_t *coordinates) {
     uint32_t *to = table->base + row * table->row_stride;
     for (int64_t c = 0; c < table->columns; c++) {
         DMLK_STORE(to, c * table->column_stride, (uint32_t)coordinates[c]);
@@ -41,7 +36,7 @@ static void write_row(const struct table *table, int64_t row, const int64_t *coo
 }
 
 /* Returns the number of rows written. */
-static int64_t list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const struct table *table) {
+static int64_t list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const dmlk_nonzero_table *table) {
     find_nonzero *find = finders[in->type];
     const int64_t stride = dmlk_iter_row_strides(iter)[0];
     const int64_t *last_columns;
@@ -97,11 +92,16 @@ int dmlk_run_nonzero_coordinates(const dmlk_call *call) {
         return status;
     }
     const uint32_t rank = coordinates->rank;
-    const struct table table = {.base = (uint32_t *)coordinates->base,
+    const dmlk_nonzero_table table = {.base = (uint32_t *)coordinates->base,
                          .columns = k.columns,
                          .row_stride = coordinates->strides[rank - 2],
                          .column_stride = coordinates->strides[rank - 1]};
+#ifdef DMLK_CHECKED
     int64_t rows = list_nonzero(in, &iter, &table);
+#else
+    int64_t rows = dmlk_list_nonzero(in, &iter, &table);
+    rows = rows < 0 ? list_nonzero(in, &iter, &table) : rows;
+#endif
     DMLK_STORE((uint32_t *)count->base, 0, (uint32_t)rows);
     dmlk_define_part(call, 2, rank - 2, rows);
     if (call->flags & DMLK_FLAG_POISON) {

@@ -48,9 +48,10 @@ static void check_nonzero(enum dmlk_type type, uint32_t flags) {
 
 TEST(every_type_and_layout) {
     static const enum dmlk_type types[] = {DMLK_FLOAT32, DMLK_FLOAT16, DMLK_INT32,  DMLK_INT16,
-                                           DMLK_INT8,    DMLK_UINT32,  DMLK_UINT16, DMLK_UINT8};
-    for (int round = 0; round < 160; round++) {
-        check_nonzero(types[round % 8], round % 3 == 0 ? DMLK_FLAG_POISON : 0);
+                                           DMLK_INT8,    DMLK_UINT32,  DMLK_UINT16, DMLK_UINT8,
+                                           DMLK_FLOAT64, DMLK_INT64};
+    for (int round = 0; round < 200; round++) {
+        check_nonzero(types[round % 10], round % 3 == 0 ? DMLK_FLAG_POISON : 0);
     }
 }
 

@@ -110,31 +110,33 @@ def onnx_session(
 
 
 def nonzero_cases(device: d3d12.Device) -> Iterator[Case]:
-    sizes = [10, 10, 100, 100]
     rng = np.random.default_rng(1)
-    logical = rng.random(sizes, dtype=np.float32) * (rng.random(sizes) < 0.5)
-    logical = logical.astype(np.float32)
-    count = int(np.prod(sizes))
-    for layout, strides in (("packed", None), ("H and W swapped", [100_000, 10_000, 1, 100])):
+    for name, sizes, layout, strides in (
+        ("1e6", [10, 10, 100, 100], "packed", None),
+        ("1e6", [10, 10, 100, 100], "H and W swapped", [100_000, 10_000, 1, 100]),
+        ("2.5e7", [50, 50, 100, 100], "packed", None),
+    ):
+        logical = rng.random(sizes, dtype=np.float32) * (rng.random(sizes) < 0.5)
+        logical = logical.astype(np.float32)
         desc = dml.NonzeroCoordinatesOperatorDesc(
             input_tensor=tensor(T.FLOAT32, sizes, strides),
             output_count_tensor=tensor(T.UINT32, [1]),
-            output_coordinates_tensor=tensor(T.UINT32, [count, 4]),
+            output_coordinates_tensor=tensor(T.UINT32, [logical.size, 4]),
         )
         physical = logical if strides is None else np.ascontiguousarray(logical.transpose(0, 1, 3, 2))
         view = logical if strides is None else physical.transpose(0, 1, 3, 2)
         prepared = PreparedDispatch(device, desc, {"input_tensor": physical})
-        nonzero = onnx_session("NonZero", {"x": logical}, TensorProto.INT64, rank=2)
         peers = {"numpy argwhere": lambda v=view: np.argwhere(v)}
         if strides is None:
-            peers["ORT NonZero"] = nonzero
-        yield Case("nonzero coordinates 1e6 f32, 50 %", layout, prepared.run, peers)
+            peers["ORT NonZero"] = onnx_session("NonZero", {"x": logical}, TensorProto.INT64, rank=2)
+        yield Case(f"nonzero coordinates {name} f32, 50 %", layout, prepared.run, peers)
 
 
 def bit_count_cases(device: d3d12.Device) -> Iterator[Case]:
     rng = np.random.default_rng(2)
     cases = [
-        ("bit count 1e7 u32 > u32", T.UINT32, np.uint32, "packed", [1000, 10_000], None),
+        ("bit count 2.5e7 u32 > u32", T.UINT32, np.uint32, "packed", [2500, 10_000], None),
+        ("bit count 1e6 u32 > u32", T.UINT32, np.uint32, "packed", [1000, 1000], None),
         ("bit count 1e6 u8 > u8", T.UINT8, np.uint8, "packed", [1000, 1000], None),
         ("bit count 1e6 u8 > u8", T.UINT8, np.uint8, "every second", [1000, 1000], [2000, 2]),
         ("bit count 1e6 u8 > u8", T.UINT8, np.uint8, "transposed", [1000, 1000], [1, 1000]),
@@ -199,6 +201,74 @@ def copy_cases(device: d3d12.Device) -> Iterator[Case]:
     peers = {"packed": copy_into(device, (0, 1, 2, 3), x).run}
     layout = "worst: " + "".join("NCHW"[axis] for axis in worst)
     yield Case(name, layout, copy_into(device, worst, x).run, peers, overhead=True)
+
+
+# layout and strides of each operand and the result, all of 1,000 columns
+SIMPLE = [("packed", 1000, None), ("packed", 25_000, None), ("every second", 1000, [2000, 2])]
+
+
+def simple_cases(device: d3d12.Device) -> Iterator[Case]:
+    """Operators of an operation or two for each element: as fast as memory lets them."""
+    rng = np.random.default_rng(4)
+    for layout, rows, strides in SIMPLE:
+        sizes = [rows, 1000]
+        f32, u32 = tensor(T.FLOAT32, sizes, strides), tensor(T.UINT32, sizes, strides)
+        memory = [rng.standard_normal(f32.size_in_bytes // 4 + 1, np.float32)[:-1] for _ in range(3)]
+        step = 1 if strides is None else 2
+        a, b, out = (
+            np.lib.stride_tricks.as_strided(m, sizes, [4000 * step, 4 * step], writeable=True) for m in memory
+        )
+        bits = [x.view(np.uint32) for x in (a, b, out)] if step == 1 else None
+        two = {"a_tensor": memory[0], "b_tensor": memory[1]}
+        one = {"input_tensor": memory[0]}
+        name = f"{rows // 1000}e6" if rows < 10_000 else "2.5e7"
+        yield Case(
+            f"add {name} f32",
+            layout,
+            PreparedDispatch(
+                device, dml.ElementWiseAddOperatorDesc(a_tensor=f32, b_tensor=f32, output_tensor=f32), two
+            ).run,
+            {"numpy": lambda a=a, b=b, o=out: np.add(a, b, out=o)}
+            | ({"ORT Add": onnx_session("Add", {"a": a, "b": b}, TensorProto.FLOAT, 2)} if step == 1 else {}),
+        )
+        if bits is not None:
+            yield Case(
+                f"bit xor {name} u32",
+                layout,
+                PreparedDispatch(
+                    device,
+                    dml.ElementWiseBitXorOperatorDesc(a_tensor=u32, b_tensor=u32, output_tensor=u32),
+                    two,
+                ).run,
+                {"numpy": lambda x=bits: np.bitwise_xor(x[0], x[1], out=x[2])},
+            )
+        yield Case(
+            f"clip {name} f32",
+            layout,
+            PreparedDispatch(
+                device,
+                dml.ElementWiseClipOperatorDesc(input_tensor=f32, output_tensor=f32, min=-0.5, max=0.5),
+                one,
+            ).run,
+            {"numpy": lambda a=a, o=out: np.clip(a, np.float32(-0.5), np.float32(0.5), out=o)},
+        )
+        yield Case(
+            f"relu {name} f32",
+            layout,
+            PreparedDispatch(
+                device, dml.ActivationReluOperatorDesc(input_tensor=f32, output_tensor=f32), one
+            ).run,
+            {"numpy": lambda a=a, o=out: np.maximum(a, np.float32(0), out=o)}
+            | ({"ORT Relu": onnx_session("Relu", {"x": a}, TensorProto.FLOAT, 2)} if step == 1 else {}),
+        )
+        yield Case(
+            f"identity {name} f32",
+            layout,
+            PreparedDispatch(
+                device, dml.ElementWiseIdentityOperatorDesc(input_tensor=f32, output_tensor=f32), one
+            ).run,
+            {"numpy copyto": lambda a=a, o=out: np.copyto(o, a)},
+        )
 
 
 # case, types, images, channels in and out, height = width, kernel, stride, padding, groups.
@@ -472,7 +542,7 @@ def main() -> int:
     )
     rows = []
     cases = (
-        *(nonzero_cases, bit_count_cases, copy_cases, convolution_cases, product_cases),
+        *(nonzero_cases, bit_count_cases, simple_cases, copy_cases, convolution_cases, product_cases),
         *(dispatch_cases, listener_case, check_cases),
     )
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
