@@ -10,7 +10,7 @@ help:
 	@echo "make check   what CI runs: format, lint, types, imports, C warnings and sanitizers, tests"
 	@echo "make dev     editable install with all tools; run again after changing C"
 	@echo "make ctest   C tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-	@echo "make bench   speed beside numpy and ONNX Runtime (bench-quick: under a minute)"
+	@echo "make bench   speed beside numpy and ONNX Runtime, writes docs/speed.md (bench-quick: under a minute)"
 	@echo "make test-long, make wheel, make docs, make clean"
 
 run: .venv/installed
@@ -42,11 +42,14 @@ ctest: .venv/build-tools
 	$(BIN)/cmake --build build/ctest
 	$(BIN)/ctest --test-dir build/ctest --output-on-failure
 
+# numpy's threads are not to spin while the next one is measured.
+BENCH := OPENBLAS_THREAD_TIMEOUT=4 $(BIN)/python tests/bench/bench.py
+
 bench: .venv/bench
-	$(BIN)/python tests/bench/bench.py
+	$(BENCH) --markdown docs/speed.md
 
 bench-quick: .venv/bench
-	$(BIN)/python tests/bench/bench.py --quick
+	$(BENCH) --quick
 
 docs: .venv/installed
 	$(BIN)/python docs/make_reference.py
