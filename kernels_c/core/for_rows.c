@@ -27,7 +27,7 @@ static void run_rows(int64_t begin, int64_t end, int part, void *context) {
         dmlk_iter_advance(&job->iter, &cursor, count);
         begin += count;
     }
-    dmlk_stream_end();
+    dmlk_streamed();
 }
 
 /* --- tiles ---
@@ -241,7 +241,7 @@ static void run_tiles(int64_t begin, int64_t end, int part, void *context) {
         dmlk_iter_advance(&t->iter, &cursor, 1);
         count = columns * lines;
     }
-    dmlk_stream_end();
+    dmlk_streamed();
 }
 
 /* Rows of a few elements: a longer loop in their place, so that the kernel is not called for each. */

@@ -13,7 +13,7 @@
 #include "parallel.h"
 #include "scratch.h"
 #include "stop.h"
-#include "packed.h"
+#include "stream.h"
 #include "wide.h"
 
 #ifdef DMLK_X86

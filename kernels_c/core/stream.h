@@ -1,35 +1,20 @@
-/* stream.h - stores that go past the caches: for what is larger than they are, and not read again soon. */
+/* stream.h - writing what will not be read again soon: past the caches.
+ *
+ * An ordinary store of a line that is in no cache reads it from memory first.  Where an output is larger than the
+ * caches, that is a third of the traffic of a copy. */
 #ifndef DMLK_STREAM_H
 #define DMLK_STREAM_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "isa.h"
+/* Does it pay for an output of so many bytes?  Never in a checked kernel, whose outputs are no memory. */
+bool dmlk_stream_pays(int64_t bytes);
 
-#ifdef DMLK_X86
-#include <emmintrin.h>
+/* Copies; `from` is `to` or apart from it.  What is written may be seen by other threads only after dmlk_streamed,
+ * which dmlk_for_rows calls for its rows. */
+void dmlk_stream_copy(void *to, const void *from, size_t bytes);
+void dmlk_streamed(void);
 
-/* Copies bytes: whole lines past the caches, what is left at both ends as usual. */
-static inline void dmlk_stream(uint8_t *to, const uint8_t *from, int64_t bytes) {
-    const int64_t before = -(intptr_t)to & 63;
-    int64_t i = before < bytes ? before : bytes;
-    memmove(to, from, (size_t)i);
-    for (; i + 64 <= bytes; i += 64) {
-        for (int64_t j = i; j < i + 64; j += 16) {
-            _mm_stream_si128((__m128i *)(void *)(to + j), _mm_loadu_si128((const __m128i *)(const void *)(from + j)));
-        }
-    }
-    memmove(to + i, from + i, (size_t)(bytes - i));
-}
-
-/* Other threads see what the calling one has streamed. */
-static inline void dmlk_stream_end(void) { _mm_sfence(); }
-
-#else
-
-static inline void dmlk_stream(uint8_t *to, const uint8_t *from, int64_t bytes) { memmove(to, from, (size_t)bytes); }
-static inline void dmlk_stream_end(void) {}
-
-#endif
 #endif

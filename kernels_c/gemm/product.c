@@ -16,6 +16,7 @@
 #include "parallel.h"
 #include "scratch.h"
 #include "stop.h"
+#include "transpose.h"
 #include "wide.h"
 
 #ifdef DMLK_X86
@@ -62,34 +63,6 @@ static inline float read_float(uint32_t type, const uint8_t *base, int64_t i) {
 /* --- panels --- */
 
 #ifdef DMLK_X86
-/* 16 x 16 floats: rows `from_stride` apart become columns. */
-DMLK_AVX512 static void transpose_16(const float *from, int64_t from_stride, float *to, int64_t to_stride) {
-    __m512 r[16], t[16];
-    for (int i = 0; i < 16; i++) {
-        r[i] = _mm512_loadu_ps(from + i * from_stride);
-    }
-    for (int i = 0; i < 16; i += 2) { /* pairs of rows, in each quarter of a register */
-        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4) { /* r[i + k]: column k of each quarter, rows i .. i + 3 */
-        const __m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 1]);
-        const __m512d c = _mm512_castps_pd(t[i + 2]), d = _mm512_castps_pd(t[i + 3]);
-        r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
-        r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
-        r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
-        r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
-    }
-    for (int k = 0; k < 4; k++) { /* columns k, 4 + k, 8 + k and 12 + k from the four quarters of four registers */
-        const __m512 a = _mm512_shuffle_f32x4(r[k], r[4 + k], 0x88), b = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0x88);
-        const __m512 c = _mm512_shuffle_f32x4(r[k], r[4 + k], 0xdd), d = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0xdd);
-        _mm512_storeu_ps(to + k * to_stride, _mm512_shuffle_f32x4(a, b, 0x88));
-        _mm512_storeu_ps(to + (4 + k) * to_stride, _mm512_shuffle_f32x4(c, d, 0x88));
-        _mm512_storeu_ps(to + (8 + k) * to_stride, _mm512_shuffle_f32x4(a, b, 0xdd));
-        _mm512_storeu_ps(to + (12 + k) * to_stride, _mm512_shuffle_f32x4(c, d, 0xdd));
-    }
-}
-
 DMLK_AVX512 static void halves_to_floats(const uint16_t *from, int64_t count, float *to) {
     for (int64_t i = 0; i < count; i += 16) {
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - i)));
@@ -103,7 +76,6 @@ DMLK_AVX512 static void halves_to_floats(const uint16_t *from, int64_t count, fl
 static void pack_lines(const struct job *job, const dmlk_matrix *matrix, const uint8_t *base, int64_t line_stride,
                        int64_t stride, int64_t lines, int64_t count, float *to, int64_t to_stride) {
     const uint32_t type = matrix->type;
-    (void)job;
     for (int64_t line = 0; line < lines; line++, to += to_stride) {
         const uint8_t *from = base + line * line_stride * dmlk_type_bytes(type);
         if (stride == 1 && type == DMLK_FLOAT32) {
@@ -123,39 +95,27 @@ static void pack_lines(const struct job *job, const dmlk_matrix *matrix, const u
 }
 
 /* The same where elements of neighbouring lines follow each other rather than those of a line. */
-static void pack_across(const struct job *job, const dmlk_matrix *matrix, const uint8_t *base, int64_t line_stride,
-                        int64_t stride, int64_t lines, int64_t count, float *to, int64_t to_stride) {
-    const uint32_t type = matrix->type;
-    const int64_t bytes = dmlk_type_bytes(type);
-    int64_t done = 0;
-#ifdef DMLK_X86
-    if (job->isa == DMLK_ISA_AVX512 && type == DMLK_FLOAT32 && line_stride == 1 && stride < INT32_MAX / 16) {
-        const int64_t whole_lines = lines / 16 * 16;
-        for (; done + 16 <= count; done += 16) {
-            for (int64_t line = 0; line < whole_lines; line += 16) {
-                transpose_16((const float *)base + line + done * stride, stride, to + line * to_stride + done, to_stride);
-            }
-            for (int64_t line = whole_lines; line < lines; line++) {
-                for (int64_t i = done; i < done + 16; i++) {
-                    to[line * to_stride + i] = read_float(type, base + line * bytes, i * stride);
-                }
-            }
-        }
+static void pack_across(const dmlk_matrix *matrix, const uint8_t *base, int64_t line_stride, int64_t stride,
+                        int64_t lines, int64_t count, float *to, int64_t to_stride) {
+    const int64_t bytes = dmlk_type_bytes(matrix->type);
+    if (matrix->type == DMLK_FLOAT32 && line_stride == 1) {
+        dmlk_transpose(bytes, base, stride * bytes, bytes, (uint8_t *)to, to_stride * bytes, lines, count);
+        return;
     }
-#else
-    (void)job;
-#endif
-    for (; done < count; done++) {
+    for (int64_t i = 0; i < count; i++) {
         for (int64_t line = 0; line < lines; line++) {
-            to[line * to_stride + done] = read_float(type, base + done * stride * bytes, line * line_stride);
+            to[line * to_stride + i] = read_float(matrix->type, base + i * stride * bytes, line * line_stride);
         }
     }
 }
 
 static void pack(const struct job *job, const dmlk_matrix *matrix, const uint8_t *base, int64_t line_stride,
                  int64_t stride, int64_t lines, int64_t count, float *to, int64_t to_stride) {
-    const bool along = stride <= line_stride;
-    (along ? pack_lines : pack_across)(job, matrix, base, line_stride, stride, lines, count, to, to_stride);
+    if (stride <= line_stride) {
+        pack_lines(job, matrix, base, line_stride, stride, lines, count, to, to_stride);
+    } else {
+        pack_across(matrix, base, line_stride, stride, lines, count, to, to_stride);
+    }
 }
 
 /* Rows of a can be read where they are, as far as they fill tiles. */

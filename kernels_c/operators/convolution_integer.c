@@ -21,9 +21,8 @@ enum axis { N, CHANNEL, Y, X };
 #define MAX_BLOCK 64
 
 struct job {
-    dmlk_view input, filter, output; /* rank 4 */
-    int64_t strides[4], dilations[4], start[4]; /* by enum axis */
-    int64_t groups, filters_per_group;
+    dmlk_convolution c; /* arrays by enum axis */
+    int64_t filters_per_group;
     int64_t taps;      /* elements of a patch: channels * window */
     int64_t row;       /* of int16s that hold a patch: taps, rounded up, filled up with 0 */
     int64_t positions; /* N * Y * X of the output */
@@ -32,7 +31,6 @@ struct job {
     int64_t group_rows; /* filters_per_group rounded up to FILTERS */
     int16_t *filters;  /* [groups][group_rows][row] */
     int16_t *patches;  /* [parts][block][row] */
-    int input_zero;
 };
 
 /* One element as a number less its zero point.  Flipping the sign bit and subtracting it again
@@ -67,28 +65,28 @@ DMLK_CLONES static void read_row(const uint8_t *from, int64_t stride, int64_t co
 
 /* One filter; `taps` iterates over the first one in the order of a patch. */
 static void pack_filter(const struct job *job, const dmlk_iter *taps, int64_t channel, int zero, int16_t *to) {
-    const int64_t offset = channel * job->filter.strides[N];
+    const int64_t offset = channel * job->c.filter.strides[N];
     dmlk_cursor cursor;
     dmlk_iter_seek(taps, 0, &cursor);
     for (int64_t done = 0; done < taps->count;) {
         const int64_t count = dmlk_iter_row_left(taps, &cursor);
-        read_row(cursor.at[0] + offset, dmlk_iter_row_strides(taps)[0], count, sign_bit(job->filter.type), zero,
+        read_row(cursor.at[0] + offset, dmlk_iter_row_strides(taps)[0], count, sign_bit(job->c.filter.type), zero,
                  to + done);
         dmlk_iter_advance(taps, &cursor, count);
         done += count;
     }
 }
 
-static int pack_filters(const struct job *job, const dmlk_view *zero_point) {
-    const dmlk_view one = dmlk_view_select(&job->filter, 1 << CHANNEL | 1 << Y | 1 << X);
+static int pack_filters(const struct job *job) {
+    const dmlk_view one = dmlk_view_select(&job->c.filter, 1 << CHANNEL | 1 << Y | 1 << X);
     dmlk_iter taps;
     int status = dmlk_iter_init(&taps, DMLK_LOGICAL_ORDER, (const dmlk_view *[]){&one}, 1);
     int64_t work = 0;
     for (int64_t channel = 0;
-         status == DMLK_OK && channel < job->filter.sizes[N] && !dmlk_stopped(&work, job->taps); channel++) {
+         status == DMLK_OK && channel < job->c.filter.sizes[N] && !dmlk_stopped(&work, job->taps); channel++) {
         int64_t group = channel / job->filters_per_group, rank = channel % job->filters_per_group;
         int16_t *to = job->filters + (group * job->group_rows + rank) * job->row;
-        pack_filter(job, &taps, channel, read_zero(zero_point, channel), to);
+        pack_filter(job, &taps, channel, read_zero(job->c.filter_zero, channel), to);
     }
     return status;
 }
@@ -100,9 +98,9 @@ struct run {
 
 /* One tap of the patches of a run.  `from`: input element of the tap at x = 0 of the input row. */
 static void fill_tap(const struct job *job, const struct run *run, const uint8_t *from, int64_t tap_x, int16_t *to) {
-    const int sign = sign_bit(job->input.type), zero = job->input_zero;
-    const int64_t step = job->strides[X], stride = job->input.strides[X], size = job->input.sizes[X];
-    int64_t x = run->x * step - job->start[X] + tap_x * job->dilations[X]; /* of the input */
+    const int sign = sign_bit(job->c.input.type), zero = job->c.input_zero;
+    const int64_t step = job->c.strides[X], stride = job->c.input.strides[X], size = job->c.input.sizes[X];
+    int64_t x = run->x * step - job->c.start[X] + tap_x * job->c.dilations[X]; /* of the input */
     for (int64_t i = 0; i < run->count; i++, x += step) {
         if (x >= 0 && x < size) {
             to[i * job->row] = read(DMLK_LOAD(from, x * stride), sign, zero);
@@ -112,12 +110,12 @@ static void fill_tap(const struct job *job, const struct run *run, const uint8_t
 
 /* The patches of a run, one per row of `to`, which is all 0 before. */
 static void fill_patches(const struct job *job, int64_t group, const struct run *run, int16_t *to, int64_t *work) {
-    const dmlk_view *in = &job->input, *f = &job->filter;
+    const dmlk_view *in = &job->c.input, *f = &job->c.filter;
     const int64_t channels = f->sizes[CHANNEL], window = f->sizes[Y] * f->sizes[X];
     for (int64_t c = 0; c < channels && !dmlk_stopped(work, run->count * window); c++) {
         const uint8_t *plane = in->base + run->n * in->strides[N] + (group * channels + c) * in->strides[CHANNEL];
         for (int64_t tap_y = 0; tap_y < f->sizes[Y]; tap_y++) {
-            const int64_t y = run->y * job->strides[Y] - job->start[Y] + tap_y * job->dilations[Y];
+            const int64_t y = run->y * job->c.strides[Y] - job->c.start[Y] + tap_y * job->c.dilations[Y];
             if (y < 0 || y >= in->sizes[Y]) {
                 to += f->sizes[X];
                 continue;
@@ -153,8 +151,8 @@ DMLK_CLONES static void multiply(const int16_t *restrict patches, const int16_t 
 static void multiply_block(const struct job *job, int64_t group, const int16_t *patches, int64_t count,
                            const int64_t *at, int64_t *work) {
     const int16_t *filters = job->filters + group * job->group_rows * job->row;
-    const int64_t stride = job->output.strides[CHANNEL], first_channel = group * job->filters_per_group;
-    uint32_t *out = (uint32_t *)job->output.base;
+    const int64_t stride = job->c.output.strides[CHANNEL], first_channel = group * job->filters_per_group;
+    uint32_t *out = (uint32_t *)job->c.output.base;
     for (int64_t f = 0; f < job->filters_per_group && !dmlk_stopped(work, count * job->row); f += FILTERS) {
         const int64_t channels = dmlk_min(FILTERS, job->filters_per_group - f);
         for (int64_t p = 0; p < count; p += PATCHES) {
@@ -172,7 +170,7 @@ static void multiply_block(const struct job *job, int64_t group, const int16_t *
 /* Positions first .. first + count - 1 (numbered over N, Y and X) of one group's output. */
 static void run_block(const struct job *job, int64_t group, int64_t first, int64_t count, int16_t *patches,
                       int64_t *work) {
-    const dmlk_view *out = &job->output;
+    const dmlk_view *out = &job->c.output;
     int64_t at[MAX_BLOCK];
     memset(patches, 0, (size_t)(job->block * job->row) * sizeof *patches);
     for (int64_t done = 0; done < count;) {
@@ -212,14 +210,14 @@ static dmlk_view with_y_axis(const dmlk_view *view) {
 
 /* Does the output have as many positions along the axis as the window has places? */
 static bool axis_fits(const struct job *job, enum axis axis, uint64_t end_padding) {
-    if (job->strides[axis] < 1 || job->dilations[axis] < 1) {
+    if (job->c.strides[axis] < 1 || job->c.dilations[axis] < 1) {
         return false;
     }
     /* None of these overflows: each factor is below 2^32. */
-    uint64_t window = (uint64_t)(job->filter.sizes[axis] - 1) * (uint64_t)job->dilations[axis] + 1;
-    uint64_t padded = (uint64_t)job->input.sizes[axis] + (uint64_t)job->start[axis] + end_padding;
+    uint64_t window = (uint64_t)(job->c.filter.sizes[axis] - 1) * (uint64_t)job->c.dilations[axis] + 1;
+    uint64_t padded = (uint64_t)job->c.input.sizes[axis] + (uint64_t)job->c.start[axis] + end_padding;
     return window <= padded &&
-           (padded - window) / (uint64_t)job->strides[axis] + 1 == (uint64_t)job->output.sizes[axis];
+           (padded - window) / (uint64_t)job->c.strides[axis] + 1 == (uint64_t)job->c.output.sizes[axis];
 }
 
 static bool zero_point_fits(const dmlk_view *zero_point, int64_t most) {
@@ -229,27 +227,27 @@ static bool zero_point_fits(const dmlk_view *zero_point, int64_t most) {
 
 /* Takes over views and constants; false if they do not fit each other. */
 static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dmlk_view *views) {
-    const dmlk_view *in = &job->input, *f = &job->filter, *out = &job->output;
+    const dmlk_view *in = &job->c.input, *f = &job->c.filter, *out = &job->c.output;
     const uint32_t rank = k->spatial + 2;
     if (k->spatial < 1 || k->spatial > 2 || k->groups < 1 || views[0].rank != rank || views[2].rank != rank ||
         views[4].rank != rank) {
         return false;
     }
-    job->input = with_y_axis(&views[0]);
-    job->filter = with_y_axis(&views[2]);
-    job->output = with_y_axis(&views[4]);
-    job->groups = k->groups;
+    job->c.input = with_y_axis(&views[0]);
+    job->c.filter = with_y_axis(&views[2]);
+    job->c.output = with_y_axis(&views[4]);
+    job->c.groups = k->groups;
     uint32_t end_padding[4] = {0};
-    job->strides[Y] = job->dilations[Y] = 1;
+    job->c.strides[Y] = job->c.dilations[Y] = 1;
     for (uint32_t d = 0; d < k->spatial; d++) {
         const uint32_t axis = d + 4 - k->spatial;
-        job->strides[axis] = k->strides[d];
-        job->dilations[axis] = k->dilations[d];
-        job->start[axis] = k->start_padding[d];
+        job->c.strides[axis] = k->strides[d];
+        job->c.dilations[axis] = k->dilations[d];
+        job->c.start[axis] = k->start_padding[d];
         end_padding[axis] = k->end_padding[d];
     }
-    job->filters_per_group = f->sizes[N] / job->groups;
-    return f->sizes[N] % job->groups == 0 && in->sizes[CHANNEL] == f->sizes[CHANNEL] * job->groups &&
+    job->filters_per_group = f->sizes[N] / job->c.groups;
+    return f->sizes[N] % job->c.groups == 0 && in->sizes[CHANNEL] == f->sizes[CHANNEL] * job->c.groups &&
            out->sizes[N] == in->sizes[N] && out->sizes[CHANNEL] == f->sizes[N] &&
            axis_fits(job, Y, end_padding[Y]) && axis_fits(job, X, end_padding[X]) &&
            zero_point_fits(&views[1], 1) && zero_point_fits(&views[3], f->sizes[N]);
@@ -267,7 +265,7 @@ static bool types_fit(const dmlk_view *views) {
 
 /* Sizes of the working memory, and the memory. */
 static int allocate(struct job *job, int *parts) {
-    const dmlk_view *f = &job->filter, *out = &job->output;
+    const dmlk_view *f = &job->c.filter, *out = &job->c.output;
     if (dmlk_view_elements(f) > INT64_C(1) << 40) {
         return DMLK_OUT_OF_MEMORY; /* the products below cannot overflow */
     }
@@ -277,13 +275,13 @@ static int allocate(struct job *job, int *parts) {
     job->positions = out->sizes[N] * out->sizes[Y] * out->sizes[X];
     const int64_t fit_in_cache = 32768 / job->row / PATCHES * PATCHES;
     job->block = fit_in_cache < 8 ? 8 : dmlk_min(fit_in_cache, MAX_BLOCK);
-    if (job->groups == 1 && job->positions <= job->block) { /* a block for each of two threads */
+    if (job->c.groups == 1 && job->positions <= job->block) { /* a block for each of two threads */
         job->block = (job->positions + 3) / 4 * 2;
     }
     job->blocks = (job->positions + job->block - 1) / job->block;
     const int64_t multiplications = job->block * job->taps * job->filters_per_group;
-    *parts = dmlk_parts(job->blocks * job->groups, 1000000 / multiplications);
-    const size_t filter_bytes = (size_t)(job->groups * job->group_rows * job->row) * sizeof *job->filters;
+    *parts = dmlk_parts(job->blocks * job->c.groups, 1000000 / multiplications);
+    const size_t filter_bytes = (size_t)(job->c.groups * job->group_rows * job->row) * sizeof *job->filters;
     const size_t patch_bytes = (size_t)(*parts * job->block * job->row) * sizeof *job->patches;
     job->filters = calloc(filter_bytes, 1);
     job->patches = malloc(patch_bytes);
@@ -322,8 +320,8 @@ static int64_t slices_of(const struct sums *s, int64_t divisor) {
  * Mostly it is one; where windows leave gaps between them, or the elements of one do, it may take more.  Only
  * beyond DMLK_MOST_SLICES this is not exact, but the whole axis. */
 static uint32_t select_axis(const struct job *job, enum axis axis, dmlk_slice *slices) {
-    const int64_t size = job->input.sizes[axis];
-    struct sums s = {job->strides[axis], job->output.sizes[axis], job->dilations[axis], job->filter.sizes[axis]};
+    const int64_t size = job->c.input.sizes[axis];
+    struct sums s = {job->c.strides[axis], job->c.output.sizes[axis], job->c.dilations[axis], job->c.filter.sizes[axis]};
     const int64_t divisor = (int64_t)dmlk_gcd((uint64_t)s.step, (uint64_t)s.other_step);
     const struct sums swapped = {s.other_step, s.other_count, s.step, s.count};
     if (slices_of(&swapped, divisor) < slices_of(&s, divisor)) {
@@ -336,7 +334,7 @@ static uint32_t select_axis(const struct job *job, enum axis axis, dmlk_slice *s
     uint32_t kept = 0;
     for (int64_t i = 0; i < number; i++) {
         const int64_t more = far <= s.count ? (s.other_count - 1 - i) / number : 0;
-        slices[kept] = (dmlk_slice){i * s.other_step - job->start[axis], s.step, s.count + more * far};
+        slices[kept] = (dmlk_slice){i * s.other_step - job->c.start[axis], s.step, s.count + more * far};
         kept += clip(&slices[kept], size);
     }
     return dmlk_join(slices, kept);
@@ -354,22 +352,6 @@ void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk
     }
 }
 
-#ifndef DMLK_CHECKED
-/* The same bits from the tuned kernel, if it takes this one. */
-static bool run_fast(const struct job *job, const dmlk_view *views) {
-    dmlk_convolution convolution = {.input = job->input,
-                                    .filter = job->filter,
-                                    .output = job->output,
-                                    .groups = job->groups,
-                                    .input_zero = read_zero(&views[1], 0),
-                                    .filter_zero = &views[3]};
-    memcpy(convolution.strides, job->strides, sizeof job->strides);
-    memcpy(convolution.dilations, job->dilations, sizeof job->dilations);
-    memcpy(convolution.start, job->start, sizeof job->start);
-    return dmlk_convolve_bytes(&convolution);
-}
-#endif
-
 int dmlk_run_convolution_integer(const dmlk_call *call) {
     dmlk_convolution_integer k;
     struct job job = {0};
@@ -382,19 +364,20 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
     if (!set_up(&job, &k, call->views)) {
         return DMLK_BAD_PACKET;
     }
+    job.c.input_zero = read_zero(&call->views[1], 0);
+    job.c.filter_zero = &call->views[3];
 #ifndef DMLK_CHECKED
-    if (run_fast(&job, call->views)) {
-        return DMLK_OK;
+    if (dmlk_convolve_bytes(&job.c)) {
+        return DMLK_OK; /* the same bits, from the tuned kernel */
     }
 #endif
     int parts;
     int status = allocate(&job, &parts);
     if (status == DMLK_OK) {
-        job.input_zero = read_zero(&call->views[1], 0);
-        status = pack_filters(&job, &call->views[3]);
+        status = pack_filters(&job);
     }
     if (status == DMLK_OK) {
-        dmlk_parallel(job.blocks * job.groups, parts, convolution_part, &job);
+        dmlk_parallel(job.blocks * job.c.groups, parts, convolution_part, &job);
     }
     free(job.filters);
     free(job.patches);

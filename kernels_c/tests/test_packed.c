@@ -1,6 +1,7 @@
 /* Packed pieces of rows, and what is written past the caches: tensors too large for the device of other tests. */
 #include "nonzero.h"
 #include "packed.h"
+#include "stream.h"
 #include "test.h"
 
 TEST(copies_of_any_length_and_place) {
