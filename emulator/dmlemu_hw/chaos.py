@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from operator import index
 from random import Random
 from typing import SupportsIndex
 
 import numpy as np
+
+from .frozen import Frozen
 
 _PATTERN = 65536  # bytes that are drawn; longer ranges repeat them
 
@@ -38,8 +39,7 @@ class Mode(str, Enum):
     PADDING = "padding"
 
 
-@dataclass(frozen=True)
-class Chaos:
+class Chaos(Frozen):
     """A policy for a GPU; made by :func:`chaos`.  ``is_fresh``: the seed was drawn, not given."""
 
     seed: int

@@ -10,11 +10,11 @@ from __future__ import annotations
 import builtins
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
 from . import kernels
+from .frozen import Frozen
 from .kernels import ffi, lib
 
 MAX_RANK: int = lib.DMLK_MAX_RANK
@@ -251,8 +251,7 @@ def map_tiles(allocation: int, regions: Sequence[tuple[int, int, int, int, bool]
 # --- reading ---
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(Frozen):
     """``struct dmlk_tensor``; see :func:`tensor`."""
 
     slot: int
@@ -268,8 +267,7 @@ class Tensor:
         return self.slot == SLOT_NONE
 
 
-@dataclass(frozen=True)
-class Packet:
+class Packet(Frozen):
     """A decoded packet: where it starts in the bytes, and its size."""
 
     opcode: ClassVar[Opcode]
@@ -277,7 +275,6 @@ class Packet:
     size: int
 
 
-@dataclass(frozen=True)
 class DispatchPacket(Packet):
     opcode = Opcode.DISPATCH
     kernel: int
@@ -287,7 +284,6 @@ class DispatchPacket(Packet):
     constants: bytes
 
 
-@dataclass(frozen=True)
 class DiscardPacket(Packet):
     opcode = Opcode.DISCARD
     flags: int
@@ -296,7 +292,6 @@ class DiscardPacket(Packet):
     byte_count: int
 
 
-@dataclass(frozen=True)
 class CopyBufferPacket(Packet):
     opcode = Opcode.COPY_BUFFER
     destination: int
@@ -304,7 +299,6 @@ class CopyBufferPacket(Packet):
     byte_count: int
 
 
-@dataclass(frozen=True)
 class ClearUavPacket(Packet):
     opcode = Opcode.CLEAR_UAV
     table: int
@@ -313,7 +307,6 @@ class ClearUavPacket(Packet):
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
 class BarrierPacket(Packet):
     opcode = Opcode.BARRIER
     kind: int
@@ -324,13 +317,11 @@ class BarrierPacket(Packet):
     after: int
 
 
-@dataclass(frozen=True)
 class TimestampPacket(Packet):
     opcode = Opcode.TIMESTAMP
     address: int
 
 
-@dataclass(frozen=True)
 class ResolveQueryPacket(Packet):
     opcode = Opcode.RESOLVE_QUERY
     destination: int
@@ -338,13 +329,11 @@ class ResolveQueryPacket(Packet):
     count: int
 
 
-@dataclass(frozen=True)
 class WriteImmediatePacket(Packet):
     opcode = Opcode.WRITE_IMMEDIATE
     writes: tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True)
 class MarkerPacket(Packet):
     opcode = Opcode.MARKER
     kind: int
@@ -352,34 +341,29 @@ class MarkerPacket(Packet):
     data: bytes
 
 
-@dataclass(frozen=True)
 class SetDescriptorHeapsPacket(Packet):
     opcode = Opcode.SET_DESCRIPTOR_HEAPS
     addresses: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class ExecutePacket(Packet):
     opcode = Opcode.EXECUTE
     list_serial: int
     packets: bytes
 
 
-@dataclass(frozen=True)
 class SignalPacket(Packet):
     opcode = Opcode.SIGNAL
     fence: int
     value: int
 
 
-@dataclass(frozen=True)
 class WaitPacket(Packet):
     opcode = Opcode.WAIT
     fence: int
     value: int
 
 
-@dataclass(frozen=True)
 class MapTilesPacket(Packet):
     opcode = Opcode.MAP_TILES
     allocation: int

@@ -11,12 +11,14 @@ import operator
 import re
 import reprlib
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from dmlemu_hw.frozen import Frozen
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -71,8 +73,7 @@ class Strictness(str, Enum):
     STRICT = "strict"
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Frozen):
     """One message.
 
     ``id`` is the stable name of the check, ``rule`` the rule's id and where it is written, ``field``

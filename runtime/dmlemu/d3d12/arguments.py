@@ -11,6 +11,8 @@ from enum import Enum, IntEnum, IntFlag
 from operator import index
 from typing import Any, TypeVar, get_type_hints
 
+from dmlemu_hw.frozen import Frozen
+
 from ..errors import Error, failure, spell
 
 _Kind = TypeVar("_Kind")
@@ -114,7 +116,7 @@ def callback(value: Any, field: str) -> Callable[..., Any]:
     return found
 
 
-class Struct:
+class Struct(Frozen):
     """Base of the structs: fields of numbers and of other structs are checked when one is made.
 
     A number that is a member of the field's enum becomes that member; any other stays as it is, for

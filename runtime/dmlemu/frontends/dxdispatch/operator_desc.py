@@ -103,7 +103,7 @@ def _may_be_absent(field: Field, cls: type[OperatorDesc]) -> bool:
     """Only what C passes by a pointer that may be null; our own defaults are no part of the format."""
     if field.optional:
         return True
-    default = next(item.default for item in dataclasses.fields(cls) if item.name == field.name)  # type: ignore[arg-type]
+    default = next(item.default for item in dataclasses.fields(cls) if item.name == field.name)
     return field.kind in _ARRAYS and default is None
 
 
