@@ -6,7 +6,7 @@ and the seed repeats that, bit by bit.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
 from enum import Enum
 from operator import index
@@ -64,7 +64,7 @@ def chaos(seed: SupportsIndex | None = None, modes: Iterable[Mode | str] | None 
     The same program with the same seed does the same, bit by bit; None draws a seed, which every device
     then prints.  ``modes``: what is drawn, by default everything (:class:`Mode`).  ValueError: no such mode.
     """
-    drawn = secrets.randbits(32) if seed is None else _seed(seed)
+    drawn = int.from_bytes(os.urandom(4), "little") if seed is None else _seed(seed)
     return Chaos(drawn, frozenset(Mode) if modes is None else _modes(modes), seed is None)
 
 

@@ -6,21 +6,20 @@ are its two renderings, and :class:`Error` carries one.
 
 from __future__ import annotations
 
-import json
 import operator
+import os
 import re
 import reprlib
 import sys
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from dmlemu_hw.frozen import Frozen
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = os.path.dirname(__file__)
 
 
 class HResult(IntEnum):
@@ -123,6 +122,8 @@ class Report(Frozen):
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
         """The report as one JSON line: every field, how often it came up, and ``more``."""
+        import json
+
         value = asdict(self)
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
@@ -167,7 +168,7 @@ def call_site() -> CallSite | None:
 
 def spell_site(site: CallSite | None) -> str:
     """``file:line``; empty for None."""
-    return "" if site is None else f"{Path(site[0]).name}:{site[1]}"
+    return "" if site is None else f"{os.path.basename(site[0])}:{site[1]}"
 
 
 def caller() -> str:

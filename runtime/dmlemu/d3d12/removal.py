@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import groupby
@@ -73,6 +72,8 @@ class RemovalRecord(Frozen):
 
     def json(self) -> str:
         """The record as one JSON line."""
+        import json
+
         value = asdict(self)
         value["reason"] = self.reason.name
         value["report"]["severity"] = self.report.severity.name

@@ -20,8 +20,6 @@ from .compile import Program, tensor_fields
 from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
-from .graph import lower_graph
-from .graph_checks import check_graph
 from .object import DeviceChild, failure, not_implemented
 from .operators.base import Check, OperatorDesc, check_operator, registry
 from .structs import BindingTableDesc, GraphDesc
@@ -276,6 +274,9 @@ class Device(Object):
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
         feature level 2_1.
         """
+        from .graph import lower_graph
+        from .graph_checks import check_graph
+
         operation = "CompileGraph"
         self._check_alive(operation)
         if self._level < FeatureLevel.LEVEL_2_1:

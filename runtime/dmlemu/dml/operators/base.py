@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, fields
-from difflib import get_close_matches
 from enum import Enum, IntEnum
 from math import inf
 from operator import index
@@ -185,10 +184,17 @@ def find_operator(name: str) -> type[OperatorDesc]:
     if suffix == "SCATTER":  # the header defines it as another name of SCATTER_ELEMENTS
         suffix = "SCATTER_ELEMENTS"
     if suffix not in OperatorType.__members__ or suffix == "INVALID":
+        from difflib import get_close_matches
+
         close = get_close_matches(suffix, OperatorType.__members__, n=3)
         hint = f" (did you mean {' or '.join(close)}?)" if close else ""
         raise ValueError(f"DirectML has no operator named {name!r}{hint}.")
-    found = registry().get(OperatorType[suffix])
+    kind = OperatorType[suffix]
+    if kind not in _REGISTRY:
+        from . import find
+
+        find(f"{camel(suffix.lower())}OperatorDesc")  # else the whole registry
+    found = _REGISTRY.get(kind)
     if found is None:
         raise NotImplementedError(f"DML_OPERATOR_{suffix} is not emulated.")
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -77,6 +76,8 @@ def _operator(node: Node) -> type[OperatorDesc]:
         what = f"({shown}) is an operator that is not emulated"
         node.fail("OP_NOT_EMULATED", what, shown, "an emulated operator", hint="'dmlemu explain' lists them")
     except ValueError:
+        from difflib import get_close_matches
+
         close = get_close_matches(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__, 1)
         hint = f"did you mean DML_OPERATOR_{close[0]}?" if close else ""
         node.fail("MODEL_VALUE", f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
