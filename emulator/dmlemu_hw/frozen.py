@@ -66,30 +66,32 @@ class Frozen:
             cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        state = self.__dict__
-        state.update(self._defaults)
-        state.update(zip(self._defaults, values, strict=False))
-        state.update(named)
-        if len(state) != len(self._defaults) or len(values) > self._positional or (values and named):
+        names, state = self._defaults, self.__dict__
+        if len(values) == self._positional and not named:
+            state.update(zip(names, values))  # noqa: B905 (they are of one length)
+        else:
+            state.update(names)
+            state.update(zip(names, values))  # noqa: B905 (the rest is named, or has defaults)
+            state.update(named)
             self._check(values, named)
-        for name in self._without:
-            if state[name] is MISSING:
-                state[name] = self._make(name)
         self.__post_init__()
 
     def __post_init__(self) -> None:
         """To be overridden: checks the fields; ``object.__setattr__`` may still change them."""
 
     def _check(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
-        title = type(self).__name__
+        """Every value has a field, and every field a value."""
+        names, state, title = self._defaults, self.__dict__, type(self).__name__
         if len(values) > self._positional:
             raise TypeError(f"{title} takes {self._positional} positional arguments, not {len(values)}.")
-        for i, name in enumerate(self._defaults):
-            if i < len(values) and name in named:
-                raise TypeError(f"{title} got {name} twice.")
-        for name in named:
-            if name not in self._defaults:
-                raise TypeError(f"{title} has no field {name!r} (fields: {', '.join(self._defaults)}).")
+        if values and (twice := named.keys() & list(names)[: len(values)]):
+            raise TypeError(f"{title} got {twice.pop()} twice.")
+        if len(state) > len(names):
+            unknown = next(name for name in named if name not in names)
+            raise TypeError(f"{title} has no field {unknown!r} (fields: {', '.join(names)}).")
+        for name in self._without:
+            if state[name] is MISSING:
+                state[name] = self._make(name)
 
     def _make(self, name: str) -> Any:
         factory = self.__dataclass_fields__[name].default_factory

@@ -75,6 +75,7 @@ _REGION = struct.Struct("<QQQQII")  # tile, count, heap serial (0: NULL), heap t
 EXECUTE_HEADER_SIZE = HEADER.size + _EXECUTE.size
 DISPATCH_HEADER_SIZE = HEADER.size + _DISPATCH.size
 BARRIER_SIZE = HEADER.size + BARRIER.size
+_HEAPS_SIZE = HEADER.size + _COUNT.size  # without the heaps
 TENSOR_SIZE = _TENSOR.size
 
 assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
@@ -475,29 +476,33 @@ _READERS: dict[int, Callable[[_Reader], Packet]] = {
 }
 
 
-def decode_one(data: bytes, offset: int = 0) -> Packet:
-    """The packet at ``offset``.  ValueError: it is truncated, unknown or inconsistent."""
+def decode_one(data: bytes, offset: int = 0, first: int = 0) -> Packet:
+    """The packet at ``offset``; in messages offsets count from ``first``.
+
+    ValueError: it is truncated, unknown or inconsistent.
+    """
+    place = offset - first
     if offset + HEADER.size > len(data):
         raise ValueError(
-            f"Packet at offset {offset} is truncated: {len(data) - offset} of 8 header bytes are there."
+            f"Packet at offset {place} is truncated: {len(data) - offset} of 8 header bytes are there."
         )
     opcode, size = HEADER.unpack_from(data, offset)
     read = _READERS.get(opcode)
     if read is None:
-        raise ValueError(f"Packet at offset {offset} has the unknown opcode {opcode}.")
+        raise ValueError(f"Packet at offset {place} has the unknown opcode {opcode}.")
     if size < HEADER.size or size % 8:
         raise ValueError(
-            f"{Opcode(opcode).name} packet at offset {offset} has size {size}; expected a multiple of 8."
+            f"{Opcode(opcode).name} packet at offset {place} has size {size}; expected a multiple of 8."
         )
     if offset + size > len(data):
         there = f"{len(data) - offset} of {size} bytes are there"
-        raise ValueError(f"{Opcode(opcode).name} packet at offset {offset} is truncated: {there}.")
+        raise ValueError(f"{Opcode(opcode).name} packet at offset {place} is truncated: {there}.")
     reader = _Reader(data, offset, size)
     try:
         packet = read(reader)
         reader.finish()
     except struct.error as error:
-        where = f"{Opcode(opcode).name} packet at offset {offset} ({size} bytes)"
+        where = f"{Opcode(opcode).name} packet at offset {place} ({size} bytes)"
         raise ValueError(f"{where} is malformed: {error}.") from None
     return packet
 
@@ -512,6 +517,12 @@ def decode(data: bytes) -> Iterator[Packet]:
         packet = decode_one(data, offset)
         yield packet
         offset += packet.size
+
+
+def names_heaps(data: bytes, offset: int, size: int) -> bool:
+    """Does a SET_DESCRIPTOR_HEAPS packet of so many bytes hold as many heaps as it says?"""
+    start = offset + HEADER.size
+    return size >= _HEAPS_SIZE and size == _HEAPS_SIZE + _U64.size * int(_COUNT.unpack_from(data, start)[0])
 
 
 def is_joined(packet: bytes) -> bool:
