@@ -158,12 +158,13 @@ def call_site() -> CallSite | None:
 
     None: it has no lines in Python, since the command line runs it.
     """
-    frame: FrameType | None = sys._getframe(1)
+    inner = sys._getframe()
+    frame = inner.f_back
     while frame is not None and _is_own(frame):
-        if frame.f_globals.get("__name__") == "dmlemu.cli":
-            return None
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        inner, frame = frame, frame.f_back
+    if frame is None or inner.f_globals.get("__name__") == "dmlemu.cli":
+        return None
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def spell_site(site: CallSite | None) -> str:
