@@ -6,7 +6,6 @@ installed or cannot do it.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import math
 import sys
@@ -66,6 +65,17 @@ def versions() -> str:
     return ", ".join(found)
 
 
+def use_threads(count: int) -> None:
+    """OpenMP's (oneDNN) and OpenBLAS's (NumPy) follow their environment variables."""
+    global _threads
+    _threads = count
+    if torch() is not None:
+        torch().set_num_threads(count)
+
+
+_threads = 0  # all
+
+
 # --- ONNX Runtime ---
 
 
@@ -81,6 +91,7 @@ def onnx_session(op: str, inputs: dict[str, Array], output_type: int, rank: int,
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.checker.check_model(model)
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = _threads
     # Threads that spin between runs would slow down whoever is measured next.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
@@ -88,11 +99,12 @@ def onnx_session(op: str, inputs: dict[str, Array], output_type: int, rank: int,
 
 
 def onnx_convolution(c: Convolution) -> Call | None:
-    """ConvInteger; ONNX knows images in the order NCHW only."""
+    """ConvInteger; ONNX knows images in the order NCHW only, ONNX Runtime one zero point for all filters."""
     inputs = {"x": c.x, "w": c.w}
     if c.input_zero is not None and c.filter_zero is not None:
-        inputs["x_zero"] = np.array(c.input_zero, c.x.dtype)
-        inputs["w_zero"] = c.filter_zero.reshape(-1) if c.filter_zero.size > 1 else c.filter_zero.reshape(())
+        if c.filter_zero.size > 1:
+            return None
+        inputs |= {"x_zero": np.array(c.input_zero, c.x.dtype), "w_zero": c.filter_zero.reshape(())}
     return onnx_session(
         "ConvInteger",
         inputs,
@@ -166,7 +178,9 @@ class OneDnn:
 
     def any_order(self, array: Array) -> Any:
         shape = list(array.shape)
-        return self.create("memory_desc_create_with_tag", len(shape), shape, DNNL_TYPES[array.dtype], ANY_ORDER)
+        return self.create(
+            "memory_desc_create_with_tag", len(shape), shape, DNNL_TYPES[array.dtype], ANY_ORDER
+        )
 
     def memory(self, desc: Any, array: Array) -> Any:
         return self.create("memory", desc, self.engine, self.ffi.from_buffer(array))
@@ -183,8 +197,8 @@ class OneDnn:
         return run
 
     def convolution(self, c: Convolution) -> Call:
-        """Every operand in the order that oneDNN likes best: filters are reordered before; images (unless they
-        are channels-last, which it takes as they are) and results in each call."""
+        """Operands in the order that oneDNN likes best: filters are reordered before; images (unless they are
+        channels-last, which it takes as they are) and results in each call."""
         w = c.w.reshape(c.groups, -1, *c.w.shape[1:]) if c.groups > 1 else c.w
         x = np.ascontiguousarray(c.x.transpose(0, 2, 3, 1)) if c.channels_last else c.x
         y = np.empty(c.out_shape, np.int32)
@@ -257,6 +271,12 @@ def torch_convolution(c: Convolution) -> Call | None:
         pads, ones = [c.padding] * 2, [1, 1]
         packed = t.ops.quantized.conv2d_prepack(w, None, [c.stride] * 2, pads, ones, c.groups)
     return lambda: t.ops.quantized.conv2d(x, packed, 0.02, 0)
+
+
+def torch_copy(source: Array, target: Array) -> Call:
+    """``target.copy_(source)``"""
+    ends = torch().from_numpy(source), torch().from_numpy(target)
+    return lambda: ends[1].copy_(ends[0])
 
 
 def convolution_peers(c: Convolution) -> dict[str, Call]:
