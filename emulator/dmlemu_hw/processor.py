@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,7 +52,9 @@ from .packets import (
     decode_one,
 )
 from .queue import Entry, Queue
-from .reordering import Step, shuffled
+
+if TYPE_CHECKING:
+    from .reordering import Step
 
 _TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
@@ -206,6 +208,8 @@ class Processor:
         last = queue.pending[0].group
         group = self._groups.get(queue.serial)
         if group is None or group.entries[-1].ticket != last:
+            from .reordering import shuffled  # only chaos needs it
+
             entries = [entry for entry in queue.pending if entry.ticket <= last]
             lists = [(_serial(entry), entry[packets.EXECUTE_HEADER_SIZE :]) for entry in entries]
             group = _Group(entries, lists, shuffled([data for _, data in lists], self._memory, random))
