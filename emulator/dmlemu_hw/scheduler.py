@@ -52,14 +52,14 @@ class Scheduler:
         fence goes back before the queue gets its turn.  Closed queues are forgotten when empty.
         """
         for queue in list(self.queues):
-            if not queue.pending:
-                if queue.closed:
-                    self.queues = [each for each in self.queues if each is not queue]
-            elif _waits(queue) and not queue.released:
-                packet = decode_one(queue.pending[0])
+            entries = queue.pending
+            if entries and entries[0].startswith(_WAIT) and not queue.released:
+                packet = decode_one(entries[0])
                 assert isinstance(packet, WaitPacket)
                 if self._fences.read(packet.fence) >= packet.value:
                     queue.release()
+            elif queue.closed and not entries:
+                self.queues = [each for each in self.queues if each is not queue]
 
     def turns_now(self) -> int:
         """How many turns the GPU takes while the host goes on: none, or with ``random`` perhaps some."""
