@@ -53,9 +53,7 @@ class Flight:
     @staticmethod
     def of_list(submission: Submission, recording: Recording, ticket: int) -> Flight:
         """One list of an ExecuteCommandLists call."""
-        needs = {ref(thing): at for thing, at in recording.needs.items()}
-        needs[ref(recording.allocator)] = -1
-        queue, serial = submission.queue, recording.serial
+        queue, serial, needs = submission.queue, recording.serial, recording.needed
         at, commands = recording.executed_at, recording.commands
         return Flight(queue.serial, ticket, queue.label, recording.owner, serial, commands, needs, at)
 
