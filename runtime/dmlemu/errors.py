@@ -143,10 +143,8 @@ class Error(Exception):
         return type(self), (self.hresult, self.report), self.__dict__
 
 
-def _is_own(frame: FrameType) -> bool:
-    if frame.f_code.co_filename.startswith(_PACKAGE):
-        return True
-    # Generated code, such as the __init__ of a dataclass, has no file; its module says whose it is.
+def _names_us(frame: FrameType) -> bool:
+    """The device's own code, and generated code, which has no file: its module says whose it is."""
     return str(frame.f_globals.get("__name__")).startswith(("dmlemu.", "dmlemu_hw."))
 
 
@@ -160,7 +158,7 @@ def call_site() -> CallSite | None:
     """
     inner = sys._getframe()
     frame = inner.f_back
-    while frame is not None and _is_own(frame):
+    while frame is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or _names_us(frame)):
         inner, frame = frame, frame.f_back
     if frame is None or inner.f_globals.get("__name__") == "dmlemu.cli":
         return None
