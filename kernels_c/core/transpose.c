@@ -9,6 +9,7 @@
 #include "isa.h"
 
 #define LINE 64
+#define CROWDED 1024 /* bytes: 16 lines so far apart do not fit into a first-level cache */
 #define STRIP 512 /* bytes of a row */
 
 typedef void square(const uint8_t *from, int64_t from_step, uint8_t *to, int64_t to_step);
@@ -139,13 +140,16 @@ static void transpose_plain(int64_t bytes, const uint8_t *from, int64_t from_ste
     }
 }
 
-/* Elements of a row, next to each other; on the way, what stands `ahead` bytes further is fetched. */
-static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, uint8_t *to, int64_t count,
-                            int64_t ahead) {
-    const int64_t size = count * bytes;
-    for (int64_t b = 0; b < count * stride; b += LINE) {
-        __builtin_prefetch(from + b + ahead, 0, 2); /* no nearer, where there is no room for so much */
+/* Not as near as can be, where there is no room for a whole tile. */
+static inline void fetch(const uint8_t *from, int64_t bytes) {
+    for (int64_t b = 0; b < bytes; b += LINE) {
+        __builtin_prefetch(from + b, 0, 2);
     }
+}
+
+/* Elements of a row, next to each other. */
+static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, uint8_t *to, int64_t count) {
+    const int64_t size = count * bytes;
     if (stride != bytes) {
         dmlk_gather(from, stride, bytes, count, to);
     } else if (size < LINE) {
@@ -158,8 +162,8 @@ static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, 
     }
 }
 
-/* Rows of at most STRIP bytes.  Those of a square are copied to a strip first, where they are lines that do not
- * push each other out of the cache: steps that are multiples of a high power of two are common. */
+/* Rows of at most STRIP bytes.  If those of a square would push each other out of the cache, as they do where steps
+ * are multiples of a power of two, or if their elements are apart, they are copied to a strip first. */
 static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                             int64_t to_step, int64_t rows, int64_t columns, int64_t ahead) {
     _Alignas(LINE) uint8_t strip[16 * STRIP];
@@ -168,16 +172,21 @@ static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_ste
         transpose_plain(bytes, from, from_step, from_stride, to, to_step, rows, columns);
         return;
     }
-    const int64_t step = (rows * bytes + LINE - 1) / LINE * LINE;
+    const bool to_strip = from_stride != bytes || from_step % CROWDED == 0;
+    const int64_t step = to_strip ? (rows * bytes + LINE - 1) / LINE * LINE : from_step;
     /* The last squares end where the block does, on what others have done already. */
     for (int64_t i = 0; i < columns; i += s.size) {
         i = i < columns - s.size ? i : columns - s.size;
+        const uint8_t *first = from + i * from_step;
         for (int64_t k = 0; k < s.size; k++) {
-            copy_row(bytes, from + (i + k) * from_step, from_stride, strip + k * step, rows, ahead);
+            fetch(first + k * from_step + ahead, ahead != 0 ? rows * from_stride : 0);
+            if (to_strip) {
+                copy_row(bytes, first + k * from_step, from_stride, strip + k * step, rows);
+            }
         }
         for (int64_t j = 0; j < rows; j += s.size) {
             j = j < rows - s.size ? j : rows - s.size;
-            s.run(strip + j * bytes, step, to + j * to_step + i * bytes, to_step);
+            s.run((to_strip ? strip : first) + j * bytes, step, to + j * to_step + i * bytes, to_step);
         }
     }
 }
@@ -186,7 +195,8 @@ void dmlk_transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64
                     int64_t to_step, int64_t rows, int64_t columns, int64_t ahead) {
     if (from_step == bytes) { /* nothing to turn */
         for (int64_t j = 0; j < rows; j++) {
-            copy_row(bytes, from + j * from_stride, bytes, to + j * to_step, columns, ahead);
+            fetch(from + j * from_stride + ahead, ahead != 0 ? columns * bytes : 0);
+            copy_row(bytes, from + j * from_stride, bytes, to + j * to_step, columns);
         }
         return;
     }
