@@ -6,6 +6,8 @@
 #include "tiles.h"
 #include "wide.h"
 
+#define LINE 64
+
 static void run_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_tiles *job = context;
@@ -32,15 +34,16 @@ static void lengthen_rows(dmlk_iter *rows) {
     }
 }
 
-/* A second thread gains about 0.1 ms where 0.2 ms are to be done, and loses 4 to 8 ms if its core is taken.
- * Bit counts on one core of an AMD EPYC (2026): packed 1e6 uint8 0.03 ms, 1e6 uint32 0.15 ms; every second
- * uint8 0.8 ms.  So two threads begin at 2^20 elements of long packed rows and at 2^18 of others. */
+/* A second thread gains about 0.05 ms where 0.1 ms are to be done, which on an AMD EPYC (2026) are 8 MiB in its third
+ * level of cache, and loses 4 to 8 ms if its core is taken.  An element that is apart from the next one costs what
+ * lies between too, at most its line. */
 static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
-    bool packed = iter->sizes[iter->rank - 1] >= 64;
+    int64_t bytes = 0;
     for (uint32_t k = 0; k < iter->operands; k++) {
-        packed = packed && iter->strides[iter->rank - 1][k] <= 1;
+        const int64_t stride = iter->strides[iter->rank - 1][k];
+        bytes += dmlk_min(stride, LINE) * iter->bytes[k] < LINE ? stride * iter->bytes[k] : LINE;
     }
-    return packed ? 1 << 19 : 1 << 17;
+    return dmlk_min(1 << 19, (4 << 20) / (bytes > 0 ? bytes : 1));
 }
 
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {

@@ -8,8 +8,8 @@
  * Where rows are short, a tile takes several that follow each other in the output, "next", which become one.  What
  * is written past the caches needs that even if nothing is transposed: parts of lines are slow.
  *
- * Then it matters in which order tiles follow each other: cache lines and pages that one has begun should be gone
- * on with soon, on both sides. */
+ * While a tile is worked on, the next one is fetched; lines that one has begun should be gone on with soon, on both
+ * sides. */
 #include "tiles.h"
 
 #include "checked.h"
@@ -19,7 +19,7 @@
 #include "wide.h"
 
 #define LINE 64
-#define LONG_ROW 512 /* bytes that need no others beside them: so much of a row is in a tile */
+#define LONG_ROW 1024 /* bytes that need no others beside them: as much of a row as a tile has */
 #define ACROSS 64    /* elements */
 #define TILE_BYTES (LONG_ROW * ACROSS) /* of each operand */
 
@@ -72,9 +72,8 @@ static bool choose_across(dmlk_tiles *t) {
 static bool choose_next(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t row = rows->rank - 1, output = rows->operands - 1;
-    const int64_t bytes = rows->bytes[output];
-    if (!follows(rows, output, t->next) || rows->strides[row][output] != 1 || rows->sizes[row] < 4 ||
-        rows->sizes[row] > LONG_ROW / bytes || !dmlk_stream_pays(rows->count * bytes)) {
+    if (!t->large || !follows(rows, output, t->next) || rows->strides[row][output] != 1 || rows->sizes[row] < 4 ||
+        rows->sizes[row] > LONG_ROW / rows->bytes[output]) {
         return false;
     }
     t->across = t->next;
@@ -126,10 +125,9 @@ static void make_loops(dmlk_tiles *t) {
     }
 }
 
-/* Bytes that a step of loop d leads away from what has been touched, in the operand where that is least: all
- * nearer bytes belong to loops further inside. */
+/* Bytes that a step of loop d leads away, in the operand where that is least, if it stays in a line there. */
 static int64_t step_of(const dmlk_iter *iter, uint32_t d) {
-    int64_t least = INT64_MAX;
+    int64_t least = LINE;
     for (uint32_t k = 0; k < iter->operands; k++) {
         const int64_t step = iter->strides[d][k] * iter->bytes[k];
         least = step != 0 && step < least ? step : least;
@@ -137,7 +135,7 @@ static int64_t step_of(const dmlk_iter *iter, uint32_t d) {
     return least;
 }
 
-/* Short steps inside: so each side in turn is gone on with where less of it has been touched. */
+/* Short steps inside; all others as they follow each other in the output. */
 static void order_loops(dmlk_tiles *t) {
     for (uint32_t last = 1; last < t->iter.rank; last++) {
         for (uint32_t d = last; d > 0 && step_of(&t->iter, d - 1) < step_of(&t->iter, d); d--) {
@@ -154,6 +152,7 @@ bool dmlk_plan_tiles(dmlk_tiles *t) {
         return false;
     }
     t->next = t->rows.rank - 2;
+    t->large = dmlk_stream_pays(t->rows.count * t->rows.bytes[t->rows.operands - 1]);
     if (!choose_across(t) && !choose_next(t)) {
         return false;
     }
@@ -194,7 +193,7 @@ static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_
         if (t->gathered[k]) {
             for (int64_t j = 0; j < rows; j++) {
                 dmlk_transpose(bytes, at[k] + j * next, strides[k] * bytes, steps[k], gathered[k] + j * row,
-                               rows * row, lines, columns, ahead->at[k] - at[k]);
+                               rows * row, lines, columns, t->large ? ahead->at[k] - at[k] : 0);
             }
             at[k] = gathered[k];
             strides[k] = 1;

@@ -14,6 +14,7 @@ typedef struct dmlk_tiles {
     int64_t tile[DMLK_MAX_RANK];  /* elements of each loop of the rows */
     uint32_t across, next;        /* loops of the rows; may be the same */
     bool gathered[DMLK_MAX_OPERANDS];
+    bool large;  /* written past the caches, and worth fetching in time */
     bool joined; /* rows of a tile that follow each other along `next` are one */
 } dmlk_tiles;
 
