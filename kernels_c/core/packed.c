@@ -9,6 +9,7 @@
 #define PIECE 512 /* elements that are handled at a time, near the core */
 #define SHORT 16  /* rows of fewer are not worth the detour */
 #define LINE 64
+#define FETCHED (PIECE * 16) /* bytes; more would push each other out of the nearest cache */
 
 struct packed {
     dmlk_row *row;
@@ -60,7 +61,13 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
     const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1};
     const uint32_t out = job->operands - 1;
     const bool in_place = job->row != NULL && strides[out] == 1 && !job->stream && !job->halves[out];
-    uint8_t *packed[DMLK_MAX_OPERANDS];
+    uint8_t *packed[DMLK_MAX_OPERANDS] = {0};
+    if (out > 1 && strides[out] > 1) { /* while several inputs are read, lines that are to be changed can come */
+        const int64_t size = count * strides[out] * job->bytes[out];
+        for (int64_t i = 0; i < size && size <= FETCHED; i += LINE) {
+            __builtin_prefetch(at[out] + i, 1);
+        }
+    }
     for (uint32_t k = 0; k < out; k++) {
         packed[k] = load(job, k, at[k], strides[k], count, pieces[k]);
     }
