@@ -99,7 +99,7 @@ static void pack_across(const dmlk_matrix *matrix, const uint8_t *base, int64_t 
                         int64_t lines, int64_t count, float *to, int64_t to_stride) {
     const int64_t bytes = dmlk_type_bytes(matrix->type);
     if (matrix->type == DMLK_FLOAT32 && line_stride == 1) {
-        dmlk_transpose(bytes, base, stride * bytes, bytes, (uint8_t *)to, to_stride * bytes, lines, count);
+        dmlk_transpose(bytes, base, stride * bytes, bytes, (uint8_t *)to, to_stride * bytes, lines, count, 0);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
