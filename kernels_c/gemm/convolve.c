@@ -34,7 +34,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define LANES DMLK_DOT8_LANES
 #define BLOCK DMLK_DOT8_BLOCK
 #define CHUNK (7 * DMLK_DOT8_POSITIONS) /* positions worked on at once where lanes are filters */
-#define PANEL_BYTES (INT64_C(3) << 19)  /* of planes: they fit into a second-level cache and a half */
+#define PANEL_BYTES (INT64_C(15) << 15) /* of planes: with filters, they fit into a second-level cache */
 #define MOST_QUADS (INT64_C(1) << 16)
 #define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
 #define PACKED_QUADS 256                /* of a filter at a time */
@@ -72,13 +72,14 @@ struct plan {
     bool lanes_are_filters;
     bool direct;     /* and the positions are those of the input itself, no planes */
     bool transposed; /* planes of four channels each are a transposition of the input's rows */
+    bool in_order;   /* and blocks one of filters */
 
     int64_t quads;
     int64_t fours; /* groups of four channels, or of four taps along X */
     int order[3], step[4];  /* axes of quads, the innermost first; from each quad to the next */
     int64_t *offsets;       /* [quads]: from a position */
-    int64_t (*taps)[4];     /* [quads]: the elements of each in a filter, -1: none, it is 0 */
-    uint8_t *ones;          /* [quads][4]: 1 for each tap that there is */
+    int64_t (*taps)[4];     /* [quads], if they are packed: the elements of each in a filter, -1: none, it is 0 */
+    uint8_t *ones;          /* [quads][4], if sums are needed: 1 for each tap that there is */
 
     int64_t pitch; /* positions in a row of a plane */
     int64_t strip; /* rows of the output worked on at once */
@@ -536,17 +537,20 @@ static int64_t find_offset(const struct plan *p, const struct quad *quad) {
 }
 
 static bool plan_quads(struct plan *p) {
+    const bool with_taps = (p->packed != NULL && !p->in_order) || p->needs_sums;
     p->offsets = dmlk_take(p->quads * (int64_t)sizeof *p->offsets);
-    p->taps = dmlk_take(p->quads * (int64_t)sizeof *p->taps);
-    p->ones = dmlk_take(p->quads * 4);
-    if (p->offsets == NULL || p->taps == NULL || p->ones == NULL) {
+    p->taps = with_taps ? dmlk_take(p->quads * (int64_t)sizeof *p->taps) : NULL;
+    p->ones = p->needs_sums ? dmlk_take(p->quads * 4) : NULL;
+    if (p->offsets == NULL || (with_taps && p->taps == NULL) || (p->needs_sums && p->ones == NULL)) {
         return false;
     }
     struct quad quad = {{0}};
     for (int64_t q = 0; q < p->quads; q++, next_quad(p, &quad)) {
-        find_taps(p, &quad, p->taps[q]);
         p->offsets[q] = find_offset(p, &quad);
-        for (int j = 0; j < 4; j++) {
+        if (with_taps) {
+            find_taps(p, &quad, p->taps[q]);
+        }
+        for (int j = 0; j < 4 && p->needs_sums; j++) {
             p->ones[4 * q + j] = p->taps[q][j] >= 0;
         }
     }
@@ -594,6 +598,11 @@ static bool can_pack_transposed(const struct plan *p) {
 static void pack_block(const struct plan *p, int64_t filter, int64_t count, uint8_t *to) {
     if (p->width == 1) {
         pack_any(p, filter, 0, p->quads, to);
+        return;
+    }
+    if (p->in_order) {
+        dmlk_transpose(4, p->c->filter.base + dmlk_filter_at(p->c, filter), p->c->filter.strides[0], 4, to,
+                       4 * p->width, p->quads, count);
         return;
     }
     const int64_t window = p->y.taps * p->x.taps;
@@ -733,7 +742,8 @@ static bool plan_planes(struct plan *p) {
     p->direct = is_direct(p);
     p->transposed = is_transposed(p);
     if (p->direct) {
-        p->strip = c->output.sizes[Y];
+        const int64_t row_bytes = p->channels * c->input.sizes[X];
+        p->strip = dmlk_min(c->output.sizes[Y], 1 + PANEL_BYTES / row_bytes / c->strides[Y]);
         p->row_step = c->strides[Y] * c->input.strides[Y];
         p->position_step = c->strides[X] * c->input.strides[X];
         return p->quads <= MOST_QUADS;
@@ -782,6 +792,15 @@ static bool find_blocks(struct plan *p) {
            (p->y.taps == 1 || y_step == tap * (x_outside ? 1 : p->x.taps));
 }
 
+/* Are filters, without blocks, the words that are their quads? */
+static bool is_in_order(const struct plan *p) {
+    const dmlk_view *f = &p->c->filter;
+    const int64_t *strides = f->strides;
+    return !p->by_taps && p->channels % 4 == 0 && p->filters % p->width == 0 && p->width > 1 && strides[2] == 1 &&
+           (p->x.taps == 1 || strides[5] == p->channels) && (p->y.taps == 1 || strides[4] == p->channels * p->x.taps) &&
+           ((uintptr_t)f->base | (uint64_t)strides[0]) % 4 == 0;
+}
+
 static bool plan_filters(struct plan *p) {
     const dmlk_view *f = &p->c->filter;
     const bool in_place = find_blocks(p);
@@ -790,10 +809,13 @@ static bool plan_filters(struct plan *p) {
     }
     if (!in_place && (p->by_taps || f->strides[2] != 1)) {
         p->order[0] = X, p->order[1] = Y, p->order[2] = CHANNEL;
+    } else if (!in_place) {
+        p->order[1] = X, p->order[2] = Y;
     }
     p->step[CHANNEL] = p->by_taps ? 1 : 4, p->step[Y] = 1, p->step[X] = p->by_taps ? 4 : 1;
     p->width = p->lanes_are_filters || p->filters > BLOCK ? BLOCK : p->filters;
     p->group_blocks = (p->filters + p->width - 1) / p->width;
+    p->in_order = is_in_order(p);
     p->block_bytes = in_place && p->group_blocks * p->c->groups > 1 ? f->strides[0] : p->quads * 4 * p->width;
     const int64_t all = p->c->groups * p->group_blocks;
     p->room = in_place ? all : dmlk_min(all, FILTER_BYTES / p->block_bytes);
@@ -801,7 +823,8 @@ static bool plan_filters(struct plan *p) {
         return false;
     }
     if (!in_place) {
-        p->packed = dmlk_take(p->room * p->block_bytes + ROWS * 4); /* tiles read filters that are no more */
+        const int64_t more = p->width < ROWS ? ROWS * 4 : 0; /* tiles read filters that are no more */
+        p->packed = dmlk_take(p->room * p->block_bytes + more);
     }
     p->factor = dmlk_take(p->room * p->width * (int64_t)sizeof *p->factor);
     p->constant = dmlk_take(p->room * p->width * (int64_t)sizeof *p->constant);
@@ -852,7 +875,8 @@ static void run_group(const struct plan *p, int64_t n, int64_t group, int64_t fi
     const uint8_t *input = in->base + n * in->strides[N] + group * p->channels * in->strides[CHANNEL];
     for (int64_t first = 0; first < p->c->output.sizes[Y] && !dmlk_stopped(work, strip_work); first += p->strip) {
         const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
-        struct strip strip = {p, n, group, first, rows, first_block, blocks, p->direct ? input : planes, planes, sums};
+        const uint8_t *positions = p->direct ? input + first * p->row_step : planes;
+        struct strip strip = {p, n, group, first, rows, first_block, blocks, positions, planes, sums};
         run_strip(&strip, parts);
     }
 }
@@ -901,7 +925,49 @@ static void run(struct plan *p, const struct scratch *scratch, int parts) {
     }
 }
 
-bool dmlk_convolve_bytes(const dmlk_convolution *c) {
+static void swap(int64_t *a, int64_t *b) {
+    const int64_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* The same convolution with X as the axis along which positions lie closer in the output. */
+static void turn(dmlk_convolution *c) {
+    for (int k = 0; k < 2; k++) {
+        dmlk_view *view = k == 0 ? &c->input : &c->output;
+        swap(&view->sizes[Y], &view->sizes[X]);
+        swap(&view->strides[Y], &view->strides[X]);
+    }
+    swap(&c->filter.sizes[4], &c->filter.sizes[5]);
+    swap(&c->filter.strides[4], &c->filter.strides[5]);
+    swap(&c->filter_sizes[Y], &c->filter_sizes[X]);
+    swap(&c->strides[Y], &c->strides[X]);
+    swap(&c->dilations[Y], &c->dilations[X]);
+    swap(&c->start[Y], &c->start[X]);
+}
+
+/* Are the rows of input and output, where each position has a window of its own element, a single one? */
+static bool is_one_row(const dmlk_convolution *c) {
+    const int64_t *in = c->input.strides, *out = c->output.strides, x = c->input.sizes[X], y = c->input.sizes[Y];
+    return c->filter_sizes[Y] == 1 && c->filter_sizes[X] == 1 && c->strides[Y] == 1 && c->strides[X] == 1 &&
+           c->start[Y] == 0 && c->start[X] == 0 && c->output.sizes[Y] == y && c->output.sizes[X] == x &&
+           in[Y] == x * in[X] && out[Y] == x * out[X] && c->filter_sizes[CHANNEL] * y <= PANEL_BYTES / x;
+}
+
+static void join_rows(dmlk_convolution *c) {
+    c->input.sizes[X] = c->output.sizes[X] = c->input.sizes[Y] * c->input.sizes[X];
+    c->input.sizes[Y] = c->output.sizes[Y] = 1;
+}
+
+bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
+    dmlk_convolution turned = *convolution;
+    const dmlk_convolution *c = &turned;
+    if (c->output.sizes[Y] > 1 && (c->output.sizes[X] == 1 || c->output.strides[Y] < c->output.strides[X])) {
+        turn(&turned);
+    }
+    if (is_one_row(c)) {
+        join_rows(&turned);
+    }
     if (dmlk_convolve_depthwise(c)) {
         return true;
     }
@@ -913,7 +979,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *c) {
         const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 8e6) ? INT64_MAX : 1);
         scratch.planes_bytes = plan.planes * plan.plane_bytes + LANES * 4;
         scratch.sums_count = plan.strip * plan.pitch + LANES;
-        scratch.parts = scratch.planes_bytes <= PANEL_BYTES / 2 ? parts : 1;
+        scratch.parts = scratch.planes_bytes <= PANEL_BYTES ? parts : 1;
         scratch.planes = dmlk_take(scratch.parts * scratch.planes_bytes);
         scratch.sums = dmlk_take(scratch.parts * scratch.sums_count * (int64_t)sizeof *scratch.sums);
         done = scratch.planes != NULL && scratch.sums != NULL;
