@@ -69,6 +69,7 @@ struct plan {
     struct axis y, x;
     int64_t channels, filters; /* of a group */
     bool by_taps;
+    bool channels_close; /* in the output, closer than positions */
     bool lanes_are_filters;
     bool direct;     /* and the positions are those of the input itself, no planes */
     bool transposed; /* planes of four channels each are a transposition of the input's rows */
@@ -408,10 +409,11 @@ static void find_positions(const struct strip *s, int64_t first, int64_t count, 
     }
 }
 
-/* Writes sums[position][filter] where channels come last. */
+/* Writes sums[position][filter] where channels lie closer than positions. */
 DMLK_AVX512 static void store_positions(const struct strip *s, int64_t filter, int64_t most,
                                         const struct position *positions, int64_t count, int32_t sums[][LANES]) {
     const struct rows rows = find_rows(s, filter, most);
+    const int64_t stride = s->p->c->output.strides[CHANNEL];
     for (int64_t l = 0; l < rows.count; l += 16) {
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, rows.count - l)));
         const __m512i constant = _mm512_loadu_si512(rows.constants + l);
@@ -422,7 +424,15 @@ DMLK_AVX512 static void store_positions(const struct strip *s, int64_t filter, i
                 const __m512i input = _mm512_set1_epi32(s->sums[positions[i].at]);
                 sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(input, factor));
             }
-            _mm512_mask_storeu_epi32(rows.to + positions[i].to + l, there, sum);
+            int32_t *to = rows.to + positions[i].to + l * stride, results[16];
+            if (stride == 1) {
+                _mm512_mask_storeu_epi32(to, there, sum);
+                continue;
+            }
+            _mm512_storeu_si512(results, sum);
+            for (int64_t k = 0; k < dmlk_min(16, rows.count - l); k++) {
+                to[k * stride] = results[k];
+            }
         }
     }
 }
@@ -431,7 +441,6 @@ DMLK_AVX512 static void store_positions(const struct strip *s, int64_t filter, i
 static void run_chunk(const struct strip *s, int64_t block, int64_t blocks, int64_t first, int64_t count) {
     const struct plan *p = s->p;
     const uint8_t *filters = p->blocks + (s->group * p->group_blocks + block - p->first) * p->block_bytes;
-    const bool channels_last = p->c->output.strides[CHANNEL] == 1;
     struct position positions[CHUNK];
     int32_t sums[CHUNK][LANES];
     find_positions(s, first, count, positions);
@@ -441,12 +450,12 @@ static void run_chunk(const struct strip *s, int64_t block, int64_t blocks, int6
             from[k] = positions[i + k].from;
         }
         p->tiles.filters(from, p->offsets, p->quads, filters, p->block_bytes, (int)(blocks * BLOCK), sums + i);
-        if (channels_last) {
+        if (p->channels_close) {
             store_positions(s, block * BLOCK, blocks * BLOCK, positions + i, dmlk_min(DMLK_DOT8_POSITIONS, count - i),
                             sums + i);
         }
     }
-    if (!channels_last) {
+    if (!p->channels_close) {
         int32_t turned[LANES][CHUNK];
         struct run runs[CHUNK];
         dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, (uint8_t *)turned, sizeof turned[0],
@@ -706,7 +715,7 @@ static bool choose_lanes(const struct plan *p) {
     if (p->tiles.filters == NULL || p->filters < ROWS) {
         return false;
     }
-    return p->c->output.strides[CHANNEL] == 1 ? of_filters <= 2 * of_positions : of_filters * 8 < of_positions * 7;
+    return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 8 < of_positions * 7;
 }
 
 /* Can positions be those of the input? */
@@ -738,6 +747,8 @@ static bool plan_planes(struct plan *p) {
     p->quads = p->by_taps ? by_taps : by_channels;
     p->fours = p->by_taps ? (p->x.taps + 3) / 4 : (p->channels + 3) / 4;
     p->pitch = c->output.sizes[X] + (p->by_taps ? 0 : p->x.reach);
+    const int64_t *strides = c->output.strides, *sizes = c->output.sizes;
+    p->channels_close = strides[CHANNEL] < strides[X] || sizes[Y] * sizes[X] == 1;
     p->lanes_are_filters = choose_lanes(p);
     p->direct = is_direct(p);
     p->transposed = is_transposed(p);

@@ -157,29 +157,48 @@ DMLK_AVX512 static void fill_padding(__m512i *quads, int64_t count, uint8_t padd
     }
 }
 
+/* Quads of `count` columns, y_quads x 4 vectors apart, of the four rows from `rows` on.  Only `there` taps are; what
+ * stands for the others does not matter, the filters are 0. */
+DMLK_AVX512 static inline void fill_inside(const uint8_t *const *rows, const int64_t *steps, int64_t x, int64_t count,
+                                           __mmask64 channels, const int there, uint8_t flip,
+                                           __m512i *quads, int64_t step) {
+    const __m512i flips = _mm512_set1_epi8((char)flip);
+    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    const uint8_t *from[4];
+    int64_t steps_of[4];
+    for (int j = 0; j < 4; j++) {
+        from[j] = rows[j] + x * steps[j];
+        steps_of[j] = steps[j];
+    }
+    for (int64_t i = 0; i < count; i++, quads += step) {
+        __m512i taps[4];
+        for (int j = 0; j < there; j++, from[j - 1] += steps_of[j - 1]) {
+            const __m512i bytes = _mm512_maskz_loadu_epi8(channels, from[j]);
+            taps[j] = _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes), flips);
+        }
+        for (int j = there; j < 4; j++) {
+            taps[j] = taps[there - 1];
+        }
+        weave(taps, quads);
+    }
+}
+
 /* Columns of quads of elements begin .. end - 1 of the input's rows. */
 DMLK_AVX512 static void fill_columns(const struct plan *p, const struct channels *s, int64_t begin, int64_t end,
                                      __m512i (*columns)[4]) {
-    const int64_t y_quads = p->y_quads, first = begin < 0 ? dmlk_min(0, end) : begin;
-    const int64_t last = dmlk_min(end, p->c->input.sizes[X]) < first ? first : dmlk_min(end, p->c->input.sizes[X]);
+    const int64_t y_quads = p->y_quads, first = begin < 0 ? dmlk_min(0, end) : begin, size = p->c->input.sizes[X];
+    const int64_t last = dmlk_min(end, size) < first ? first : dmlk_min(end, size), count = last - first;
     const __mmask64 there = ~(__mmask64)0 >> (64 - s->count);
-    const __m512i flips = _mm512_set1_epi8((char)p->flip);
-    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     fill_padding(columns[0], 4 * y_quads * (first - begin), p->padding);
     fill_padding(columns[(last - begin) * y_quads], 4 * y_quads * (end - last), p->padding);
     for (int64_t q = 0; q < y_quads; q++) {
         const uint8_t *const *rows = s->rows + 4 * q;
-        const int64_t *steps = s->steps + 4 * q;
-        const uint8_t *a = rows[0] + first * steps[0], *b = rows[1] + first * steps[1];
-        const uint8_t *c = rows[2] + first * steps[2], *d = rows[3] + first * steps[3];
-        for (int64_t x = first; x < last; x++, a += steps[0], b += steps[1], c += steps[2], d += steps[3]) {
-            const __m512i bytes[4] = {_mm512_maskz_loadu_epi8(there, a), _mm512_maskz_loadu_epi8(there, b),
-                                      _mm512_maskz_loadu_epi8(there, c), _mm512_maskz_loadu_epi8(there, d)};
-            __m512i taps[4];
-            for (int j = 0; j < 4; j++) {
-                taps[j] = _mm512_xor_si512(_mm512_permutexvar_epi32(order, bytes[j]), flips);
-            }
-            weave(taps, columns[(x - begin) * y_quads + q]);
+        const int64_t *steps = s->steps + 4 * q, step = 4 * y_quads;
+        __m512i *quads = columns[(first - begin) * y_quads + q];
+        if (p->c->filter_sizes[Y] == 3) {
+            fill_inside(rows, steps, first, count, there, 3, p->flip, quads, step);
+        } else {
+            fill_inside(rows, steps, first, count, there, 4, p->flip, quads, step);
         }
     }
 }
@@ -270,22 +289,23 @@ static bool is_across_channels(const struct plan *p) {
 /* Puts the quads of all filters where they are read, and notes what zero points take. */
 static void pack(const struct plan *p, bool across) {
     const dmlk_convolution *c = p->c;
-    const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X];
+    const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X], y_quads = p->y_quads;
+    const int64_t y_stride = c->filter.strides[4], x_stride = c->filter.strides[5];
+    const uint8_t sign = p->signed_filters ? 0x80 : 0;
     const int32_t zero = dmlk_flipped_zero(c);
     for (int64_t f = 0; f < c->filter_sizes[N]; f++) {
         const uint8_t *from = c->filter.base + dmlk_filter_at(c, f);
-        uint32_t sum = 0;
+        uint8_t *to = p->quads + (across ? f / AT_ONCE * AT_ONCE * x_taps * y_quads + f % AT_ONCE : f * y_taps) * 4;
+        int32_t sum = 0;
         for (int64_t y = 0; y < y_taps; y++) {
             for (int64_t x = 0; x < x_taps; x++) {
-                const uint8_t bits = from[y * c->filter.strides[4] + x * c->filter.strides[5]];
-                const int64_t column = (f / AT_ONCE * x_taps + x) * p->y_quads + y / 4;
-                p->quads[across ? (column * AT_ONCE + f % AT_ONCE) * 4 + y % 4 : (f * y_taps + y) * 4 + x] = bits;
-                const int32_t number = p->signed_filters ? (int8_t)bits : bits;
-                sum += (uint32_t)number;
+                const uint8_t bits = from[y * y_stride + x * x_stride];
+                to[across ? (x * y_quads + y / 4) * AT_ONCE * 4 + y % 4 : y * 4 + x] = bits;
+                sum += (bits ^ sign) - sign;
             }
         }
         p->factors[f] = dmlk_filter_zero(c, f);
-        p->constants[f] = (int32_t)((uint32_t)zero * ((uint32_t)(y_taps * x_taps * p->factors[f]) - sum));
+        p->constants[f] = (int32_t)((uint32_t)zero * ((uint32_t)(y_taps * x_taps * p->factors[f]) - (uint32_t)sum));
     }
 }
 
