@@ -139,6 +139,13 @@ DMLK_CLONES static void fill_inside(const uint8_t *const from[4], int64_t step, 
             quad[4 * i + 2] = c[i] ^ flip;
             quad[4 * i + 3] = d[i] ^ flip;
         }
+    } else if (step == 2) {
+        for (int64_t i = 0; i < count; i++) {
+            quad[4 * i] = a[2 * i] ^ flip;
+            quad[4 * i + 1] = b[2 * i] ^ flip;
+            quad[4 * i + 2] = c[2 * i] ^ flip;
+            quad[4 * i + 3] = d[2 * i] ^ flip;
+        }
     } else {
         for (int64_t i = 0; i < count; i++) {
             quad[4 * i] = a[step * i] ^ flip;
@@ -715,7 +722,7 @@ static bool choose_lanes(const struct plan *p) {
     if (p->tiles.filters == NULL || p->filters < ROWS) {
         return false;
     }
-    return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 8 < of_positions * 7;
+    return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
 }
 
 /* Can positions be those of the input? */
