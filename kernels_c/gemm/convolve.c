@@ -265,9 +265,10 @@ static void fill_part(int64_t begin, int64_t end, int part, void *context) {
 static void sum_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct strip *s = context;
+    const int32_t zero = 0;
     int64_t work = 0;
     for (int64_t t = begin; t < end && !dmlk_stopped(&work, s->p->quads); t++) {
-        s->p->tiles.one_filter(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, 4, LANES,
+        s->p->tiles.one_filter(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, 4, LANES, &zero,
                                (int32_t (*)[LANES])(s->sums + t * LANES));
     }
 }
@@ -299,22 +300,22 @@ static int find_runs(const struct strip *s, int64_t first, int64_t count, int64_
     return found;
 }
 
-/* to[i] = sums[i] + constant - factor * inputs[i] */
-static inline void finish(const int32_t *sums, const int32_t *inputs, uint32_t constant, uint32_t factor,
-                          int64_t count, int32_t *to, int64_t stride) {
+/* to[i] = sums[i] - factor * inputs[i] */
+static inline void finish(const int32_t *sums, const int32_t *inputs, uint32_t factor, int64_t count, int32_t *to,
+                          int64_t stride) {
     for (int64_t i = 0; i < count; i++) {
         const uint32_t rest = inputs != NULL ? factor * (uint32_t)inputs[i] : 0;
-        to[i * stride] = (int32_t)((uint32_t)sums[i] + constant - rest);
+        to[i * stride] = (int32_t)((uint32_t)sums[i] - rest);
     }
 }
 
 #ifdef DMLK_X86
-DMLK_AVX512 static void finish_avx512(const int32_t *sums, const int32_t *inputs, uint32_t constant, uint32_t factor,
-                                      int64_t count, int32_t *to) {
-    const __m512i constants = _mm512_set1_epi32((int32_t)constant), factors = _mm512_set1_epi32((int32_t)factor);
+DMLK_AVX512 static void finish_avx512(const int32_t *sums, const int32_t *inputs, uint32_t factor, int64_t count,
+                                      int32_t *to) {
+    const __m512i factors = _mm512_set1_epi32((int32_t)factor);
     for (int64_t i = 0; i < count; i += 16) {
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - i)));
-        __m512i sum = _mm512_add_epi32(_mm512_maskz_loadu_epi32(there, sums + i), constants);
+        __m512i sum = _mm512_maskz_loadu_epi32(there, sums + i);
         if (inputs != NULL) {
             const __m512i input = _mm512_maskz_loadu_epi32(there, inputs + i);
             sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(input, factors));
@@ -347,17 +348,17 @@ static void store_runs(const struct strip *s, int64_t filter, int64_t most, cons
     const int64_t *strides = p->c->output.strides;
     struct rows rows = find_rows(s, filter, most);
     for (int64_t r = 0; r < rows.count; r++, sums += row, rows.to += strides[CHANNEL]) {
-        const uint32_t constant = (uint32_t)rows.constants[r], factor = (uint32_t)rows.factors[r];
+        const uint32_t factor = (uint32_t)rows.factors[r];
         for (int k = 0; k < run_count; k++) {
             const struct run run = runs[k];
             const int32_t *inputs = p->needs_sums ? s->sums + run.at : NULL;
 #ifdef DMLK_X86
             if (strides[X] == 1 && p->isa == DMLK_ISA_AVX512) {
-                finish_avx512(sums + run.lane, inputs, constant, factor, run.count, rows.to + run.to);
+                finish_avx512(sums + run.lane, inputs, factor, run.count, rows.to + run.to);
                 continue;
             }
 #endif
-            finish(sums + run.lane, inputs, constant, factor, run.count, rows.to + run.to, strides[X]);
+            finish(sums + run.lane, inputs, factor, run.count, rows.to + run.to, strides[X]);
         }
     }
 }
@@ -381,7 +382,7 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
         (p->filters == 1 ? p->tiles.one_filter : p->tiles.positions)(
             s->positions + first * 4, p->offsets, p->quads,
             blocks + filter / p->width * p->block_bytes + filter % p->width * 4, 4 * p->width,
-            (int)(count + 15) / 16 * 16, sums);
+            (int)(count + 15) / 16 * 16, find_rows(s, s->first_block * p->width + filter, ROWS).constants, sums);
         struct run runs[CHUNK];
         const int run_count = find_runs(s, first, count, p->pitch, runs);
         store_runs(s, s->first_block * p->width + filter, ROWS, runs, run_count, sums[0], LANES);
@@ -391,25 +392,26 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
 /* --- lanes are filters --- */
 
 #ifdef DMLK_X86
-/* Where positions of a chunk are: what they read, write, and their sum of inputs. */
-struct position {
-    const uint8_t *from;
-    int64_t to, at;
+/* Positions of a chunk: what they read, where their results go, and what they have a sum of. */
+struct chunk {
+    int64_t count;
+    const uint8_t *from[CHUNK];
+    int32_t *to[CHUNK];
+    int64_t at[CHUNK];
 };
 
 /* Positions from `first` on, numbered without gaps; those that are no more are the last one again. */
-static void find_positions(const struct strip *s, int64_t first, int64_t count, struct position positions[CHUNK]) {
+static void find_chunk(const struct strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c) {
     const struct plan *p = s->p;
     const int64_t *strides = p->c->output.strides, size = p->c->output.sizes[X];
     int64_t y = first / size, x = first % size;
+    c->count = count;
     for (int64_t i = 0; i < CHUNK; i++) {
-        if (i >= count) {
-            positions[i] = positions[i - 1];
-            continue;
-        }
-        positions[i] = (struct position){s->positions + y * p->row_step + x * p->position_step,
-                                         (s->first + y) * strides[Y] + x * strides[X], y * p->pitch + x};
-        x++;
+        c->from[i] = s->positions + y * p->row_step + x * p->position_step;
+        c->to[i] = to + (s->first + y) * strides[Y] + x * strides[X];
+        c->at[i] = y * p->pitch + x;
+        const int64_t next = i + 1 < count;
+        x += next;
         if (x == size) {
             y++, x = 0;
         }
@@ -417,52 +419,52 @@ static void find_positions(const struct strip *s, int64_t first, int64_t count, 
 }
 
 /* Writes sums[position][filter] where channels lie closer than positions. */
-DMLK_AVX512 static void store_positions(const struct strip *s, int64_t filter, int64_t most,
-                                        const struct position *positions, int64_t count, int32_t sums[][LANES]) {
-    const struct rows rows = find_rows(s, filter, most);
+DMLK_AVX512 static void store_chunk(const struct strip *s, const struct rows *rows, const struct chunk *c,
+                                    int32_t sums[CHUNK][LANES]) {
     const int64_t stride = s->p->c->output.strides[CHANNEL];
-    for (int64_t l = 0; l < rows.count; l += 16) {
-        const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, rows.count - l)));
-        const __m512i constant = _mm512_loadu_si512(rows.constants + l);
-        const __m512i factor = _mm512_loadu_si512(rows.factors + l);
-        for (int64_t i = 0; i < count; i++) {
-            __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums[i] + l), constant);
+    for (int64_t l = 0; l < rows->count; l += 16) {
+        const int64_t count = dmlk_min(16, rows->count - l);
+        const __m512i factor = _mm512_loadu_si512(rows->factors + l);
+        for (int64_t i = 0; i < c->count; i++) {
+            __m512i sum = _mm512_loadu_si512(sums[i] + l);
             if (s->p->needs_sums) {
-                const __m512i input = _mm512_set1_epi32(s->sums[positions[i].at]);
+                const __m512i input = _mm512_set1_epi32(s->sums[c->at[i]]);
                 sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(input, factor));
             }
-            int32_t *to = rows.to + positions[i].to + l * stride, results[16];
+            int32_t *to = c->to[i] + l * stride, results[16];
             if (stride == 1) {
-                _mm512_mask_storeu_epi32(to, there, sum);
+                _mm512_mask_storeu_epi32(to, (__mmask16)(0xffff >> (16 - count)), sum);
                 continue;
             }
             _mm512_storeu_si512(results, sum);
-            for (int64_t k = 0; k < dmlk_min(16, rows.count - l); k++) {
+            for (int64_t k = 0; k < count; k++) {
                 to[k * stride] = results[k];
             }
         }
     }
 }
 
-/* A chunk of positions from `first` on, with filters of blocks from `block` on. */
+/* Positions from `first` on, with filters of blocks from `block` on.  Where channels come last, and there is nothing
+ * more to do, tiles write their sums where they belong. */
 static void run_chunk(const struct strip *s, int64_t block, int64_t blocks, int64_t first, int64_t count) {
     const struct plan *p = s->p;
     const uint8_t *filters = p->blocks + (s->group * p->group_blocks + block - p->first) * p->block_bytes;
-    struct position positions[CHUNK];
-    int32_t sums[CHUNK][LANES];
-    find_positions(s, first, count, positions);
-    for (int64_t i = 0; i < count; i += DMLK_DOT8_POSITIONS) {
-        const uint8_t *from[DMLK_DOT8_POSITIONS];
-        for (int64_t k = 0; k < DMLK_DOT8_POSITIONS; k++) {
-            from[k] = positions[i + k].from;
-        }
-        p->tiles.filters(from, p->offsets, p->quads, filters, p->block_bytes, (int)(blocks * BLOCK), sums + i);
-        if (p->channels_close) {
-            store_positions(s, block * BLOCK, blocks * BLOCK, positions + i, dmlk_min(DMLK_DOT8_POSITIONS, count - i),
-                            sums + i);
-        }
+    const struct rows rows = find_rows(s, block * BLOCK, blocks * BLOCK);
+    const bool in_place = p->channels_close && p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK &&
+                          !p->needs_sums;
+    struct chunk chunk;
+    int32_t sums[CHUNK][LANES], *to[CHUNK];
+    find_chunk(s, first, count, rows.to, &chunk);
+    for (int64_t i = 0; i < CHUNK && !in_place; i++) {
+        to[i] = sums[i];
     }
-    if (!p->channels_close) {
+    for (int64_t i = 0; i < count; i += DMLK_DOT8_POSITIONS) {
+        p->tiles.filters(chunk.from + i, p->offsets, p->quads, filters, p->block_bytes, (int)(blocks * BLOCK),
+                         rows.constants, in_place ? chunk.to + i : to + i);
+    }
+    if (p->channels_close && !in_place) {
+        store_chunk(s, &rows, &chunk, sums);
+    } else if (!p->channels_close) {
         int32_t turned[LANES][CHUNK];
         struct run runs[CHUNK];
         dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, (uint8_t *)turned, sizeof turned[0],

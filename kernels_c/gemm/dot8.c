@@ -10,14 +10,18 @@
 /* The parameters of a tile whose lanes are positions, and the arguments that hand them on. */
 #define PARAMETERS                                                                                            \
     const uint8_t *first, const int64_t *offsets, int64_t quads, const uint8_t *filters, int64_t quad_bytes,  \
-        int count, int32_t sums[][LANES]
-#define ARGUMENTS first, offsets, quads, filters, quad_bytes, count, sums
+        int count, const int32_t *start, int32_t sums[][LANES]
+#define ARGUMENTS first, offsets, quads, filters, quad_bytes, count, start, sums
 
 /* A byte as a number. */
 static inline int32_t number(uint8_t byte, bool is_signed) { return is_signed ? (int8_t)byte : byte; }
 
 static inline void generic(const int rows, const bool signed_filters, PARAMETERS) {
-    memset(sums, 0, (size_t)rows * sizeof sums[0]);
+    for (int r = 0; r < rows; r++) {
+        for (int l = 0; l < count; l++) {
+            sums[r][l] = start[r];
+        }
+    }
     for (int64_t q = 0; q < quads; q++) {
         const uint8_t *at = first + offsets[q];
         for (int r = 0; r < rows; r++) {
@@ -77,8 +81,8 @@ DMLK_AVX2 static inline __m256i widen(__m128i bytes, bool is_signed) {
     }
 
 /* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7 */
-DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, int32_t *to) {
-    const __m256i sums = _mm256_hadd_epi32(a, b); /* lanes 0 1 4 5, 2 3 6 7 */
+DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, int32_t start, int32_t *to) {
+    const __m256i sums = _mm256_add_epi32(_mm256_hadd_epi32(a, b), _mm256_set1_epi32(start)); /* 0 1 4 5, 2 3 6 7 */
     _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(sums, 0xd8));
 }
 
@@ -97,11 +101,11 @@ DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filt
             MULTIPLY(3)
         }
     }
-    store_8_lanes(a0, b0, sums[0] + lane);
+    store_8_lanes(a0, b0, start[0], sums[0] + lane);
     if (rows > 1) {
-        store_8_lanes(a1, b1, sums[1] + lane);
-        store_8_lanes(a2, b2, sums[2] + lane);
-        store_8_lanes(a3, b3, sums[3] + lane);
+        store_8_lanes(a1, b1, start[1], sums[1] + lane);
+        store_8_lanes(a2, b2, start[2], sums[2] + lane);
+        store_8_lanes(a3, b3, start[3], sums[3] + lane);
     }
 }
 
@@ -109,7 +113,8 @@ DMLK_AVX2 static inline void avx2(const int rows, const bool signed_filters, PAR
     for (int lane = 0; lane < count; lane += 8) {
         avx2_8_lanes(rows > 1 ? 4 : 1, signed_filters, lane, ARGUMENTS);
         if (rows > 1) {
-            avx2_8_lanes(4, signed_filters, lane, first, offsets, quads, filters + 16, quad_bytes, count, sums + 4);
+            avx2_8_lanes(4, signed_filters, lane, first, offsets, quads, filters + 16, quad_bytes, count, start + 4,
+                         sums + 4);
         }
     }
 }
@@ -132,7 +137,8 @@ DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2(1, false, ARGUMENTS); }
 #define EIGHT_ROWS(DO) SEVEN_ROWS(DO) DO(7)
 #define SEVEN_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
 #define ONE_ROW(DO) DO(0)
-#define ZERO(r) __m512i a##r = _mm512_setzero_si512(), b##r = a##r, c##r = a##r;
+#define START_FILTER(r) __m512i a##r = _mm512_set1_epi32(start[r]), b##r = a##r, c##r = a##r;
+#define START_POSITION(r) __m512i a##r = start_0, b##r = start_16, c##r = start_32;
 #define ADD(sum, lanes)             \
     if (signed_rows) {              \
         DOT(sum, lanes, row);       \
@@ -165,7 +171,7 @@ DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2(1, false, ARGUMENTS); }
 /* Lanes are positions. */
 #define POSITIONS(name, EACH)                                                                   \
     DMLK_AVX512 static inline void name(const int vectors, const bool signed_rows, PARAMETERS) { \
-        EACH(ZERO)                                                                              \
+        EACH(START_FILTER)                                                                      \
         (void)count;                                                                            \
         for (int64_t q = 0; q < quads; q++) {                                                   \
             const uint8_t *at = first + offsets[q], *filter = filters + q * quad_bytes;         \
@@ -183,12 +189,16 @@ POSITIONS(avx512_1, ONE_ROW)
 /* Lanes are filters. */
 #define FILTERS_PARAMETERS                                                                                    \
     const uint8_t *const positions[DMLK_DOT8_POSITIONS], const int64_t *offsets, int64_t quads,               \
-        const uint8_t *filters, int64_t block_bytes, int count, int32_t sums[][LANES]
-#define FILTERS_ARGUMENTS positions, offsets, quads, filters, block_bytes, count, sums
+        const uint8_t *filters, int64_t block_bytes, int count, const int32_t *start,                          \
+        int32_t *const sums[DMLK_DOT8_POSITIONS]
+#define FILTERS_ARGUMENTS positions, offsets, quads, filters, block_bytes, count, start, sums
 #define POSITION(r) const uint8_t *p##r = positions[r];
 
 DMLK_AVX512 static inline void avx512_7(const int vectors, const bool signed_rows, FILTERS_PARAMETERS) {
-    SEVEN_ROWS(ZERO)
+    const __m512i start_0 = _mm512_loadu_si512(start);
+    const __m512i start_16 = vectors > 1 ? _mm512_loadu_si512(start + 16) : start_0;
+    const __m512i start_32 = vectors > 2 ? _mm512_loadu_si512(start + 32) : start_0;
+    SEVEN_ROWS(START_POSITION)
     SEVEN_ROWS(POSITION)
     (void)count;
     for (int64_t q = 0; q < quads; q++) {
