@@ -129,7 +129,8 @@ static void fill_any(const struct plan *p, const uint8_t *const from[4], const s
 }
 
 /* Quads whose bytes are all there, `step` bytes apart from each to the next. */
-DMLK_CLONES static void fill_inside(const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip, uint8_t *to) {
+DMLK_CLONES static void fill_inside(const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip,
+                                    uint8_t *to) {
     const uint8_t *restrict a = from[0], *restrict b = from[1], *restrict c = from[2], *restrict d = from[3];
     uint8_t *restrict quad = to;
     if (step == 1) {
@@ -158,7 +159,8 @@ DMLK_CLONES static void fill_inside(const uint8_t *const from[4], int64_t step, 
 
 #ifdef DMLK_X86
 /* 16 quads of bytes that lie close: byte j of quad i at from + i * step + j * next, within 128 bytes. */
-DMLK_AVX512 static void fill_close(const uint8_t *from, int64_t step, int64_t next, int64_t count, uint8_t flip, uint8_t *to) {
+DMLK_AVX512 static void fill_close(const uint8_t *from, int64_t step, int64_t next, int64_t count, uint8_t flip,
+                                   uint8_t *to) {
     uint8_t order[64];
     for (int k = 0; k < 64; k++) {
         order[k] = (uint8_t)(k / 4 * step + k % 4 * next);
@@ -492,7 +494,7 @@ static void filters_part(int64_t begin, int64_t end, int part, void *context) {
 
 static void run_strip(struct strip *s, int most_parts) {
     const struct plan *p = s->p;
-    const int64_t rows = p->transposed ? p->y.count * p->x.count * (s->rows + p->y.reach) : p->planes * (s->rows + p->y.reach);
+    const int64_t planes = p->transposed ? p->y.count * p->x.count : p->planes, rows = planes * (s->rows + p->y.reach);
     const int64_t row_bytes = p->pitch * 4 * (p->transposed ? p->fours : 1);
     if (!p->direct) {
         dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
@@ -504,7 +506,8 @@ static void run_strip(struct strip *s, int most_parts) {
     }
 #ifdef DMLK_X86
     if (p->lanes_are_filters) {
-        const int64_t chunks = (s->rows * p->c->output.sizes[X] + CHUNK - 1) / CHUNK, items = chunks * ((s->blocks + 2) / 3);
+        const int64_t chunks = (s->rows * p->c->output.sizes[X] + CHUNK - 1) / CHUNK;
+        const int64_t items = chunks * ((s->blocks + 2) / 3);
         dmlk_parallel(items, (int)dmlk_min(most_parts, dmlk_parts(items, 1 + grain / 7)), filters_part, s);
         return;
     }
@@ -591,7 +594,8 @@ static void pack_any(const struct plan *p, int64_t filter, int64_t first, int64_
 #ifdef DMLK_X86
 /* The same for quads of channels of filters without gaps in their layout, whose windows have at most 16 taps: four
  * channels are 4 x taps bytes, transposed.  `first` and `count` are multiples of the taps. */
-DMLK_AVX512 static void pack_transposed(const struct plan *p, int64_t filter, int64_t first, int64_t count, uint8_t *to) {
+DMLK_AVX512 static void pack_transposed(const struct plan *p, int64_t filter, int64_t first, int64_t count,
+                                        uint8_t *to) {
     const int64_t window = p->y.taps * p->x.taps;
     const uint8_t *from = p->c->filter.base + dmlk_filter_at(p->c, filter) + 4 * first;
     uint8_t order[64];
@@ -669,7 +673,8 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
         }
         uint32_t sums[BLOCK] = {0};
         if (p->zero != 0) {
-            dmlk_dot8_sums(p->isa, p->c->filter.type == DMLK_INT8, p->blocks + i * p->block_bytes, p->quads, p->width, sums);
+            dmlk_dot8_sums(p->isa, p->c->filter.type == DMLK_INT8, p->blocks + i * p->block_bytes, p->quads, p->width,
+                           sums);
         }
         note_zero_points(p, filter, count, sums, i * p->width);
     }
@@ -732,8 +737,9 @@ static bool is_direct(const struct plan *p) {
     const dmlk_convolution *c = p->c;
     bool is_inside = true;
     for (int axis = Y; axis <= X; axis++) {
-        const int64_t last = (c->output.sizes[axis] - 1) * c->strides[axis] + (c->filter_sizes[axis] - 1) * c->dilations[axis];
-        is_inside = is_inside && c->start[axis] == 0 && last < c->input.sizes[axis];
+        const int64_t last_window = (c->output.sizes[axis] - 1) * c->strides[axis];
+        const int64_t last_tap = (c->filter_sizes[axis] - 1) * c->dilations[axis];
+        is_inside = is_inside && c->start[axis] == 0 && last_window + last_tap < c->input.sizes[axis];
     }
     return is_inside && p->lanes_are_filters && !p->by_taps && p->channels % 4 == 0 &&
            c->input.strides[CHANNEL] == 1 && p->flip == 0 && !p->needs_sums;

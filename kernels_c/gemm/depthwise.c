@@ -18,8 +18,8 @@
 enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define MOST_TAPS 8
-#define AT_ONCE 64     /* channels, where they come last */
-#define MOST_COLUMNS 128 /* of quads: they are 32 KiB */
+#define AT_ONCE 64      /* channels, where they come last */
+#define MOST_COLUMNS 64 /* of quads: 16 KiB, so that rows of the input stay in the first-level cache, too */
 
 struct plan {
     const dmlk_convolution *c;
@@ -40,8 +40,8 @@ DMLK_AVX512 static inline __m512i dot(__m512i sum, __m512i input, __m512i filter
 /* --- along rows --- */
 
 /* A row of the output: quads are four taps along X of 16 positions, picked from 64 bytes. */
-DMLK_AVX512 static inline void convolve_row(const struct plan *p, int64_t n, int64_t filter, int64_t y, const __m512i index,
-                                            const bool signed_filters, const bool needs_sums) {
+DMLK_AVX512 static inline void convolve_row(const struct plan *p, int64_t n, int64_t filter, int64_t y,
+                                            const __m512i index, const bool signed_filters, const bool needs_sums) {
     const dmlk_convolution *c = p->c;
     const int64_t size = c->input.sizes[X], taps = c->filter_sizes[Y];
     const __m512i flips = _mm512_set1_epi8((char)p->flip);
@@ -205,9 +205,10 @@ DMLK_AVX512 static void fill_columns(const struct plan *p, const struct channels
 
 /* 16 channels of `count` positions; quads of one X are `step` vectors from those of the next position, and `tap_step`
  * from those of the next tap. */
-DMLK_AVX512 static inline void convolve_16(const struct plan *p, const __m512i *columns, int64_t step, int64_t tap_step,
-                                           int64_t first, __mmask16 there, int64_t count, int32_t *to, const int64_t taps,
-                                           const int64_t y_quads, const bool signed_filters, const bool needs_sums) {
+DMLK_AVX512 static inline void convolve_16(const struct plan *p, const __m512i *columns, int64_t step,
+                                           int64_t tap_step, int64_t first, __mmask16 there, int64_t count, int32_t *to,
+                                           const int64_t taps, const int64_t y_quads, const bool signed_filters,
+                                           const bool needs_sums) {
     const uint8_t *from = p->quads + first / AT_ONCE * AT_ONCE * 4 * taps * y_quads + first % AT_ONCE * 4;
     const __m512i constant = _mm512_maskz_loadu_epi32(there, p->constants + first);
     const __m512i factor = _mm512_maskz_loadu_epi32(there, p->factors + first);
@@ -215,7 +216,8 @@ DMLK_AVX512 static inline void convolve_16(const struct plan *p, const __m512i *
     __m512i filters[MOST_TAPS * MOST_TAPS / 4], ones[MOST_TAPS / 4];
     for (int64_t k = 0; k < taps * y_quads; k++) {
         filters[k] = _mm512_loadu_si512(from + k * AT_ONCE * 4);
-        ones[k % y_quads] = _mm512_set1_epi32((int32_t)(0x01010101u >> (k % y_quads + 1 < y_quads ? 0 : 24 - 8 * last)));
+        const int64_t missing = k % y_quads + 1 < y_quads ? 0 : 3 - last;
+        ones[k % y_quads] = _mm512_set1_epi32((int32_t)(0x01010101u >> 8 * missing));
     }
     for (int64_t i = 0; i < count; i++, columns += step, to += stride) {
         __m512i sum = constant, inputs = _mm512_setzero_si512();
@@ -316,14 +318,14 @@ static bool run(struct plan *p) {
         return false;
     }
     const int64_t filters = c->filter_sizes[N], blocks = (filters + AT_ONCE - 1) / AT_ONCE;
-    const int64_t bytes = across ? blocks * AT_ONCE * 4 * c->filter_sizes[X] * p->y_quads : filters * c->filter_sizes[Y] * 4;
+    const int64_t quads = across ? blocks * AT_ONCE * c->filter_sizes[X] * p->y_quads : filters * c->filter_sizes[Y];
     p->factors = dmlk_take(filters * (int64_t)sizeof *p->factors);
     p->constants = dmlk_take(filters * (int64_t)sizeof *p->constants);
-    p->quads = dmlk_take(bytes);
+    p->quads = dmlk_take(4 * quads);
     if (p->factors == NULL || p->constants == NULL || p->quads == NULL) {
         return false;
     }
-    memset(p->quads, 0, (size_t)bytes);
+    memset(p->quads, 0, (size_t)(4 * quads));
     pack(p, across);
     const int64_t rows = c->output.sizes[N] * c->output.sizes[Y], items = rows * (across ? blocks : filters);
     const int64_t work = c->output.sizes[X] * (across ? 16 : 1); /* vectors of an item, about */
