@@ -24,10 +24,14 @@ def peaks(threads: int) -> Peaks:
     return Peaks(int8, float32)
 
 
-@cache
 def copy_rate(threads: int, size: int) -> float:
-    """Bytes read and written per second when half of ``size`` bytes are copied to the other half, again and
-    again: the speed of the cache that holds them; 0 without a compiler."""
+    """Bytes read and written per second when half of ``size`` bytes (or up to twice as many) are copied to
+    the other half, again and again: the speed of the cache that holds them; 0 without a compiler."""
+    return _copy_rate(threads, 1 << size.bit_length())
+
+
+@cache
+def _copy_rate(threads: int, size: int) -> float:
     return 1e9 * _run(threads, size)[0] if _program() else 0.0
 
 
