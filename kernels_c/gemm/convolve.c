@@ -7,6 +7,8 @@
  *     quads of channels:  plane[channels / 4][y phase][x phase], position = 4 channels of one element;
  *     quads of taps:      plane[channel][y phase][taps / 4],     position = 4 taps of one window row.
  *
+ * (Nothing is laid out if positions can be those of the input: without padding, where channels come last.)
+ *
  * Within a plane, a tap is a constant distance from the position.  Rows follow each other without a gap, so that
  * tiles whose lanes are positions run on over their ends: what they compute between two rows is thrown away.
  *
@@ -71,9 +73,9 @@ struct plan {
     bool by_taps;
     bool channels_close; /* in the output, closer than positions */
     bool lanes_are_filters;
-    bool direct;     /* and the positions are those of the input itself, no planes */
+    bool direct;     /* positions are those of the input itself, there are no planes */
     bool transposed; /* planes of four channels each are a transposition of the input's rows */
-    bool in_order;   /* and blocks one of filters */
+    bool in_order;   /* blocks are one of filters, which lie as quads in memory */
 
     int64_t quads;
     int64_t fours; /* groups of four channels, or of four taps along X */
@@ -848,12 +850,12 @@ static bool plan_filters(struct plan *p) {
     if (p->room < 1) {
         return false;
     }
+    const int64_t more = p->width % ROWS != 0 ? ROWS : 0; /* tiles read filters that are no more */
     if (!in_place) {
-        const int64_t more = p->width < ROWS ? ROWS * 4 : 0; /* tiles read filters that are no more */
-        p->packed = dmlk_take(p->room * p->block_bytes + more);
+        p->packed = dmlk_take(p->room * p->block_bytes + 4 * more);
     }
     p->factor = dmlk_take(p->room * p->width * (int64_t)sizeof *p->factor);
-    p->constant = dmlk_take(p->room * p->width * (int64_t)sizeof *p->constant);
+    p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
     return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL;
 }
 

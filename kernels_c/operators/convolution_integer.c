@@ -229,7 +229,7 @@ static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spa
         f->strides[axis] = view->strides[d];
     }
     for (int k = 0; k < 2; k++) {
-        if (f->sizes[2 * k] > UINT32_MAX / f->sizes[2 * k + 1]) {
+        if (f->sizes[2 * k] < 1 || f->sizes[2 * k + 1] < 1 || f->sizes[2 * k] > UINT32_MAX / f->sizes[2 * k + 1]) {
             return false;
         }
         c->filter_sizes[k] = f->sizes[2 * k] * f->sizes[2 * k + 1];
