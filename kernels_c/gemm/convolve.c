@@ -238,7 +238,7 @@ static void fill_transposed(const struct strip *s, int64_t phase, int64_t row, u
     const int64_t begin = base == NULL ? 0 : w->begin, end = base == NULL ? 0 : w->end, step = p->c->strides[X];
     if (end > begin) {
         dmlk_transpose(4, base + (w->x[0] + begin * step) * stride, step * stride, 4, to + 4 * begin, four_step,
-                       p->fours, end - begin);
+                       p->fours, end - begin, 0);
     }
     for (int64_t i = 0; i < p->fours; i++, to += four_step) {
         memset(to, p->padding, (size_t)(4 * begin));
@@ -472,7 +472,7 @@ static void run_chunk(const struct strip *s, int64_t block, int64_t blocks, int6
         int32_t turned[LANES][CHUNK];
         struct run runs[CHUNK];
         dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, (uint8_t *)turned, sizeof turned[0],
-                       blocks * BLOCK, count);
+                       blocks * BLOCK, count, 0);
         const int run_count = find_runs(s, first, count, p->c->output.sizes[X], runs);
         store_runs(s, block * BLOCK, blocks * BLOCK, runs, run_count, turned[0], CHUNK);
     }
@@ -626,7 +626,7 @@ static void pack_block(const struct plan *p, int64_t filter, int64_t count, uint
     }
     if (p->in_order) {
         dmlk_transpose(4, p->c->filter.base + dmlk_filter_at(p->c, filter), p->c->filter.strides[0], 4, to,
-                       4 * p->width, p->quads, count);
+                       4 * p->width, p->quads, count, 0);
         return;
     }
     const int64_t window = p->y.taps * p->x.taps;
@@ -647,7 +647,7 @@ static void pack_block(const struct plan *p, int64_t filter, int64_t count, uint
 #endif
             pack_any(p, filter + r, first, quads, rows[r]);
         }
-        dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width);
+        dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width, 0);
     }
 }
 
