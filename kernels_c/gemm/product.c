@@ -302,8 +302,10 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
                      dmlk_min(block->depth, job->p->depth - first), dmlk_min(PANEL, block->columns - next), shares);
 }
 
-/* Rows of a can be read where they are. */
-static bool is_direct(const dmlk_matrix *a) { return a->type == DMLK_FLOAT32 && a->column_stride == 1; }
+/* Rows of a can be read where they are: numbers of a row, or of a column, follow each other. */
+static bool is_direct(const dmlk_matrix *a) {
+    return a->type == DMLK_FLOAT32 && (a->column_stride == 1 || a->row_stride == 1);
+}
 
 /* Where the tile that begins at a row finds its rows. */
 static const float *rows_at(const struct job *job, const struct block *block, int64_t row, const struct scratch *s) {
@@ -320,7 +322,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
     dmlk_dot32 tile = {.columns = dmlk_min(PANEL, block->columns - column),
                        .depth = block->depth,
                        .row_stride = direct ? job->p->a.row_stride : 1,
-                       .row_step = direct ? 1 : PANEL,
+                       .row_step = direct ? job->p->a.column_stride : PANEL,
                        .column = (const float(*)[PANEL])s->b};
     struct source next_a = {0}, next_b = source_of_b(job, block, column, tiles);
     pack_b(job, block, column, s);
