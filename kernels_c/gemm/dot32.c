@@ -17,6 +17,13 @@ static void generic(const dmlk_dot32 *t) {
     }
 }
 
+static inline __attribute__((always_inline)) void step(float row, const float *restrict column, int64_t columns,
+                                                        float *restrict sums) {
+    for (int64_t j = 0; j < columns; j++) {
+        sums[j] = fmaf(row, column[j], sums[j]);
+    }
+}
+
 #ifdef DMLK_X86
 
 /* Written as instructions: left to themselves, compilers keep the sums in memory. */
@@ -37,6 +44,22 @@ static void generic(const dmlk_dot32 *t) {
 #define LANES 16
 #include "dot32.inc"
 
+DMLK_AVX2 static void avx2_step(float row, const float *column, int64_t columns, float *sums) {
+    step(row, column, columns, sums);
+}
+
+DMLK_AVX512 static void avx512_step(float row, const float *column, int64_t columns, float *sums) {
+    step(row, column, columns, sums);
+}
+
+void dmlk_dot32_step(enum dmlk_isa isa, float row, const float *column, int64_t columns, float *sums) {
+    switch (isa) {
+    case DMLK_ISA_AVX512: avx512_step(row, column, columns, sums); break;
+    case DMLK_ISA_AVX2: avx2_step(row, column, columns, sums); break;
+    default: step(row, column, columns, sums);
+    }
+}
+
 void dmlk_dot32_tile(enum dmlk_isa isa, const dmlk_dot32 *tile) {
     switch (isa) {
     case DMLK_ISA_AVX512: avx512_tile(tile); break;
@@ -46,6 +69,11 @@ void dmlk_dot32_tile(enum dmlk_isa isa, const dmlk_dot32 *tile) {
 }
 
 #else
+
+void dmlk_dot32_step(enum dmlk_isa isa, float row, const float *column, int64_t columns, float *sums) {
+    (void)isa;
+    step(row, column, columns, sums);
+}
 
 void dmlk_dot32_tile(enum dmlk_isa isa, const dmlk_dot32 *tile) {
     (void)isa;

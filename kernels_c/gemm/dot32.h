@@ -24,4 +24,7 @@ typedef struct dmlk_dot32 {
  * order, rounded once a step, so that all tiles give the same bits. */
 void dmlk_dot32_tile(enum dmlk_isa isa, const dmlk_dot32 *tile);
 
+/* sums[j] = fma(row, column[j], sums[j]): one step of a single row. */
+void dmlk_dot32_step(enum dmlk_isa isa, float row, const float *column, int64_t columns, float *sums);
+
 #endif

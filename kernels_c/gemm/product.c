@@ -28,6 +28,7 @@
 #define PANEL DMLK_DOT32_COLUMNS
 #define A_PANELS 8 /* of a block: with the sums they fit into a second-level cache */
 #define B_PANELS 5
+#define ROW_PANELS 64 /* of a single row: its sums fit into the first-level cache */
 #define DEPTH 256
 #define LINE 64
 #define WORTH_THREADS 4e6 /* products: about 40 microseconds */
@@ -366,6 +367,33 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
     }
 }
 
+/* A single row: b is read once, row by row, as it lies in memory, and needs no panels. */
+static bool is_row(const dmlk_product *p) { return p->m == 1 && p->b.column_stride == 1; }
+
+static void multiply_row(const struct job *job, const struct block *block, struct scratch *s, int64_t *work) {
+    const dmlk_product *p = job->p;
+    float *sums = s->sums[0][0], *widened = s->b[0], factor[1][PANEL];
+    memset(sums, 0, (size_t)block->columns * sizeof *sums);
+    for (int64_t k = 0; k < p->depth; k++) {
+        if (dmlk_stopped(work, block->columns / 16)) {
+            return;
+        }
+        const uint8_t *from = element(&p->b, block->at[1], k, block->column);
+        pack(job, p->a.type, element(&p->a, block->at[0], 0, k), 0, 1, 1, 1, factor, s->halves);
+        if (p->b.type == DMLK_FLOAT16) {
+            widen(job, (const uint16_t *)from, block->columns, widened);
+            from = (const uint8_t *)widened;
+        }
+        dmlk_dot32_step(job->isa, factor[0][0], (const float *)(const void *)from, block->columns, sums);
+    }
+    for (int64_t column = 0; column < block->columns; column += PANEL) {
+        const dmlk_dot32 tile = {.rows = 1,
+                                 .columns = dmlk_min(PANEL, block->columns - column),
+                                 .sums = (float(*)[PANEL])(sums + column)};
+        store_tile(job, block, 0, column, &tile);
+    }
+}
+
 /* Part `i` of `count` things split into `parts` parts of whole `unit`s. */
 static void split(int64_t count, int64_t unit, int64_t parts, int64_t i, int64_t *first, int64_t *size) {
     const int64_t units = (count + unit - 1) / unit, begin = units * i / parts * unit;
@@ -392,7 +420,11 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
         memcpy(block.at, cursor.at, sizeof block.at);
         block.at[0] = cursor.at[job->turned];
         block.at[1] = cursor.at[!job->turned];
-        multiply_block(job, &block, scratch, &work);
+        if (is_row(job->p)) {
+            multiply_row(job, &block, scratch, &work);
+        } else {
+            multiply_block(job, &block, scratch, &work);
+        }
     }
     dmlk_give(scratch);
 }
@@ -421,7 +453,8 @@ static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_product *p = job->p;
     const int64_t panels = (p->n + PANEL - 1) / PANEL, tiles = (p->m + ROWS - 1) / ROWS;
     job->row_blocks = (p->m + A_PANELS * PANEL - 1) / (A_PANELS * PANEL);
-    job->column_blocks = (panels + B_PANELS - 1) / B_PANELS;
+    const int64_t most = is_row(p) ? ROW_PANELS : B_PANELS;
+    job->column_blocks = (panels + most - 1) / most;
     for (;;) {
         const int64_t blocks = p->batch.count * job->row_blocks * job->column_blocks;
         if (blocks % threads == 0 || blocks >= 16 * threads) {

@@ -78,6 +78,7 @@ TEST(gemm) {
         const enum dmlk_type type = round % 2 == 0 ? DMLK_FLOAT32 : DMLK_FLOAT16;
         check_gemm(random_between(1, 9), random_between(40, 120), random_between(250, 600), type, DMLK_FLOAT32);
         check_gemm(random_between(40, 120), random_between(1, 3), random_between(250, 600), type, DMLK_FLOAT32);
+        check_gemm(1, random_between(1, 400), random_between(1, 40), type, type);
     }
 }
 
