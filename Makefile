@@ -10,7 +10,7 @@ help:
 	@echo "make check   what CI runs: format, lint, types, imports, C warnings and sanitizers, tests"
 	@echo "make dev     editable install with all tools; run again after changing C"
 	@echo "make ctest   C tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-	@echo "make bench   speed beside numpy and ONNX Runtime, writes docs/speed.md (bench-quick: under a minute)"
+	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: under a minute)"
 	@echo "make test-long, make wheel, make docs, make clean"
 
 run: .venv/installed
@@ -44,9 +44,15 @@ ctest: .venv/build-tools
 
 # numpy's threads are not to spin while the next one is measured.
 BENCH := OPENBLAS_THREAD_TIMEOUT=4 $(BIN)/python tests/bench/bench.py
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+RESULTS := build/bench
 
 bench: .venv/bench
-	$(BENCH) --markdown docs/speed.md
+	$(ONE_THREAD) $(BENCH) --results $(RESULTS)/tables-1.json
+	$(BENCH) --results $(RESULTS)/tables-all.json
+	$(ONE_THREAD) $(BENCH) --scaling --results $(RESULTS)/scaling-1.json
+	$(BENCH) --scaling --results $(RESULTS)/scaling-all.json
+	$(BIN)/python tests/bench/page.py $(RESULTS) docs
 
 bench-quick: .venv/bench
 	$(BENCH) --quick

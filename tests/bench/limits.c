@@ -1,8 +1,13 @@
-/* What the machine can do at most, by loops that do nothing else: prints "int8 GOP/s, fp32 GFLOP/s" of so many
- * threads.  Built and run by limits.py. */
+/* What the machine can do at most, by loops that do nothing else.  Built and run by limits.py.
+ *
+ *   limits THREADS 0      int8 GOP/s and fp32 GFLOP/s
+ *   limits THREADS BYTES  GB/s, read and written, of copies of one half of so many bytes to the other */
+#include <emmintrin.h>
 #include <omp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define CLOBBER                                                                                              \
@@ -40,8 +45,54 @@ static double rate(enum kind kind, int threads, double operations) {
     return best;
 }
 
+static void stream(char *to, const char *from, size_t bytes) {
+    for (size_t i = 0; i + 16 <= bytes; i += 16) {
+        _mm_stream_si128((__m128i *)(to + i), _mm_load_si128((const __m128i *)(from + i)));
+    }
+    _mm_sfence();
+}
+
+/* Best of several rounds of a hundredth of a second, with ordinary or non-temporal stores. */
+static double copy_rate(int threads, size_t bytes, int is_streaming) {
+    const size_t part = (bytes / 2 / (size_t)threads + 63) / 64 * 64;
+    double best = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        char *from = aligned_alloc(4096, (part + 4095) / 4096 * 4096);
+        char *to = aligned_alloc(4096, (part + 4095) / 4096 * 4096);
+        memset(from, 1, part);
+        memset(to, 2, part);
+        const long repeats = 1 + (long)(100000000 / (double)(bytes + 1000));
+        for (int round = 0; round < 12; round++) {
+#pragma omp barrier
+            const double begin = omp_get_wtime();
+            for (long i = 0; i < repeats; i++) {
+                if (is_streaming) {
+                    stream(to, from, part);
+                } else {
+                    memcpy(to, from, part);
+                }
+                __asm__ volatile("" ::: "memory");
+            }
+#pragma omp barrier
+            const double now = 2e-9 * (double)(part * (size_t)threads) * (double)repeats / (omp_get_wtime() - begin);
+#pragma omp master
+            best = now > best ? now : best;
+        }
+        free(from);
+        free(to);
+    }
+    return best;
+}
+
 int main(int count, char **arguments) {
     const int threads = count > 1 ? atoi(arguments[1]) : 1;
+    const size_t bytes = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
+    if (bytes > 0) {
+        const double plain = copy_rate(threads, bytes, 0), streamed = copy_rate(threads, bytes, 1);
+        printf("%.3f\n", plain > streamed ? plain : streamed);
+        return 0;
+    }
     const int avx512 = __builtin_cpu_supports("avx512f");
     const double int8 = __builtin_cpu_supports("avx512vnni") ? rate(VNNI, threads, 128) : 0;
     printf("%.0f %.0f\n", int8, avx512 ? rate(FMA_512, threads, 32) : rate(FMA_256, threads, 16));

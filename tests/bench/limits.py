@@ -5,16 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 
-
-class Limits(NamedTuple):
+class Peaks(NamedTuple):
     """Operations per second of register-only loops on all threads; 0: the CPU, or a compiler, is missing."""
 
     int8: float
@@ -22,30 +18,41 @@ class Limits(NamedTuple):
 
 
 @cache
-def limits(threads: int) -> Limits:
-    """Peak rates of integer dot products and of fused multiply-adds."""
+def peaks(threads: int) -> Peaks:
+    """Rates of integer dot products and of fused multiply-adds."""
+    int8, float32 = (1e9 * rate for rate in _run(threads, 0)) if _program() else (0.0, 0.0)
+    return Peaks(int8, float32)
+
+
+def copy_rate(threads: int, size: int) -> float:
+    """Bytes read and written per second when half of ``size`` bytes (or up to twice as many) are copied to the
+    other half, again and again: the speed of the cache that holds them; 0 without a compiler."""
+    return _copy_rate(threads, 1 << size.bit_length())
+
+
+@cache
+def _copy_rate(threads: int, size: int) -> float:
+    return 1e9 * _run(threads, size)[0] if _program() else 0.0
+
+
+def _run(threads: int, size: int) -> list[float]:
+    command = [str(_program()), str(threads), str(size)]
+    return [float(part) for part in subprocess.run(command, check=True, capture_output=True).stdout.split()]
+
+
+@cache
+def _program() -> Path | None:
+    """limits.c, compiled."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        return Limits(0.0, 0.0)
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "limits"
-        source = Path(__file__).with_name("limits.c")
-        subprocess.run([compiler, "-O2", "-fopenmp", str(source), "-o", str(program)], check=True)
-        output = subprocess.run([program, str(threads)], check=True, capture_output=True, text=True).stdout
-    int8, float32 = (1e9 * float(part) for part in output.split())
-    return Limits(int8, float32)
+        return None
+    program = Path(_folder().name) / "limits"
+    source = Path(__file__).with_name("limits.c")
+    subprocess.run([compiler, "-O2", "-fopenmp", str(source), "-o", str(program)], check=True)
+    return program
 
 
-def copy_bandwidth() -> float:
-    """Bytes read and written per second by a large memory copy."""
-    source = np.ones(1 << 27, np.uint8)
-    target = np.empty_like(source)
-    best = min(timed(lambda: np.copyto(target, source)) for _ in range(5))
-    return 2 * source.nbytes / best
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Is removed at exit."""
+    return tempfile.TemporaryDirectory()

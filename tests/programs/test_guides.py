@@ -1,4 +1,4 @@
-"""The guides about reports and checks, run as they are printed."""
+"""The guides, run as they are printed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from test_tutorial import ROOT, blocks, same
 
+import dmlemu
 from dmlemu import reporting
 
 GUIDES = ROOT / "docs" / "guide"
 LAYOUT_BUG, OWN_CHECK = GUIDES / "find-a-layout-bug.md", GUIDES / "write-a-check.md"
+CHAOS, FAULTS = GUIDES / "chaos.md", GUIDES / "fault-injection.md"
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # reports are what the pages are about
 
@@ -29,7 +31,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     reporting.on_created[:] = before
 
 
-@pytest.mark.parametrize("page", [LAYOUT_BUG, OWN_CHECK], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [LAYOUT_BUG, OWN_CHECK, CHAOS, FAULTS], ids=lambda page: page.stem)
 def test_page_prints_what_is_shown(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__guide__"}
     found = blocks(page)
@@ -48,3 +50,8 @@ def test_a_check_is_short_and_has_no_private_door() -> None:
     assert len([line for line in code if line.strip()]) <= 20
     assert not re.search(r"\._[a-z]|import _|dmlemu_hw", check)
     assert "class WeightsWrittenOnce(Check)" in check
+
+
+def test_every_mode_of_chaos_is_explained() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", CHAOS.read_text(), re.MULTILINE)
+    assert rows == [mode.value for mode in dmlemu.ChaosMode]

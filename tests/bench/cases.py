@@ -1,0 +1,369 @@
+"""What is measured: operators in several layouts, each beside its peers."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import timeit
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+import peers
+from dispatch import PreparedDispatch
+from dmlemu import d3d12, dml
+from dmlemu.dml.enums import TensorDataType as T
+
+Array = np.ndarray[Any, Any]
+Call = Callable[[], object]
+
+
+@dataclass
+class Batch:
+    """A call that does the same work ``count`` times; measured is one of them."""
+
+    call: Call
+    count: int = 1
+
+
+@dataclass
+class Work:
+    """What one of a batch does: operations, or bytes read and written, and the limit they count against."""
+
+    amount: float
+    limit: str  # int8, float32 or copy
+
+
+@dataclass
+class Case:
+    """``ours`` and every peer do the same work."""
+
+    name: str
+    layout: str
+    ours: Batch
+    peers: dict[str, Batch]
+    work: Work | None = None
+    overhead: bool = False  # shows what the API costs, not a kernel
+
+
+def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> dml.BufferTensorDesc:
+    return dml.BufferTensorDesc(data_type=data_type, sizes=sizes, strides=strides)
+
+
+# A list is to last so long: a program records many dispatches into one, too.
+LIST_SECONDS, LONGEST_LIST = 0.002, 50
+
+
+def listed(device: d3d12.Device, desc: Any, contents: dict[str, Array]) -> Batch:
+    """As many dispatches of an operator in one command list, with a barrier after each, as take some time."""
+    prepared = PreparedDispatch(device, desc, contents)
+    seconds = min(timeit.repeat(prepared.run, number=1, repeat=5))
+    count = max(1, min(LONGEST_LIST, int(LIST_SECONDS / seconds)))
+    prepared.list.reset(prepared.allocator)
+    prepared.record(count)
+    return Batch(prepared.run, count)
+
+
+def beside(calls: dict[str, Call]) -> dict[str, Batch]:
+    return {name: Batch(call) for name, call in calls.items()}
+
+
+def strided(memory: Array, sizes: list[int], strides: list[int] | None) -> Array:
+    """NumPy's view of what a tensor with these strides (in elements) sees of ``memory``."""
+    steps = strides or [int(np.prod(sizes[i + 1 :])) for i in range(len(sizes))]
+    return np.lib.stride_tricks.as_strided(memory, sizes, [memory.itemsize * step for step in steps])
+
+
+# --- nonzero coordinates ---
+
+
+def nonzero_cases(device: d3d12.Device) -> Iterator[Case]:
+    rng = np.random.default_rng(1)
+    for name, sizes, layout, strides in (
+        ("1e6", [10, 10, 100, 100], "packed", None),
+        ("1e6", [10, 10, 100, 100], "H and W swapped", [100_000, 10_000, 1, 100]),
+        ("2.5e7", [50, 50, 100, 100], "packed", None),
+    ):
+        count = int(np.prod(sizes))
+        physical = rng.random(count, dtype=np.float32) * (rng.random(count, dtype=np.float32) < 0.5)
+        view = strided(physical, sizes, strides)
+        desc = dml.NonzeroCoordinatesOperatorDesc(
+            input_tensor=tensor(T.FLOAT32, sizes, strides),
+            output_count_tensor=tensor(T.UINT32, [1]),
+            output_coordinates_tensor=tensor(T.UINT32, [count, 4]),
+        )
+        calls: dict[str, Call] = {"numpy argwhere": lambda v=view: np.argwhere(v)}
+        if strides is None:
+            calls["ORT NonZero"] = peers.onnx_session("NonZero", {"x": view}, TensorProto.INT64, rank=2)
+        if peers.torch() is not None:
+            calls["torch nonzero"] = peers.torch().from_numpy(view).nonzero
+        ours = listed(device, desc, {"input_tensor": physical})
+        work = Work(4 * count + 16 * int(np.count_nonzero(physical)), "copy")
+        yield Case(f"nonzero coordinates {name} f32, 50 %", layout, ours, beside(calls), work)
+
+
+# --- element-wise operators ---
+
+# layout, rows, and strides of every operand and the result; 1,000 columns
+LAYOUTS: list[tuple[str, int, list[int] | None]] = [
+    ("packed", 1000, None),
+    ("packed", 25_000, None),
+    ("every second", 1000, [2000, 2]),
+    ("padded rows", 1000, [1024, 1]),
+    ("transposed > packed", 1000, [1, 1000]),
+]
+
+
+def element_wise_cases(device: d3d12.Device) -> Iterator[Case]:
+    """Operators of an operation or two for each element: as fast as memory lets them."""
+    for layout, rows, strides in LAYOUTS:
+        yield from _element_wise(device, layout, [rows, 1000], strides)
+
+
+def _element_wise(
+    device: d3d12.Device, layout: str, sizes: list[int], strides: list[int] | None
+) -> Iterator[Case]:
+    rng = np.random.default_rng(4)
+    result = None if layout.endswith("> packed") else strides
+    size = "1e6" if sizes[0] == 1000 else "2.5e7"
+    elements = int(np.prod(sizes))
+
+    def operands(dtype: Any) -> tuple[list[Array], list[Array]]:
+        """Memory and NumPy's views of two inputs and the result."""
+        data_type = {np.float32: T.FLOAT32, np.uint32: T.UINT32, np.uint8: T.UINT8}[dtype]
+        memory = []
+        for each in (strides, strides, result):
+            length = tensor(data_type, sizes, each).total_tensor_size_in_bytes // np.dtype(dtype).itemsize
+            bits = rng.integers(0, 256, 4 * length, dtype=np.uint8).view(np.uint32)
+            memory.append((bits % 1000 - 500.0).astype(dtype) if dtype is np.float32 else bits.astype(dtype))
+        orders = (strides, strides, result)
+        return memory, [strided(m, sizes, each) for m, each in zip(memory, orders, strict=True)]
+
+    def case(name: str, dtype: Any, desc: Any, inputs: tuple[str, ...], calls: dict[str, Call]) -> Case:
+        ours = listed(device, desc, dict(zip(inputs, memory[dtype], strict=False)))
+        work = Work((len(inputs) + 1) * elements * np.dtype(dtype).itemsize, "copy")
+        return Case(f"{name} {size} {np.dtype(dtype).name}", layout, ours, beside(calls), work)
+
+    f32, f32_result = tensor(T.FLOAT32, sizes, strides), tensor(T.FLOAT32, sizes, result)
+    u32, u32_result = tensor(T.UINT32, sizes, strides), tensor(T.UINT32, sizes, result)
+    u8, u8_result = tensor(T.UINT8, sizes, strides), tensor(T.UINT8, sizes, result)
+    memory, views = {}, {}
+    for dtype in (np.float32, np.uint32, np.uint8):
+        memory[dtype], views[dtype] = operands(dtype)
+    (a, b, out), (x, y, bits), (bytes_in, _, bytes_out) = (
+        views[t] for t in (np.float32, np.uint32, np.uint8)
+    )
+    packed = strides is None
+    two, one = ("a_tensor", "b_tensor"), ("input_tensor",)
+
+    add: dict[str, Call] = {"numpy": lambda: np.add(a, b, out=out)}
+    relu: dict[str, Call] = {"numpy": lambda: np.maximum(a, np.float32(0), out=out)}
+    if packed:
+        add["ORT"] = peers.onnx_session("Add", {"a": a, "b": b}, TensorProto.FLOAT, 2)
+        relu["ORT"] = peers.onnx_session("Relu", {"x": a}, TensorProto.FLOAT, 2)
+    desc: Any = dml.ElementWiseAddOperatorDesc(a_tensor=f32, b_tensor=f32, output_tensor=f32_result)
+    yield case("add", np.float32, desc, two, add)
+    desc = dml.ElementWiseBitXorOperatorDesc(a_tensor=u32, b_tensor=u32, output_tensor=u32_result)
+    yield case("bit xor", np.uint32, desc, two, {"numpy": lambda: np.bitwise_xor(x, y, out=bits)})
+    desc = dml.ElementWiseClipOperatorDesc(input_tensor=f32, output_tensor=f32_result, min=-0.5, max=0.5)
+    limits = np.float32(-0.5), np.float32(0.5)
+    yield case("clip", np.float32, desc, one, {"numpy": lambda: np.clip(a, *limits, out=out)})
+    desc = dml.ActivationReluOperatorDesc(input_tensor=f32, output_tensor=f32_result)
+    yield case("relu", np.float32, desc, one, relu)
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=f32, output_tensor=f32_result)
+    yield case("identity", np.float32, desc, one, {"numpy": lambda: np.copyto(out, a)})
+    if not hasattr(np, "bitwise_count"):  # numpy 1
+        return
+    desc = dml.ElementWiseBitCountOperatorDesc(input_tensor=u32, output_tensor=u32_result)
+    calls = {"numpy": lambda: np.bitwise_count(x, out=bits, casting="unsafe")}
+    yield case("bit count", np.uint32, desc, one, calls)
+    desc = dml.ElementWiseBitCountOperatorDesc(input_tensor=u8, output_tensor=u8_result)
+    yield case("bit count", np.uint8, desc, one, {"numpy": lambda: np.bitwise_count(bytes_in, out=bytes_out)})
+
+
+# --- copies into other orders, and casts ---
+
+COPIED = [64, 64, 56, 56]
+# The axes of the result in the order in which they follow each other in its memory.
+COPIES = [("packed", (0, 1, 2, 3)), ("NCHW > NHWC", (0, 2, 3, 1)), ("H and W swapped", (0, 1, 3, 2))]
+COPIES.append(("all reversed", (3, 2, 1, 0)))
+
+
+def strides_of(order: tuple[int, ...], sizes: list[int]) -> list[int]:
+    """Of a tensor whose axes follow each other in this order in memory."""
+    strides, step = [0] * len(order), 1
+    for axis in reversed(order):
+        strides[axis], step = step, step * sizes[axis]
+    return strides
+
+
+def copy_into(device: d3d12.Device, order: tuple[int, ...], x: Array) -> Batch:
+    result = tensor(T.FLOAT32, COPIED, strides_of(order, COPIED))
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor(T.FLOAT32, COPIED), output_tensor=result)
+    return listed(device, desc, {"input_tensor": x})
+
+
+def copy_cases(device: d3d12.Device) -> Iterator[Case]:
+    """A packed tensor into other orders of its axes, and which of all 24 takes longest beside the first."""
+    x = np.random.default_rng(4).random(COPIED, dtype=np.float32)
+    name = "copy f32 64x64x56x56"
+    for layout, order in COPIES:
+        view = x.transpose(order)
+        out = np.empty(view.shape, np.float32)
+        calls: dict[str, Call] = {"numpy": lambda v=view, o=out: np.copyto(o, v)}
+        calls["ORT"] = peers.onnx_session("Transpose", {"x": x}, TensorProto.FLOAT, rank=4, perm=order)
+        if peers.torch() is not None:
+            calls["torch"] = peers.torch_copy(view, out)
+        ours = copy_into(device, order, x)
+        yield Case(name, layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
+
+    def seconds(order: tuple[int, ...]) -> float:
+        batch = copy_into(device, order, x)
+        return min(timeit.repeat(batch.call, number=1, repeat=5)) / batch.count
+
+    worst = max(itertools.permutations(range(4)), key=seconds)
+    packed = {"packed": copy_into(device, (0, 1, 2, 3), x)}
+    layout = "worst: " + "".join("NCHW"[axis] for axis in worst)
+    yield Case(name, layout, copy_into(device, worst, x), packed, overhead=True)
+
+
+def cast_cases(device: d3d12.Device) -> Iterator[Case]:
+    kinds = {T.FLOAT32: np.float32, T.FLOAT16: np.float16, T.INT32: np.int32, T.UINT8: np.uint8}
+    pairs = [(T.FLOAT32, T.FLOAT16), (T.FLOAT16, T.FLOAT32), (T.FLOAT32, T.INT32), (T.UINT8, T.FLOAT32)]
+    for source, target in pairs:
+        x = np.random.default_rng(5).integers(0, 100, (1000, 1000)).astype(kinds[source])
+        out = np.empty(x.shape, kinds[target])
+        desc = dml.CastOperatorDesc(
+            input_tensor=tensor(source, [1000, 1000]), output_tensor=tensor(target, [1000, 1000])
+        )
+        calls: dict[str, Call] = {"numpy": lambda x=x, o=out: np.copyto(o, x, casting="unsafe")}
+        if peers.torch() is not None:
+            calls["torch"] = peers.torch_copy(x, out)
+        ours = listed(device, desc, {"input_tensor": x})
+        name = f"cast 1e6 {x.dtype.name} > {out.dtype.name}"
+        yield Case(name, "packed", ours, beside(calls), Work(x.nbytes + out.nbytes, "copy"))
+
+
+# --- convolutions ---
+
+# case, types, images, channels in and out, height = width, kernel, stride, padding, groups, zero points.
+# ONNX Runtime's speed depends on the types: s8*u8 is its best, u8*s8 its worst.
+CONVOLUTIONS = [
+    ("conv 3x3 64>64 56x56", "s8*u8", 1, 64, 64, 56, 3, 1, 1, 1, ""),
+    ("conv 3x3 64>64 56x56", "u8*u8", 1, 64, 64, 56, 3, 1, 1, 1, ""),
+    ("conv 3x3 64>64 56x56", "u8*s8", 1, 64, 64, 56, 3, 1, 1, 1, ""),
+    ("conv 3x3 64>64 56x56", "s8*s8", 1, 64, 64, 56, 3, 1, 1, 1, ""),
+    ("conv 3x3 64>64 56x56", "u8*u8", 1, 64, 64, 56, 3, 1, 1, 1, "zero points"),
+    ("conv 3x3 64>64 56x56", "u8*u8", 1, 64, 64, 56, 3, 1, 1, 1, "zero points per channel"),
+    ("conv 3x3 64>64 56x56 batch 8", "u8*s8", 8, 64, 64, 56, 3, 1, 1, 1, ""),
+    ("conv 3x3 256>256 14x14", "s8*u8", 1, 256, 256, 14, 3, 1, 1, 1, ""),
+    ("conv 3x3 256>256 14x14", "u8*s8", 1, 256, 256, 14, 3, 1, 1, 1, ""),
+    ("conv 7x7 s2 3>64 224x224", "s8*u8", 1, 3, 64, 224, 7, 2, 3, 1, ""),
+    ("conv 7x7 s2 3>64 224x224", "u8*s8", 1, 3, 64, 224, 7, 2, 3, 1, ""),
+    ("conv 1x1 512>2048 7x7", "s8*u8", 1, 512, 2048, 7, 1, 1, 0, 1, ""),
+    ("conv 1x1 512>2048 7x7", "u8*s8", 1, 512, 2048, 7, 1, 1, 0, 1, ""),
+    ("product of 1024 cubed (conv 1x1)", "u8*s8", 1, 1024, 1024, 32, 1, 1, 0, 1, ""),
+    ("depthwise 3x3 s2 96 112x112", "s8*u8", 1, 96, 96, 112, 3, 2, 1, 96, ""),
+    ("depthwise 3x3 s2 96 112x112", "u8*s8", 1, 96, 96, 112, 3, 2, 1, 96, ""),
+    ("depthwise 3x3 384 14x14", "u8*s8", 1, 384, 384, 14, 3, 1, 1, 384, ""),
+]
+TYPES: dict[str, tuple[T, Any]] = {"u8": (T.UINT8, np.uint8), "s8": (T.INT8, np.int8)}
+
+
+def random_integers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
+
+
+def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
+    rng = np.random.default_rng(3)
+    for name, types, images, c_in, c_out, size, kernel, stride, padding, groups, zeros in CONVOLUTIONS:
+        (_, x_dtype), (_, w_dtype) = (TYPES[part] for part in types.split("*"))
+        x = random_integers(rng, x_dtype, (images, c_in, size, size))
+        w = random_integers(rng, w_dtype, (c_out, c_in // groups, kernel, kernel))
+        c = peers.Convolution(x, w, stride, padding, groups)
+        if zeros:
+            c.input_zero = 7
+            c.filter_zero = random_integers(rng, w_dtype, (c_out if "channel" in zeros else 1,))
+        for layout in ("NCHW", "NHWC strides"):
+            c = dataclasses.replace(c, channels_last=layout != "NCHW")
+            ours = listed(device, *convolution(c))
+            work = None if groups > 1 else Work(c.operations, "int8")
+            title = " ".join(filter(None, (name, types, zeros)))
+            yield Case(title, layout, ours, beside(peers.convolution_peers(c)), work)
+
+
+def convolution(
+    c: peers.Convolution, orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+) -> tuple[dml.ConvolutionIntegerOperatorDesc, dict[str, Array]]:
+    """The operator and the memory of its inputs; ``orders``: of the axes of input and output in memory."""
+    data_types = {np.dtype(dtype): data_type for data_type, dtype in TYPES.values()}
+    last = (0, 2, 3, 1) if c.channels_last else (0, 1, 2, 3)
+    in_order, out_order = orders or (last, last)
+    x_type, w_type = data_types[c.x.dtype], data_types[c.w.dtype]
+    zeros: dict[str, Array] = {}
+    descs: dict[str, Any] = {}
+    if c.input_zero is not None and c.filter_zero is not None:
+        channels = c.filter_zero.size
+        zeros["input_zero_point_tensor"] = np.array([c.input_zero], c.x.dtype)
+        zeros["filter_zero_point_tensor"] = c.filter_zero
+        descs["input_zero_point_tensor"] = tensor(x_type, [1, 1, 1, 1])
+        descs["filter_zero_point_tensor"] = tensor(w_type, [1, channels, 1, 1])
+    desc = dml.ConvolutionIntegerOperatorDesc(
+        input_tensor=tensor(x_type, list(c.x.shape), strides_of(in_order, list(c.x.shape))),
+        filter_tensor=dml.BufferTensorDesc(w_type, list(c.w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
+        output_tensor=tensor(T.INT32, list(c.out_shape), strides_of(out_order, list(c.out_shape))),
+        strides=[c.stride] * 2,
+        dilations=[1, 1],
+        start_padding=[c.padding] * 2,
+        end_padding=[c.padding] * 2,
+        group_count=c.groups,
+        **descs,
+    )
+    physical = np.ascontiguousarray(c.x.transpose(in_order))
+    return desc, {"input_tensor": physical, "filter_tensor": c.w, **zeros}
+
+
+# --- products ---
+
+
+def product_cases(device: d3d12.Device) -> Iterator[Case]:
+    """1024 cubed: both operands as they are or transposed, and halves; and a small one."""
+    rng = np.random.default_rng(4)
+    none, transposed = dml.MatrixTransform.NONE, dml.MatrixTransform.TRANSPOSE
+    for n, dtype, trans_a, trans_b in (
+        (1024, np.float32, none, none),
+        (1024, np.float32, none, transposed),
+        (1024, np.float32, transposed, none),
+        (1024, np.float16, none, none),
+        (100, np.float32, none, none),
+    ):
+        data_type = T.FLOAT32 if dtype is np.float32 else T.FLOAT16
+        a, b = (rng.random((n, n), np.float32).astype(dtype) for _ in range(2))
+        matrix = tensor(data_type, [1, 1, n, n])
+        desc = dml.GemmOperatorDesc(
+            a_tensor=matrix,
+            b_tensor=matrix,
+            output_tensor=matrix,
+            trans_a=trans_a,
+            trans_b=trans_b,
+            alpha=1.0,
+            beta=0.0,
+        )
+        ours = listed(device, desc, {"a_tensor": a, "b_tensor": b})
+        x, y = (each.astype(np.float32) for each in (a, b))
+        x, y = x.T if trans_a else x, y.T if trans_b else y
+        out = np.empty((n, n), np.float32)
+        calls: dict[str, Call] = {"numpy (f32)": lambda x=x, y=y, out=out: np.matmul(x, y, out=out)}
+        if not (trans_a or trans_b):
+            kind = TensorProto.FLOAT if dtype is np.float32 else TensorProto.FLOAT16
+            calls["ORT"] = peers.onnx_session("MatMul", {"a": a, "b": b}, kind, rank=2)
+        if peers.torch() is not None:
+            tensors = [peers.torch().from_numpy(each) for each in (x, y, out)]
+            calls["torch (f32)"] = lambda t=tensors: peers.torch().matmul(t[0], t[1], out=t[2])
+        layout = "".join("T" if each else "N" for each in (trans_a, trans_b))
+        name = f"gemm {n} cubed {'f32' if dtype is np.float32 else 'f16'}"
+        yield Case(name, layout, ours, beside(calls), Work(2.0 * n**3, "float32"))

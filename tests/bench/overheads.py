@@ -1,0 +1,84 @@
+"""What the API and its checks cost around a kernel: cases for `make bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from onnx import TensorProto
+
+import peers
+from cases import Batch, Case, beside, tensor
+from dispatch import PreparedDispatch
+from dmlemu import Strictness, d3d12, dml
+from dmlemu.dml.enums import TensorDataType as T
+
+
+def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
+    """What a dispatch costs beyond its kernel: one element, 1,000 dispatches in a list."""
+    one = tensor(T.UINT32, [1])
+    desc = dml.ElementWiseBitCountOperatorDesc(input_tensor=one, output_tensor=one)
+    content = {"input_tensor": np.ones(1, np.uint32)}
+    session = peers.onnx_session("Identity", {"x": np.ones(1, np.uint32)}, TensorProto.UINT32, rank=1)
+    single = PreparedDispatch(device, desc, content)
+    once = "one tiny dispatch, submit to fence"
+    yield Case(once, "-", Batch(single.run), beside({"ORT session.run": session}), overhead=True)
+    many = PreparedDispatch(device, desc, content, count=1000)
+    runs = beside({"1,000 ORT runs": repeat(session, 1000)})
+    yield Case("1,000 tiny dispatches and barriers, one list", "-", Batch(many.run), runs, overhead=True)
+
+    def record() -> None:
+        many.list.reset(many.allocator)
+        many.record(1000)
+
+    recording = Batch(record, 1000)
+    yield Case("recording a dispatch and a barrier", "-", recording, {}, overhead=True)
+
+
+# layout of both operands and the result, rows and columns of FLOAT32, dispatches in a list
+CHECKED = [
+    ("one element", [1, 1], None, 100),
+    ("packed 1 MiB", [512, 512], None, 20),
+    ("padded rows 1 MiB", [512, 512], [640, 1], 20),
+    ("every second 1 MiB", [512, 512], [1024, 2], 20),
+    ("transposed 1 MiB", [512, 512], [1, 512], 20),
+    ("packed 16 MiB", [2048, 2048], None, 4),
+]
+
+
+def check_cases(_device: d3d12.Device) -> Iterator[Case]:
+    """The same dispatches with all checks on and off: three tensors, a barrier after each."""
+    for layout, sizes, strides, count in CHECKED:
+        operand = tensor(T.FLOAT32, sizes, strides)
+        desc = dml.ElementWiseAddOperatorDesc(a_tensor=operand, b_tensor=operand, output_tensor=operand)
+        contents = np.ones(operand.size_in_bytes // 4, np.float32)
+        both = []
+        for strictness in (Strictness.STRICT, Strictness.RUNTIME):
+            device = d3d12.create_device(d3d12.Adapter(), strictness=strictness)
+            inputs = {"a_tensor": contents, "b_tensor": contents}
+            both.append(PreparedDispatch(device, desc, inputs, count))
+        on, off = (Batch(each.run, count) for each in both)
+        yield Case(f"all checks: add, {count} in a list", layout, on, {"checks off": off}, overhead=True)
+
+
+def subscriber_cases(device: d3d12.Device) -> Iterator[Case]:
+    """What the event stream costs without a subscriber: three questions for each command."""
+    operand = tensor(T.FLOAT32, [512, 512])
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=operand, output_tensor=operand)
+    prepared = PreparedDispatch(device, desc, {"input_tensor": np.ones(1 << 18, np.float32)}, 20)
+    stream = device.events
+
+    def ask() -> None:
+        for _ in range(60):
+            bool(stream)
+
+    calls = beside({"20 dispatches of 1 MiB": prepared.run})
+    yield Case("no subscriber: 60 questions to the stream", "-", Batch(ask), calls, overhead=True)
+
+
+def repeat(call: Callable[[], object], times: int) -> Callable[[], object]:
+    def run() -> None:
+        for _ in range(times):
+            call()
+
+    return run

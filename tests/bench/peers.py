@@ -1,0 +1,289 @@
+"""What a user would pick instead: ONNX Runtime, and oneDNN and PyTorch where they are installed.
+
+Each function returns a call that does the work once, with everything set up before; None if the peer is not
+installed or cannot do it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+Array = np.ndarray[Any, Any]
+Call = Callable[[], object]
+
+
+@dataclass
+class Convolution:
+    """Numbers of a 2-D convolution of the images ``x`` (NCHW) and the filters ``w``."""
+
+    x: Array
+    w: Array
+    stride: int
+    padding: int
+    groups: int
+    channels_last: bool = False
+    input_zero: int | None = None
+    filter_zero: Array | None = None  # one, or one per filter
+
+    @property
+    def out_shape(self) -> tuple[int, int, int, int]:
+        images, _, height, width = self.x.shape
+        size = [(n + 2 * self.padding - self.w.shape[2]) // self.stride + 1 for n in (height, width)]
+        return images, self.w.shape[0], size[0], size[1]
+
+    @property
+    def operations(self) -> float:
+        return 2.0 * math.prod(self.out_shape) * math.prod(self.w.shape[1:])
+
+    def strides(self, shape: Sequence[int]) -> list[int]:
+        _, c, h, w = shape
+        return [c * h * w, 1, w * c, c] if self.channels_last else [c * h * w, h * w, w, 1]
+
+
+def versions() -> str:
+    """Of the peers that are there."""
+    found = [f"numpy {np.__version__}", f"ONNX Runtime {onnxruntime.__version__}"]
+    if onednn() is not None:
+        version = onednn().library.dnnl_version()
+        found.append(f"oneDNN {version.major}.{version.minor}.{version.patch}")
+    if torch() is not None:
+        found.append(f"PyTorch {torch().__version__}")
+    return ", ".join(found)
+
+
+def use_threads(count: int) -> None:
+    """OpenMP's (oneDNN) and OpenBLAS's (NumPy) follow their environment variables."""
+    global _threads
+    _threads = count
+    if torch() is not None:
+        torch().set_num_threads(count)
+
+
+_threads = 0  # all
+
+
+# --- ONNX Runtime ---
+
+
+def onnx_session(op: str, inputs: dict[str, Array], output_type: int, rank: int, **attributes: Any) -> Call:
+    """A session of one node."""
+    values = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in inputs.items()
+    ]
+    result = helper.make_tensor_value_info("y", output_type, [f"d{i}" for i in range(rank)])
+    node = helper.make_node(op, list(inputs), ["y"], **attributes)
+    graph = helper.make_graph([node], "bench", values, [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = _threads
+    # Threads that spin between runs would slow down whoever is measured next.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return lambda: session.run(None, inputs)
+
+
+def onnx_convolution(c: Convolution) -> Call | None:
+    """ConvInteger; ONNX knows images in the order NCHW only, ONNX Runtime one zero point for all filters."""
+    inputs = {"x": c.x, "w": c.w}
+    if c.input_zero is not None and c.filter_zero is not None:
+        if c.filter_zero.size > 1:
+            return None
+        inputs |= {"x_zero": np.array(c.input_zero, c.x.dtype), "w_zero": c.filter_zero.reshape(())}
+    return onnx_session(
+        "ConvInteger",
+        inputs,
+        TensorProto.INT32,
+        rank=4,
+        kernel_shape=c.w.shape[2:],
+        strides=[c.stride] * 2,
+        pads=[c.padding] * 4,
+        group=c.groups,
+    )
+
+
+# --- oneDNN, by its C interface: https://oneapi-src.github.io/oneDNN/group_dnnl_api.html ---
+
+DNNL_TYPES = {np.dtype(np.float32): 3, np.dtype(np.int32): 4, np.dtype(np.int8): 5, np.dtype(np.uint8): 6}
+CPU, IN_ORDER, ANY_ORDER, INFERENCE, DIRECT = 1, 1, 1, 96, 1
+QUERY_SRC, QUERY_WEIGHTS, QUERY_DST = 129, 131, 133
+SRC, DST, WEIGHTS, ZERO_POINTS = 1, 17, 33, 8192
+DECLARATIONS = """
+typedef int64_t dims[12];
+typedef struct { int arg; void *memory; } exec_arg;
+typedef struct { int major, minor, patch; } version;
+const version *dnnl_version(void);
+int dnnl_engine_create(void **, int, size_t);
+int dnnl_stream_create(void **, void *, unsigned);
+int dnnl_stream_wait(void *);
+int dnnl_memory_desc_create_with_strides(void **, int, const dims, int, const dims);
+int dnnl_memory_desc_create_with_tag(void **, int, const dims, int, int);
+size_t dnnl_memory_desc_get_size(void *);
+int dnnl_memory_create(void **, const void *, void *, void *);
+int dnnl_primitive_attr_create(void **);
+int dnnl_primitive_attr_set_zero_points_mask(void *, int, int);
+int dnnl_convolution_forward_primitive_desc_create(void **, void *, int, int, const void *, const void *,
+    const void *, const void *, const dims, const dims, const dims, const dims, const void *);
+int dnnl_reorder_primitive_desc_create(void **, const void *, void *, const void *, void *, const void *);
+const void *dnnl_primitive_desc_query_md(const void *, int, int);
+int dnnl_primitive_create(void **, const void *);
+int dnnl_primitive_execute(const void *, void *, int, const exec_arg *);
+"""
+
+
+@cache
+def onednn() -> OneDnn | None:
+    """The library of the package onednn-cpu-gomp, whose OpenMP threads are those of our kernels."""
+    path = Path(sys.prefix) / "lib" / "libdnnl.so.3"
+    return OneDnn(path) if path.exists() else None
+
+
+class OneDnn:
+    def __init__(self, path: Path) -> None:
+        self.ffi = cffi.FFI()
+        self.ffi.cdef(DECLARATIONS)
+        self.library: Any = self.ffi.dlopen(str(path))
+        self.engine = self.create("engine", CPU, 0)
+        self.stream = self.create("stream", self.engine, IN_ORDER)
+
+    def create(self, what: str, *arguments: Any) -> Any:
+        """Calls ``dnnl_<what>_create``; ValueError if oneDNN refuses."""
+        name = what if "_create" in what else f"{what}_create"
+        result = self.ffi.new("void **")
+        status = getattr(self.library, f"dnnl_{name}")(result, *arguments)
+        if status:
+            raise ValueError(f"oneDNN: {name} returned {status}")
+        return result[0]
+
+    def packed(self, array: Array, strides: Sequence[int]) -> Any:
+        """``strides`` in elements."""
+        shape = list(array.shape)
+        kind = DNNL_TYPES[array.dtype]
+        return self.create("memory_desc_create_with_strides", len(shape), shape, kind, list(strides))
+
+    def any_order(self, array: Array) -> Any:
+        shape = list(array.shape)
+        return self.create(
+            "memory_desc_create_with_tag", len(shape), shape, DNNL_TYPES[array.dtype], ANY_ORDER
+        )
+
+    def memory(self, desc: Any, array: Array) -> Any:
+        return self.create("memory", desc, self.engine, self.ffi.from_buffer(array))
+
+    def call(self, description: Any, operands: dict[int, Any], keep: Sequence[Array]) -> Call:
+        primitive = self.create("primitive", description)
+        arguments = self.ffi.new("exec_arg[]", list(operands.items()))
+
+        def run() -> Sequence[Array]:
+            self.library.dnnl_primitive_execute(primitive, self.stream, len(arguments), arguments)
+            self.library.dnnl_stream_wait(self.stream)
+            return keep  # alive as long as the call
+
+        return run
+
+    def convolution(self, c: Convolution) -> Call:
+        """Operands in the order that oneDNN likes best: filters are reordered before; images (unless they are
+        channels-last, which it takes as they are) and results in each call."""
+        w = c.w.reshape(c.groups, -1, *c.w.shape[1:]) if c.groups > 1 else c.w
+        x = np.ascontiguousarray(c.x.transpose(0, 2, 3, 1)) if c.channels_last else c.x
+        y = np.empty(c.out_shape, np.int32)
+        x_desc, y_desc = self.packed(c.x, c.strides(c.x.shape)), self.packed(y, c.strides(y.shape))
+        attributes = self.create("primitive_attr")
+        operands = {}
+        if c.input_zero is not None:
+            self.library.dnnl_primitive_attr_set_zero_points_mask(attributes, SRC, 0)
+            zero = np.array([c.input_zero], np.int32)
+            operands[ZERO_POINTS | SRC] = self.memory(self.packed(zero, [1]), zero)
+        images = (x_desc, y_desc) if c.channels_last else (self.any_order(c.x), self.any_order(y))
+        pads, geometry = [c.padding] * 2, ([c.stride] * 2, [0, 0])
+        description = self.create(
+            "convolution_forward_primitive_desc_create",
+            *(self.engine, INFERENCE, DIRECT, images[0], self.any_order(w), self.ffi.NULL, images[1]),
+            *(*geometry, pads, pads, attributes),
+        )
+        w_memory, w_reorder = self.reordered(description, QUERY_WEIGHTS, self.packed(w, w.strides), w)
+        w_reorder()
+        if c.channels_last:
+            operands |= {SRC: self.memory(x_desc, x), DST: self.memory(y_desc, y), WEIGHTS: w_memory}
+            return self.call(description, operands, [x, w, y])
+        x_memory, x_reorder = self.reordered(description, QUERY_SRC, x_desc, x)
+        y_memory, y_reorder = self.reordered(description, QUERY_DST, y_desc, y, back=True)
+        operands |= {SRC: x_memory, DST: y_memory, WEIGHTS: w_memory}
+        convolve = self.call(description, operands, [x, w, y])
+        return lambda: (x_reorder(), convolve(), y_reorder())
+
+    def reordered(
+        self, description: Any, query: int, desc: Any, array: Array, back: bool = False
+    ) -> tuple[Any, Call]:
+        """Memory in the order that a primitive chose, and the call that fills it from ``array`` (or back)."""
+        best = self.ffi.cast("void *", self.library.dnnl_primitive_desc_query_md(description, query, 0))
+        buffer = np.empty(self.library.dnnl_memory_desc_get_size(best), np.uint8)
+        ends = [(desc, self.memory(desc, array)), (best, self.memory(best, buffer))]
+        source, target = reversed(ends) if back else ends
+        reorder = self.create(
+            "reorder_primitive_desc_create", source[0], self.engine, target[0], self.engine, self.ffi.NULL
+        )
+        return ends[1][1], self.call(reorder, {SRC: source[1], DST: target[1]}, [array, buffer])
+
+
+def onednn_convolution(c: Convolution) -> Call | None:
+    """s32 results; oneDNN has s8 filters only, and no zero points for them."""
+    library = onednn()
+    if library is None or c.w.dtype != np.int8 or c.filter_zero is not None:
+        return None
+    return library.convolution(c)
+
+
+# --- PyTorch ---
+
+
+@cache
+def torch() -> Any:
+    return importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+
+
+def torch_convolution(c: Convolution) -> Call | None:
+    """Its quantized convolution (backend x86), which makes bytes of the sums."""
+    t = torch()
+    if t is None or c.x.dtype != np.uint8 or c.w.dtype != np.int8 or c.filter_zero is not None:
+        return None
+    order = t.channels_last if c.channels_last else t.contiguous_format
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch plans to retire this interface
+        x = t._make_per_tensor_quantized_tensor(t.from_numpy(c.x), 0.02, c.input_zero or 0)
+        w = t._make_per_tensor_quantized_tensor(t.from_numpy(c.w), 0.02, 0)
+        x = x.contiguous(memory_format=order)
+        pads, ones = [c.padding] * 2, [1, 1]
+        packed = t.ops.quantized.conv2d_prepack(w, None, [c.stride] * 2, pads, ones, c.groups)
+    return lambda: t.ops.quantized.conv2d(x, packed, 0.02, 0)
+
+
+def torch_copy(source: Array, target: Array) -> Call:
+    """``target.copy_(source)``"""
+    ends = torch().from_numpy(source), torch().from_numpy(target)
+    return lambda: ends[1].copy_(ends[0])
+
+
+def convolution_peers(c: Convolution) -> dict[str, Call]:
+    """Those that can do it; ONNX Runtime in its own layout."""
+    calls = {
+        "ORT" if not c.channels_last else "ORT (NCHW)": onnx_convolution(c),
+        "oneDNN": onednn_convolution(c),
+        "torch (u8 result)": torch_convolution(c),
+    }
+    return {name: call for name, call in calls.items() if call is not None}
