@@ -5,7 +5,8 @@
  * the bits.  The elements themselves are read once.
  *
  * Rows are made in batches, in three steps: the places of the bits that are set, in logical order; the coordinates
- * of these places, one division for each axis and batch; and the columns written to where they belong. */
+ * of these places, one division for each axis and batch; and the columns written to where they belong.  Rows of four
+ * columns, the usual ones, are made in registers instead.  What is streamed past the caches ends with whole lines. */
 #include "nonzero.h"
 
 #include "gather.h"
@@ -313,8 +314,10 @@ DMLK_AVX512 static void put_fours(const struct job *job, const uint32_t *places,
                 columns[c] = rest_avx512(axis, &place);
             }
         }
-        const __m512i a = _mm512_unpacklo_epi32(columns[0], columns[1]), b = _mm512_unpackhi_epi32(columns[0], columns[1]);
-        const __m512i c = _mm512_unpacklo_epi32(columns[2], columns[3]), d = _mm512_unpackhi_epi32(columns[2], columns[3]);
+        const __m512i a = _mm512_unpacklo_epi32(columns[0], columns[1]);
+        const __m512i b = _mm512_unpackhi_epi32(columns[0], columns[1]);
+        const __m512i c = _mm512_unpacklo_epi32(columns[2], columns[3]);
+        const __m512i d = _mm512_unpackhi_epi32(columns[2], columns[3]);
         const __m512i rows[4] = {_mm512_unpacklo_epi64(a, c), _mm512_unpackhi_epi64(a, c), _mm512_unpacklo_epi64(b, d),
                                  _mm512_unpackhi_epi64(b, d)};
 #pragma GCC unroll 4
@@ -377,7 +380,8 @@ static void store(const struct job *job, uint32_t *to, const uint32_t *from, int
 }
 
 /* Rows of the first `count` places. */
-INLINE void write_batch(divide_places *division, const struct job *job, struct batch *batch, int64_t count, int64_t row) {
+INLINE void write_batch(divide_places *division, const struct job *job, struct batch *batch, int64_t count,
+                        int64_t row) {
     const dmlk_nonzero_table *table = job->table;
     const int64_t width = table->columns;
     uint32_t *to = table->base + row * table->row_stride;
