@@ -6,15 +6,16 @@ and the seed repeats that, bit by bit.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from operator import index
 from random import Random
 from typing import SupportsIndex
 
 import numpy as np
+
+from .frozen import Frozen
 
 _PATTERN = 65536  # bytes that are drawn; longer ranges repeat them
 
@@ -38,8 +39,7 @@ class Mode(str, Enum):
     PADDING = "padding"
 
 
-@dataclass(frozen=True)
-class Chaos:
+class Chaos(Frozen):
     """A policy for a GPU; made by :func:`chaos`.  ``is_fresh``: the seed was drawn, not given."""
 
     seed: int
@@ -64,7 +64,7 @@ def chaos(seed: SupportsIndex | None = None, modes: Iterable[Mode | str] | None 
     The same program with the same seed does the same, bit by bit; None draws a seed, which every device
     then prints.  ``modes``: what is drawn, by default everything (:class:`Mode`).  ValueError: no such mode.
     """
-    drawn = secrets.randbits(32) if seed is None else _seed(seed)
+    drawn = int.from_bytes(os.urandom(4), "little") if seed is None else _seed(seed)
     return Chaos(drawn, frozenset(Mode) if modes is None else _modes(modes), seed is None)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from . import kernels
+from .frozen import Frozen
 from .kernels import ffi, lib
 
 __all__ = ["Checker", "Finding", "checked"]
@@ -24,8 +24,7 @@ KINDS: tuple[str, ...] = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Frozen):
     """What was found of one kind (``struct dmlk_finding``): how often, and the first.
 
     ``kind`` is an ``enum dmlk_finding_kind`` without its prefix, such as ``"MEM_GAP_WRITE"``; ``tensor``

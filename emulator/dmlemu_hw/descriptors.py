@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 import weakref
-from dataclasses import dataclass
 from enum import IntEnum
 
+from .frozen import Frozen
 from .kernels import ffi, lib
 from .lock import Lock
 from .memory import END_ADDRESS, Allocation, Memory
@@ -33,8 +33,7 @@ class DescriptorKind(IntEnum):
     UAV = 3
 
 
-@dataclass(frozen=True)
-class Descriptor:
+class Descriptor(Frozen):
     """A view of ``size`` bytes at ``address`` (0: null descriptor).
 
     ``stride`` is the element size of a structured buffer, ``format`` a DXGI_FORMAT number, ``flags``

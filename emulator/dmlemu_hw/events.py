@@ -7,10 +7,10 @@ when nobody listens.  The layers above emit events of their own on the same stre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, overload
 
+from .frozen import Frozen
 from .kernels import ffi, lib
 
 READ: int = lib.DMLK_READ
@@ -123,8 +123,7 @@ class Freed(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True)
-class Mapped:
+class Mapped(Frozen):
     """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL."""
 
     allocation: int

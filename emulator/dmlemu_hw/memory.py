@@ -18,7 +18,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import index
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -806,7 +805,8 @@ class _Mappings:
     """Keeps this process away from the host's limit of mappings: at the limit even malloc fails."""
 
     def __init__(self) -> None:
-        limit = int(Path("/proc/sys/vm/max_map_count").read_text())
+        with open("/proc/sys/vm/max_map_count") as file:
+            limit = int(file.read())
         self._limit = limit - limit // 8
         self._count = 0
         self._given: deque[int] = deque()

@@ -10,11 +10,11 @@ from __future__ import annotations
 import builtins
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar
 
 from . import kernels
+from .frozen import Frozen
 from .kernels import ffi, lib
 
 MAX_RANK: int = lib.DMLK_MAX_RANK
@@ -75,6 +75,7 @@ _REGION = struct.Struct("<QQQQII")  # tile, count, heap serial (0: NULL), heap t
 EXECUTE_HEADER_SIZE = HEADER.size + _EXECUTE.size
 DISPATCH_HEADER_SIZE = HEADER.size + _DISPATCH.size
 BARRIER_SIZE = HEADER.size + BARRIER.size
+_HEAPS_SIZE = HEADER.size + _COUNT.size  # without the heaps
 TENSOR_SIZE = _TENSOR.size
 
 assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
@@ -251,8 +252,7 @@ def map_tiles(allocation: int, regions: Sequence[tuple[int, int, int, int, bool]
 # --- reading ---
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(Frozen):
     """``struct dmlk_tensor``; see :func:`tensor`."""
 
     slot: int
@@ -268,8 +268,7 @@ class Tensor:
         return self.slot == SLOT_NONE
 
 
-@dataclass(frozen=True)
-class Packet:
+class Packet(Frozen):
     """A decoded packet: where it starts in the bytes, and its size."""
 
     opcode: ClassVar[Opcode]
@@ -277,7 +276,6 @@ class Packet:
     size: int
 
 
-@dataclass(frozen=True)
 class DispatchPacket(Packet):
     opcode = Opcode.DISPATCH
     kernel: int
@@ -287,7 +285,6 @@ class DispatchPacket(Packet):
     constants: bytes
 
 
-@dataclass(frozen=True)
 class DiscardPacket(Packet):
     opcode = Opcode.DISCARD
     flags: int
@@ -296,7 +293,6 @@ class DiscardPacket(Packet):
     byte_count: int
 
 
-@dataclass(frozen=True)
 class CopyBufferPacket(Packet):
     opcode = Opcode.COPY_BUFFER
     destination: int
@@ -304,7 +300,6 @@ class CopyBufferPacket(Packet):
     byte_count: int
 
 
-@dataclass(frozen=True)
 class ClearUavPacket(Packet):
     opcode = Opcode.CLEAR_UAV
     table: int
@@ -313,7 +308,6 @@ class ClearUavPacket(Packet):
     ranges: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
 class BarrierPacket(Packet):
     opcode = Opcode.BARRIER
     kind: int
@@ -324,13 +318,11 @@ class BarrierPacket(Packet):
     after: int
 
 
-@dataclass(frozen=True)
 class TimestampPacket(Packet):
     opcode = Opcode.TIMESTAMP
     address: int
 
 
-@dataclass(frozen=True)
 class ResolveQueryPacket(Packet):
     opcode = Opcode.RESOLVE_QUERY
     destination: int
@@ -338,13 +330,11 @@ class ResolveQueryPacket(Packet):
     count: int
 
 
-@dataclass(frozen=True)
 class WriteImmediatePacket(Packet):
     opcode = Opcode.WRITE_IMMEDIATE
     writes: tuple[tuple[int, int, int], ...]
 
 
-@dataclass(frozen=True)
 class MarkerPacket(Packet):
     opcode = Opcode.MARKER
     kind: int
@@ -352,34 +342,29 @@ class MarkerPacket(Packet):
     data: bytes
 
 
-@dataclass(frozen=True)
 class SetDescriptorHeapsPacket(Packet):
     opcode = Opcode.SET_DESCRIPTOR_HEAPS
     addresses: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class ExecutePacket(Packet):
     opcode = Opcode.EXECUTE
     list_serial: int
     packets: bytes
 
 
-@dataclass(frozen=True)
 class SignalPacket(Packet):
     opcode = Opcode.SIGNAL
     fence: int
     value: int
 
 
-@dataclass(frozen=True)
 class WaitPacket(Packet):
     opcode = Opcode.WAIT
     fence: int
     value: int
 
 
-@dataclass(frozen=True)
 class MapTilesPacket(Packet):
     opcode = Opcode.MAP_TILES
     allocation: int
@@ -491,29 +476,33 @@ _READERS: dict[int, Callable[[_Reader], Packet]] = {
 }
 
 
-def decode_one(data: bytes, offset: int = 0) -> Packet:
-    """The packet at ``offset``.  ValueError: it is truncated, unknown or inconsistent."""
+def decode_one(data: bytes, offset: int = 0, first: int = 0) -> Packet:
+    """The packet at ``offset``; in messages offsets count from ``first``.
+
+    ValueError: it is truncated, unknown or inconsistent.
+    """
+    place = offset - first
     if offset + HEADER.size > len(data):
         raise ValueError(
-            f"Packet at offset {offset} is truncated: {len(data) - offset} of 8 header bytes are there."
+            f"Packet at offset {place} is truncated: {len(data) - offset} of 8 header bytes are there."
         )
     opcode, size = HEADER.unpack_from(data, offset)
     read = _READERS.get(opcode)
     if read is None:
-        raise ValueError(f"Packet at offset {offset} has the unknown opcode {opcode}.")
+        raise ValueError(f"Packet at offset {place} has the unknown opcode {opcode}.")
     if size < HEADER.size or size % 8:
         raise ValueError(
-            f"{Opcode(opcode).name} packet at offset {offset} has size {size}; expected a multiple of 8."
+            f"{Opcode(opcode).name} packet at offset {place} has size {size}; expected a multiple of 8."
         )
     if offset + size > len(data):
         there = f"{len(data) - offset} of {size} bytes are there"
-        raise ValueError(f"{Opcode(opcode).name} packet at offset {offset} is truncated: {there}.")
+        raise ValueError(f"{Opcode(opcode).name} packet at offset {place} is truncated: {there}.")
     reader = _Reader(data, offset, size)
     try:
         packet = read(reader)
         reader.finish()
     except struct.error as error:
-        where = f"{Opcode(opcode).name} packet at offset {offset} ({size} bytes)"
+        where = f"{Opcode(opcode).name} packet at offset {place} ({size} bytes)"
         raise ValueError(f"{where} is malformed: {error}.") from None
     return packet
 
@@ -528,6 +517,12 @@ def decode(data: bytes) -> Iterator[Packet]:
         packet = decode_one(data, offset)
         yield packet
         offset += packet.size
+
+
+def names_heaps(data: bytes, offset: int, size: int) -> bool:
+    """Does a SET_DESCRIPTOR_HEAPS packet of so many bytes hold as many heaps as it says?"""
+    start = offset + HEADER.size
+    return size >= _HEAPS_SIZE and size == _HEAPS_SIZE + _U64.size * int(_COUNT.unpack_from(data, start)[0])
 
 
 def is_joined(packet: bytes) -> bool:

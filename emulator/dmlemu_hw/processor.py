@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,7 +52,9 @@ from .packets import (
     decode_one,
 )
 from .queue import Entry, Queue
-from .reordering import Step, shuffled
+
+if TYPE_CHECKING:
+    from .reordering import Step
 
 _TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
@@ -121,7 +123,7 @@ class Processor:
         if opcode == Opcode.EXECUTE:
             if self._order is not None:
                 self._run_group(queue, self._order, end)
-            elif self._run_list(queue, *_list(entry), end):
+            elif self._run_list(queue, entry, end):
                 queue.pop()
             return
         packet = decode_one(entry)
@@ -141,31 +143,31 @@ class Processor:
             fault.locate(queue.label, 0, 0, entry)
             raise
 
-    def _run_list(self, queue: Queue, serial: int, data: bytes, until: float | None) -> bool:
+    def _run_list(self, queue: Queue, entry: Entry, until: float | None) -> bool:
         """False: the time was over before the list."""
-        base = ffi.from_buffer("uint8_t[]", data)
-        end = len(data)
-        position, command = queue.position, queue.command
+        base = ffi.from_buffer("uint8_t[]", entry)
+        serial, end = _serial(entry), len(entry)
+        position, command = queue.position or packets.EXECUTE_HEADER_SIZE, queue.command
         header, events = packets.HEADER.unpack_from, self._events
         try:
             while position < end:
                 start = position
-                opcode, size = header(data, start)
+                opcode, size = header(entry, start)
                 position += size
                 if size < packets.HEADER.size or size % 8 or position > end:
-                    self._decode(data, start)
+                    self._decode(entry, start)
                 self._fault.status = _NOT_BEGUN
                 if events:
                     place = (queue.serial, queue.completed + 1, serial, command)
-                    self._run_watched(place, data, base, start)
+                    self._run_watched(place, entry, base, start)
                 else:
-                    self._run_command(opcode, data, base, start, size)
+                    self._run_command(opcode, entry, base, start, size)
                 command += 1
                 queue.reach(position, command)
                 if until is not None and position < end and time.monotonic() >= until:
                     return False
         except GpuFault as fault:
-            fault.locate(queue.label, serial, command, data[start:position])
+            fault.locate(queue.label, serial, command, entry[start:position])
             raise
         except BaseException:
             if self._fault.status != _NOT_BEGUN:  # the command has been executed
@@ -206,8 +208,10 @@ class Processor:
         last = queue.pending[0].group
         group = self._groups.get(queue.serial)
         if group is None or group.entries[-1].ticket != last:
+            from .reordering import shuffled  # only chaos needs it
+
             entries = [entry for entry in queue.pending if entry.ticket <= last]
-            lists = [_list(entry) for entry in entries]
+            lists = [(_serial(entry), entry[packets.EXECUTE_HEADER_SIZE :]) for entry in entries]
             group = _Group(entries, lists, shuffled([data for _, data in lists], self._memory, random))
             self._groups[queue.serial] = group
         return group
@@ -218,7 +222,7 @@ class Processor:
         head, group = queue.pending[0] if queue.pending else None, self._groups.get(queue.serial)
         if head is not None and packets.HEADER.unpack_from(head)[0] == Opcode.EXECUTE:
             if self._order is None:
-                serial, last = _list(head)[0], queue.command
+                serial, last = _serial(head), queue.command
                 executed = [(serial, command) for command in range(max(0, last - _TRAIL), last)]
             elif group is not None and group.entries[-1].ticket == head.group:
                 steps = group.steps[max(0, group.done - _TRAIL) : group.done]
@@ -275,7 +279,7 @@ class Processor:
 
     def _decode(self, data: bytes, start: int) -> Packet:
         try:
-            return decode_one(data, start)
+            return decode_one(data, start, packets.EXECUTE_HEADER_SIZE if isinstance(data, Entry) else 0)
         except ValueError as error:
             raise GpuFault(FaultKind.BAD_PACKET, str(error)) from None
 
@@ -304,7 +308,9 @@ class Processor:
     def _run_command(self, opcode: int, data: bytes, base: Any, start: int, size: int) -> None:
         if opcode == Opcode.DISPATCH:
             self._dispatch(data, base, start, size)
-        elif opcode == Opcode.BARRIER and size == packets.BARRIER_SIZE:  # nothing to do, nothing to decode
+        elif (opcode == Opcode.BARRIER and size == packets.BARRIER_SIZE) or (
+            opcode == Opcode.SET_DESCRIPTOR_HEAPS and packets.names_heaps(data, start, size)
+        ):  # nothing to do, nothing to decode
             self._fault.status = lib.DMLK_OK
             self._clock.advance()
         else:
@@ -404,9 +410,9 @@ def _nothing(packet: Packet) -> int:
     return 0
 
 
-def _list(entry: bytes) -> tuple[int, bytes]:
-    """Serial and packets of a list, from its queue entry."""
-    return int.from_bytes(entry[8:16], "little"), entry[packets.EXECUTE_HEADER_SIZE :]
+def _serial(entry: bytes) -> int:
+    """The serial of a list, from its queue entry."""
+    return int.from_bytes(entry[8:16], "little")
 
 
 @cache

@@ -162,7 +162,7 @@ class Queue:
 
     @property
     def position(self) -> int:
-        """Where in the list at the head execution goes on, in bytes."""
+        """Where in the list at the head execution goes on, in bytes of the entry; 0: it has not begun."""
         entry, position, _ = self._progress
         return position if entry is self._entries[0] else 0
 

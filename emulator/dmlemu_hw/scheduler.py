@@ -36,8 +36,7 @@ class Scheduler:
 
     def next_queue(self) -> Queue | None:
         """The queue whose head is to run now; None: all are empty or wait."""
-        self.refresh()
-        ready = [queue for queue in self.queues if queue.pending and (queue.released or not _waits(queue))]
+        ready = [queue for queue in self.queues if queue.pending and (not _waits(queue) or queue.released)]
         if not ready:
             return None
         if self._random is not None:
@@ -52,14 +51,15 @@ class Scheduler:
         Called whenever a fence or a head changes, so that a value seen once counts, even if the
         fence goes back before the queue gets its turn.  Closed queues are forgotten when empty.
         """
-        if any(queue.closed and not queue.pending for queue in self.queues):
-            self.queues = [queue for queue in self.queues if queue.pending or not queue.closed]
-        for queue in self.queues:
-            if queue.pending and not queue.released and _waits(queue):
-                packet = decode_one(queue.pending[0])
+        for queue in list(self.queues):
+            entries = queue.pending
+            if entries and entries[0].startswith(_WAIT) and not queue.released:
+                packet = decode_one(entries[0])
                 assert isinstance(packet, WaitPacket)
                 if self._fences.read(packet.fence) >= packet.value:
                     queue.release()
+            elif queue.closed and not entries:
+                self.queues = [each for each in self.queues if each is not queue]
 
     def turns_now(self) -> int:
         """How many turns the GPU takes while the host goes on: none, or with ``random`` perhaps some."""

@@ -6,12 +6,12 @@ For checks of values.  Detection only: nothing here knows of operators or words.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntFlag
 from math import prod
 from typing import Any
 
 from . import packets
+from .frozen import Frozen
 from .kernels import ffi, lib
 
 __all__ = ["Classes", "Source", "Values", "View", "element", "find_born", "scan"]
@@ -24,8 +24,7 @@ class Classes(IntFlag):
     INFINITY = 1 << lib.DMLK_VALUE_INFINITY
 
 
-@dataclass(frozen=True)
-class View:
+class View(Frozen):
     """Elements in host memory (``struct dmlk_view``): ``data`` are the bytes from element 0 on, any buffer.
 
     ``data_type`` is an ``enum dmlk_type``; ``strides`` count elements, 0 repeats.
@@ -37,8 +36,7 @@ class View:
     strides: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Frozen):
     """What the elements of an output were made from (``struct dmlk_source``).
 
     That at index i from all elements of ``sizes`` and ``strides``, beginning where element i of ``outer``
@@ -51,8 +49,7 @@ class Source:
     strides: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(Frozen):
     """What a tensor holds (``struct dmlk_values``).
 
     ``count`` elements, what is repeated counting each time; of these so many NaNs, infinities, zeros of

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
-from importlib.metadata import version
 from pathlib import Path
-from textwrap import shorten
 
 from dmlemu import d3d12
-from dmlemu.checks import catalogue
-from dmlemu.checks.describe import describe as describe_check
-from dmlemu.checks.describe import listing
-from dmlemu.dml.describe import describe
-from dmlemu.dml.operators.base import OperatorDesc, find_operator, registry
 from dmlemu.errors import Error, Severity
 from dmlemu.frontends import dxdispatch
 from dmlemu.frontends.dxdispatch.printing import format_bytes
@@ -60,11 +51,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+class _Version(argparse.Action):
+    """Finds out the version only when it is asked for: reading a package's metadata takes long."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"dmlemu {version('dmlemu')}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dmlemu", description="A hardware emulator of the DirectML / Direct3D 12 compute API."
     )
-    parser.add_argument("--version", action="version", version=f"dmlemu {version('dmlemu')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser(
         "run",
@@ -164,9 +165,12 @@ def _adapters(parsed: argparse.Namespace) -> int:
 
 
 def _explain(parsed: argparse.Namespace) -> int:
+    from dmlemu.dml.describe import describe, summary
+    from dmlemu.dml.operators.base import find_operator, registry
+
     if parsed.operator is None:
         for kind, operator in sorted(registry().items(), key=lambda item: item[0].name):
-            print(f"{kind.name:30} {_summary(operator)}")
+            print(f"{kind.name:30} {summary(operator)}")
         return 0
     try:
         print(describe(find_operator(parsed.operator.upper())), end="")
@@ -176,17 +180,17 @@ def _explain(parsed: argparse.Namespace) -> int:
 
 
 def _checks(parsed: argparse.Namespace) -> int:
+    from difflib import get_close_matches
+    from fnmatch import fnmatchcase
+
+    from dmlemu.checks import catalogue
+    from dmlemu.checks.describe import describe, listing
+
     pattern = (parsed.check or "*").upper()
     found = {id for id in catalogue() if fnmatchcase(id, pattern)}
     if not found:
-        near = difflib.get_close_matches(pattern, catalogue(), 1)
+        near = get_close_matches(pattern, catalogue(), 1)
         hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all"
         raise _UsageError(f"no check is called {pattern}{hint}")
-    print(describe_check(catalogue()[pattern]) if pattern in found else listing(found))
+    print(describe(catalogue()[pattern]) if pattern in found else listing(found))
     return 0
-
-
-def _summary(operator: type[OperatorDesc]) -> str:
-    """The first sentence of the operator's documentation, in one line."""
-    text = " ".join((operator.__doc__ or "").replace("``", "").split())
-    return shorten(text.split(". ")[0].rstrip("."), 76, placeholder=" ...")

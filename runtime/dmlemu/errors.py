@@ -6,19 +6,20 @@ are its two renderings, and :class:`Error` carries one.
 
 from __future__ import annotations
 
-import json
 import operator
+import os
 import re
 import reprlib
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-_PACKAGE = str(Path(__file__).parent)
+from dmlemu_hw.frozen import Frozen
+
+_PACKAGE = os.path.dirname(__file__)
 
 
 class HResult(IntEnum):
@@ -71,8 +72,7 @@ class Strictness(str, Enum):
     STRICT = "strict"
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Frozen):
     """One message.
 
     ``id`` is the stable name of the check, ``rule`` the rule's id and where it is written, ``field``
@@ -122,6 +122,8 @@ class Report:
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
         """The report as one JSON line: every field, how often it came up, and ``more``."""
+        import json
+
         value = asdict(self)
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
@@ -141,10 +143,8 @@ class Error(Exception):
         return type(self), (self.hresult, self.report), self.__dict__
 
 
-def _is_own(frame: FrameType) -> bool:
-    if frame.f_code.co_filename.startswith(_PACKAGE):
-        return True
-    # Generated code, such as the __init__ of a dataclass, has no file; its module says whose it is.
+def _names_us(frame: FrameType) -> bool:
+    """The device's own code, and generated code, which has no file: its module says whose it is."""
     return str(frame.f_globals.get("__name__")).startswith(("dmlemu.", "dmlemu_hw."))
 
 
@@ -156,17 +156,18 @@ def call_site() -> CallSite | None:
 
     None: it has no lines in Python, since the command line runs it.
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_own(frame):
-        if frame.f_globals.get("__name__") == "dmlemu.cli":
-            return None
-        frame = frame.f_back
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    inner = sys._getframe()
+    frame = inner.f_back
+    while frame is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or _names_us(frame)):
+        inner, frame = frame, frame.f_back
+    if frame is None or inner.f_globals.get("__name__") == "dmlemu.cli":
+        return None
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def spell_site(site: CallSite | None) -> str:
     """``file:line``; empty for None."""
-    return "" if site is None else f"{Path(site[0]).name}:{site[1]}"
+    return "" if site is None else f"{os.path.basename(site[0])}:{site[1]}"
 
 
 def caller() -> str:

@@ -25,8 +25,8 @@ def peaks(threads: int) -> Peaks:
 
 
 def copy_rate(threads: int, size: int) -> float:
-    """Bytes read and written per second when half of ``size`` bytes (or up to twice as many) are copied to the
-    other half, again and again: the speed of the cache that holds them; 0 without a compiler."""
+    """Bytes read and written per second when half of ``size`` bytes (or up to twice as many) are copied to
+    the other half, again and again: the speed of the cache that holds them; 0 without a compiler."""
     return _copy_rate(threads, 1 << size.bit_length())
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto
@@ -33,6 +37,24 @@ def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
 
     recording = Batch(record, 1000)
     yield Case("recording a dispatch and a barrier", "-", recording, {}, overhead=True)
+
+
+MODEL = Path(__file__).parents[1] / "programs/dxdispatch/models/add.json"
+
+
+def start_cases(_device: d3d12.Device) -> Iterator[Case]:
+    """How long a program takes to start: processes of their own, Python's start included."""
+    imports = beside({f"import {name}": python("-c", f"import {name}") for name in ("numpy", "onnxruntime")})
+    ours = Batch(python("-c", "from dmlemu import d3d12, dml"))
+    yield Case("import dmlemu, numpy included", "-", ours, imports, overhead=True)
+    run = Batch(python("-m", "dmlemu", "run", str(MODEL)))
+    yield Case("dmlemu run of a one-operator model", "-", run, imports, overhead=True)
+
+
+def python(*arguments: str) -> Callable[[], object]:
+    """A call that runs Python with these arguments; it may keep what it compiles."""
+    command, environment = [sys.executable, *arguments], {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    return lambda: subprocess.run(command, env=environment, check=True, capture_output=True)
 
 
 # layout of both operands and the result, rows and columns of FLOAT32, dispatches in a list

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from dmlemu_hw.frozen import Frozen
 
 from ..errors import Severity, Strictness
 
@@ -24,8 +25,7 @@ class When(Enum):
     TEST = "when a test runs"
 
 
-@dataclass(frozen=True)
-class Declaration:
+class Declaration(Frozen):
     """One check.
 
     ``title`` completes "Reported when ...".  ``why`` says what happens on real hardware, ``fix`` what to

@@ -7,25 +7,25 @@ awaited, or looked at, tell.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import ReferenceType, ref
 
-from dmlemu_hw.events import Queued, Submitted
+from dmlemu_hw.events import EventStream, Queued, Submitted
 from dmlemu_hw.queue import Queue
 
 from ..d3d12.object import Object
-from ..d3d12.pending import Submission, advice
+from ..d3d12.pending import Pending, Submission, advice
 from ..d3d12.recording import Command, Recording
 from ..errors import CallSite, Strictness
-from .check import Check, on
+from .check import Check
 from .clocks import Clocks
 
 if TYPE_CHECKING:
     from ..d3d12.device import Device
 
-__all__ = ["Flight", "FlightCheck"]
+__all__ = ["Flight", "FlightCheck", "Flights"]
 
 _KEPT = 4096  # flights remembered when no fence is ever awaited
 
@@ -53,9 +53,7 @@ class Flight:
     @staticmethod
     def of_list(submission: Submission, recording: Recording, ticket: int) -> Flight:
         """One list of an ExecuteCommandLists call."""
-        needs = {ref(thing): at for thing, at in recording.needs.items()}
-        needs[ref(recording.allocator)] = -1
-        queue, serial = submission.queue, recording.serial
+        queue, serial, needs = submission.queue, recording.serial, recording.needed
         at, commands = recording.executed_at, recording.commands
         return Flight(queue.serial, ticket, queue.label, recording.owner, serial, commands, needs, at)
 
@@ -77,13 +75,52 @@ class Flight:
         return self.commands[at] if 0 <= at < len(self.commands) else None
 
 
+class Flights:
+    """Follows what one device's queues are given, once for all checks that want to know."""
+
+    def __init__(self, pending: Pending) -> None:
+        self.flights: deque[Flight] = deque(maxlen=_KEPT)
+        self.watchers: list[Callable[[Flight, Recording | None], None]] = []
+        self._pending = pending
+
+    def follow(self, stream: EventStream) -> None:
+        """Is told by the stream from now on."""
+        stream.subscribe(self.handed, Submitted, Queued)
+
+    def handed(self, event: Submitted | Queued) -> None:
+        """Something was handed to a queue."""
+        submission = self._pending.find(event.queue, event.ticket)
+        if submission is None:
+            return
+        first = submission.ticket - len(submission.recordings) + 1
+        for ticket, recording in enumerate(submission.recordings, first):
+            self._take(Flight.of_list(submission, recording, ticket), recording)
+        if submission.command is not None:
+            self._take(Flight.of_other(submission, submission.command), None)
+
+    def _take(self, flight: Flight, recording: Recording | None) -> None:
+        for watcher in self.watchers:
+            watcher(flight, recording)
+        self.flights.append(flight)
+
+
 class FlightCheck(Check):
-    """Follows what is in flight."""
+    """A check of what is in flight."""
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: Clocks = device.checks.clocks
-        self._flights: deque[Flight] = deque(maxlen=_KEPT)
+        self._flights: Flights = device.checks.flights
+
+    def start(self) -> None:
+        """Subscribes."""
+        super().start()
+        self._flights.watchers.append(self.took_off)
+
+    def stop(self) -> None:
+        """Ends the subscriptions."""
+        self._flights.watchers.remove(self.took_off)
+        super().stop()
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """To be overridden: something was handed to a queue."""
@@ -93,13 +130,13 @@ class FlightCheck(Check):
 
         At strictness debug only what the GPU has not executed: the debug layer sees that much.
         """
-        device, known = self.device, self._clocks.host
-        while self._flights and self._flights[0].ticket <= known.get(self._flights[0].queue, 0):
-            self._flights.popleft()
+        device, known, flights = self.device, self._clocks.host, self._flights.flights
+        while flights and flights[0].ticket <= known.get(flights[0].queue, 0):
+            flights.popleft()
         if device._removed is not None:
             return
         is_strict = device._strictness is Strictness.STRICT
-        for flight in list(self._flights):
+        for flight in list(flights):
             if flight.ticket > known.get(flight.queue, 0) and (is_strict or not self.is_done(flight)):
                 yield flight
 
@@ -129,20 +166,3 @@ class FlightCheck(Check):
         fence = self.awaitable(flight)
         known = {"queue": flight.label, "list": flight.owner}
         return known if fence is None else {**known, "fence": fence[0], "fence_value": str(fence[1])}
-
-    # --- events ---
-
-    @on(Submitted, Queued)
-    def _handed(self, event: Submitted | Queued) -> None:
-        submission = self.device._pending.find(event.queue, event.ticket)
-        if submission is None:
-            return
-        first = submission.ticket - len(submission.recordings) + 1
-        for ticket, recording in enumerate(submission.recordings, first):
-            self._take(Flight.of_list(submission, recording, ticket), recording)
-        if submission.command is not None:
-            self._take(Flight.of_other(submission, submission.command), None)
-
-    def _take(self, flight: Flight, recording: Recording | None) -> None:
-        self.took_off(flight, recording)
-        self._flights.append(flight)

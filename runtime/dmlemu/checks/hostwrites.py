@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,7 @@ _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _WORD = 4
 _TILE = 1 << 16  # bytes after which the pattern repeats; buffers begin at multiples of it
-_PATTERN = np.random.default_rng(0xD31).integers(1, 256, _TILE, np.uint8)  # always the same
+_PATTERN = np.frombuffer(Random(0xD31).randbytes(_TILE).replace(b"\0", b"\1"), np.uint8)  # always the same
 _PATTERN_WORDS = _PATTERN.view(np.uint32)
 _SURE = 2  # so many untouched words in a row are no accident, nor is the first or the last one of an array
 _FEW = 4  # nor are so many single ones

@@ -16,6 +16,7 @@ from .catalogue import catalogue
 from .check import Check
 from .clocks import Clocks
 from .declaration import Declaration
+from .flights import Flights
 
 if TYPE_CHECKING:
     from ..d3d12.device import Device
@@ -30,6 +31,7 @@ class Checks:
         self._device = weakref.ref(device)
         self._checks: dict[type[Check], Check] = {}
         self._clocks: Clocks | None = None
+        self._flights: Flights | None = None
 
     def __iter__(self) -> Iterator[Check]:
         return iter(list(self._checks.values()))
@@ -43,6 +45,16 @@ class Checks:
             self._clocks = Clocks()
             self._clocks.follow(device.events)
         return self._clocks
+
+    @property
+    def flights(self) -> Flights:
+        """What is in flight, for checks that ask in their ``__init__``."""
+        if self._flights is None:
+            device = self._device()
+            assert device is not None
+            self._flights = Flights(device._pending)
+            self._flights.follow(device.events)
+        return self._flights
 
     def add(self, kind: type[Check]) -> Check:
         """Has a check of this class watch the device from now on; returns it.

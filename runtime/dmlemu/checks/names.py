@@ -87,8 +87,8 @@ class Names:
         """``command queue 'compute'``."""
         device = self._device()
         assert device is not None
-        queue = next((each for each in device._queues if each._queue.serial == serial), None)
-        return str(queue) if queue is not None else f"queue {serial}"
+        labels = (each.label for each in device._gpu.queues if each.serial == serial)
+        return next(labels, f"queue {serial}")
 
     def buffer(self, address: int) -> Resource | None:
         """The live buffer that holds a GPU virtual address."""

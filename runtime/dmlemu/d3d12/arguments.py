@@ -11,10 +11,13 @@ from enum import Enum, IntEnum, IntFlag
 from operator import index
 from typing import Any, TypeVar, get_type_hints
 
+from dmlemu_hw.frozen import Frozen
+
 from ..errors import Error, failure, spell
 
 _Kind = TypeVar("_Kind")
 _Choice = TypeVar("_Choice", bound=Enum)
+_PLAIN = 2**64  # numbers within are integers of the API, or near enough for the rules to judge
 
 
 def _wrong(field: str, what: str, value: object) -> TypeError:
@@ -114,7 +117,7 @@ def callback(value: Any, field: str) -> Callable[..., Any]:
     return found
 
 
-class Struct:
+class Struct(Frozen):
     """Base of the structs: fields of numbers and of other structs are checked when one is made.
 
     A number that is a member of the field's enum becomes that member; any other stays as it is, for
@@ -123,8 +126,8 @@ class Struct:
 
     def __post_init__(self) -> None:
         for name, kind in _fields(type(self)):
-            value = getattr(self, name)
-            if type(value) is kind and kind is not int:
+            value = self.__dict__[name]
+            if type(value) is kind and (kind is not int or abs(value) < _PLAIN):  # type: ignore[arg-type]
                 continue
             field = f"{type(self).__name__}.{name}"
             if issubclass(kind, bool):

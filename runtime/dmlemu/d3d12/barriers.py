@@ -222,12 +222,14 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
     """ST13: only transitions can be split, and into a begin or an end."""
     field = f"{path}.Flags"
     flags = integer(barrier.flags, field)
+    if not flags:
+        return
     given = ResourceBarrierFlags(flags)
     if flags & ~_BOTH or flags == _BOTH:
         wrong, expected = MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS, "NONE, BEGIN_ONLY or END_ONLY"
         message = f"Barrier flags ({spell(given)}) are not one of those allowed."
         raise _bad("ST13", message, field, given, expected, wrong, "STATE_SPLIT")
-    if flags and barrier.type != ResourceBarrierType.TRANSITION:
+    if barrier.type != ResourceBarrierType.TRANSITION:
         wrong = MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER
         message = f"A barrier of type {spell(barrier.type)} is split, and only transitions can be."
         raise _bad("ST13", message, field, given, ResourceBarrierFlags.NONE, wrong, "STATE_SPLIT")

@@ -8,13 +8,14 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.faults import OutOfMemory
+from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.gpu import Gpu, QueueKind
 from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
@@ -168,8 +169,7 @@ def _host_is_full(reason: str | None) -> Error:
     )
 
 
-@dataclass(frozen=True)
-class _OutOfMemory:
+class _OutOfMemory(Frozen):
     """Turns the hardware's running out of memory into the error of a create method."""
 
     operation: str

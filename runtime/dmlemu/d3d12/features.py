@@ -7,8 +7,10 @@ yet, so it claims no optional shader instruction.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from dmlemu_hw.frozen import Frozen
 
 from .arguments import Struct, integer
 from .enums import (
@@ -39,8 +41,7 @@ MAX_SHADER_MODEL = ShaderModel.MODEL_6_2
 VIRTUAL_ADDRESS_BITS = 47
 
 
-@dataclass(frozen=True)
-class FeatureDataD3D12Options:
+class FeatureDataD3D12Options(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS``."""
 
     double_precision_float_shader_ops: bool = False
@@ -62,7 +63,6 @@ class FeatureDataD3D12Options:
     resource_heap_tier: ResourceHeapTier = ResourceHeapTier.TIER_2
 
 
-@dataclass(frozen=True)
 class FeatureDataArchitecture(Struct):
     """``D3D12_FEATURE_DATA_ARCHITECTURE``: a discrete adapter with memory of its own."""
 
@@ -72,7 +72,6 @@ class FeatureDataArchitecture(Struct):
     cache_coherent_uma: bool = False
 
 
-@dataclass(frozen=True)
 class FeatureDataArchitecture1(Struct):
     """``D3D12_FEATURE_DATA_ARCHITECTURE1``."""
 
@@ -83,15 +82,13 @@ class FeatureDataArchitecture1(Struct):
     isolated_mmu: bool = True
 
 
-@dataclass(frozen=True)
-class FeatureDataFeatureLevels:
+class FeatureDataFeatureLevels(Frozen):
     """``D3D12_FEATURE_DATA_FEATURE_LEVELS``: in the levels asked for, out the highest supported of them."""
 
     feature_levels_requested: tuple[FeatureLevel, ...] = ()
     max_supported_feature_level: FeatureLevel | None = None
 
 
-@dataclass(frozen=True)
 class FeatureDataFormatSupport(Struct):
     """``D3D12_FEATURE_DATA_FORMAT_SUPPORT``: numbers of ``D3D12_FORMAT_SUPPORT1`` and ``2``."""
 
@@ -100,29 +97,25 @@ class FeatureDataFormatSupport(Struct):
     support2: int = 0
 
 
-@dataclass(frozen=True)
-class FeatureDataGpuVirtualAddressSupport:
+class FeatureDataGpuVirtualAddressSupport(Frozen):
     """``D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT``."""
 
     max_gpu_virtual_address_bits_per_resource: int = VIRTUAL_ADDRESS_BITS
     max_gpu_virtual_address_bits_per_process: int = VIRTUAL_ADDRESS_BITS
 
 
-@dataclass(frozen=True)
 class FeatureDataShaderModel(Struct):
     """``D3D12_FEATURE_DATA_SHADER_MODEL``: in the highest the program knows, out the lower of both."""
 
     highest_shader_model: ShaderModel = ShaderModel.NONE
 
 
-@dataclass(frozen=True)
 class FeatureDataRootSignature(Struct):
     """``D3D12_FEATURE_DATA_ROOT_SIGNATURE``: in the highest the program knows, out the lower of both."""
 
     highest_version: RootSignatureVersion = RootSignatureVersion.VERSION_1_1
 
 
-@dataclass(frozen=True)
 class FeatureDataCommandQueuePriority(Struct):
     """``D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY``."""
 
@@ -131,8 +124,7 @@ class FeatureDataCommandQueuePriority(Struct):
     priority_for_type_is_supported: bool = False
 
 
-@dataclass(frozen=True)
-class FeatureDataD3D12Options1:
+class FeatureDataD3D12Options1(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS1``."""
 
     wave_ops: bool = False
@@ -143,16 +135,14 @@ class FeatureDataD3D12Options1:
     int64_shader_ops: bool = False
 
 
-@dataclass(frozen=True)
-class FeatureDataD3D12Options2:
+class FeatureDataD3D12Options2(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS2``."""
 
     depth_bounds_test_supported: bool = False
     programmable_sample_positions_tier: int = 0
 
 
-@dataclass(frozen=True)
-class FeatureDataD3D12Options3:
+class FeatureDataD3D12Options3(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS3``."""
 
     copy_queue_timestamp_queries_supported: bool = True
@@ -164,8 +154,7 @@ class FeatureDataD3D12Options3:
     barycentrics_supported: bool = False
 
 
-@dataclass(frozen=True)
-class FeatureDataD3D12Options4:
+class FeatureDataD3D12Options4(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS4``."""
 
     msaa_64kb_aligned_texture_supported: bool = False
@@ -175,8 +164,7 @@ class FeatureDataD3D12Options4:
     native_16bit_shader_ops_supported: bool = False
 
 
-@dataclass(frozen=True)
-class FeatureDataD3D12Options12:
+class FeatureDataD3D12Options12(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS12``."""
 
     ms_primitives_pipeline_statistic_includes_culled_primitives: TriState = TriState.UNKNOWN
@@ -184,30 +172,26 @@ class FeatureDataD3D12Options12:
     relaxed_format_casting_supported: bool = False
 
 
-@dataclass(frozen=True)
-class FeatureDataD3D12Options16:
+class FeatureDataD3D12Options16(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS16``."""
 
     dynamic_depth_bias_supported: bool = False
     gpu_upload_heap_supported: bool = True
 
 
-@dataclass(frozen=True)
-class FeatureDataExistingHeaps:
+class FeatureDataExistingHeaps(Frozen):
     """``D3D12_FEATURE_DATA_EXISTING_HEAPS``."""
 
     supported: bool = False
 
 
-@dataclass(frozen=True)
-class FeatureDataPredication:
+class FeatureDataPredication(Frozen):
     """``D3D12_FEATURE_DATA_PREDICATION``."""
 
     supported: bool = False
 
 
-@dataclass(frozen=True)
-class FeatureDataTightAlignment:
+class FeatureDataTightAlignment(Frozen):
     """``D3D12_FEATURE_DATA_TIGHT_ALIGNMENT``."""
 
     support_tier: TightAlignmentTier = TightAlignmentTier.NOT_SUPPORTED

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from dmlemu_hw.frozen import Frozen
 
 from .enums import Format
 
 
-@dataclass(frozen=True)
-class FormatInfo:
+class FormatInfo(Frozen):
     """Layout of one element: bits per component in memory order, and how they are read."""
 
     bits: tuple[int, ...]

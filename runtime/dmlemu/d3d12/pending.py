@@ -49,6 +49,8 @@ class Pending:
 
     def forget_done(self) -> None:
         """Lets go of what the GPU has done."""
+        if not self._work:
+            return
         done = []  # ends outside of the lock: objects may end with it
         with self._lock:
             for queue, work in list(self._work.items()):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.queue import Queue as HardwareQueue
@@ -90,6 +92,13 @@ class Recording:
     submitted: tuple[HardwareQueue, int] | None = None
     executed_at: CallSite | None = None  # where ExecuteCommandLists was called
     packets: bytes = b""
+
+    @cached_property
+    def needed(self) -> dict[weakref.ref[Object], int]:
+        """``needs`` of a closed list, and its allocator (-1), by references that keep nothing alive."""
+        needed: dict[weakref.ref[Object], int] = {weakref.ref(each): at for each, at in self.needs.items()}
+        needed[weakref.ref(self.allocator)] = -1
+        return needed
 
     @property
     def is_pending(self) -> bool:

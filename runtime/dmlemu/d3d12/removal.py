@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.faults import Progress
+from dmlemu_hw.frozen import Frozen
 
 from ..errors import HResult, Report
 
@@ -22,8 +22,7 @@ _MOST = 16  # breadcrumbs of a queue
 _DISPATCH = "Dispatch of "
 
 
-@dataclass(frozen=True)
-class Breadcrumb:
+class Breadcrumb(Frozen):
     """A command: the list that holds it, its number there, what it is, and the line that recorded it."""
 
     list: str
@@ -37,8 +36,7 @@ class Breadcrumb:
         return f"{self.list}, command {self.command}: {self.name}{at}"
 
 
-@dataclass(frozen=True)
-class QueueRecord:
+class QueueRecord(Frozen):
     """A queue at the moment of the removal.
 
     ``executed``: the last commands that it completed, oldest first.  ``pending``: what it had not done of
@@ -50,8 +48,7 @@ class QueueRecord:
     pending: int
 
 
-@dataclass(frozen=True)
-class RemovalRecord:
+class RemovalRecord(Frozen):
     """Why a device was removed, kept as long as it lives; mirrors what DRED tells
     (``ID3D12DeviceRemovedExtendedData``: breadcrumbs and the address of the page fault).
 
@@ -75,6 +72,8 @@ class RemovalRecord:
 
     def json(self) -> str:
         """The record as one JSON line."""
+        import json
+
         value = asdict(self)
         value["reason"] = self.reason.name
         value["report"]["severity"] = self.report.severity.name

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dmlemu_hw.memory import Allocation
 from dmlemu_hw.memory import Heap as HardwareHeap
@@ -23,6 +22,8 @@ from .rules import allowed_states, is_cpu_visible
 from .structs import HeapDesc, HeapProperties, Range, ResourceDesc
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .device import Device
 
 

@@ -8,8 +8,10 @@ The first broken one raises :class:`dmlemu.Error`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from dmlemu_hw.frozen import Frozen
 
 from .arguments import instance, integer
 from .enums import (
@@ -88,8 +90,7 @@ _NOT_EMULATED_HEAP_FLAGS = (
 _HEAP_ALIGNMENTS = (0, DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT, DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT)
 
 
-@dataclass(frozen=True)
-class _HeapMessages:
+class _HeapMessages(Frozen):
     """CreateHeap and CreateCommittedResource report the same faults under numbers of their own."""
 
     type: MessageId

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.frozen import Frozen
+
 from .enums import CommandListType, ResourceBarrierFlags, ResourceStates
 
 if TYPE_CHECKING:
@@ -102,8 +104,7 @@ class Clash(Enum):
     END = "end"  # an end without its begin
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(Frozen):
     """A use or a transition that does not fit: ``state`` is what the resource is in.
 
     ``wanted`` is what the use needs or the transition starts from; of an END_ONLY, ``after`` is where it

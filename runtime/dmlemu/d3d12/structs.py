@@ -6,8 +6,9 @@ raises TypeError; whether a number is legal is for the call that takes the struc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from dmlemu_hw.frozen import Frozen
 
 from .arguments import Struct, integer
 from .enums import (
@@ -48,7 +49,6 @@ DEFAULT_SHADER_4_COMPONENT_MAPPING = 5768
 UINT64_MAX = 0xFFFF_FFFF_FFFF_FFFF
 
 
-@dataclass(frozen=True)
 class Luid(Struct):
     """``LUID``: names an adapter for as long as the process lives."""
 
@@ -56,7 +56,6 @@ class Luid(Struct):
     high_part: int = 0
 
 
-@dataclass(frozen=True)
 class HeapProperties(Struct):
     """``D3D12_HEAP_PROPERTIES``."""
 
@@ -67,7 +66,6 @@ class HeapProperties(Struct):
     visible_node_mask: int = 0
 
 
-@dataclass(frozen=True)
 class HeapDesc(Struct):
     """``D3D12_HEAP_DESC``; sizes in bytes, alignment 0 means 65536."""
 
@@ -77,7 +75,6 @@ class HeapDesc(Struct):
     flags: HeapFlags = HeapFlags.NONE
 
 
-@dataclass(frozen=True)
 class SampleDesc(Struct):
     """``DXGI_SAMPLE_DESC``."""
 
@@ -85,7 +82,6 @@ class SampleDesc(Struct):
     quality: int = 0
 
 
-@dataclass(frozen=True)
 class ResourceDesc(Struct):
     """``D3D12_RESOURCE_DESC``.  Only buffers are emulated: see :meth:`buffer`."""
 
@@ -108,15 +104,13 @@ class ResourceDesc(Struct):
         return cls(ResourceDimension.BUFFER, alignment, width, layout=TextureLayout.ROW_MAJOR, flags=flags)
 
 
-@dataclass(frozen=True)
-class ClearValue:
+class ClearValue(Frozen):
     """``D3D12_CLEAR_VALUE``: no buffer may have one (it must be left out)."""
 
     format: Format
     color: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
 class Range(Struct):
     """``D3D12_RANGE``: bytes ``[begin, end)``; empty when ``end <= begin``."""
 
@@ -124,16 +118,14 @@ class Range(Struct):
     end: int = 0
 
 
-@dataclass(frozen=True)
-class ResourceAllocationInfo:
+class ResourceAllocationInfo(Frozen):
     """``D3D12_RESOURCE_ALLOCATION_INFO``; ``size_in_bytes`` is 2**64 - 1 for an invalid desc."""
 
     size_in_bytes: int
     alignment: int
 
 
-@dataclass(frozen=True)
-class SubresourceFootprint:
+class SubresourceFootprint(Frozen):
     """``D3D12_SUBRESOURCE_FOOTPRINT``."""
 
     format: Format
@@ -143,16 +135,14 @@ class SubresourceFootprint:
     row_pitch: int
 
 
-@dataclass(frozen=True)
-class PlacedSubresourceFootprint:
+class PlacedSubresourceFootprint(Frozen):
     """``D3D12_PLACED_SUBRESOURCE_FOOTPRINT``."""
 
     offset: int
     footprint: SubresourceFootprint
 
 
-@dataclass(frozen=True)
-class CopyableFootprints:
+class CopyableFootprints(Frozen):
     """The outputs of ``ID3D12Device::GetCopyableFootprints``."""
 
     layouts: tuple[PlacedSubresourceFootprint, ...]
@@ -161,7 +151,6 @@ class CopyableFootprints:
     total_bytes: int
 
 
-@dataclass(frozen=True)
 class CommandQueueDesc(Struct):
     """``D3D12_COMMAND_QUEUE_DESC``."""
 
@@ -171,7 +160,6 @@ class CommandQueueDesc(Struct):
     node_mask: int = 0
 
 
-@dataclass(frozen=True)
 class DescriptorHeapDesc(Struct):
     """``D3D12_DESCRIPTOR_HEAP_DESC``."""
 
@@ -181,7 +169,6 @@ class DescriptorHeapDesc(Struct):
     node_mask: int = 0
 
 
-@dataclass(frozen=True)
 class ConstantBufferViewDesc(Struct):
     """``D3D12_CONSTANT_BUFFER_VIEW_DESC``: a GPU virtual address and a size, both multiples of 256."""
 
@@ -189,7 +176,6 @@ class ConstantBufferViewDesc(Struct):
     size_in_bytes: int
 
 
-@dataclass(frozen=True)
 class BufferUav(Struct):
     """``D3D12_BUFFER_UAV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
 
@@ -200,7 +186,6 @@ class BufferUav(Struct):
     flags: BufferUavFlags = BufferUavFlags.NONE
 
 
-@dataclass(frozen=True)
 class UnorderedAccessViewDesc(Struct):
     """``D3D12_UNORDERED_ACCESS_VIEW_DESC`` with its buffer member."""
 
@@ -209,7 +194,6 @@ class UnorderedAccessViewDesc(Struct):
     buffer: BufferUav = BufferUav()
 
 
-@dataclass(frozen=True)
 class BufferSrv(Struct):
     """``D3D12_BUFFER_SRV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
 
@@ -219,7 +203,6 @@ class BufferSrv(Struct):
     flags: BufferSrvFlags = BufferSrvFlags.NONE
 
 
-@dataclass(frozen=True)
 class ShaderResourceViewDesc(Struct):
     """``D3D12_SHADER_RESOURCE_VIEW_DESC`` with its buffer member."""
 
@@ -229,7 +212,6 @@ class ShaderResourceViewDesc(Struct):
     buffer: BufferSrv = BufferSrv()
 
 
-@dataclass(frozen=True)
 class QueryHeapDesc(Struct):
     """``D3D12_QUERY_HEAP_DESC``."""
 
@@ -238,7 +220,6 @@ class QueryHeapDesc(Struct):
     node_mask: int = 0
 
 
-@dataclass(frozen=True)
 class TiledResourceCoordinate(Struct):
     """``D3D12_TILED_RESOURCE_COORDINATE``: a tile of 64 KiB; a buffer's tiles are one row, counted by x."""
 
@@ -248,7 +229,6 @@ class TiledResourceCoordinate(Struct):
     subresource: int = 0
 
 
-@dataclass(frozen=True)
 class TileRegionSize(Struct):
     """``D3D12_TILE_REGION_SIZE``; with ``use_box`` width * height * depth equals ``num_tiles``."""
 
@@ -259,7 +239,6 @@ class TileRegionSize(Struct):
     depth: int = 0
 
 
-@dataclass(frozen=True)
 class WriteBufferImmediateParameter(Struct):
     """``D3D12_WRITEBUFFERIMMEDIATE_PARAMETER``: a GPU virtual address (multiple of 4) and a 32-bit value."""
 
@@ -267,7 +246,6 @@ class WriteBufferImmediateParameter(Struct):
     value: int
 
 
-@dataclass(frozen=True)
 class Rect(Struct):
     """``D3D12_RECT``; of a buffer's clear only ``left`` and ``right`` count, in elements."""
 
@@ -277,16 +255,14 @@ class Rect(Struct):
     bottom: int
 
 
-@dataclass(frozen=True)
-class ClockCalibration:
+class ClockCalibration(Frozen):
     """The outputs of ``ID3D12CommandQueue::GetClockCalibration``: both clocks read at the same moment."""
 
     gpu_timestamp: int
     cpu_timestamp: int
 
 
-@dataclass(frozen=True)
-class ResourceTransitionBarrier:
+class ResourceTransitionBarrier(Frozen):
     """``D3D12_RESOURCE_TRANSITION_BARRIER``."""
 
     resource: Resource | None
@@ -295,23 +271,20 @@ class ResourceTransitionBarrier:
     state_after: ResourceStates
 
 
-@dataclass(frozen=True)
-class ResourceAliasingBarrier:
+class ResourceAliasingBarrier(Frozen):
     """``D3D12_RESOURCE_ALIASING_BARRIER``; None means any resource."""
 
     resource_before: Resource | None
     resource_after: Resource | None
 
 
-@dataclass(frozen=True)
-class ResourceUavBarrier:
+class ResourceUavBarrier(Frozen):
     """``D3D12_RESOURCE_UAV_BARRIER``; None means all UAV accesses of all resources."""
 
     resource: Resource | None
 
 
-@dataclass(frozen=True)
-class ResourceBarrier:
+class ResourceBarrier(Frozen):
     """``D3D12_RESOURCE_BARRIER``: make one with :meth:`transition`, :meth:`aliasing` or :meth:`uav`."""
 
     type: ResourceBarrierType
@@ -350,8 +323,7 @@ class ResourceBarrier:
         return cls(ResourceBarrierType.UAV, ResourceBarrierFlags.NONE, ResourceUavBarrier(resource))
 
 
-@dataclass(frozen=True)
-class MemoryBudget:
+class MemoryBudget(Frozen):
     """The output of DXCore's ``AdapterMemoryBudget`` state, in bytes."""
 
     budget: int
@@ -360,8 +332,7 @@ class MemoryBudget:
     current_reservation: int = 0
 
 
-@dataclass(frozen=True)
-class HardwareId:
+class HardwareId(Frozen):
     """``DXCoreHardwareID``."""
 
     vendor_id: int

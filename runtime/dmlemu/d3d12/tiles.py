@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, HResult
@@ -29,8 +29,7 @@ _SKIP = int(TileRangeFlags.SKIP)
 _REUSE = int(TileRangeFlags.REUSE_SINGLE_TILE)
 
 
-@dataclass(frozen=True)
-class TileMapping:
+class TileMapping(Frozen):
     """The arguments of ``UpdateTileMappings``."""
 
     resource: Resource

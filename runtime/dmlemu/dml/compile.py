@@ -8,11 +8,12 @@ the persistent resource, each if there is one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw import kernels, packets
+from dmlemu_hw.frozen import Frozen
 
 from .enums import TensorDataType
 from .tensor_desc import (
@@ -52,8 +53,7 @@ class Access(IntEnum):
     READ_WRITE = 3
 
 
-@dataclass(frozen=True, eq=False)
-class TensorField:
+class TensorField(Frozen, eq=False):
     """One tensor of an operator desc as bindings count them: absent optional tensors have no ``desc``.
 
     For a graph: one of its inputs or outputs.  ``unused``: an input that no node reads.
@@ -88,8 +88,7 @@ def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
             yield TensorField(f"{item.c_name}[{i}]", item.name, i, tensor, output)
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(Frozen):
     """A tensor of a kernel call: where it lives, its layout in elements and how it is used.
 
     ``slot`` is a descriptor of the table, or stands for the temporary or persistent resource until
@@ -123,8 +122,7 @@ class Operand:
 _NOTHING = Operand(ABSENT, Access.READ, TensorDataType.UNKNOWN, (), (), 0)
 
 
-@dataclass(frozen=True)
-class Temporary:
+class Temporary(Frozen):
     """A packed tensor in the temporary resource, for what one kernel call hands to the next."""
 
     data_type: TensorDataType
@@ -143,8 +141,7 @@ class Temporary:
         return Operand(TEMPORARY, access, self.data_type, self.sizes, strides, size, self.offset)
 
 
-@dataclass(frozen=True)
-class KernelCall:
+class KernelCall(Frozen):
     """One kernel by name, its operands in the kernel's order and its constants as bytes."""
 
     kernel: str
@@ -160,8 +157,7 @@ class Call(NamedTuple):
     constants: bytes
 
 
-@dataclass(frozen=True)
-class Owned:
+class Owned(Frozen):
     """Bytes of the persistent resource, where an input flagged OWNED_BY_DML lives."""
 
     offset: int

@@ -19,7 +19,7 @@ from .operators.base import (
 )
 from .operators.reduce import SUPPORT_BY_FUNCTION, ReduceOperatorDesc
 
-__all__ = ["describe", "documentation"]
+__all__ = ["describe", "documentation", "summary"]
 
 _KINDS = {
     FieldKind.INPUT_TENSOR: "input tensor",
@@ -56,6 +56,12 @@ def describe(desc: type[OperatorDesc]) -> str:
         "```python\n" + "\n".join(_reference(desc)) + "\n```",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def summary(desc: type[OperatorDesc]) -> str:
+    """The first sentence of the operator's documentation, in one line."""
+    text = " ".join((desc.__doc__ or "").replace("``", "").split())
+    return textwrap.shorten(text.split(". ")[0].rstrip("."), 76, placeholder=" ...")
 
 
 def _fields(desc: type[OperatorDesc]) -> Iterator[str]:

@@ -6,9 +6,10 @@ import itertools
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeVar
+
+from dmlemu_hw.frozen import Frozen
 
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.object import Object
@@ -19,8 +20,6 @@ from .compile import Program, tensor_fields
 from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
-from .graph import lower_graph
-from .graph_checks import check_graph
 from .object import DeviceChild, failure, not_implemented
 from .operators.base import Check, OperatorDesc, check_operator, registry
 from .structs import BindingTableDesc, GraphDesc
@@ -42,29 +41,25 @@ _T = TypeVar("_T")
 _E = TypeVar("_E", bound=IntEnum)
 
 
-@dataclass(frozen=True)
-class FeatureQueryTensorDataTypeSupport:
+class FeatureQueryTensorDataTypeSupport(Frozen):
     """Mirrors ``DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT``."""
 
     data_type: TensorDataType
 
 
-@dataclass(frozen=True)
-class FeatureDataTensorDataTypeSupport:
+class FeatureDataTensorDataTypeSupport(Frozen):
     """Mirrors ``DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT``."""
 
     is_supported: bool
 
 
-@dataclass(frozen=True)
-class FeatureQueryFeatureLevels:
+class FeatureQueryFeatureLevels(Frozen):
     """Mirrors ``DML_FEATURE_QUERY_FEATURE_LEVELS``."""
 
     requested_feature_levels: Sequence[FeatureLevel]
 
 
-@dataclass(frozen=True)
-class FeatureDataFeatureLevels:
+class FeatureDataFeatureLevels(Frozen):
     """Mirrors ``DML_FEATURE_DATA_FEATURE_LEVELS``."""
 
     max_supported_feature_level: FeatureLevel
@@ -279,6 +274,9 @@ class Device(Object):
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
         feature level 2_1.
         """
+        from .graph import lower_graph
+        from .graph_checks import check_graph
+
         operation = "CompileGraph"
         self._check_alive(operation)
         if self._level < FeatureLevel.LEVEL_2_1:

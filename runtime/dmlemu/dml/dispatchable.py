@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Mode
+from dmlemu_hw.frozen import Frozen
 
 from ..errors import Error
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
@@ -43,8 +43,7 @@ class Role(Enum):
     PERSISTENT = "persistent resource"
 
 
-@dataclass(frozen=True, eq=False)
-class Slot:
+class Slot(Frozen, eq=False):
     """One binding that a dispatchable wants, or must not get.
 
     ``size`` and ``alignment`` are bytes; ``descriptor`` is the place in the table's range, None when

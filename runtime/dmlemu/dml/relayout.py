@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
 from .compile import Access, KernelCall, Lowered, Operand, Owned
@@ -22,7 +22,6 @@ _MOST_LEAD = 4  # multiples of the alignment before each input
 _LARGE = 1 << 28  # bytes; with padding strides stay within 32 bits
 
 
-@dataclass(frozen=True)
 class _Relaid(Owned):
     """An input whose elements ``reader`` reads, kept with other strides."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from dmlemu_hw.frozen import Frozen
 
 from ..errors import Error, failure, quote
 from .enums import BindingType, TensorDataType
@@ -35,24 +36,21 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class ScaleBias:
+class ScaleBias(Frozen):
     """Mirrors ``DML_SCALE_BIAS``: the operator works on ``x * scale + bias``."""
 
     scale: float
     bias: float
 
 
-@dataclass(frozen=True)
-class Size2D:
+class Size2D(Frozen):
     """Mirrors ``DML_SIZE_2D``."""
 
     width: int
     height: int
 
 
-@dataclass(frozen=True)
-class ScalarUnion:
+class ScalarUnion(Frozen):
     """Mirrors ``DML_SCALAR_UNION``: 8 bytes, read as the data type that the desc names elsewhere."""
 
     bytes: bytes = b"\0" * 8
@@ -129,8 +127,7 @@ def _scalar_error(message: str, given: object, expected: str, field: str = "Valu
     )
 
 
-@dataclass(frozen=True)
-class BufferBinding:
+class BufferBinding(Frozen):
     """Mirrors ``DML_BUFFER_BINDING``: a byte range of a buffer; ``buffer`` None is an empty entry.
 
     Beyond the API: ``size_in_bytes`` None means everything from ``offset`` to the end of the buffer.
@@ -141,15 +138,13 @@ class BufferBinding:
     size_in_bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class BufferArrayBinding:
+class BufferArrayBinding(Frozen):
     """Mirrors ``DML_BUFFER_ARRAY_BINDING``: one entry per input tensor of an operator to initialise."""
 
     bindings: Sequence[BufferBinding | None] = ()
 
 
-@dataclass(frozen=True)
-class BindingDesc:
+class BindingDesc(Frozen):
     """Mirrors ``DML_BINDING_DESC``.
 
     Wherever one is expected, ``None``, a :class:`BufferBinding` or a :class:`BufferArrayBinding` stands
@@ -180,8 +175,7 @@ class BindingDesc:
 Binding: TypeAlias = "BindingDesc | BufferBinding | BufferArrayBinding | None"
 
 
-@dataclass(frozen=True)
-class BindingProperties:
+class BindingProperties(Frozen):
     """Mirrors ``DML_BINDING_PROPERTIES``: descriptors and bytes that a dispatchable needs."""
 
     required_descriptor_count: int = 0
@@ -189,8 +183,7 @@ class BindingProperties:
     persistent_resource_size: int = 0
 
 
-@dataclass(frozen=True)
-class BindingTableDesc:
+class BindingTableDesc(Frozen):
     """Mirrors ``DML_BINDING_TABLE_DESC``: a dispatchable and the descriptors its bindings go to."""
 
     dispatchable: Dispatchable
@@ -199,16 +192,14 @@ class BindingTableDesc:
     size_in_descriptors: int
 
 
-@dataclass(frozen=True)
-class OperatorGraphNodeDesc:
+class OperatorGraphNodeDesc(Frozen):
     """Mirrors ``DML_OPERATOR_GRAPH_NODE_DESC``: a node of a graph that runs an operator."""
 
     operator: Operator
     name: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ConstantDataGraphNodeDesc:
+class ConstantDataGraphNodeDesc(Frozen, eq=False):
     """Mirrors ``DML_CONSTANT_DATA_GRAPH_NODE_DESC``: a node whose only output is these bytes.
 
     ``data`` is copied by ``compile_graph``; its size, DataSize, is a multiple of 4.  From feature level
@@ -219,8 +210,7 @@ class ConstantDataGraphNodeDesc:
     name: str | None = None
 
 
-@dataclass(frozen=True)
-class InputGraphEdgeDesc:
+class InputGraphEdgeDesc(Frozen):
     """Mirrors ``DML_INPUT_GRAPH_EDGE_DESC``: an input of the graph feeds an input of a node."""
 
     graph_input_index: int
@@ -229,8 +219,7 @@ class InputGraphEdgeDesc:
     name: str | None = None
 
 
-@dataclass(frozen=True)
-class OutputGraphEdgeDesc:
+class OutputGraphEdgeDesc(Frozen):
     """Mirrors ``DML_OUTPUT_GRAPH_EDGE_DESC``: an output of a node is an output of the graph."""
 
     from_node_index: int
@@ -239,8 +228,7 @@ class OutputGraphEdgeDesc:
     name: str | None = None
 
 
-@dataclass(frozen=True)
-class IntermediateGraphEdgeDesc:
+class IntermediateGraphEdgeDesc(Frozen):
     """Mirrors ``DML_INTERMEDIATE_GRAPH_EDGE_DESC``: an output of a node feeds an input of another."""
 
     from_node_index: int
@@ -250,8 +238,7 @@ class IntermediateGraphEdgeDesc:
     name: str | None = None
 
 
-@dataclass(frozen=True)
-class GraphDesc:
+class GraphDesc(Frozen):
     """Mirrors ``DML_GRAPH_DESC``; the other counts of the struct are the lengths of the lists.
 
     Inputs and outputs of a node are counted as its operator's bindings are: in the order of the struct,

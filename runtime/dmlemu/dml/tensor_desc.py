@@ -8,12 +8,13 @@ https://learn.microsoft.com/windows/ai/directml/dml-helper-functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
+
+from dmlemu_hw.frozen import Frozen
 
 from ..errors import as_integer, failure, quote
 from .enums import FeatureLevel, TensorDataType, TensorFlags
@@ -91,8 +92,7 @@ def _least_size(data_type: TensorDataType, sizes: Sequence[int], strides: Sequen
     return (size + 3) // 4 * 4
 
 
-@dataclass(frozen=True)
-class BufferTensorDesc:
+class BufferTensorDesc(Frozen):
     """Mirrors ``DML_BUFFER_TENSOR_DESC`` (and the ``DML_TENSOR_DESC`` around it).
 
     ``sizes`` and ``strides`` count elements, one number per dimension; ``strides`` None means packed,

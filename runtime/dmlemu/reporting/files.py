@@ -8,8 +8,6 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
-from textwrap import shorten
 from typing import IO
 
 from ..errors import Severity
@@ -27,9 +25,8 @@ class ReportFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-        self._is_text = self._path.suffix == ".txt"
-        self._file = self._path.open("w", encoding="utf-8")
+        self._is_text = os.fspath(path).endswith(".txt")
+        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115
         self._stored: dict[int, Stored] = {}
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -77,6 +74,8 @@ def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> Non
 
 def summarize(reports: Iterable[Stored]) -> str:
     """A line for each report, and for each reason of suppressed ones; empty without any."""
+    from textwrap import shorten
+
     severities: Counter[Severity] = Counter()
     suppressed: Counter[tuple[str, str]] = Counter()
     lines = []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
+
+from dmlemu_hw.frozen import Frozen
 
 from ..errors import Report, Severity, as_integer, failure
 
@@ -43,8 +44,7 @@ def _severity(value: Any) -> Severity:
     return Severity(number)
 
 
-@dataclass(frozen=True)
-class InfoQueueFilterDesc:
+class InfoQueueFilterDesc(Frozen):
     """Reports by severity and by id; mirrors ``D3D12_INFO_QUEUE_FILTER_DESC``.
 
     An id is a D3D12_MESSAGE_ID, or the name of a check, or a pattern of names such as ``HAZARD_*``.
@@ -69,8 +69,7 @@ class InfoQueueFilterDesc:
         )
 
 
-@dataclass(frozen=True)
-class InfoQueueFilter:
+class InfoQueueFilter(Frozen):
     """Which reports pass; mirrors ``D3D12_INFO_QUEUE_FILTER``.
 
     Those pass that no list of ``deny_list`` names, and that every list of ``allow_list`` names that is

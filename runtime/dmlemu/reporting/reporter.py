@@ -7,7 +7,6 @@ Refusals are not among them: a call that cannot be done raises by itself, and no
 
 from __future__ import annotations
 
-import difflib
 import sys
 import threading
 import warnings
@@ -105,7 +104,9 @@ class Reporter:
         for each in what:
             known = not isinstance(each, str) or any(fnmatchcase(id, each) for id in self.declared)
             if self.declared and not known:
-                near = difflib.get_close_matches(str(each).upper(), self.declared, 1)
+                from difflib import get_close_matches
+
+                near = get_close_matches(str(each).upper(), self.declared, 1)
                 hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all."
                 raise ValueError(f"No check is called {each}{hint}")
 

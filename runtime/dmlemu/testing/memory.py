@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
@@ -21,8 +21,7 @@ _GUARD = 16  # bytes between tensors, at least
 _FIRST = 48  # no tensor begins where the buffer does
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(Frozen):
     """A tensor with its place in the buffer; ``offset`` counts bytes from the buffer's begin."""
 
     name: str

@@ -191,7 +191,7 @@ def _with_scalars(draw: st.DrawFn, desc: OperatorDesc) -> OperatorDesc:
             source = getattr(desc, item.type_from)
             data_type = source if isinstance(source, T) else source.data_type
             changes[item.name] = ScalarUnion.of(data_type, draw(st.integers(0, 5)))
-    return replace(desc, **changes) if changes else desc  # type: ignore[type-var]
+    return replace(desc, **changes) if changes else desc
 
 
 # --- repairs ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import EllipsisType
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import hypothesis
 import numpy as np
 from hypothesis import strategies as st
+
+from dmlemu_hw.frozen import Frozen
 
 from .. import dml
 from ..errors import quote
@@ -29,8 +31,7 @@ _MOST_REST = 64  # elements in the dimensions of "..."
 _MOST_RANK = dml.TENSOR_DIMENSION_COUNT_MAX1
 
 
-@dataclass(frozen=True)
-class _Tensor:
+class _Tensor(Frozen):
     name: str
     data_type: dml.TensorDataType
     sizes: tuple[Size, ...]
@@ -145,8 +146,7 @@ def _range(name: str, values: range, least: int = 1, most: int = 2**16) -> range
 # --- cases ---
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Frozen):
     """What is tried at once: a size for each dimension, and a layout for each tensor."""
 
     dims: Mapping[str, int]

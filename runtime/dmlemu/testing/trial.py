@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import hypothesis
 import numpy as np
 
+from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
@@ -62,8 +63,7 @@ class Trial:
         return different
 
 
-@dataclass(frozen=True)
-class _Outcome:
+class _Outcome(Frozen):
     """A run: its tensors, and all bytes of their buffer before and after."""
 
     case: Case

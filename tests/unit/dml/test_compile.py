@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from dmlemu.dml.operators import base
 from .world import F32, OWNED, World, gemm, refused, tensor
 
 
-@dataclass(frozen=True, kw_only=True)
 class StackOperatorDesc(base.OperatorDesc):
     """Arrays of tensors, copied one by one; stands in for JOIN and SPLIT."""
 

@@ -55,6 +55,6 @@ def test_results_are_the_same() -> None:
         "input_tensor": random.integers(-128, 128, (1, 4, 5, 5), np.int8),
         "filter_tensor": random.integers(-128, 128, (8, 4, 3, 3), np.int8),
     }
-    device = dml.create_device(d3d12.create_device())
-    found = dmlemu.evaluate(desc, device=device, **inputs)
+    with d3d12.create_device() as device:
+        found = dmlemu.evaluate(desc, device=dml.create_device(device), **inputs)
     assert np.array_equal(found["output_tensor"], desc.reference(inputs)["output_tensor"])

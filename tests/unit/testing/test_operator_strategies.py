@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -158,14 +157,13 @@ def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
     """Rules that no operator has so far: the strategy reads the reports, it knows no operator."""
     monkeypatch.setattr(base, "_REGISTRY", dict(base.registry()))
 
-    @dataclass(frozen=True, kw_only=True)
     class SpaceToDepth(
         base.OperatorDesc,
         type=OperatorType.SPACE_TO_DEPTH,
         support={FeatureLevel.LEVEL_1_0: base.allow_each("input_tensor output_tensor", 4, 4, "FLOAT32 INT8")},
     ):
-        input_tensor: BufferTensorDesc = base.input_tensor()  # noqa: RUF009
-        output_tensor: BufferTensorDesc = base.output_tensor()  # noqa: RUF009
+        input_tensor: BufferTensorDesc = base.input_tensor()
+        output_tensor: BufferTensorDesc = base.output_tensor()
         block_size: int = base.uint()
         order: Sequence[int] = base.uint_array(count="OrderCount")
 

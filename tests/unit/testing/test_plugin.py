@@ -367,4 +367,6 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu.reporting.stored",
         "dmlemu.testing",
         "dmlemu.testing.plugin",
+        "dmlemu_hw",
+        "dmlemu_hw.frozen",
     }

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import re
+import os
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +20,10 @@ _SUFFIX = "OperatorDesc"
 
 @cache
 def _stems() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py") if path.stem != "base"))
+    files = (
+        name for name in os.listdir(os.path.dirname(__file__)) if name[0] != "_" and name.endswith(".py")
+    )
+    return tuple(sorted(name[:-3] for name in files if name != "base.py"))
 
 
 @cache
@@ -34,17 +36,15 @@ def load_all() -> None:
 def find(name: str) -> type[OperatorDesc] | None:
     """The desc class called ``name`` (``ElementWiseAdd1OperatorDesc``), or None.
 
-    Tries the module of that name, then that of its root (``element_wise_add``), then all.
+    Looks first where the name begins as the module's does: ``element_wise_add``, ``activation``.
     """
     if not name.endswith(_SUFFIX):
         return None
-    whole = name[: -len(_SUFFIX)].lower()
-    wanted = {whole, re.sub(r"\d+$", "", whole)}
-    for stem in _stems():
-        if stem.replace("_", "") in wanted:
-            found: type[OperatorDesc] | None = getattr(import_module(f"{__name__}.{stem}"), name, None)
-            if found is not None:
-                return found
+    own = [stem for stem in _stems() if name.lower().startswith(stem.replace("_", ""))]
+    for stem in sorted(own, key=len, reverse=True):
+        found: type[OperatorDesc] | None = getattr(import_module(f"{__name__}.{stem}"), name, None)
+        if found is not None:
+            return found
     load_all()
     from .base import registry
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -102,7 +101,6 @@ def index_of_extreme(
     return convert(index, output.data_type).reshape(output.sizes)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArgumentOperatorDesc(base.OperatorDesc):
     """ARGMAX and ARGMIN: they differ in which element they look for."""
 

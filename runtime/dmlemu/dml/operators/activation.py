@@ -7,7 +7,6 @@ Results are rounded once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import erfc, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,7 +41,6 @@ def _softplus(x: Array) -> Array:
     return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationEluOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_ELU,
@@ -62,7 +60,6 @@ class ActivationEluOperatorDesc(
         return np.where(x >= 0, x, _f(self.alpha) * np.expm1(x))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationCeluOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_CELU,
@@ -84,7 +81,6 @@ class ActivationCeluOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationHardSigmoidOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_HARD_SIGMOID,
@@ -106,7 +102,6 @@ class ActivationHardSigmoidOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationIdentityOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_IDENTITY,
@@ -131,7 +126,6 @@ class ActivationIdentityOperatorDesc(
         return {"output_tensor": np.asarray(inputs["input_tensor"]).copy()}
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationLeakyReluOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_LEAKY_RELU,
@@ -151,7 +145,6 @@ class ActivationLeakyReluOperatorDesc(
         return np.where(x >= 0, x, _f(self.alpha) * x)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationLinearOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_LINEAR,
@@ -172,7 +165,6 @@ class ActivationLinearOperatorDesc(
         return _f(self.alpha) * x + _f(self.beta)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationParametricSoftplusOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_PARAMETRIC_SOFTPLUS,
@@ -193,7 +185,6 @@ class ActivationParametricSoftplusOperatorDesc(
         return _f(self.alpha) * _softplus(_f(self.beta) * x)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationReluOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_RELU,
@@ -216,7 +207,6 @@ class ActivationReluOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationScaledEluOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_SCALED_ELU,
@@ -241,7 +231,6 @@ class ActivationScaledEluOperatorDesc(
         return np.where(x > 0, gamma * x, gamma * (alpha * np.expm1(x)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationScaledTanhOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_SCALED_TANH,
@@ -263,7 +252,6 @@ class ActivationScaledTanhOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationSigmoidOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_SIGMOID,
@@ -283,7 +271,6 @@ class ActivationSigmoidOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationSoftplusOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_SOFTPLUS,
@@ -321,7 +308,6 @@ class ActivationSoftplusOperatorDesc(
         return _softplus(steepness * x) / steepness
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationSoftsignOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_SOFTSIGN,
@@ -341,7 +327,6 @@ class ActivationSoftsignOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationTanhOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_TANH,
@@ -361,7 +346,6 @@ class ActivationTanhOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationThresholdedReluOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_THRESHOLDED_RELU,
@@ -391,7 +375,6 @@ _SHRINK_SUPPORT = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationShrinkOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_SHRINK,
@@ -420,7 +403,6 @@ class ActivationShrinkOperatorDesc(
         return np.where(x > threshold, x - bias, np.where(x < -threshold, x + bias, 0))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActivationGeluOperatorDesc(
     FusableOperatorDesc,
     type=OperatorType.ACTIVATION_GELU,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..enums import FeatureLevel, OperatorType, ReduceFunction
 from ._reduction import ARGUMENT_SUPPORT, ArgumentOperatorDesc
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArgminOperatorDesc(
     ArgumentOperatorDesc,
     type=OperatorType.ARGMIN,

@@ -13,14 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+from dataclasses import field, fields
 from enum import Enum, IntEnum
 from math import inf
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
+
+from dmlemu_hw.frozen import Frozen, dataclass_transform
 
 from ...errors import HResult, as_integer, failure, quote
 from ..enums import FeatureLevel, OperatorType, TensorDataType
@@ -75,8 +76,7 @@ class FieldKind(Enum):
     OPERATOR_DESC = "const DML_OPERATOR_DESC*"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Frozen):
     """One field of an operator desc, as declared.
 
     ``count`` is the C name of the UINT that stands before the first array it counts (``AxisCount``);
@@ -149,8 +149,7 @@ def fused_activation() -> Any:
     return _declare(FieldKind.OPERATOR_DESC, None, optional=True)
 
 
-@dataclass(frozen=True)
-class Allowed:
+class Allowed(Frozen):
     """Ranks and data types that a feature level allows for one tensor field."""
 
     min_rank: int
@@ -185,10 +184,17 @@ def find_operator(name: str) -> type[OperatorDesc]:
     if suffix == "SCATTER":  # the header defines it as another name of SCATTER_ELEMENTS
         suffix = "SCATTER_ELEMENTS"
     if suffix not in OperatorType.__members__ or suffix == "INVALID":
+        from difflib import get_close_matches
+
         close = get_close_matches(suffix, OperatorType.__members__, n=3)
         hint = f" (did you mean {' or '.join(close)}?)" if close else ""
         raise ValueError(f"DirectML has no operator named {name!r}{hint}.")
-    found = registry().get(OperatorType[suffix])
+    kind = OperatorType[suffix]
+    if kind not in _REGISTRY:
+        from . import find
+
+        find(f"{camel(suffix.lower())}OperatorDesc")  # else the whole registry
+    found = _REGISTRY.get(kind)
     if found is None:
         raise NotImplementedError(f"DML_OPERATOR_{suffix} is not emulated.")
     return found
@@ -202,13 +208,14 @@ def camel(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
-class OperatorDesc:
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class OperatorDesc(Frozen):
     """Base of every operator desc.  Subclasses are frozen, keyword-only dataclasses::
 
-    @dataclass(frozen=True, kw_only=True)
     class ElementWiseAddOperatorDesc(
         OperatorDesc, type=OperatorType.ELEMENT_WISE_ADD, introduced=..., support={...}, in_place=True
-    ): ...
+    ):
+        a_tensor: BufferTensorDesc = base.input_tensor()
     """
 
     TYPE: ClassVar[OperatorType]
@@ -225,7 +232,7 @@ class OperatorDesc:
         in_place: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init_subclass__(**kwargs)
+        super().__init_subclass__(kw_only=True, **kwargs)
         if type is None:  # a family's base class
             return
         cls.TYPE, cls.INTRODUCED, cls.SUPPORT, cls.IN_PLACE = type, introduced, support or {}, in_place
@@ -283,7 +290,7 @@ def operator_fields(cls: type[OperatorDesc]) -> tuple[Field, ...]:
     known = _FIELDS.get(cls)
     if known is None:
         declared = []
-        for item in fields(cls):  # type: ignore[arg-type]
+        for item in fields(cls):
             info = dict(item.metadata["dml"])
             declared.append(Field(item.name, info.pop("c_name", camel(item.name)), **info))
         known = _FIELDS[cls] = tuple(declared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _BYTES = "INT8 UINT8"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConvolutionIntegerOperatorDesc(
     base.OperatorDesc,
     type=OperatorType.CONVOLUTION_INTEGER,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -33,7 +32,6 @@ def _sum(inputs: Mapping[str, Any]) -> Array:
         return total
 
 
-@dataclass(frozen=True, kw_only=True)
 class ElementWiseAddOperatorDesc(
     BinaryOperatorDesc,
     type=OperatorType.ELEMENT_WISE_ADD,
@@ -62,7 +60,6 @@ class ElementWiseAddOperatorDesc(
         return {"output_tensor": convert(_sum(inputs), self.output_tensor.data_type)}
 
 
-@dataclass(frozen=True, kw_only=True)
 class ElementWiseAdd1OperatorDesc(
     BinaryOperatorDesc,
     type=OperatorType.ELEMENT_WISE_ADD1,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 _ALL = "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ElementWiseBitCountOperatorDesc(
     base.OperatorDesc,
     type=OperatorType.ELEMENT_WISE_BIT_COUNT,

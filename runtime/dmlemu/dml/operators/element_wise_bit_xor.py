@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ _TENSORS = "a_tensor b_tensor output_tensor"
 _ALL = "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ElementWiseBitXorOperatorDesc(
     BinaryOperatorDesc,
     type=OperatorType.ELEMENT_WISE_BIT_XOR,

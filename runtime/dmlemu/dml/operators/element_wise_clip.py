@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +18,6 @@ _SMALL = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
 _WIDE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ElementWiseClipOperatorDesc(
     UnaryOperatorDesc,
     type=OperatorType.ELEMENT_WISE_CLIP,
@@ -61,7 +59,6 @@ class ElementWiseClipOperatorDesc(
         return y
 
 
-@dataclass(frozen=True, kw_only=True)
 class ElementWiseClip1OperatorDesc(
     UnaryOperatorDesc,
     type=OperatorType.ELEMENT_WISE_CLIP1,

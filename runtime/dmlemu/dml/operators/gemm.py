@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 _TENSORS = "a_tensor b_tensor c_tensor output_tensor"
 
 
-@dataclass(frozen=True, kw_only=True)
 class GemmOperatorDesc(
     base.OperatorDesc,
     type=OperatorType.GEMM,

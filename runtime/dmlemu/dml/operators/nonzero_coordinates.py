@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _TYPES = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NonzeroCoordinatesOperatorDesc(
     base.OperatorDesc,
     type=OperatorType.NONZERO_COORDINATES,

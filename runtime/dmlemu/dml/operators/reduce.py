@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +105,6 @@ _REFERENCE: Mapping[ReduceFunction, Callable[[Array], Array]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReduceOperatorDesc(
     base.OperatorDesc, type=OperatorType.REDUCE, introduced=FeatureLevel.LEVEL_1_0, support=_union()
 ):

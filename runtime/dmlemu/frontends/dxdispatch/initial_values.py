@@ -7,13 +7,13 @@ into mapped upload memory, so that a model with absurd counts costs nothing befo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from dmlemu.dml.enums import TensorDataType
+from dmlemu_hw.frozen import Frozen
 
 from .errors import model_error
 from .files import file_size, read_into, resolve
@@ -32,8 +32,7 @@ _DTYPES = {
 _IMAGES = (".jpg", ".png")
 
 
-@dataclass(frozen=True)
-class InitialValues:
+class InitialValues(Frozen):
     """``size`` bytes of ``data_type`` (UNKNOWN for a list of mixed types) that ``write`` makes.
 
     ``write`` fills an array of ``size`` bytes; it may raise :class:`ModelError` if a file changed.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from dmlemu.dml.enums import ExecutionFlags, TensorDataType
 from dmlemu.dml.operators.base import FieldKind, OperatorDesc, operator_fields
+from dmlemu_hw.frozen import Frozen
 
 from .errors import ModelError, model_error
 from .files import exists
@@ -43,8 +44,7 @@ _UNSUPPORTED = {
 }
 
 
-@dataclass(frozen=True)
-class ResourceDesc:
+class ResourceDesc(Frozen):
     """One buffer; ``initial`` None means "deferred": the dispatch would allocate it."""
 
     name: str
@@ -63,8 +63,7 @@ class ResourceDesc:
         return self.unpadded_size // dtype_of(self.data_type).itemsize
 
 
-@dataclass(frozen=True)
-class BindingSource:
+class BindingSource(Frozen):
     """A resource as a binding names it: ``offset`` in bytes."""
 
     resource: str
@@ -75,8 +74,7 @@ class BindingSource:
 Bindings: TypeAlias = Mapping[str, tuple[BindingSource, ...]]
 
 
-@dataclass(frozen=True)
-class BindPoint:
+class BindPoint(Frozen):
     """A tensor field of an operator, to which ``count`` buffers are bound; ``present`` in the desc."""
 
     name: str
@@ -85,8 +83,7 @@ class BindPoint:
     present: bool = True
 
 
-@dataclass(frozen=True)
-class Dispatchable:
+class Dispatchable(Frozen):
     """A DirectML operator and the buffers that initialise its OWNED_BY_DML tensors.
 
     ``graph``: it is compiled as the only node of a graph.
@@ -113,24 +110,21 @@ class Dispatchable:
         return sorted(points, key=lambda point: point.output)
 
 
-@dataclass(frozen=True)
-class DispatchCommand:
+class DispatchCommand(Frozen):
     dispatchable: str
     bindings: Bindings
     path: str
     text: str
 
 
-@dataclass(frozen=True)
-class PrintCommand:
+class PrintCommand(Frozen):
     resource: str
     verbose: bool
     path: str
     text: str
 
 
-@dataclass(frozen=True)
-class WriteFileCommand:
+class WriteFileCommand(Frozen):
     resource: str
     target: str
     dimensions: tuple[int, ...]
@@ -141,8 +135,7 @@ class WriteFileCommand:
 Command: TypeAlias = DispatchCommand | PrintCommand | WriteFileCommand
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(Frozen):
     resources: Mapping[str, ResourceDesc]
     dispatchables: Mapping[str, Dispatchable]
     commands: tuple[Command, ...]

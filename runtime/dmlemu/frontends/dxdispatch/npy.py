@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import warnings
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from dmlemu.dml.enums import TensorDataType
+from dmlemu_hw.frozen import Frozen
 
 from .errors import ModelError, model_error
 from .files import file_size, read_into, unreadable
@@ -23,8 +23,7 @@ _TYPES = {np.dtype(code): TensorDataType[np.dtype(code).name.upper()] for code i
 _TYPES[np.dtype("?")] = TensorDataType.UINT8
 
 
-@dataclass(frozen=True)
-class NpyFile:
+class NpyFile(Frozen):
     """A ``.npy`` file whose header has been read and whose size fits it."""
 
     path: Path

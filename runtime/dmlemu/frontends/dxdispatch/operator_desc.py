@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -77,6 +76,8 @@ def _operator(node: Node) -> type[OperatorDesc]:
         what = f"({shown}) is an operator that is not emulated"
         node.fail("OP_NOT_EMULATED", what, shown, "an emulated operator", hint="'dmlemu explain' lists them")
     except ValueError:
+        from difflib import get_close_matches
+
         close = get_close_matches(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__, 1)
         hint = f"did you mean DML_OPERATOR_{close[0]}?" if close else ""
         node.fail("MODEL_VALUE", f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
@@ -103,7 +104,7 @@ def _may_be_absent(field: Field, cls: type[OperatorDesc]) -> bool:
     """Only what C passes by a pointer that may be null; our own defaults are no part of the format."""
     if field.optional:
         return True
-    default = next(item.default for item in dataclasses.fields(cls) if item.name == field.name)  # type: ignore[arg-type]
+    default = next(item.default for item in dataclasses.fields(cls) if item.name == field.name)
     return field.kind in _ARRAYS and default is None
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 
 from dmlemu import d3d12, dml
 from dmlemu.errors import Strictness
+from dmlemu_hw.frozen import Frozen
 
 __all__ = ["Options", "add_options", "options_from"]
 
@@ -42,8 +42,7 @@ _UNSUPPORTED = {
 }
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Frozen):
     """What to run and how; the defaults are DxDispatch's."""
 
     model: Path | None = None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from dmlemu_hw.frozen import Frozen
 
 __all__ = ["Samples", "dispatch_lines"]
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(Frozen):
     """Milliseconds per iteration; ``lost`` earlier ones were overwritten in the query heap."""
 
     values: Sequence[float]

@@ -1,0 +1,124 @@
+"""Dataclasses that never change, and that cost little to declare.
+
+``@dataclass(frozen=True)`` compiles six methods for each class.  For all structs of the API together that
+took a third of what importing it costs, so these classes share one method of each kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: object) -> Any:
+        return lambda kind: kind
+
+
+__all__ = ["Frozen", "dataclass_transform"]
+
+
+_only_fields = partial(dataclass, init=False, repr=False, eq=False)
+
+
+class _Signature:
+    """What ``inspect.signature``, and so ``help``, shows of a class; made when it is asked for."""
+
+    def __get__(self, _instance: object, kind: type[Frozen]) -> Signature:
+        from inspect import Parameter, Signature
+
+        parameters = []
+        for field in fields(kind):
+            place = Parameter.KEYWORD_ONLY if field.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+            default = Parameter.empty if field.default is MISSING else field.default
+            if field.default_factory is not MISSING:
+                default = field.default_factory
+            parameters.append(Parameter(field.name, place, default=default, annotation=field.type))
+        return Signature(parameters)
+
+
+@dataclass_transform(frozen_default=True)
+class Frozen:
+    """Base of frozen dataclasses: annotated names are the fields, ``__post_init__`` may look at them.
+
+    Class arguments: ``kw_only``; with ``eq=False`` an object equals only itself.  ``dataclasses.fields``
+    and ``replace`` work as ever.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __signature__ = _Signature()
+    _defaults: ClassVar[dict[str, Any]] = {}  # of all fields, in order; MISSING: none, or one that is made
+    _without: ClassVar[tuple[str, ...]] = ()  # the fields with MISSING
+    _positional: ClassVar[int] = 0
+
+    def __init_subclass__(cls, *, eq: bool = True, kw_only: bool = False) -> None:
+        _only_fields(cls, kw_only=kw_only)
+        cls.__dataclass_fields__ = {field.name: field for field in fields(cls)}  # without class variables
+        cls._defaults = {field.name: field.default for field in fields(cls)}
+        cls._without = tuple(name for name, default in cls._defaults.items() if default is MISSING)
+        cls._positional = 0 if kw_only else len(cls._defaults)
+        if not eq:
+            cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        names, state = self._defaults, self.__dict__
+        if len(values) == self._positional and not named:
+            state.update(zip(names, values))  # noqa: B905 (they are of one length)
+        else:
+            state.update(names)
+            state.update(zip(names, values))  # noqa: B905 (the rest is named, or has defaults)
+            state.update(named)
+            self._check(values, named)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """To be overridden: checks the fields; ``object.__setattr__`` may still change them."""
+
+    def _check(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Every value has a field, and every field a value."""
+        names, state, title = self._defaults, self.__dict__, type(self).__name__
+        if len(values) > self._positional:
+            raise TypeError(f"{title} takes {self._positional} positional arguments, not {len(values)}.")
+        if values and (twice := named.keys() & list(names)[: len(values)]):
+            raise TypeError(f"{title} got {twice.pop()} twice.")
+        if len(state) > len(names):
+            unknown = next(name for name in named if name not in names)
+            raise TypeError(f"{title} has no field {unknown!r} (fields: {', '.join(names)}).")
+        for name in self._without:
+            if state[name] is MISSING:
+                state[name] = self._make(name)
+
+    def _make(self, name: str) -> Any:
+        factory = self.__dataclass_fields__[name].default_factory
+        if factory is MISSING:
+            raise TypeError(f"{type(self).__name__} needs {name}.")
+        return factory()
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._defaults)
+        return f"{type(self).__qualname__}({fields})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(map(self.__dict__.__getitem__, self._defaults))
+
+
+_only_fields(Frozen)  # none: what dataclasses want of a base

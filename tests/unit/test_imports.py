@@ -1,0 +1,47 @@
+"""What is loaded when a program starts: only what it will use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+MODEL = Path(__file__).parents[1] / "programs/dxdispatch/models/add.json"
+HEAVY = {
+    *("argparse", "cffi", "difflib", "email", "hashlib", "hypothesis", "importlib.metadata", "json"),
+    *("numpy.random", "numpy.typing", "pathlib", "pytest", "rich", "secrets", "textwrap", "urllib.parse"),
+}
+
+
+def loaded(code: str) -> set[str]:
+    """The modules that the code loads beyond those that NumPy does."""
+    program = f"import sys, numpy; before = set(sys.modules)\n{code}\nprint(*(sys.modules.keys() - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_api_needs_little_beyond_numpy() -> None:
+    found = loaded("from dmlemu import d3d12, dml")
+    assert "dmlemu.dml.device" in found
+    assert not found & HEAVY
+    layers = ("checks", "cli", "evaluation", "frontends", "testing")
+    assert not [each for each in found if each.startswith(tuple(f"dmlemu.{layer}" for layer in layers))]
+
+
+def test_an_operator_loads_its_own_module_alone() -> None:
+    found = loaded("from dmlemu import dml; dml.ElementWiseAdd1OperatorDesc")
+    own = {each.rpartition(".")[2] for each in found if each.startswith("dmlemu.dml.operators.")}
+    assert {each for each in own if each[0] != "_"} == {"base", "element_wise_add"}
+
+
+def test_a_function_of_a_family_loads_the_family_alone() -> None:
+    found = loaded("from dmlemu import dml; dml.ActivationReluOperatorDesc")
+    own = {each.rpartition(".")[2] for each in found if each.startswith("dmlemu.dml.operators.")}
+    assert {each for each in own if each[0] != "_"} == {"base", "activation"}
+
+
+def test_a_model_loads_what_it_runs() -> None:
+    found = loaded(f"from dmlemu.cli import main; main(['run', {str(MODEL)!r}])")
+    assert "dmlemu.dml.operators.element_wise_add" in found
+    heavy = {"difflib", "email", "importlib.metadata", "numpy.random", "dmlemu.dml.describe"}
+    assert not found & {*heavy, "dmlemu.dml.operators.activation", "dmlemu.dml.operators.reduce"}
