@@ -1,5 +1,7 @@
 #include "kernel.h"
-#include "stream.h"
+#include "packed.h"
+
+#ifdef DMLK_CHECKED
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "copy_row.inc"
@@ -12,6 +14,13 @@ static dmlk_row *const copy_rows[] = {
 };
 
 int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out) {
-    const bool streams = dmlk_stream_pays(dmlk_view_elements(out) * dmlk_type_bytes(out->type));
-    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, copy_rows[dmlk_bits_type(in->type)], &streams);
+    return dmlk_for_rows((const dmlk_view *[]){in, out}, 2, copy_rows[dmlk_bits_type(in->type)], NULL);
 }
+
+#else
+
+int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out) {
+    return dmlk_packed_rows((const dmlk_view *[]){in, out}, 2, NULL, NULL);
+}
+
+#endif

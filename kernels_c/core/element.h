@@ -95,13 +95,11 @@ static inline uint16_t dmlk_float_to_half(float x) {
 static inline uint16_t dmlk_double_to_half(double x) {
     uint64_t bits = dmlk_double_bits(x), magnitude = bits & 0x7fffffffffffffffu;
     uint64_t half = ((magnitude + 0x1ffffffffffu + (magnitude >> 42 & 1u)) >> 42) - ((1023u - 15u) << 10);
-    if (magnitude < 0x3f10000000000000u) { /* below 2^-14; float64s near 2^28 are 2^-24 apart */
-        half = dmlk_double_bits(dmlk_bits_double(magnitude) + 0x1p28) - dmlk_double_bits(0x1p28);
-    } else if (magnitude > 0x7ff0000000000000u) {
-        half = 0x7e00u | (magnitude >> 42 & 0x3ffu);
-    } else if (magnitude >= 0x40effe0000000000u) { /* 65520 */
-        half = 0x7c00u;
-    }
+    /* Below 2^-14; float64s near 2^28 are 2^-24 apart. */
+    uint64_t denormal = dmlk_double_bits(dmlk_bits_double(magnitude) + 0x1p28) - dmlk_double_bits(0x1p28);
+    half = magnitude < 0x3f10000000000000u ? denormal : half;
+    half = magnitude >= 0x40effe0000000000u ? 0x7c00u : half; /* 65520 and more */
+    half = magnitude > 0x7ff0000000000000u ? 0x7e00u | (magnitude >> 42 & 0x3ffu) : half;
     return (uint16_t)(half | (bits >> 48 & 0x8000u));
 }
 

@@ -5,7 +5,11 @@
 #include "view.h"
 
 /* dmlk_for_rows for a row that is fastest where elements follow each other: those that are apart are put next to
- * each other near the core, and back.  A large output is streamed. */
+ * each other near the core, and back.  A large output is streamed.
+ * `row` NULL: the elements are copied. */
 int dmlk_packed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
+
+/* The same for a row to which operands of FLOAT16 are FLOAT32s, all next to each other.  Not in a checked kernel. */
+int dmlk_float_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

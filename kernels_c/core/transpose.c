@@ -5,7 +5,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "gather.h"
 #include "isa.h"
+
+#define LINE 64
+#define CROWDED 1024 /* bytes: 16 lines so far apart do not fit into a first-level cache */
+#define STRIP 512 /* bytes of a row */
 
 typedef void square(const uint8_t *from, int64_t from_step, uint8_t *to, int64_t to_step);
 
@@ -135,19 +140,69 @@ static void transpose_plain(int64_t bytes, const uint8_t *from, int64_t from_ste
     }
 }
 
-void dmlk_transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
-                    int64_t to_step, int64_t rows, int64_t columns) {
+/* Not as near as can be, where there is no room for a whole tile. */
+static inline void fetch(const uint8_t *from, int64_t bytes) {
+    for (int64_t b = 0; b < bytes; b += LINE) {
+        __builtin_prefetch(from + b, 0, 2);
+    }
+}
+
+/* Elements of a row, next to each other. */
+static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, uint8_t *to, int64_t count) {
+    const int64_t size = count * bytes;
+    if (stride != bytes) {
+        dmlk_gather(from, stride, bytes, count, to);
+    } else if (size < LINE) {
+        memcpy(to, from, (size_t)size);
+    } else {
+        for (int64_t b = 0; b < size; b += LINE) {
+            b = b < size - LINE ? b : size - LINE;
+            memcpy(to + b, from + b, LINE);
+        }
+    }
+}
+
+/* Rows of at most STRIP bytes.  If those of a square would push each other out of the cache, as they do where steps
+ * are multiples of a power of two, or if their elements are apart, they are copied to a strip first. */
+static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
+                            int64_t to_step, int64_t rows, int64_t columns, int64_t ahead) {
+    _Alignas(LINE) uint8_t strip[16 * STRIP];
     const struct squares s = choose(bytes, rows, columns);
-    if (s.size == 0 || from_stride != bytes) {
+    if (s.size == 0) {
         transpose_plain(bytes, from, from_step, from_stride, to, to_step, rows, columns);
         return;
     }
+    const bool to_strip = from_stride != bytes || from_step % CROWDED == 0;
+    const int64_t step = to_strip ? (rows * bytes + LINE - 1) / LINE * LINE : from_step;
     /* The last squares end where the block does, on what others have done already. */
     for (int64_t i = 0; i < columns; i += s.size) {
         i = i < columns - s.size ? i : columns - s.size;
+        const uint8_t *first = from + i * from_step;
+        for (int64_t k = 0; k < s.size; k++) {
+            fetch(first + k * from_step + ahead, ahead != 0 ? rows * from_stride : 0);
+            if (to_strip) {
+                copy_row(bytes, first + k * from_step, from_stride, strip + k * step, rows);
+            }
+        }
         for (int64_t j = 0; j < rows; j += s.size) {
             j = j < rows - s.size ? j : rows - s.size;
-            s.run(from + i * from_step + j * bytes, from_step, to + j * to_step + i * bytes, to_step);
+            s.run((to_strip ? strip : first) + j * bytes, step, to + j * to_step + i * bytes, to_step);
         }
+    }
+}
+
+void dmlk_transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
+                    int64_t to_step, int64_t rows, int64_t columns, int64_t ahead) {
+    if (from_step == bytes) { /* nothing to turn */
+        for (int64_t j = 0; j < rows; j++) {
+            fetch(from + j * from_stride + ahead, ahead != 0 ? columns * bytes : 0);
+            copy_row(bytes, from + j * from_stride, bytes, to + j * to_step, columns);
+        }
+        return;
+    }
+    const int64_t most = STRIP / bytes;
+    for (int64_t j = 0; j < rows; j += most) {
+        transpose_block(bytes, from + j * from_stride, from_step, from_stride, to + j * to_step, to_step,
+                        rows - j < most ? rows - j : most, columns, ahead);
     }
 }

@@ -1,28 +1,56 @@
 #include "wide.h"
 
 #include "access.h"
+#include "isa.h"
 #include "parallel.h"
 
 static inline uint16_t narrow_float16(double x) { return dmlk_double_to_half(x); }
 static inline float narrow_float32(double x) { return (float)x; }
 static inline double narrow_float64(double x) { return x; }
 
-#define DMLK_BODY "wide.inc"
-#include "each_type.inc"
-
-static const struct {
+struct functions {
     void (*load)(const uint8_t *at, int64_t stride, int64_t count, dmlk_wide *to);
     void (*store[3])(uint8_t *at, int64_t stride, int64_t count, const dmlk_wide *from); /* by kind */
-} types[] = {
+};
+
+#define INSTRUCTIONS DMLK_CLONES
+#define INTEGER_INSTRUCTIONS /* AVX2 has none for that, and compilers do worse than one by one */
+#define VARIANT(function) function
+#define DMLK_BODY "wide.inc"
+#include "each_type.inc"
+static const struct functions plain[] = {
+#define DMLK_BODY "wide_table.inc"
+#include "each_type.inc"
+};
+#undef INSTRUCTIONS
+#undef INTEGER_INSTRUCTIONS
+#undef VARIANT
+
+#ifdef DMLK_X86
+
+#define INSTRUCTIONS DMLK_AVX512
+#define INTEGER_INSTRUCTIONS DMLK_AVX512
+#define VARIANT(function) function##_avx512
+#define DMLK_BODY "wide.inc"
+#include "each_type.inc"
+static const struct functions avx512[] = {
 #define DMLK_BODY "wide_table.inc"
 #include "each_type.inc"
 };
 
+static const struct functions *functions(void) { return dmlk_isa() == DMLK_ISA_AVX512 ? avx512 : plain; }
+
+#else
+
+static const struct functions *functions(void) { return plain; }
+
+#endif
+
 void dmlk_load_wide(uint32_t type, const uint8_t *at, int64_t stride, int64_t count, dmlk_wide *to) {
-    types[type].load(at, stride, count, to);
+    functions()[type].load(at, stride, count, to);
 }
 
 void dmlk_store_wide(uint32_t type, uint8_t *at, int64_t stride, int64_t count, enum dmlk_kind kind,
                      const dmlk_wide *from) {
-    types[type].store[kind](at, stride, count, from);
+    functions()[type].store[kind](at, stride, count, from);
 }

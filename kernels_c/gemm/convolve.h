@@ -1,4 +1,4 @@
-/* convolve.h - the fast way to convolve bytes. */
+/* convolve.h - the fast ways to convolve bytes. */
 #ifndef DMLK_CONVOLVE_H
 #define DMLK_CONVOLVE_H
 
@@ -6,16 +6,54 @@
 
 #include "view.h"
 
-/* A convolution of INT8 or UINT8 with sums that wrap; arrays go by axis: N, channel, Y, X. */
+/* Axes of input, output and of the arrays below. */
+enum dmlk_convolution_axis { DMLK_N, DMLK_CHANNEL, DMLK_Y, DMLK_X };
+
+/* A convolution of INT8 or UINT8 with sums that wrap. */
 typedef struct dmlk_convolution {
-    dmlk_view input, filter, output;            /* rank 4 */
+    dmlk_view input, output; /* rank 4 */
+    /* Filters and channels may lie in blocks: rank 6, its sizes are filters / a, a, channels / b, b, Y and X. */
+    dmlk_view filter;
+    int64_t filter_sizes[4];                    /* filters, channels of a group, Y, X */
     int64_t strides[4], dilations[4], start[4]; /* of Y and X */
     int64_t groups;
     int input_zero;
     const dmlk_view *filter_zero; /* one element or one for each filter; base NULL: 0 */
 } dmlk_convolution;
 
+/* Element 0 of a filter, of those of one channel. */
+static inline int64_t dmlk_filter_at(const dmlk_convolution *c, int64_t filter) {
+    const dmlk_view *f = &c->filter;
+    return f->sizes[1] == 1 ? filter * f->strides[0]
+                            : filter / f->sizes[1] * f->strides[0] + filter % f->sizes[1] * f->strides[1];
+}
+
+/* The zero point of a filter. */
+static inline int dmlk_filter_zero(const dmlk_convolution *c, int64_t filter) {
+    const dmlk_view *zero = c->filter_zero;
+    if (zero->base == NULL) {
+        return 0;
+    }
+    const uint8_t bits = zero->base[zero->sizes[0] == 1 ? 0 : filter * zero->strides[0]];
+    return zero->type == DMLK_INT8 ? (int8_t)bits : bits;
+}
+
+/* Is the zero point of some filter not 0? */
+bool dmlk_has_filter_zeros(const dmlk_convolution *c);
+
+/* vpdpbusd wants one side signed and the other one not: bits of the input to flip. */
+static inline uint8_t dmlk_input_flip(const dmlk_convolution *c) { return c->input.type == c->filter.type ? 0x80 : 0; }
+
+/* The input's zero point when they are. */
+static inline int dmlk_flipped_zero(const dmlk_convolution *c) {
+    const int shift = c->input.type == DMLK_INT8 ? 128 : -128;
+    return c->input_zero + (dmlk_input_flip(c) != 0 ? shift : 0);
+}
+
 /* Runs it, with the same bits as the plain kernel.  false: nothing was done, it has no memory for this one. */
 bool dmlk_convolve_bytes(const dmlk_convolution *convolution);
+
+/* The same for groups of one channel whose windows are small.  false: it is not for this one. */
+bool dmlk_convolve_depthwise(const dmlk_convolution *convolution);
 
 #endif

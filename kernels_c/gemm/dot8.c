@@ -1,42 +1,60 @@
 /* dot8.c - see dot8.h.  The generic tile is the definition; the others give the same bits. */
 #include "dot8.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define ROWS DMLK_DOT8_ROWS
 #define LANES DMLK_DOT8_LANES
 
-/* The parameters of a tile. */
-#define PARAMETERS                                                                                          \
-    const uint8_t *lanes, const int64_t *offsets, int64_t quads, const uint8_t *rows, int64_t row_bytes,    \
-        int count, int32_t sums[][LANES]
+/* The parameters of a tile whose lanes are positions, and the arguments that hand them on. */
+#define PARAMETERS                                                                                            \
+    const uint8_t *first, const int64_t *offsets, int64_t quads, const uint8_t *filters, int64_t quad_bytes,  \
+        int count, const int32_t *start, int32_t sums[][LANES]
+#define ARGUMENTS first, offsets, quads, filters, quad_bytes, count, start, sums
 
-static inline void generic(int row_count, PARAMETERS) {
-    memset(sums, 0, (size_t)row_count * sizeof sums[0]);
+/* A byte as a number. */
+static inline int32_t number(uint8_t byte, bool is_signed) { return is_signed ? (int8_t)byte : byte; }
+
+static inline void generic(const int rows, const bool signed_filters, PARAMETERS) {
+    for (int r = 0; r < rows; r++) {
+        for (int l = 0; l < count; l++) {
+            sums[r][l] = start[r];
+        }
+    }
     for (int64_t q = 0; q < quads; q++) {
-        const uint8_t *at = lanes + offsets[q];
-        for (int r = 0; r < row_count; r++) {
-            int8_t b[4];
-            memcpy(b, rows + r * row_bytes + 4 * q, 4);
+        const uint8_t *at = first + offsets[q];
+        for (int r = 0; r < rows; r++) {
+            const uint8_t *filter = filters + q * quad_bytes + 4 * r;
+            int32_t b[4];
+            for (int j = 0; j < 4; j++) {
+                b[j] = number(filter[j], signed_filters);
+            }
             for (int l = 0; l < count; l++) {
-                const int32_t sum = at[4 * l] * b[0] + at[4 * l + 1] * b[1] + at[4 * l + 2] * b[2] + at[4 * l + 3] * b[3];
+                int32_t sum = 0;
+                for (int j = 0; j < 4; j++) {
+                    sum += number(at[4 * l + j], !signed_filters) * b[j];
+                }
                 sums[r][l] = (int32_t)((uint32_t)sums[r][l] + (uint32_t)sum);
             }
         }
     }
 }
 
-static void generic_8(PARAMETERS) { generic(ROWS, lanes, offsets, quads, rows, row_bytes, count, sums); }
+static void generic_8_signed(PARAMETERS) { generic(ROWS, true, ARGUMENTS); }
+static void generic_8_unsigned(PARAMETERS) { generic(ROWS, false, ARGUMENTS); }
+static void generic_1_signed(PARAMETERS) { generic(1, true, ARGUMENTS); }
+static void generic_1_unsigned(PARAMETERS) { generic(1, false, ARGUMENTS); }
 
-static void generic_1(PARAMETERS) { generic(1, lanes, offsets, quads, rows, row_bytes, count, sums); }
-
-static uint32_t generic_sum(const uint8_t *bytes, int64_t count) {
-    uint32_t sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int32_t byte = (int8_t)bytes[i];
-        sum += (uint32_t)byte;
+static void generic_sums(bool signed_filters, const uint8_t *block, int64_t quads, int64_t count, uint32_t *sums) {
+    memset(sums, 0, (size_t)count * sizeof *sums);
+    for (int64_t q = 0; q < quads; q++) {
+        for (int64_t f = 0; f < count; f++, block += 4) {
+            for (int j = 0; j < 4; j++) {
+                sums[f] += (uint32_t)number(block[j], signed_filters);
+            }
+        }
     }
-    return sum;
 }
 
 #ifdef DMLK_X86
@@ -50,78 +68,97 @@ static inline int32_t quad_at(const uint8_t *from) {
     return quad;
 }
 
+DMLK_AVX2 static inline __m256i widen(__m128i bytes, bool is_signed) {
+    return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+}
+
 /* Four lanes hold their quads in 16 numbers; a row's quad stands there four times. */
-#define MULTIPLY(r)                                                                                         \
-    {                                                                                                       \
-        const __m256i row = _mm256_cvtepi8_epi16(_mm_set1_epi32(quad_at(rows + r * row_bytes + 4 * q)));    \
-        a##r = _mm256_add_epi32(a##r, _mm256_madd_epi16(low, row));                                         \
-        b##r = _mm256_add_epi32(b##r, _mm256_madd_epi16(high, row));                                        \
+#define MULTIPLY(r)                                                                                          \
+    {                                                                                                        \
+        const __m256i row = widen(_mm_set1_epi32(quad_at(filters + q * quad_bytes + 4 * r)), signed_filters); \
+        a##r = _mm256_add_epi32(a##r, _mm256_madd_epi16(low, row));                                          \
+        b##r = _mm256_add_epi32(b##r, _mm256_madd_epi16(high, row));                                         \
     }
 
 /* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7 */
-DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, int32_t *to) {
-    const __m256i sums = _mm256_hadd_epi32(a, b); /* lanes 0 1 4 5, 2 3 6 7 */
+DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, int32_t start, int32_t *to) {
+    const __m256i sums = _mm256_add_epi32(_mm256_hadd_epi32(a, b), _mm256_set1_epi32(start)); /* 0 1 4 5, 2 3 6 7 */
     _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(sums, 0xd8));
 }
 
 /* Four of a tile's rows, or its only one, and eight lanes. */
-DMLK_AVX2 static inline void avx2_8_lanes(int row_count, int lane, PARAMETERS) {
+DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filters, int lane, PARAMETERS) {
     __m256i a0 = _mm256_setzero_si256(), b0 = a0, a1 = a0, b1 = a0, a2 = a0, b2 = a0, a3 = a0, b3 = a0;
     (void)count;
     for (int64_t q = 0; q < quads; q++) {
-        const uint8_t *at = lanes + offsets[q] + 4 * lane;
-        const __m256i low = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)at));
-        const __m256i high = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(at + 16)));
+        const uint8_t *at = first + offsets[q] + 4 * lane;
+        const __m256i low = widen(_mm_loadu_si128((const __m128i *)at), !signed_filters);
+        const __m256i high = widen(_mm_loadu_si128((const __m128i *)(at + 16)), !signed_filters);
         MULTIPLY(0)
-        if (row_count > 1) {
+        if (rows > 1) {
             MULTIPLY(1)
             MULTIPLY(2)
             MULTIPLY(3)
         }
     }
-    store_8_lanes(a0, b0, sums[0] + lane);
-    if (row_count > 1) {
-        store_8_lanes(a1, b1, sums[1] + lane);
-        store_8_lanes(a2, b2, sums[2] + lane);
-        store_8_lanes(a3, b3, sums[3] + lane);
+    store_8_lanes(a0, b0, start[0], sums[0] + lane);
+    if (rows > 1) {
+        store_8_lanes(a1, b1, start[1], sums[1] + lane);
+        store_8_lanes(a2, b2, start[2], sums[2] + lane);
+        store_8_lanes(a3, b3, start[3], sums[3] + lane);
     }
 }
 
-DMLK_AVX2 static void avx2_8(PARAMETERS) {
+DMLK_AVX2 static inline void avx2(const int rows, const bool signed_filters, PARAMETERS) {
     for (int lane = 0; lane < count; lane += 8) {
-        avx2_8_lanes(4, lane, lanes, offsets, quads, rows, row_bytes, count, sums);
-        avx2_8_lanes(4, lane, lanes, offsets, quads, rows + 4 * row_bytes, row_bytes, count, sums + 4);
+        avx2_8_lanes(rows > 1 ? 4 : 1, signed_filters, lane, ARGUMENTS);
+        if (rows > 1) {
+            avx2_8_lanes(4, signed_filters, lane, first, offsets, quads, filters + 16, quad_bytes, count, start + 4,
+                         sums + 4);
+        }
     }
 }
 
-DMLK_AVX2 static void avx2_1(PARAMETERS) {
-    for (int lane = 0; lane < count; lane += 8) {
-        avx2_8_lanes(1, lane, lanes, offsets, quads, rows, row_bytes, count, sums);
-    }
-}
+DMLK_AVX2 static void avx2_8_signed(PARAMETERS) { avx2(ROWS, true, ARGUMENTS); }
+DMLK_AVX2 static void avx2_8_unsigned(PARAMETERS) { avx2(ROWS, false, ARGUMENTS); }
+DMLK_AVX2 static void avx2_1_signed(PARAMETERS) { avx2(1, true, ARGUMENTS); }
+DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2(1, false, ARGUMENTS); }
 
 /* --- AVX-512 VNNI --- */
 
 /* Written as instructions: left to themselves, compilers keep the sums in memory, or load a row's quad
  * through a register of another kind, at half the speed. */
 #define SPREAD(to, from) __asm__("vpbroadcastd %1, %0" : "=v"(to) : "m"(*(const int32_t *)(from)))
-#define DOT(sum, lanes, row) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(lanes), "v"(row))
+#define DOT(sum, unsigned_bytes, signed_bytes) \
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(unsigned_bytes), "v"(signed_bytes))
 
-#define EIGHT_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+/* Row r of a tile has the sums ar, br and cr.  A step adds the products of `row` and the vectors lanes_0, lanes_16
+ * and lanes_32, of which `vectors` are there. */
+#define EIGHT_ROWS(DO) SEVEN_ROWS(DO) DO(7)
+#define SEVEN_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
 #define ONE_ROW(DO) DO(0)
-#define ZERO(r) __m512i a##r = _mm512_setzero_si512(), b##r = a##r, c##r = a##r;
-#define STEP(r)                             \
-    {                                       \
-        __m512i row;                        \
-        SPREAD(row, quad + r * row_bytes);  \
-        DOT(a##r, lanes_0, row);            \
-        if (vectors > 1) {                  \
-            DOT(b##r, lanes_16, row);       \
-        }                                   \
-        if (vectors > 2) {                  \
-            DOT(c##r, lanes_32, row);       \
-        }                                   \
+#define START_FILTER(r) __m512i a##r = _mm512_set1_epi32(start[r]), b##r = a##r, c##r = a##r;
+#define START_POSITION(r) __m512i a##r = start_0, b##r = start_16, c##r = start_32;
+#define ADD(sum, lanes)             \
+    if (signed_rows) {              \
+        DOT(sum, lanes, row);       \
+    } else {                        \
+        DOT(sum, row, lanes);       \
     }
+#define STEP(r, from)              \
+    {                              \
+        __m512i row;               \
+        SPREAD(row, from);         \
+        ADD(a##r, lanes_0)         \
+        if (vectors > 1) {         \
+            ADD(b##r, lanes_16)    \
+        }                          \
+        if (vectors > 2) {         \
+            ADD(c##r, lanes_32)    \
+        }                          \
+    }
+#define STEP_FILTER(r) STEP(r, filter + 4 * r)
+#define STEP_POSITION(r) STEP(r, p##r + offset)
 #define STORE(r)                                 \
     _mm512_storeu_si512(sums[r], a##r);          \
     if (vectors > 1) {                           \
@@ -131,56 +168,99 @@ DMLK_AVX2 static void avx2_1(PARAMETERS) {
         _mm512_storeu_si512(sums[r] + 32, c##r); \
     }
 
-/* name_1, name_2 and name_3: tiles of so many vectors of 16 lanes; `name` chooses. */
-#define TILE(name, EACH)                                                                        \
-    DMLK_AVX512 static inline void name##_any(const int vectors, PARAMETERS) {                  \
-        EACH(ZERO)                                                                              \
+/* Lanes are positions. */
+#define POSITIONS(name, EACH)                                                                   \
+    DMLK_AVX512 static inline void name(const int vectors, const bool signed_rows, PARAMETERS) { \
+        EACH(START_FILTER)                                                                      \
         (void)count;                                                                            \
         for (int64_t q = 0; q < quads; q++) {                                                   \
-            const uint8_t *at = lanes + offsets[q], *quad = rows + 4 * q;                       \
+            const uint8_t *at = first + offsets[q], *filter = filters + q * quad_bytes;         \
             const __m512i lanes_0 = _mm512_loadu_si512(at);                                     \
             const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512(at + 64) : lanes_0;       \
             const __m512i lanes_32 = vectors > 2 ? _mm512_loadu_si512(at + 128) : lanes_0;      \
-            EACH(STEP)                                                                          \
+            EACH(STEP_FILTER)                                                                   \
         }                                                                                       \
         EACH(STORE)                                                                             \
-    }                                                                                           \
-    DMLK_AVX512 static void name(PARAMETERS) {                                                  \
-        if (count == 48) {                                                                      \
-            name##_any(3, lanes, offsets, quads, rows, row_bytes, count, sums);                 \
-        } else if (count == 32) {                                                               \
-            name##_any(2, lanes, offsets, quads, rows, row_bytes, count, sums);                 \
-        } else {                                                                                \
-            name##_any(1, lanes, offsets, quads, rows, row_bytes, count, sums);                 \
-        }                                                                                       \
     }
 
-TILE(avx512_8, EIGHT_ROWS)
-TILE(avx512_1, ONE_ROW)
+POSITIONS(avx512_8, EIGHT_ROWS)
+POSITIONS(avx512_1, ONE_ROW)
 
-DMLK_AVX512 static uint32_t avx512_sum(const uint8_t *bytes, int64_t count) {
-    const __m512i ones = _mm512_set1_epi8(1);
-    __m512i sum = _mm512_setzero_si512();
-    for (int64_t i = 0; i < count; i += 64) {
-        const __mmask64 there = count - i >= 64 ? ~(__mmask64)0 : ~(__mmask64)0 >> (64 - (count - i));
-        sum = _mm512_dpbusd_epi32(sum, ones, _mm512_maskz_loadu_epi8(there, bytes + i));
+/* Lanes are filters. */
+#define FILTERS_PARAMETERS                                                                                    \
+    const uint8_t *const positions[DMLK_DOT8_POSITIONS], const int64_t *offsets, int64_t quads,               \
+        const uint8_t *filters, int64_t block_bytes, int count, const int32_t *start,                          \
+        int32_t *const sums[DMLK_DOT8_POSITIONS]
+#define FILTERS_ARGUMENTS positions, offsets, quads, filters, block_bytes, count, start, sums
+#define POSITION(r) const uint8_t *p##r = positions[r];
+
+DMLK_AVX512 static inline void avx512_7(const int vectors, const bool signed_rows, FILTERS_PARAMETERS) {
+    const __m512i start_0 = _mm512_loadu_si512(start);
+    const __m512i start_16 = vectors > 1 ? _mm512_loadu_si512(start + 16) : start_0;
+    const __m512i start_32 = vectors > 2 ? _mm512_loadu_si512(start + 32) : start_0;
+    SEVEN_ROWS(START_POSITION)
+    SEVEN_ROWS(POSITION)
+    (void)count;
+    for (int64_t q = 0; q < quads; q++) {
+        const int64_t offset = offsets[q];
+        const uint8_t *at = filters + q * 64;
+        const __m512i lanes_0 = _mm512_loadu_si512(at);
+        const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512(at + block_bytes) : lanes_0;
+        const __m512i lanes_32 = vectors > 2 ? _mm512_loadu_si512(at + 2 * block_bytes) : lanes_0;
+        SEVEN_ROWS(STEP_POSITION)
     }
-    return (uint32_t)_mm512_reduce_add_epi32(sum);
+    SEVEN_ROWS(STORE)
 }
 
-static dmlk_dot8 *const tiles[][2] = {{generic_8, generic_1}, {avx2_8, avx2_1}, {avx512_8, avx512_1}};
-#else
-static dmlk_dot8 *const tiles[][2] = {{generic_8, generic_1}};
+/* A tile of as many vectors as there are lanes. */
+#define TILE(name, run, signed_rows, TAKEN, GIVEN) \
+    DMLK_AVX512 static void name(TAKEN) {          \
+        if (count == 48) {                         \
+            run(3, signed_rows, GIVEN);            \
+        } else if (count == 32) {                  \
+            run(2, signed_rows, GIVEN);            \
+        } else {                                   \
+            run(1, signed_rows, GIVEN);            \
+        }                                          \
+    }
+
+TILE(avx512_8_signed, avx512_8, true, PARAMETERS, ARGUMENTS)
+TILE(avx512_8_unsigned, avx512_8, false, PARAMETERS, ARGUMENTS)
+TILE(avx512_1_signed, avx512_1, true, PARAMETERS, ARGUMENTS)
+TILE(avx512_1_unsigned, avx512_1, false, PARAMETERS, ARGUMENTS)
+TILE(avx512_7_signed, avx512_7, false, FILTERS_PARAMETERS, FILTERS_ARGUMENTS) /* rows are the other side */
+TILE(avx512_7_unsigned, avx512_7, true, FILTERS_PARAMETERS, FILTERS_ARGUMENTS)
+
+DMLK_AVX512 static void avx512_sums(bool signed_filters, const uint8_t *block, int64_t quads, uint32_t *sums) {
+    const __m512i ones = _mm512_set1_epi8(1);
+    __m512i sum = _mm512_setzero_si512();
+    for (int64_t q = 0; q < quads; q++) {
+        const __m512i bytes = _mm512_loadu_si512(block + 64 * q);
+        sum = signed_filters ? _mm512_dpbusd_epi32(sum, ones, bytes) : _mm512_dpbusd_epi32(sum, bytes, ones);
+    }
+    _mm512_storeu_si512(sums, sum);
+}
 #endif
 
-dmlk_dot8 *dmlk_dot8_tile(enum dmlk_isa isa, int one_row) { return tiles[isa][one_row != 0]; }
-
-uint32_t dmlk_dot8_sum(enum dmlk_isa isa, const uint8_t *bytes, int64_t count) {
+/* By instructions, and whether filters are signed. */
+static const dmlk_dot8 tiles[][2] = {
+    {{generic_8_unsigned, generic_1_unsigned, NULL}, {generic_8_signed, generic_1_signed, NULL}},
 #ifdef DMLK_X86
-    if (isa == DMLK_ISA_AVX512) {
-        return avx512_sum(bytes, count);
+    {{avx2_8_unsigned, avx2_1_unsigned, NULL}, {avx2_8_signed, avx2_1_signed, NULL}},
+    {{avx512_8_unsigned, avx512_1_unsigned, avx512_7_unsigned}, {avx512_8_signed, avx512_1_signed, avx512_7_signed}},
+#endif
+};
+
+dmlk_dot8 dmlk_dot8_tiles(enum dmlk_isa isa, bool signed_filters) { return tiles[isa][signed_filters]; }
+
+void dmlk_dot8_sums(enum dmlk_isa isa, bool signed_filters, const uint8_t *block, int64_t quads, int64_t count,
+                    uint32_t *sums) {
+#ifdef DMLK_X86
+    if (isa == DMLK_ISA_AVX512 && count == 16) {
+        avx512_sums(signed_filters, block, quads, sums);
+        return;
     }
 #endif
     (void)isa;
-    return generic_sum(bytes, count);
+    generic_sums(signed_filters, block, quads, count, sums);
 }

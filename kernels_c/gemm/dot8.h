@@ -1,28 +1,50 @@
 /* dot8.h - sums of products of bytes, the core of integer convolutions and matrix products.
  *
  * Bytes are taken four at a time, a quad: one instruction (vpdpbusd) multiplies the quads of 16 lanes with
- * a quad that stands for a whole row, and adds the four products of each.  A tile is 8 rows by 48 lanes:
- * its sums stay in registers (24 of 32) from the first quad to the last. */
+ * a quad that stands for a whole row, and adds the four products of each.  A tile has up to 48 lanes, three vectors,
+ * and 7 or 8 rows: its sums stay in registers (21 or 24 of 32) from the first quad to the last.
+ *
+ * There are two kinds.  What lies together in the output should be lanes: positions, or filters.
+ *
+ *     filters are packed in blocks: quads[block][q][filter of the block],
+ *     a position is where its quads begin, and offsets[q] leads from there to quad q.
+ *
+ * One side is of signed bytes, the other one of unsigned ones.  Sums are modulo 2^32, so in whatever order. */
 #ifndef DMLK_DOT8_H
 #define DMLK_DOT8_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "isa.h"
 
-#define DMLK_DOT8_ROWS 8
 #define DMLK_DOT8_LANES 48
+#define DMLK_DOT8_ROWS 8      /* filters of a tile whose lanes are positions */
+#define DMLK_DOT8_POSITIONS 7 /* of one whose lanes are filters: images of 7, 14, 28, 56 .. leave none over */
+#define DMLK_DOT8_BLOCK 16    /* filters in a block, for those */
 
-/* sums[r][l] = sum over q of the four products of quad q of lane l, unsigned bytes at
- * lanes + offsets[q] + 4 * l, and quad q of row r, signed bytes at rows + r * row_bytes + 4 * q.
- * Modulo 2^32, so in whatever order they are added.  `count`: of lanes, 16, 32 or 48. */
-typedef void dmlk_dot8(const uint8_t *lanes, const int64_t *offsets, int64_t quads, const uint8_t *rows,
-                       int64_t row_bytes, int count, int32_t sums[][DMLK_DOT8_LANES]);
+/* sums[f][l] = start[f] + those of quads at first + offsets[q] + 4 * l with those at filters + q * quad_bytes + 4 * f.
+ * `count`: of positions, 16, 32 or 48. */
+typedef void dmlk_dot8_positions(const uint8_t *first, const int64_t *offsets, int64_t quads, const uint8_t *filters,
+                                 int64_t quad_bytes, int count, const int32_t *start,
+                                 int32_t sums[][DMLK_DOT8_LANES]);
 
-/* The tile for instructions; `one_row`: with a single row. */
-dmlk_dot8 *dmlk_dot8_tile(enum dmlk_isa isa, int one_row);
+/* sums[p][l] = start[l] + those of quads at positions[p] + offsets[q] with those at
+ * filters + l / 16 * block_bytes + 64 * q + l % 16 * 4.  `count`: of filters, 16, 32 or 48. */
+typedef void dmlk_dot8_filters(const uint8_t *const positions[DMLK_DOT8_POSITIONS], const int64_t *offsets,
+                               int64_t quads, const uint8_t *filters, int64_t block_bytes, int count,
+                               const int32_t *start, int32_t *const sums[DMLK_DOT8_POSITIONS]);
 
-/* Sum of signed bytes, modulo 2^32. */
-uint32_t dmlk_dot8_sum(enum dmlk_isa isa, const uint8_t *bytes, int64_t count);
+typedef struct dmlk_dot8 {
+    dmlk_dot8_positions *positions, *one_filter; /* 8 rows; 1 */
+    dmlk_dot8_filters *filters;                  /* NULL: there is none for these instructions */
+} dmlk_dot8;
+
+/* The tiles for instructions and kind of filters. */
+dmlk_dot8 dmlk_dot8_tiles(enum dmlk_isa isa, bool signed_filters);
+
+/* sums[f] = sum of the bytes of each filter of a block of `count`. */
+void dmlk_dot8_sums(enum dmlk_isa isa, bool signed_filters, const uint8_t *block, int64_t quads, int64_t count,
+                    uint32_t *sums);
 
 #endif

@@ -147,7 +147,7 @@ static void pack(const struct job *job, uint32_t type, const uint8_t *from, int6
         return;
     }
     if (step < stride) {
-        dmlk_transpose(bytes, from, stride * bytes, step * bytes, bits, bits_step, depth, count);
+        dmlk_transpose(bytes, from, stride * bytes, step * bytes, bits, bits_step, depth, count, 0);
     } else {
         for (int64_t k = 0; k < depth; k++) {
             dmlk_gather(from + k * step * bytes, stride * bytes, bytes, count, bits + k * bits_step);

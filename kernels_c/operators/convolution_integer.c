@@ -14,7 +14,7 @@
 #include "kernel.h"
 
 /* Axes of a tensor once a missing spatial axis was put in with size 1. */
-enum axis { N, CHANNEL, Y, X };
+enum axis { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define PATCHES 2 /* multiplied with ... */
 #define FILTERS 4 /* ... at a time */
@@ -65,7 +65,7 @@ DMLK_CLONES static void read_row(const uint8_t *from, int64_t stride, int64_t co
 
 /* One filter; `taps` iterates over the first one in the order of a patch. */
 static void pack_filter(const struct job *job, const dmlk_iter *taps, int64_t channel, int zero, int16_t *to) {
-    const int64_t offset = channel * job->c.filter.strides[N];
+    const int64_t offset = dmlk_filter_at(&job->c, channel);
     dmlk_cursor cursor;
     dmlk_iter_seek(taps, 0, &cursor);
     for (int64_t done = 0; done < taps->count;) {
@@ -78,12 +78,12 @@ static void pack_filter(const struct job *job, const dmlk_iter *taps, int64_t ch
 }
 
 static int pack_filters(const struct job *job) {
-    const dmlk_view one = dmlk_view_select(&job->c.filter, 1 << CHANNEL | 1 << Y | 1 << X);
+    const dmlk_view one = dmlk_view_select(&job->c.filter, 0x3c); /* of one filter: all axes but the first two */
     dmlk_iter taps;
     int status = dmlk_iter_init(&taps, DMLK_LOGICAL_ORDER, (const dmlk_view *[]){&one}, 1);
     int64_t work = 0;
     for (int64_t channel = 0;
-         status == DMLK_OK && channel < job->c.filter.sizes[N] && !dmlk_stopped(&work, job->taps); channel++) {
+         status == DMLK_OK && channel < job->c.filter_sizes[N] && !dmlk_stopped(&work, job->taps); channel++) {
         int64_t group = channel / job->filters_per_group, rank = channel % job->filters_per_group;
         int16_t *to = job->filters + (group * job->group_rows + rank) * job->row;
         pack_filter(job, &taps, channel, read_zero(job->c.filter_zero, channel), to);
@@ -110,17 +110,17 @@ static void fill_tap(const struct job *job, const struct run *run, const uint8_t
 
 /* The patches of a run, one per row of `to`, which is all 0 before. */
 static void fill_patches(const struct job *job, int64_t group, const struct run *run, int16_t *to, int64_t *work) {
-    const dmlk_view *in = &job->c.input, *f = &job->c.filter;
-    const int64_t channels = f->sizes[CHANNEL], window = f->sizes[Y] * f->sizes[X];
+    const dmlk_view *in = &job->c.input;
+    const int64_t *sizes = job->c.filter_sizes, channels = sizes[CHANNEL], window = sizes[Y] * sizes[X];
     for (int64_t c = 0; c < channels && !dmlk_stopped(work, run->count * window); c++) {
         const uint8_t *plane = in->base + run->n * in->strides[N] + (group * channels + c) * in->strides[CHANNEL];
-        for (int64_t tap_y = 0; tap_y < f->sizes[Y]; tap_y++) {
+        for (int64_t tap_y = 0; tap_y < sizes[Y]; tap_y++) {
             const int64_t y = run->y * job->c.strides[Y] - job->c.start[Y] + tap_y * job->c.dilations[Y];
             if (y < 0 || y >= in->sizes[Y]) {
-                to += f->sizes[X];
+                to += sizes[X];
                 continue;
             }
-            for (int64_t tap_x = 0; tap_x < f->sizes[X]; tap_x++) {
+            for (int64_t tap_x = 0; tap_x < sizes[X]; tap_x++) {
                 fill_tap(job, run, plane + y * in->strides[Y], tap_x, to++);
             }
         }
@@ -208,13 +208,43 @@ static dmlk_view with_y_axis(const dmlk_view *view) {
     return result;
 }
 
+/* The filters with rank 6, of which two are for filters and two for channels: their blocks, and what is in one.
+ * false: they have another rank, or more elements than there can be. */
+static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spatial) {
+    dmlk_view *f = &c->filter;
+    const bool in_blocks = view->rank == spatial + 4;
+    if (!in_blocks && view->rank != spatial + 2) {
+        return false;
+    }
+    *f = *view;
+    f->rank = 6;
+    for (uint32_t axis = 0; axis < 6; axis++) {
+        f->sizes[axis] = 1;
+        f->strides[axis] = 0;
+    }
+    for (uint32_t d = 0; d < view->rank; d++) {
+        const bool is_spatial = d >= view->rank - spatial;
+        const uint32_t axis = is_spatial ? d + 6 - view->rank : in_blocks ? d : 2 * d;
+        f->sizes[axis] = view->sizes[d];
+        f->strides[axis] = view->strides[d];
+    }
+    for (int k = 0; k < 2; k++) {
+        if (f->sizes[2 * k] < 1 || f->sizes[2 * k + 1] < 1 || f->sizes[2 * k] > UINT32_MAX / f->sizes[2 * k + 1]) {
+            return false;
+        }
+        c->filter_sizes[k] = f->sizes[2 * k] * f->sizes[2 * k + 1];
+        c->filter_sizes[Y + k] = f->sizes[4 + k];
+    }
+    return true;
+}
+
 /* Does the output have as many positions along the axis as the window has places? */
 static bool axis_fits(const struct job *job, enum axis axis, uint64_t end_padding) {
     if (job->c.strides[axis] < 1 || job->c.dilations[axis] < 1) {
         return false;
     }
     /* None of these overflows: each factor is below 2^32. */
-    uint64_t window = (uint64_t)(job->c.filter.sizes[axis] - 1) * (uint64_t)job->c.dilations[axis] + 1;
+    uint64_t window = (uint64_t)(job->c.filter_sizes[axis] - 1) * (uint64_t)job->c.dilations[axis] + 1;
     uint64_t padded = (uint64_t)job->c.input.sizes[axis] + (uint64_t)job->c.start[axis] + end_padding;
     return window <= padded &&
            (padded - window) / (uint64_t)job->c.strides[axis] + 1 == (uint64_t)job->c.output.sizes[axis];
@@ -227,14 +257,14 @@ static bool zero_point_fits(const dmlk_view *zero_point, int64_t most) {
 
 /* Takes over views and constants; false if they do not fit each other. */
 static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dmlk_view *views) {
-    const dmlk_view *in = &job->c.input, *f = &job->c.filter, *out = &job->c.output;
+    const dmlk_view *in = &job->c.input, *out = &job->c.output;
+    const int64_t *sizes = job->c.filter_sizes;
     const uint32_t rank = k->spatial + 2;
-    if (k->spatial < 1 || k->spatial > 2 || k->groups < 1 || views[0].rank != rank || views[2].rank != rank ||
-        views[4].rank != rank) {
+    if (k->spatial < 1 || k->spatial > 2 || k->groups < 1 || views[0].rank != rank || views[4].rank != rank ||
+        !take_filter(&job->c, &views[2], k->spatial)) {
         return false;
     }
     job->c.input = with_y_axis(&views[0]);
-    job->c.filter = with_y_axis(&views[2]);
     job->c.output = with_y_axis(&views[4]);
     job->c.groups = k->groups;
     uint32_t end_padding[4] = {0};
@@ -246,11 +276,11 @@ static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dml
         job->c.start[axis] = k->start_padding[d];
         end_padding[axis] = k->end_padding[d];
     }
-    job->filters_per_group = f->sizes[N] / job->c.groups;
-    return f->sizes[N] % job->c.groups == 0 && in->sizes[CHANNEL] == f->sizes[CHANNEL] * job->c.groups &&
-           out->sizes[N] == in->sizes[N] && out->sizes[CHANNEL] == f->sizes[N] &&
+    job->filters_per_group = sizes[N] / job->c.groups;
+    return sizes[N] % job->c.groups == 0 && in->sizes[CHANNEL] == sizes[CHANNEL] * job->c.groups &&
+           out->sizes[N] == in->sizes[N] && out->sizes[CHANNEL] == sizes[N] &&
            axis_fits(job, Y, end_padding[Y]) && axis_fits(job, X, end_padding[X]) &&
-           zero_point_fits(&views[1], 1) && zero_point_fits(&views[3], f->sizes[N]);
+           zero_point_fits(&views[1], 1) && zero_point_fits(&views[3], sizes[N]);
 }
 
 static bool types_fit(const dmlk_view *views) {
@@ -265,11 +295,12 @@ static bool types_fit(const dmlk_view *views) {
 
 /* Sizes of the working memory, and the memory. */
 static int allocate(struct job *job, int *parts) {
-    const dmlk_view *f = &job->c.filter, *out = &job->c.output;
-    if (dmlk_view_elements(f) > INT64_C(1) << 40) {
+    const int64_t *sizes = job->c.filter_sizes;
+    const dmlk_view *out = &job->c.output;
+    if (dmlk_view_elements(&job->c.filter) > INT64_C(1) << 40) {
         return DMLK_OUT_OF_MEMORY; /* the products below cannot overflow */
     }
-    job->taps = f->sizes[CHANNEL] * f->sizes[Y] * f->sizes[X];
+    job->taps = sizes[CHANNEL] * sizes[Y] * sizes[X];
     job->row = (job->taps + 15) / 16 * 16;
     job->group_rows = (job->filters_per_group + FILTERS - 1) / FILTERS * FILTERS;
     job->positions = out->sizes[N] * out->sizes[Y] * out->sizes[X];
@@ -321,7 +352,7 @@ static int64_t slices_of(const struct sums *s, int64_t divisor) {
  * beyond DMLK_MOST_SLICES this is not exact, but the whole axis. */
 static uint32_t select_axis(const struct job *job, enum axis axis, dmlk_slice *slices) {
     const int64_t size = job->c.input.sizes[axis];
-    struct sums s = {job->c.strides[axis], job->c.output.sizes[axis], job->c.dilations[axis], job->c.filter.sizes[axis]};
+    struct sums s = {job->c.strides[axis], job->c.output.sizes[axis], job->c.dilations[axis], job->c.filter_sizes[axis]};
     const int64_t divisor = (int64_t)dmlk_gcd((uint64_t)s.step, (uint64_t)s.other_step);
     const struct sums swapped = {s.other_step, s.other_count, s.step, s.count};
     if (slices_of(&swapped, divisor) < slices_of(&s, divisor)) {

@@ -62,5 +62,11 @@ int dmlk_run_element_wise_binary(const dmlk_call *call) {
     if (row == NULL) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    return dmlk_packed_rows((const dmlk_view *[]){a, b, out}, 3, row, NULL);
+    const dmlk_view *const views[] = {a, b, out};
+#ifndef DMLK_CHECKED
+    if (k.function == DMLK_BINARY_ADD && a->type == DMLK_FLOAT16) { /* what it is rounded to is up to the output */
+        return dmlk_float_rows(views, 3, row_float32, NULL);
+    }
+#endif
+    return dmlk_packed_rows(views, 3, row, NULL);
 }

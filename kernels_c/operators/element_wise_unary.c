@@ -190,6 +190,13 @@ static dmlk_row *choose_row(const struct job *job) {
     }
 }
 
+/* Is the result for FLOAT16 one of its operands, so that it may be a FLOAT32 on the way? */
+static bool is_exact(const struct job *job) {
+    const uint32_t function = job->k.function;
+    return job->in == DMLK_FLOAT16 && !job->k.has_scale_bias &&
+           (is_clip(function) || function == DMLK_UNARY_RELU || function == DMLK_UNARY_THRESHOLDED_RELU);
+}
+
 #else
 
 static dmlk_row *choose_row(const struct job *job) {
@@ -241,5 +248,12 @@ int dmlk_run_element_wise_unary(const dmlk_call *call) {
     if (identity && !job.k.has_scale_bias && in->type == out->type) {
         return dmlk_copy_elements(in, out);
     }
-    return dmlk_packed_rows((const dmlk_view *[]){in, out}, 2, choose_row(&job), &job);
+    const dmlk_view *const views[] = {in, out};
+#ifndef DMLK_CHECKED
+    if (is_exact(&job)) {
+        job.in = job.out = DMLK_FLOAT32;
+        return dmlk_float_rows(views, 2, choose_row(&job), &job);
+    }
+#endif
+    return dmlk_packed_rows(views, 2, choose_row(&job), &job);
 }

@@ -1,4 +1,7 @@
 /* Packed pieces of rows, and what is written past the caches: tensors too large for the device of other tests. */
+#include "element.h"
+#include "gather.h"
+#include "half.h"
 #include "nonzero.h"
 #include "packed.h"
 #include "stream.h"
@@ -21,6 +24,106 @@ TEST(copies_of_any_length_and_place) {
             wrong += (i < begin || i >= begin + bytes) && to[i] != 0xEE;
         }
         CHECK_EQUAL(wrong, 0);
+    }
+}
+
+/* Bits of NaNs aside from the one that makes them quiet. */
+static bool same_half(uint16_t a, uint16_t b) {
+    const bool nan = (a & 0x7fffu) > 0x7c00u && (b & 0x7fffu) > 0x7c00u;
+    return a == b || (nan && (a | 0x200u) == (b | 0x200u));
+}
+
+TEST(halves) {
+    enum { N = 65536 };
+    uint16_t *halves = malloc(N * sizeof *halves), *back = malloc(N * sizeof *back);
+    float *floats = malloc(N * sizeof *floats);
+    for (int i = 0; i < N; i++) {
+        halves[i] = (uint16_t)i;
+    }
+    int64_t wrong = 0;
+    dmlk_widen_halves(halves + 1, N - 1, floats + 1); /* some are left for the end */
+    for (int i = 1; i < N; i++) {
+        const uint32_t plain = dmlk_float_bits(dmlk_half_to_float(halves[i])), given = dmlk_float_bits(floats[i]);
+        wrong += given != plain && !(floats[i] != floats[i] && given == (plain | 0x400000u));
+    }
+    CHECK_EQUAL(wrong, 0);
+    for (int round = 0; round < 32; round++) {
+        for (int i = 0; i < N; i++) { /* any bits, and what halves are rounded from, ties among them */
+            const uint32_t near = dmlk_float_bits(dmlk_half_to_float((uint16_t)i)) + (uint32_t)random_between(-2, 2);
+            const uint32_t bits[] = {(uint32_t)random_bits(), near, near + 0x1000u, near + 0x800u};
+            floats[i] = dmlk_bits_float(bits[round % 4]);
+        }
+        dmlk_narrow_floats(floats, N - round, back);
+        for (int i = 0; i < N - round; i++) {
+            wrong += !same_half(back[i], dmlk_float_to_half(floats[i]));
+            wrong += !same_half(back[i], dmlk_double_to_half((double)floats[i]));
+        }
+        CHECK_EQUAL(wrong, 0);
+    }
+    free(halves);
+    free(back);
+    free(floats);
+}
+
+/* What lies between is not touched, nor what lies behind. */
+TEST(gathered_and_scattered) {
+    for (int round = 0; round < 1000; round++) {
+        const int64_t bytes = 1 << round % 4, count = random_between(0, 300);
+        const int64_t step = bytes * (round % 3 ? 2 : random_between(1, 4));
+        const size_t apart = (size_t)(count > 0 ? (count - 1) * step + bytes : 0), packed = (size_t)(count * bytes);
+        uint8_t *from = malloc(apart + 1), *to = malloc(packed + 1), *back = malloc(apart + 1);
+        for (size_t i = 0; i < apart; i++) {
+            from[i] = (uint8_t)random_bits();
+        }
+        memset(back, 0xEE, apart + 1);
+        dmlk_gather(from, step, bytes, count, to);
+        dmlk_scatter(to, bytes, count, back, step);
+        int64_t wrong = back[apart] != 0xEE;
+        for (int64_t i = 0; i < count; i++) {
+            wrong += memcmp(to + i * bytes, from + i * step, (size_t)bytes) != 0;
+        }
+        for (size_t i = 0; i < apart; i++) {
+            wrong += back[i] != ((int64_t)i % step < bytes ? from[i] : 0xEE);
+        }
+        CHECK_EQUAL(wrong, 0);
+        free(from);
+        free(to);
+        free(back);
+    }
+}
+
+/* Copied by way of floats, of any strides; the last ones are past the caches. */
+TEST(rows_of_halves) {
+    static const uint32_t types[][2] = {
+        {DMLK_FLOAT16, DMLK_FLOAT32}, {DMLK_FLOAT32, DMLK_FLOAT16}, {DMLK_FLOAT16, DMLK_FLOAT16}};
+    for (int round = 0; round < 36; round++) {
+        const int64_t count = round < 30 ? random_between(1, 2000) : (INT64_C(9) << 20) + 3;
+        const int64_t strides[] = {round < 30 ? random_between(0, 3) : 1, round < 33 ? random_between(1, 3) : 1};
+        dmlk_view views[2];
+        for (int k = 0; k < 2; k++) {
+            const size_t elements = (size_t)((count - 1) * strides[k] + 1);
+            const size_t size = elements * (size_t)dmlk_type_bytes(types[round % 3][k]);
+            views[k] = (dmlk_view){.type = types[round % 3][k], .rank = 1, .sizes = {count}, .strides = {strides[k]}};
+            views[k].base = malloc(size);
+            memset(views[k].base, 0xEE, size);
+            for (size_t i = 0; k == 0 && i < size; i++) {
+                views[k].base[i] = (uint8_t)(i * 37 + i / 251 * 11);
+            }
+        }
+        CHECK_EQUAL(dmlk_float_rows((const dmlk_view *[]){&views[0], &views[1]}, 2, NULL, NULL), DMLK_OK);
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < count; i++) {
+            const uint8_t *in = views[0].base, *out = views[1].base;
+            const bool half_in = views[0].type == DMLK_FLOAT16, half_out = views[1].type == DMLK_FLOAT16;
+            const int64_t from = i * strides[0], to = i * strides[1];
+            const float x = half_in ? dmlk_half_to_float(((const uint16_t *)in)[from]) : ((const float *)in)[from];
+            const uint16_t narrow = dmlk_float_to_half(x);
+            wrong += half_out ? !same_half(((const uint16_t *)out)[to], narrow)
+                              : dmlk_float_bits(((const float *)out)[to]) != dmlk_float_bits(x) && x == x;
+        }
+        CHECK_EQUAL(wrong, 0);
+        free(views[0].base);
+        free(views[1].base);
     }
 }
 
@@ -139,6 +242,9 @@ TEST(coordinates_of_many_elements) {
 
 int main(void) {
     RUN(copies_of_any_length_and_place);
+    RUN(halves);
+    RUN(gathered_and_scattered);
+    RUN(rows_of_halves);
     RUN(rows_of_any_strides);
     RUN(coordinates_of_many_elements);
     return RESULT();

@@ -102,12 +102,26 @@ TEST(gemm_refuses_sizes_that_do_not_fit) {
 struct convolution {
     dmlk_convolution_integer k;
     const dmlk_view *input, *input_zero, *filter, *filter_zero, *output;
+    int64_t filter_sizes[4];
+    int64_t blocks[2]; /* 0: it has none; filters and channels in one */
 };
+
+static double filter_element(const struct convolution *c, const int64_t *tap) {
+    int64_t at[DMLK_MAX_RANK] = {tap[0], tap[1], tap[2], tap[3]};
+    if (c->blocks[0] != 0) {
+        memcpy(at + 4, tap + 2, 2 * sizeof *at);
+        for (int k = 0; k < 2; k++) {
+            at[2 * k] = tap[k] / c->blocks[k];
+            at[2 * k + 1] = tap[k] % c->blocks[k];
+        }
+    }
+    return get_element(c->filter, at);
+}
 
 static int64_t convolution_element(const struct convolution *c, const int64_t *at) {
     const uint32_t spatial = c->k.spatial;
-    const int64_t zero[] = {0}, per_group = c->filter->sizes[0] / c->k.groups;
-    const int64_t channels = c->filter->sizes[1], group = at[1] / per_group;
+    const int64_t zero[] = {0}, per_group = c->filter_sizes[0] / c->k.groups;
+    const int64_t channels = c->filter_sizes[1], group = at[1] / per_group;
     int64_t tap[4] = {at[1]}, sum = 0;
     do {
         int64_t from[4] = {at[0], group * channels + tap[1]};
@@ -122,19 +136,19 @@ static int64_t convolution_element(const struct convolution *c, const int64_t *a
             const double filter_zero =
                 c->filter_zero != NULL ? get_element(c->filter_zero, per_channel ? &at[1] : zero) : 0;
             const double product =
-                (get_element(c->input, from) - input_zero) * (get_element(c->filter, tap) - filter_zero);
+                (get_element(c->input, from) - input_zero) * (filter_element(c, tap) - filter_zero);
             sum += (int64_t)product;
         }
-    } while (next_index(spatial + 1, c->filter->sizes + 1, tap + 1));
+    } while (next_index(spatial + 1, c->filter_sizes + 1, tap + 1));
     return sum;
 }
 
 static uint32_t random_small(int64_t low, int64_t high) { return (uint32_t)random_between(low, high); }
 
-/* Any layout, or one of those that are met most: packed, and channels last. */
-static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool input) {
+/* Kind 0: any layout; 1 and 2 are those that are met most: packed, and channels last. */
+static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool input,
+                                      int64_t kind) {
     int64_t strides[DMLK_MAX_RANK], stride = 1;
-    const int64_t kind = random_between(0, 2);
     if (kind == 0 || rank < 3) {
         random_strides(rank, sizes, input, strides);
     } else {
@@ -149,28 +163,61 @@ static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t r
 }
 
 /* A tensor with the whole range of its 8-bit type in it. */
-static const dmlk_view *random_bytes(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
+static const dmlk_view *random_bytes(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes,
+                                     int64_t kind) {
     const int64_t low = type == DMLK_INT8 ? -128 : 0;
-    const dmlk_view *view = common_tensor(d, type, rank, sizes, true);
+    const dmlk_view *view = common_tensor(d, type, rank, sizes, true, kind);
     fill_random(view, low, low + 255);
     return view;
 }
 
 static const dmlk_view *maybe_zero_point(device *d, enum dmlk_type type, const int64_t *sizes) {
     if (random_bits() & 1) {
-        return random_bytes(d, type, 1, sizes);
+        return random_bytes(d, type, 1, sizes, 0);
     }
     device_no_tensor(d);
     return NULL;
 }
 
+/* Filters in blocks: in any layout, or with their elements in the order in which the kernel takes them. */
+static const dmlk_view *filter_in_blocks(device *d, struct convolution *c, enum dmlk_type type) {
+    const uint32_t spatial = c->k.spatial, rank = spatial + 4;
+    const bool quads = random_bits() & 1 && c->filter_sizes[0] % 16 == 0 && c->filter_sizes[1] % 4 == 0;
+    int64_t sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
+    for (int k = 0; k < 2; k++) {
+        c->blocks[k] = quads ? (k == 0 ? 16 : 4) : random_between(1, 16);
+        while (c->filter_sizes[k] % c->blocks[k] != 0) {
+            c->blocks[k]--;
+        }
+        sizes[2 * k] = c->filter_sizes[k] / c->blocks[k];
+        sizes[2 * k + 1] = c->blocks[k];
+    }
+    memcpy(sizes + 4, c->filter_sizes + 2, spatial * sizeof *sizes);
+    random_strides(rank, sizes, true, strides);
+    if (quads) {
+        const uint32_t inside[] = {3, 1, 2, rank - 1, 4, 0}; /* the innermost first */
+        int64_t stride = 1;
+        for (uint32_t i = 0; i < 6; i++) {
+            if (i != 4 || spatial == 2) {
+                strides[inside[i]] = stride;
+                stride *= sizes[inside[i]];
+            }
+        }
+    }
+    const dmlk_view *view = device_tensor(d, type, rank, sizes, strides);
+    fill_random(view, type == DMLK_INT8 ? -128 : 0, type == DMLK_INT8 ? 127 : 255);
+    return view;
+}
+
 /* A random convolution whose window fits its input; false if the dice gave none. */
 static bool random_convolution(device *d, struct convolution *c) {
-    static const int64_t filters[] = {1, 1, 2, 3, 5, 6, 8, 16, 17}, channels[] = {1, 1, 2, 3, 4, 8, 13};
+    static const int64_t filters[] = {1, 2, 3, 6, 8, 16, 17, 32, 64}, channels[] = {1, 1, 2, 3, 4, 8, 13};
     const bool depthwise = random_between(0, 4) == 0;
     const uint32_t spatial = random_small(1, 2);
     const uint32_t groups = depthwise ? random_small(1, 150) : random_small(0, 3) == 0 ? 9 : random_small(1, 3);
     const int64_t longest = random_between(0, 4) == 0 ? 60 : 9, widest = random_between(0, 3) == 0 ? 7 : 3;
+    const bool pointwise = random_between(0, 4) == 0; /* windows of one element, and no padding */
+    const int64_t in_kind = random_between(0, 2), out_kind = random_bits() & 1 ? in_kind : random_between(0, 2);
     c->k = (dmlk_convolution_integer){.spatial = spatial, .groups = groups};
     int64_t in[4], filter[4], out[4];
     filter[0] = groups * (depthwise ? random_between(1, 2) : filters[random_bits() % 9]);
@@ -181,11 +228,11 @@ static bool random_convolution(device *d, struct convolution *c) {
     out[1] = filter[0];
     for (uint32_t i = 0; i < spatial; i++) {
         in[2 + i] = random_between(1, i + 1 == spatial ? longest : 9);
-        filter[2 + i] = random_between(1, widest);
+        filter[2 + i] = pointwise ? 1 : random_bits() & 1 ? 3 : random_between(1, widest);
         c->k.strides[i] = random_small(1, 3);
         c->k.dilations[i] = random_small(1, 3);
-        c->k.start_padding[i] = random_small(0, 3);
-        c->k.end_padding[i] = random_small(0, 3);
+        c->k.start_padding[i] = pointwise ? 0 : random_small(0, 3);
+        c->k.end_padding[i] = pointwise ? 0 : random_small(0, 3);
         const int64_t window = (filter[2 + i] - 1) * c->k.dilations[i] + 1;
         const int64_t space = in[2 + i] + c->k.start_padding[i] + c->k.end_padding[i] - window;
         if (space < 0) {
@@ -197,16 +244,19 @@ static bool random_convolution(device *d, struct convolution *c) {
     const enum dmlk_type filter_type = random_bits() & 1 ? DMLK_INT8 : DMLK_UINT8;
     const int64_t one[] = {1};
     device_begin(d, "convolution_integer");
-    c->input = random_bytes(d, in_type, spatial + 2, in);
+    c->input = random_bytes(d, in_type, spatial + 2, in, in_kind);
     c->input_zero = maybe_zero_point(d, in_type, one);
-    c->filter = random_bytes(d, filter_type, spatial + 2, filter);
+    memcpy(c->filter_sizes, filter, sizeof filter);
+    memset(c->blocks, 0, sizeof c->blocks);
+    c->filter = random_between(0, 2) == 0 ? filter_in_blocks(d, c, filter_type)
+                                          : random_bytes(d, filter_type, spatial + 2, filter, random_between(0, 2));
     c->filter_zero = maybe_zero_point(d, filter_type, random_bits() & 1 ? one : filter);
-    c->output = common_tensor(d, DMLK_INT32, spatial + 2, out, false);
+    c->output = common_tensor(d, DMLK_INT32, spatial + 2, out, false, out_kind);
     return true;
 }
 
 TEST(convolution) {
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 1000; round++) {
         device d;
         struct convolution c;
         if (!random_convolution(&d, &c)) {

@@ -59,6 +59,22 @@ TEST(rows) {
     expect_stopped(&d);
 }
 
+/* Axes in another order: an input that is read across rows, and one whose rows are short. */
+TEST(tiles) {
+    const int64_t sizes[] = {1 << 12, 1 << 7, 1 << 6};
+    const int64_t strides[][3] = {{1, 1 << 12, 1 << 19}, {1 << 6, 1 << 18, 1}};
+    for (int i = 0; i < 2; i++) {
+        device d;
+        device_begin(&d, "element_wise_unary");
+        const dmlk_view *in = device_tensor(&d, DMLK_FLOAT32, 3, sizes, strides[i]);
+        memset(in->base, 0x3E, in->byte_size); /* 0.2 */
+        device_tensor(&d, DMLK_FLOAT32, 3, sizes, NULL);
+        const dmlk_element_wise_unary k = {.function = DMLK_UNARY_GELU};
+        device_constants(&d, &k, sizeof k, 0);
+        expect_stopped(&d);
+    }
+}
+
 TEST(reductions) {
     for (uint32_t mask = 1; mask <= 2; mask++) { /* few outputs of many inputs, then many of few */
         for (uint32_t function = DMLK_REDUCE_ARGMAX; function <= DMLK_REDUCE_SUM_SQUARE; function++) {
@@ -181,6 +197,7 @@ TEST(dispatches_inside_a_poll) {
 
 int main(void) {
     RUN(rows);
+    RUN(tiles);
     RUN(reductions);
     RUN(products);
     RUN(convolutions);

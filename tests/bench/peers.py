@@ -185,11 +185,11 @@ class OneDnn:
     def memory(self, desc: Any, array: Array) -> Any:
         return self.create("memory", desc, self.engine, self.ffi.from_buffer(array))
 
-    def call(self, description: Any, operands: dict[int, Any], keep: Sequence[Array]) -> Call:
+    def call(self, description: Any, operands: dict[int, Any], keep: Sequence[object]) -> Call:
         primitive = self.create("primitive", description)
         arguments = self.ffi.new("exec_arg[]", list(operands.items()))
 
-        def run() -> Sequence[Array]:
+        def run() -> Sequence[object]:
             self.library.dnnl_primitive_execute(primitive, self.stream, len(arguments), arguments)
             self.library.dnnl_stream_wait(self.stream)
             return keep  # alive as long as the call
@@ -204,10 +204,12 @@ class OneDnn:
         y = np.empty(c.out_shape, np.int32)
         x_desc, y_desc = self.packed(c.x, c.strides(c.x.shape)), self.packed(y, c.strides(y.shape))
         attributes = self.create("primitive_attr")
-        operands = {}
+        operands: dict[int, Any] = {}
+        kept: list[object] = [x, y]
         if c.input_zero is not None:
             self.library.dnnl_primitive_attr_set_zero_points_mask(attributes, SRC, 0)
             zero = np.array([c.input_zero], np.int32)
+            kept.append(zero)
             operands[ZERO_POINTS | SRC] = self.memory(self.packed(zero, [1]), zero)
         images = (x_desc, y_desc) if c.channels_last else (self.any_order(c.x), self.any_order(y))
         pads, geometry = [c.padding] * 2, ([c.stride] * 2, [0, 0])
@@ -220,11 +222,11 @@ class OneDnn:
         w_reorder()
         if c.channels_last:
             operands |= {SRC: self.memory(x_desc, x), DST: self.memory(y_desc, y), WEIGHTS: w_memory}
-            return self.call(description, operands, [x, w, y])
+            return self.call(description, operands, [*kept, w_reorder])
         x_memory, x_reorder = self.reordered(description, QUERY_SRC, x_desc, x)
         y_memory, y_reorder = self.reordered(description, QUERY_DST, y_desc, y, back=True)
         operands |= {SRC: x_memory, DST: y_memory, WEIGHTS: w_memory}
-        convolve = self.call(description, operands, [x, w, y])
+        convolve = self.call(description, operands, [*kept, x_reorder, w_reorder, y_reorder])
         return lambda: (x_reorder(), convolve(), y_reorder())
 
     def reordered(

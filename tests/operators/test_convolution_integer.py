@@ -11,6 +11,7 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, dtype_of, filled, tensors, values
 
+import dmlemu
 from dmlemu import dml
 from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
@@ -208,6 +209,56 @@ def test_any_layout(data: st.DataObject) -> None:
 
     what = data.draw(values("bits", "extreme"))
     compare(op, {name: filled(desc, what)[1] for name, desc in descs.items()}, offset=data.draw(offsets))
+
+
+LARGE = [
+    # images, channels, filters, height and width, window, groups: several of what the kernel does at once
+    (9, 16, 32, 40, 3, 1),  # images, each by a thread of its own
+    (1, 64, 48, 100, 3, 1),  # strips of the input
+    (1, 2052, 1200, 3, 1, 1),  # portions of the filters
+    (1, 128, 64, 96, 1, 1),  # strips of the input where it lies
+    (2, 80, 80, 70, 3, 80),
+]
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["NCHW", "channels last"])
+@pytest.mark.parametrize("case", LARGE, ids=str)
+def test_large(case: tuple[int, ...], last: bool) -> None:
+    """As matrices of exact floats; every load and store of such ones would take too long to test."""
+    images, channels, filters, size, kernel, groups = case
+    random, of_group, per_group = np.random.default_rng(1), channels // groups, filters // groups
+    x = random.integers(0, 256, (images, channels, size, size), np.uint8)
+    w = random.integers(-128, 128, (filters, of_group, kernel, kernel), np.int8)
+    pad = kernel // 2
+
+    def layout(kind: T, count: int) -> dml.BufferTensorDesc:
+        strides = [count * size * size, 1, size * count, count] if last else None
+        return dml.BufferTensorDesc(kind, [images, count, size, size], strides)
+
+    op = dml.ConvolutionIntegerOperatorDesc(
+        input_tensor=layout(T.UINT8, channels),
+        input_zero_point_tensor=tensor(T.UINT8, 1, 1, 1, 1),
+        filter_tensor=tensor(T.INT8, *w.shape),
+        output_tensor=layout(T.INT32, filters),
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[pad, pad],
+        end_padding=[pad, pad],
+        group_count=groups,
+    )
+    zero = np.full((1, 1, 1, 1), 100, np.uint8)
+
+    found = dmlemu.evaluate(op, input_tensor=x, input_zero_point_tensor=zero, filter_tensor=w)[
+        "output_tensor"
+    ]
+
+    padded = np.pad(x.astype(np.float64) - 100, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (2, 3))
+    for group in range(groups):
+        taken = windows[:, group * of_group : (group + 1) * of_group]
+        wanted = slice(group * per_group, (group + 1) * per_group)
+        expected = np.tensordot(taken, w[wanted].astype(np.float64), ([1, 4, 5], [1, 2, 3]))
+        assert np.array_equal(found[:, wanted], expected.transpose(0, 3, 1, 2))
 
 
 # --- rules ---

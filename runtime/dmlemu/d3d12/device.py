@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import itertools
 import sys
 import weakref
@@ -98,6 +99,10 @@ def create_device(
     strictness = None if strictness is None else choice(strictness, Strictness, "strictness")
     with adapter._lock:
         device = adapter._living_device()
+        if device is not None and strictness not in (None, device._strictness):
+            device = None
+            gc.collect()  # what only a cycle of garbage keeps, as that of `evaluate`, does not live
+            device = adapter._living_device()
         if device is None:
             device = Device(adapter, strictness or defaults.strictness)
             adapter._device = weakref.ref(device)

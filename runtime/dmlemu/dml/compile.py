@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
+    "Kept",
     "KernelCall",
     "Lowered",
     "Operand",
@@ -88,13 +89,31 @@ def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
             yield TensorField(f"{item.c_name}[{i}]", item.name, i, tensor, output)
 
 
+class Kept(Frozen):
+    """A packed layout in blocks, as an operand with more axes.
+
+    ``blocks``: how many neighbours along each axis are in one; unless that is 1, the axis becomes two, that
+    of blocks and that of places in one.  ``order``: those axes from the outermost to the innermost.
+    """
+
+    blocks: tuple[int, ...]
+    order: tuple[int, ...]
+
+    def split(self, operand: Operand) -> Operand:
+        """The same elements with these axes, where they are; blocks divide the sizes."""
+        sizes, strides = [], []
+        for size, stride, block in zip(operand.sizes, operand.strides, self.blocks, strict=True):
+            sizes += [size // block, block] if block > 1 else [size]
+            strides += [stride * block, stride] if block > 1 else [stride]
+        return replace(operand, sizes=tuple(sizes), strides=tuple(strides))
+
+
 class Operand(Frozen):
     """A tensor of a kernel call: where it lives, its layout in elements and how it is used.
 
     ``slot`` is a descriptor of the table, or stands for the temporary or persistent resource until
     the program is packed.  ``offset`` and ``byte_size`` are bytes inside the descriptor's range.
-    ``kept_order``: the axes, from the outermost to the innermost, of the packed layout that the kernel reads
-    fastest; an input flagged OWNED_BY_DML is kept so.
+    ``kept``: the layout that the kernel reads fastest; an input flagged OWNED_BY_DML is kept so.
     """
 
     slot: int
@@ -104,7 +123,7 @@ class Operand(Frozen):
     strides: tuple[int, ...]
     byte_size: int
     offset: int = 0
-    kept_order: tuple[int, ...] = ()
+    kept: Kept | None = None
 
     @property
     def sizes_once(self) -> tuple[int, ...]:

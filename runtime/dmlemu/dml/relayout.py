@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import replace
 from random import Random
 
-from .compile import Access, KernelCall, Lowered, Operand, Owned
+from .compile import Access, Kept, KernelCall, Lowered, Operand, Owned
 from .tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, calc_buffer_tensor_size
 
 __all__ = ["laid_out", "relaid"]
@@ -23,16 +23,18 @@ _LARGE = 1 << 28  # bytes; with padding strides stay within 32 bits
 
 
 class _Relaid(Owned):
-    """An input whose elements ``reader`` reads, kept with other strides."""
+    """An input whose elements ``read`` reads once, kept with other strides for readers with ``sizes``."""
 
-    reader: Operand
+    read: Operand
+    sizes: tuple[int, ...]
     strides: tuple[int, ...]
 
     def place(self, operand: Operand, slot: int) -> Operand:
-        return replace(operand, slot=slot, offset=self.offset, strides=self.strides, byte_size=self.size)
+        moved = replace(operand, slot=slot, offset=self.offset, byte_size=self.size)
+        return replace(moved, sizes=self.sizes, strides=self.strides)
 
     def copies(self, source: int, target: int, readers: Iterable[Operand]) -> Iterator[KernelCall]:
-        read = replace(self.reader, slot=source, sizes=self.reader.sizes_once)
+        read = replace(self.read, slot=source)
         write = replace(read, slot=target, access=Access.WRITE, strides=self.strides)
         yield KernelCall("copy", (read, replace(write, offset=self.offset, byte_size=self.size)))
 
@@ -44,17 +46,18 @@ def laid_out(lowered: Lowered) -> Lowered:
     """
     for slot, kept in lowered.owned.items():
         readers = lowered.readers(slot)
-        if len(readers) == 1 and readers[0].kept_order and readers[0].sizes_once == readers[0].sizes:
-            lowered.owned[slot] = _pack(kept, readers[0])
+        if len(readers) == 1 and readers[0].kept and readers[0].sizes_once == readers[0].sizes:
+            lowered.owned[slot] = _pack(kept, readers[0], readers[0].kept)
     return lowered
 
 
-def _pack(kept: Owned, reader: Operand) -> Owned:
-    strides, stride = [0] * len(reader.sizes), 1
-    for axis in reversed(reader.kept_order):
-        strides[axis], stride = stride, stride * reader.sizes[axis]
-    size = calc_buffer_tensor_size(reader.data_type, reader.sizes, strides)
-    return _Relaid(kept.offset, size, reader, tuple(strides)) if size <= kept.size else kept
+def _pack(owned: Owned, reader: Operand, kept: Kept) -> Owned:
+    read = kept.split(reader)
+    strides, stride = [0] * len(read.sizes), 1
+    for axis in reversed(kept.order):
+        strides[axis], stride = stride, stride * read.sizes[axis]
+    size = calc_buffer_tensor_size(read.data_type, read.sizes, strides)
+    return _Relaid(owned.offset, size, read, read.sizes, tuple(strides)) if size <= owned.size else owned
 
 
 def relaid(lowered: Lowered, random: Random) -> Lowered:
@@ -83,7 +86,8 @@ def _draw(lowered: Lowered, reader: Operand, random: Random) -> Owned:
             strides[axis] = stride
             stride = stride * sizes[axis] + random.randint(0, _MOST_PADDING)
     size = calc_buffer_tensor_size(reader.data_type, sizes, strides)
-    return _Relaid(_reserve(lowered, size, random), size, reader, tuple(strides))
+    read = replace(reader, sizes=sizes)
+    return _Relaid(_reserve(lowered, size, random), size, read, reader.sizes, tuple(strides))
 
 
 def _reserve(lowered: Lowered, size: int, random: Random) -> int:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dmlemu
-from dmlemu import d3d12, dml
+from dmlemu import Strictness, d3d12, dml
 from dmlemu.errors import Error, HResult
 from dmlemu.evaluation import pack_tensor, unpack_tensor
 from dmlemu_hw.memory import POISON_BYTE
@@ -47,6 +47,14 @@ def test_owned_by_dml_and_temporary_resources() -> None:
     assert np.array_equal(owned["output_tensor"], A @ B)
     half = dmlemu.evaluate(half_gemm(), a_tensor=A.astype(np.float16), b_tensor=B.astype(np.float16))
     assert np.array_equal(half["output_tensor"], (A @ B).astype(np.float16))
+
+
+def test_DEV7_a_device_that_evaluate_used_does_not_live_on() -> None:
+    adapter = d3d12.Adapter()
+    with d3d12.create_device(adapter, strictness=Strictness.DEBUG) as device:
+        dmlemu.evaluate(add(), device=dml.create_device(device), a_tensor=FOUR, b_tensor=FOUR)
+    del device
+    d3d12.create_device(adapter, strictness=Strictness.STRICT).release()
 
 
 def test_layouts() -> None:

@@ -29,14 +29,19 @@ def convolution(filter_type: Any, sizes: list[int], strides: list[int] | None = 
     )
 
 
+# Blocks of 16 filters by 4 channels, quads of channels last: strides of blocks and of what is in one.
+BLOCKS = (1152, 4, 64, 1, 384, 128)
+
+
 @pytest.mark.parametrize(
     ("filter_type", "sizes", "strides", "kept"),
     [
-        (INT8, [8, 4, 3, 3], None, (36, 1, 12, 4)),
-        (INT8, [8, 4, 3, 3], [100, 10, 3, 1], (36, 1, 12, 4)),
-        (UINT8, [8, 4, 3, 3], None, (36, 1, 12, 4)),
-        (INT8, [8, 3, 3, 3], None, (27, 9, 3, 1)),
-        (INT8, [8, 4, 3, 3], [0, 9, 3, 1], (0, 9, 3, 1)),  # fewer bytes than laid out
+        (INT8, [32, 8, 3, 3], None, BLOCKS),
+        (INT8, [32, 8, 3, 3], [100, 10, 3, 1], BLOCKS),
+        (UINT8, [32, 8, 3, 3], None, BLOCKS),
+        (INT8, [32, 3, 3, 3], None, (27, 9, 3, 1)),
+        (INT8, [24, 8, 3, 3], None, (72, 9, 3, 1)),
+        (INT8, [32, 8, 3, 3], [0, 9, 3, 1], (0, 9, 3, 1)),  # fewer bytes than laid out
     ],
 )
 def test_filters_of_a_convolution(filter_type: Any, sizes: list[int], strides: Any, kept: Any) -> None:
@@ -50,10 +55,10 @@ def test_filters_of_a_convolution(filter_type: Any, sizes: list[int], strides: A
 
 
 def test_results_are_the_same() -> None:
-    desc, random = convolution(INT8, [8, 4, 3, 3]), np.random.default_rng(5)
+    desc, random = convolution(INT8, [32, 4, 3, 3]), np.random.default_rng(5)
     inputs = {
         "input_tensor": random.integers(-128, 128, (1, 4, 5, 5), np.int8),
-        "filter_tensor": random.integers(-128, 128, (8, 4, 3, 3), np.int8),
+        "filter_tensor": random.integers(-128, 128, (32, 4, 3, 3), np.int8),
     }
     with d3d12.create_device() as device:
         found = dmlemu.evaluate(desc, device=dml.create_device(device), **inputs)

@@ -52,17 +52,23 @@ def results() -> dict[str, bytes]:
     dispatch("reduce", a, outputs["sum"], function=sum_function, axes_mask=1)
     outputs["gemm"] = np.zeros((1100, 1100), np.float32)
     dispatch("gemm", a, a, None, outputs["gemm"], trans_b=1, alpha=1)
-    image = random.integers(0, 255, (1, 8, 64, 64)).astype(np.uint8)
-    filters = random.integers(-128, 127, (30, 8, 3, 3)).astype(np.int8)
-    outputs["convolution"] = np.zeros((1, 30, 62, 62), np.int32)
-    dispatch(
-        "convolution_integer",
-        *(image, None, filters, None, outputs["convolution"]),
-        spatial=2,
-        groups=1,
-        strides=(1, 1),
-        dilations=(1, 1),
-    )
+    for name, channels, groups in (("convolution", 8, 1), ("depthwise", 30, 30)):
+        for last in (False, True):
+            image = random.integers(0, 255, (1, channels, 64, 64)).astype(np.uint8)
+            filters = random.integers(-128, 127, (30, channels // groups, 3, 3)).astype(np.int8)
+            result = np.zeros((1, 30, 62, 62), np.int32)
+            if last:
+                image, result = (np.asarray(x.transpose(0, 2, 3, 1), order="C") for x in (image, result))
+                image, result = (x.transpose(0, 3, 1, 2) for x in (image, result))
+            dispatch(
+                "convolution_integer",
+                *(image, None, filters, None, result),
+                spatial=2,
+                groups=groups,
+                strides=(1, 1),
+                dilations=(1, 1),
+            )
+            outputs[f"{name} {'channels last' if last else 'NCHW'}"] = result
     return {name: array.tobytes() for name, array in outputs.items()}
 
 
@@ -129,7 +135,7 @@ def test_results_do_not_depend_on_threads(threads):
         for count in (2, threads)
     ]
     assert runs[0] == runs[1]
-    assert len(runs[0].splitlines()) == 4
+    assert len(runs[0].splitlines()) == 7
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested

@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..compile import Kept
 from ..enums import FeatureLevel, OperatorType
 from ..tensor_desc import BufferTensorDesc
 from . import base
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..compile import Operand, Program
 
 _BYTES = "INT8 UINT8"
+_FILTERS, _CHANNELS = 16, 4  # in a block of the kernel
 
 
 class ConvolutionIntegerOperatorDesc(
@@ -169,7 +171,7 @@ class ConvolutionIntegerOperatorDesc(
             "convolution_integer",
             program.read("input_tensor"),
             _zero_points(program, "input_zero_point_tensor", self.input_zero_point_tensor),
-            _filter(program),
+            _filter(program, self.group_count),
             _zero_points(program, "filter_zero_point_tensor", self.filter_zero_point_tensor),
             program.write("output_tensor"),
             constants=constants,
@@ -215,10 +217,15 @@ def _channel_dimension(zero_point: BufferTensorDesc) -> int:
     return min(larger[0], 1, zero_point.rank - 1) if larger else 0
 
 
-def _filter(program: Program) -> Operand:
-    """The kernel takes four channels at a time, and reads them where they are if they come last."""
+def _filter(program: Program, groups: int) -> Operand:
+    """The kernel takes four channels of 16 filters at a time, where they are if they lie so."""
     filter = program.read("filter_tensor")
-    return filter if filter.sizes[1] % 4 else replace(filter, kept_order=(0, *range(2, len(filter.sizes)), 1))
+    filters, channels, *window = filter.sizes
+    if filters // groups % _FILTERS or channels % _CHANNELS:
+        return filter
+    blocks = (_FILTERS, _CHANNELS, *[1] * len(window))
+    spatial = range(4, 4 + len(window))
+    return replace(filter, kept=Kept(blocks, order=(0, *spatial, 2, 1, 3)))
 
 
 def _zero_points(program: Program, name: str, tensor: BufferTensorDesc | None) -> Operand:

@@ -1,0 +1,11 @@
+/* half.h - FLOAT16 to FLOAT32 and back, many at a time. */
+#ifndef DMLK_HALF_H
+#define DMLK_HALF_H
+
+#include <stdint.h>
+
+/* As dmlk_half_to_float and dmlk_float_to_half, but that a signalling NaN may come out quiet. */
+void dmlk_widen_halves(const uint16_t *from, int64_t count, float *to);
+void dmlk_narrow_floats(const float *from, int64_t count, uint16_t *to);
+
+#endif

@@ -1,0 +1,33 @@
+/* tiles.h - element-wise loops in blocks of several dimensions, for operands whose orders of axes differ. */
+#ifndef DMLK_TILES_H
+#define DMLK_TILES_H
+
+#include "parallel.h"
+#include "view.h"
+
+typedef struct dmlk_tiles {
+    dmlk_iter rows; /* the loops as they are without tiles */
+    dmlk_row *row;
+    const void *context;
+    dmlk_iter iter;               /* from tile to tile */
+    uint32_t loop[DMLK_MAX_RANK]; /* which loop of the rows each of its loops is */
+    int64_t tile[DMLK_MAX_RANK];  /* elements of each loop of the rows */
+    uint32_t across, next;        /* loops of the rows; may be the same */
+    bool gathered[DMLK_MAX_OPERANDS];
+    bool large;  /* written past the caches, and worth fetching in time */
+    bool joined; /* rows of a tile that follow each other along `next` are one */
+} dmlk_tiles;
+
+/* Plans tiles for t->rows.  False: rows one after the other will do. */
+bool dmlk_plan_tiles(dmlk_tiles *t);
+
+/* Runs tiles begin .. end - 1 of t->iter; `context` is a dmlk_tiles. */
+void dmlk_run_tiles(int64_t begin, int64_t end, int part, void *context);
+
+/* The loop along which elements of operand k are nearest to each other. */
+uint32_t dmlk_nearest_loop(const dmlk_iter *rows, uint32_t k);
+
+/* Of what is written to one place the last must stay: such loops keep their order. */
+bool dmlk_writes_twice(const dmlk_iter *rows);
+
+#endif
