@@ -5,7 +5,8 @@
  * the bits.  The elements themselves are read once.
  *
  * Rows are made in batches, in three steps: the places of the bits that are set, in logical order; the coordinates
- * of these places, one division for each axis and batch; and the columns written to where they belong. */
+ * of these places, one division for each axis and batch; and the columns written to where they belong.  Rows of four
+ * columns, the usual ones, are made in registers instead.  What is streamed past the caches ends with whole lines. */
 #include "nonzero.h"
 
 #include "gather.h"
@@ -14,6 +15,7 @@
 #include "scratch.h"
 #include "stop.h"
 #include "stream.h"
+#include "transpose.h"
 #include "wide.h"
 
 #ifdef DMLK_X86
@@ -24,7 +26,10 @@
 #define BLOCK (INT64_C(1) << 25)               /* elements at once: 4 MiB of bits */
 #define WORTH_A_THREAD (INT64_C(1) << 18)      /* elements: 0.1 ms (see dmlk_for_rows) */
 #define MOST_PARTS 64
+#define JOINED_BYTES (INT64_C(1) << 18)        /* of rows put one behind the other */
 #define BATCH 512                              /* rows */
+#define LINE 64                                /* bytes of a line of the cache */
+#define MOST_ROWS_TO_A_LINE (LINE / (int64_t)sizeof(uint32_t))
 #define INLINE static inline __attribute__((always_inline)) /* into functions for each choice of instructions */
 #define PLACES 31                              /* bits of the place of an element */
 
@@ -81,7 +86,7 @@ DMLK_AVX2 static inline __m256i zeros_avx2(const uint8_t *at, int i, int bytes, 
                         : _mm256_cmpeq_epi64(x, zero);
 }
 
-DMLK_AVX2 static uint64_t find_avx2(const uint8_t *at, int64_t bytes, uint64_t keep) {
+DMLK_AVX2 INLINE uint64_t find_avx2(const uint8_t *at, int64_t bytes, uint64_t keep) {
     const __m256i k = _mm256_set1_epi64x((int64_t)keep);
     uint64_t zeros = 0;
     switch (bytes) {
@@ -109,7 +114,7 @@ DMLK_AVX2 static uint64_t find_avx2(const uint8_t *at, int64_t bytes, uint64_t k
     return ~zeros;
 }
 
-DMLK_AVX512 static uint64_t find_avx512(const uint8_t *at, int64_t bytes, uint64_t keep) {
+DMLK_AVX512 INLINE uint64_t find_avx512(const uint8_t *at, int64_t bytes, uint64_t keep) {
     const __m512i k = _mm512_set1_epi64((int64_t)keep);
     uint64_t word = 0;
     switch (bytes) {
@@ -238,7 +243,8 @@ DMLK_AVX512 static uint32_t *spread_avx512(uint64_t word, uint32_t base, uint32_
 /* --- coordinates --- */
 
 struct batch {
-    uint32_t places[BATCH], columns[DMLK_MAX_RANK][BATCH], rows[DMLK_MAX_RANK * BATCH];
+    uint32_t places[BATCH + 16]; /* vectors may begin anywhere */
+    uint32_t columns[DMLK_MAX_RANK][BATCH], rows[DMLK_MAX_RANK * BATCH];
 };
 
 /* Of `count` places, rounded up to 16, the coordinates on one axis; the places become those on the axes further out. */
@@ -256,18 +262,88 @@ INLINE void divide(const struct division *by, uint32_t *restrict places, int64_t
 #ifdef DMLK_X86
 
 /* Products of 64 bits are made of the even numbers, and then of the odd ones. */
-DMLK_AVX512 static inline void divide_avx512(const struct division *by, uint32_t *restrict places, int64_t count,
-                                             uint32_t *restrict rests) {
+DMLK_AVX512 static inline __m512i rest_avx512(const struct division *by, __m512i *places) {
     const __m512i factor = _mm512_set1_epi64(by->factor), size = _mm512_set1_epi32((int)by->size);
     const __m128i to_low = _mm_cvtsi32_si128((int)by->shift), to_high = _mm_cvtsi32_si128((int)by->shift - 32);
+    const __m512i place = *places;
+    const __m512i even = _mm512_srl_epi64(_mm512_mul_epu32(place, factor), to_low);
+    const __m512i odd = _mm512_srl_epi64(_mm512_mul_epu32(_mm512_srli_epi64(place, 32), factor), to_high);
+    *places = _mm512_mask_blend_epi32(0xAAAA, even, odd);
+    return _mm512_sub_epi32(place, _mm512_mullo_epi32(*places, size));
+}
+
+DMLK_AVX512 static inline void divide_avx512(const struct division *by, uint32_t *restrict places, int64_t count,
+                                             uint32_t *restrict rests) {
     for (int64_t i = 0; i < count; i += 16) {
-        const __m512i place = _mm512_loadu_si512(places + i);
-        const __m512i even = _mm512_srl_epi64(_mm512_mul_epu32(place, factor), to_low);
-        const __m512i odd = _mm512_srl_epi64(_mm512_mul_epu32(_mm512_srli_epi64(place, 32), factor), to_high);
-        const __m512i quotient = _mm512_mask_blend_epi32(0xAAAA, even, odd);
-        _mm512_storeu_si512(rests + i, _mm512_sub_epi32(place, _mm512_mullo_epi32(quotient, size)));
-        _mm512_storeu_si512(places + i, quotient);
+        __m512i place = _mm512_loadu_si512(places + i);
+        _mm512_storeu_si512(rests + i, rest_avx512(by, &place));
+        _mm512_storeu_si512(places + i, place);
     }
+}
+
+#endif
+
+/* Rows of four columns that follow each other, 16 at a time, without a detour through memory; false: it is not such
+ * a table. */
+typedef bool write_fours(const struct job *job, const struct batch *batch, int64_t count, int64_t row);
+
+static bool is_fours(const struct job *job, const uint32_t *to) {
+    const dmlk_nonzero_table *table = job->table;
+    return table->columns == 4 && table->row_stride == 4 && table->column_stride == 1 && (uintptr_t)to % 16 == 0;
+}
+
+static bool no_fours(const struct job *job, const struct batch *batch, int64_t count, int64_t row) {
+    (void)job, (void)batch, (void)count, (void)row;
+    return false;
+}
+
+#ifdef DMLK_X86
+
+/* Places begin .. end - 1; `to`: of the first of them.  stream: at the start of a line. */
+DMLK_AVX512 static void put_fours(const struct job *job, const uint32_t *places, int64_t count, uint32_t *to,
+                                  bool stream) {
+    /* Of each quarter of a vector the first place, of each the second ...: what unpacking puts in order again. */
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    for (int64_t i = 0; i < count; i += 16) {
+        __m512i place = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(places + i)), columns[4];
+#pragma GCC unroll 4
+        for (int c = 3; c >= 0; c--) {
+            const struct division *axis = &job->axes[c];
+            columns[c] = axis->size > 1 ? place : _mm512_setzero_si512();
+            if (axis->factor != 0 && axis->size > 1) {
+                columns[c] = rest_avx512(axis, &place);
+            }
+        }
+        const __m512i a = _mm512_unpacklo_epi32(columns[0], columns[1]);
+        const __m512i b = _mm512_unpackhi_epi32(columns[0], columns[1]);
+        const __m512i c = _mm512_unpacklo_epi32(columns[2], columns[3]);
+        const __m512i d = _mm512_unpackhi_epi32(columns[2], columns[3]);
+        const __m512i rows[4] = {_mm512_unpacklo_epi64(a, c), _mm512_unpackhi_epi64(a, c), _mm512_unpacklo_epi64(b, d),
+                                 _mm512_unpackhi_epi64(b, d)};
+#pragma GCC unroll 4
+        for (int64_t quarter = 0; quarter < 4; quarter++, to += 16) {
+            const int64_t left = count - i - 4 * quarter;
+            if (left >= 4 && stream) {
+                _mm512_stream_si512((__m512i *)to, rows[quarter]);
+            } else if (left >= 4) {
+                _mm512_storeu_si512(to, rows[quarter]);
+            } else if (left > 0) {
+                _mm512_mask_storeu_epi32(to, (__mmask16)((1 << 4 * left) - 1), rows[quarter]);
+            }
+        }
+    }
+}
+
+static bool write_fours_avx512(const struct job *job, const struct batch *batch, int64_t count, int64_t row) {
+    uint32_t *to = job->table->base + 4 * row;
+    if (!is_fours(job, to)) {
+        return false;
+    }
+    const int64_t before = job->stream ? (LINE - (int64_t)((uintptr_t)to % LINE)) % LINE / 16 : 0; /* the next line */
+    const int64_t head = dmlk_min(before, count);
+    put_fours(job, batch->places, head, to, false);
+    put_fours(job, batch->places + head, count - head, to + 4 * head, job->stream);
+    return true;
 }
 
 #endif
@@ -304,7 +380,8 @@ static void store(const struct job *job, uint32_t *to, const uint32_t *from, int
 }
 
 /* Rows of the first `count` places. */
-INLINE void write_batch(divide_places *division, const struct job *job, struct batch *batch, int64_t count, int64_t row) {
+INLINE void write_batch(divide_places *division, const struct job *job, struct batch *batch, int64_t count,
+                        int64_t row) {
     const dmlk_nonzero_table *table = job->table;
     const int64_t width = table->columns;
     uint32_t *to = table->base + row * table->row_stride;
@@ -335,11 +412,22 @@ INLINE void write_batch(divide_places *division, const struct job *job, struct b
     }
 }
 
+/* How many of `count` rows end with a whole line, if there is such a number: what is streamed in two pieces costs a
+ * read of the line. */
+static int64_t whole_lines(const dmlk_nonzero_table *table, int64_t row, int64_t count) {
+    for (int64_t rows = count; rows > count - MOST_ROWS_TO_A_LINE && rows > 0; rows--) {
+        if ((uintptr_t)(table->base + (row + rows) * table->row_stride) % LINE == 0) {
+            return rows;
+        }
+    }
+    return count;
+}
+
 typedef uint32_t *spread_word(uint64_t word, uint32_t base, uint32_t *to);
 
 /* Words begin .. end - 1 of the block. */
-INLINE void write_words(spread_word *spread, divide_places *division, const struct job *job, int64_t begin, int64_t end,
-                        int64_t row) {
+INLINE void write_words(spread_word *spread, divide_places *division, write_fours *fours, const struct job *job,
+                        int64_t begin, int64_t end, int64_t row) {
     struct batch batch;
     int64_t count = 0, work = 0;
     memset(batch.places, 0, sizeof batch.places);
@@ -352,9 +440,15 @@ INLINE void write_words(spread_word *spread, divide_places *division, const stru
         if (dmlk_stopped(&work, count * job->table->columns)) {
             break;
         }
-        write_batch(division, job, &batch, count, row);
-        row += count;
-        count = 0;
+        const int64_t wanted = job->stream && w + 1 < end ? whole_lines(job->table, row, count) : count;
+        uint32_t rest[MOST_ROWS_TO_A_LINE];
+        memcpy(rest, batch.places + wanted, (size_t)(count - wanted) * sizeof rest[0]);
+        if (!fours(job, &batch, wanted, row)) {
+            write_batch(division, job, &batch, wanted, row);
+        }
+        memcpy(batch.places, rest, (size_t)(count - wanted) * sizeof rest[0]);
+        row += wanted;
+        count -= wanted;
     }
     if (job->stream) {
         dmlk_streamed();
@@ -362,17 +456,17 @@ INLINE void write_words(spread_word *spread, divide_places *division, const stru
 }
 
 static void write_words_generic(const struct job *job, int64_t begin, int64_t end, int64_t row) {
-    write_words(spread_generic, divide, job, begin, end, row);
+    write_words(spread_generic, divide, no_fours, job, begin, end, row);
 }
 
 #ifdef DMLK_X86
 
 DMLK_AVX2 static void write_words_avx2(const struct job *job, int64_t begin, int64_t end, int64_t row) {
-    write_words(spread_avx2, divide, job, begin, end, row);
+    write_words(spread_avx2, divide, no_fours, job, begin, end, row);
 }
 
 DMLK_AVX512 static void write_words_avx512(const struct job *job, int64_t begin, int64_t end, int64_t row) {
-    write_words(spread_avx512, divide_avx512, job, begin, end, row);
+    write_words(spread_avx512, divide_avx512, write_fours_avx512, job, begin, end, row);
 }
 
 #endif
@@ -390,20 +484,48 @@ static const struct {
 #endif
 };
 
+/* Rows of the iteration whose elements lie beside each other in memory, up to `most` elements, are put one behind the
+ * other; returns how many elements, 0: they do not lie so. */
+static int64_t join_rows(const dmlk_iter *iter, const dmlk_cursor *cursor, int64_t most, uint8_t *to) {
+    const int64_t row = (int64_t)iter->rank - 1, bytes = iter->bytes[0], width = iter->sizes[row];
+    if (to == NULL || cursor->index[row] != 0) {
+        return 0;
+    }
+    const int64_t left = iter->sizes[row - 1] - cursor->index[row - 1];
+    const int64_t rows = dmlk_min(dmlk_min(JOINED_BYTES / bytes, most) / width, left);
+    dmlk_transpose(bytes, cursor->at[0], iter->strides[row][0] * bytes, bytes, to, width * bytes, rows, width, 0);
+    return rows * width;
+}
+
+/* Memory for join_rows; NULL: it would not help. */
+static uint8_t *take_joined(const dmlk_iter *iter) {
+    const bool helps = iter->rank > 1 && iter->strides[iter->rank - 1][0] != 1 && iter->strides[iter->rank - 2][0] == 1;
+    return helps ? dmlk_take(JOINED_BYTES) : NULL;
+}
+
 static void find_part(int64_t begin, int64_t end, int part, void *context) {
     struct job *job = context;
     struct words words = {.to = job->bits + begin};
     int64_t position = job->first + begin * WORD, work = 0, count = 0;
     const int64_t stop = dmlk_min(job->first + end * WORD, job->first + job->count);
     dmlk_cursor cursor;
+    uint8_t *joined = take_joined(job->iter);
     dmlk_iter_seek(job->iter, position, &cursor);
     while (position < stop && !dmlk_stopped(&work, count)) {
+        count = join_rows(job->iter, &cursor, stop - position, joined);
+        position += count;
+        if (count > 0) {
+            variants[job->isa].find_row(job, joined, 1, count, &words);
+            dmlk_iter_seek(job->iter, dmlk_min(position, stop - 1), &cursor);
+            continue;
+        }
         count = dmlk_min(dmlk_iter_row_left(job->iter, &cursor), stop - position);
         count = dmlk_min(count, DMLK_WORK_BETWEEN_LOOKS);
         variants[job->isa].find_row(job, cursor.at[0], dmlk_iter_row_strides(job->iter)[0], count, &words);
         dmlk_iter_advance(job->iter, &cursor, count);
         position += count;
     }
+    dmlk_give(joined);
     if (words.filled > 0) {
         *words.to = words.pending;
     }

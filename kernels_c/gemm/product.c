@@ -1,17 +1,18 @@
 /* product.c - see product.h.
  *
- * The output is worked on in blocks of about 384 x 240.  For each, a piece of the depth after the other, the rows
- * of a (unless they can be read where they are) and the columns of b are copied as floats into panels in which the
- * numbers that are multiplied together lie next to each other, whatever their strides and types; the tiles of
- * dot32.h know no layouts.  Sums of a block stay
- * in memory of their own until the last piece, so that they are rounded to the output's type once. */
+ * The output is worked on in blocks of about 384 x 240.  For each, a piece of the depth after the other, panels of
+ * 48 columns of b and (unless they can be read where they are) of 48 rows of a are copied as floats, so that the
+ * numbers that are multiplied in one step lie next to each other, whatever their strides and types; the tiles of
+ * dot32.h know no layouts.  A panel is packed just before it is used; what it is made of is fetched into the cache
+ * while the one before is multiplied: matrices of some MiB are far away.  Sums of a block stay in memory of their
+ * own until the last piece, so that they are rounded to the output's type once. */
 #include "product.h"
 
 #include <stdatomic.h>
 
-#include "access.h"
 #include "dot32.h"
 #include "element.h"
+#include "gather.h"
 #include "isa.h"
 #include "parallel.h"
 #include "scratch.h"
@@ -24,217 +25,373 @@
 #endif
 
 #define ROWS DMLK_DOT32_ROWS
-#define COLUMNS DMLK_DOT32_COLUMNS
-#define BLOCK_ROWS 384 /* together with the next two, panels and sums of a block fit into a second-level cache */
-#define BLOCK_PANELS 5 /* of COLUMNS columns */
-#define BLOCK_DEPTH 192
+#define PANEL DMLK_DOT32_COLUMNS
+#define A_PANELS 8 /* of a block: with the sums they fit into a second-level cache */
+#define B_PANELS 5
+#define ROW_PANELS 64 /* of a single row: its sums fit into the first-level cache */
+#define DEPTH 256
+#define LINE 64
+#define WORTH_THREADS 4e6 /* products: about 40 microseconds */
+
+#ifdef DMLK_X86 /* (compilers take functions that only fetch for such that do nothing) */
+#define FETCH(at) __asm__ volatile("prefetcht1 %0" : : "m"(*(at)))
+#define FETCH_TO_WRITE(at) __asm__ volatile("prefetchw %0" : : "m"(*(at)))
+#else
+#define FETCH(at) __builtin_prefetch(at)
+#define FETCH_TO_WRITE(at) __builtin_prefetch(at, 1)
+#endif
 
 /* Memory of one thread. */
 struct scratch {
-    float a[BLOCK_ROWS][BLOCK_DEPTH];
-    float b[BLOCK_PANELS][BLOCK_DEPTH][COLUMNS];
-    float sums[BLOCK_PANELS][BLOCK_ROWS][COLUMNS];
+    float a[A_PANELS][DEPTH][PANEL], b[DEPTH][PANEL];
+    float sums[B_PANELS][A_PANELS * PANEL][PANEL];
+    uint16_t halves[DEPTH * PANEL];
 };
 
 struct job {
     const dmlk_product *p;
-    int64_t row_blocks, panel_blocks;
-    dmlk_dot32 *tile;
+    bool turned; /* p is the transposed product: its a is b */
+    int64_t row_blocks, column_blocks;
     enum dmlk_isa isa;
     atomic_bool failed; /* a thread had no memory */
 };
 
-/* A piece of the output: its rows and columns. */
+/* A piece of the output, and a piece of the depth. */
 struct block {
+    uint8_t *at[4]; /* where a, b, c and out begin */
     int64_t row, rows, column, columns;
+    int64_t first, depth;
+    bool is_last;
 };
 
-static inline float read_float(uint32_t type, const uint8_t *base, int64_t i) {
-    if (type == DMLK_FLOAT32) {
-        float x;
-        memcpy(&x, base + 4 * i, 4);
-        return x;
+static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t row, int64_t column) {
+    return base + (row * matrix->row_stride + column * matrix->column_stride) * dmlk_type_bytes(matrix->type);
+}
+
+/* --- float16 --- */
+
+#ifdef DMLK_X86
+DMLK_AVX2 static int64_t widen_vectors(const uint16_t *from, int64_t count, float *to) {
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
     }
-    uint16_t half;
-    memcpy(&half, base + 2 * i, 2);
-    return dmlk_half_to_float(half);
+    return i;
+}
+
+DMLK_AVX2 static int64_t narrow_vectors(const float *from, int64_t count, uint16_t *to) {
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm_storeu_si128((__m128i *)(to + i), halves);
+    }
+    return i;
+}
+#endif
+
+static void widen(const struct job *job, const uint16_t *from, int64_t count, float *to) {
+    int64_t i = 0;
+#ifdef DMLK_X86
+    i = job->isa >= DMLK_ISA_AVX2 ? widen_vectors(from, count, to) : 0;
+#endif
+    (void)job;
+    for (; i < count; i++) {
+        to[i] = dmlk_half_to_float(from[i]);
+    }
+}
+
+static void narrow(const struct job *job, const float *from, int64_t count, uint16_t *to) {
+    int64_t i = 0;
+#ifdef DMLK_X86
+    i = job->isa >= DMLK_ISA_AVX2 ? narrow_vectors(from, count, to) : 0;
+#endif
+    (void)job;
+    for (; i < count; i++) {
+        to[i] = dmlk_float_to_half(from[i]);
+    }
 }
 
 /* --- panels --- */
 
-#ifdef DMLK_X86
-DMLK_AVX512 static void halves_to_floats(const uint16_t *from, int64_t count, float *to) {
-    for (int64_t i = 0; i < count; i += 16) {
-        const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - i)));
-        const __m256i halves = _mm256_maskz_loadu_epi16(there, from + i);
-        _mm512_mask_storeu_ps(to + i, there, _mm512_cvtph_ps(halves));
-    }
-}
-#endif
-
-/* to[line][i] = element i of each line, lines `line_stride` apart; for those whose elements follow each other. */
-static void pack_lines(const struct job *job, const dmlk_matrix *matrix, const uint8_t *base, int64_t line_stride,
-                       int64_t stride, int64_t lines, int64_t count, float *to, int64_t to_stride) {
-    const uint32_t type = matrix->type;
-    for (int64_t line = 0; line < lines; line++, to += to_stride) {
-        const uint8_t *from = base + line * line_stride * dmlk_type_bytes(type);
-        if (stride == 1 && type == DMLK_FLOAT32) {
-            memcpy(to, from, (size_t)count * sizeof *to);
+static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t to_stride) {
+    for (int64_t line = 0; line < lines; line++, from += step, to += to_stride) {
+        int64_t i = 0;
+        if (count == PANEL) { /* sizes that are constants: no calls */
+            memcpy(to, from, PANEL * sizeof *to);
             continue;
         }
-#ifdef DMLK_X86
-        if (stride == 1 && job->isa == DMLK_ISA_AVX512) {
-            halves_to_floats((const uint16_t *)from, count, to);
-            continue;
+        for (; i + 4 <= count; i += 4) {
+            memcpy(to + i, from + i * (int64_t)sizeof *to, 4 * sizeof *to);
         }
-#endif
-        for (int64_t i = 0; i < count; i++) {
-            to[i] = read_float(type, from, i * stride);
+        for (; i < count; i++) {
+            memcpy(to + i, from + i * (int64_t)sizeof *to, sizeof *to);
         }
     }
 }
 
-/* The same where elements of neighbouring lines follow each other rather than those of a line. */
-static void pack_across(const dmlk_matrix *matrix, const uint8_t *base, int64_t line_stride, int64_t stride,
-                        int64_t lines, int64_t count, float *to, int64_t to_stride) {
-    const int64_t bytes = dmlk_type_bytes(matrix->type);
-    if (matrix->type == DMLK_FLOAT32 && line_stride == 1) {
-        dmlk_transpose(bytes, base, stride * bytes, bytes, (uint8_t *)to, to_stride * bytes, lines, count, 0);
+/* to[k][i] = the element i strides and k steps from `from`, i < count <= PANEL. */
+static void pack(const struct job *job, uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth,
+                 int64_t count, float (*to)[PANEL], uint16_t *halves) {
+    const int64_t bytes = dmlk_type_bytes(type);
+    const bool half = type == DMLK_FLOAT16;
+    uint8_t *bits = half ? (uint8_t *)halves : (uint8_t *)to; /* of one k after the other */
+    const int64_t bits_step = PANEL * bytes;
+    if (stride == 1 && !half) {
+        copy_lines(from, step * bytes, depth, count, to[0], PANEL);
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        for (int64_t line = 0; line < lines; line++) {
-            to[line * to_stride + i] = read_float(matrix->type, base + i * stride * bytes, line * line_stride);
-        }
+    for (int64_t k = 0; k < depth && stride == 1; k++) {
+        widen(job, (const uint16_t *)from + k * step, count, to[k]);
     }
-}
-
-static void pack(const struct job *job, const dmlk_matrix *matrix, const uint8_t *base, int64_t line_stride,
-                 int64_t stride, int64_t lines, int64_t count, float *to, int64_t to_stride) {
-    if (stride <= line_stride) {
-        pack_lines(job, matrix, base, line_stride, stride, lines, count, to, to_stride);
+    if (stride == 1) {
+        return;
+    }
+    if (step < stride) {
+        dmlk_transpose(bytes, from, stride * bytes, step * bytes, bits, bits_step, depth, count, 0);
     } else {
-        pack_across(matrix, base, line_stride, stride, lines, count, to, to_stride);
+        for (int64_t k = 0; k < depth; k++) {
+            dmlk_gather(from + k * step * bytes, stride * bytes, bytes, count, bits + k * bits_step);
+        }
+    }
+    for (int64_t k = 0; k < depth && half; k++) {
+        widen(job, halves + k * PANEL, count, to[k]);
     }
 }
 
-/* Rows of a can be read where they are, as far as they fill tiles. */
-static bool is_direct(const dmlk_matrix *a) { return a->type == DMLK_FLOAT32 && a->column_stride == 1; }
+/* What `pack` will be given, or what of it has not been fetched into the cache: lines whose bytes follow each other
+ * (more or less). */
+struct source {
+    const uint8_t *at;
+    int64_t lines, step, length, apart;
+    int64_t share; /* lines to fetch at once */
+};
 
-/* Rows of a, from `first` of the depth on; the last rows of the last tile are whatever they were. */
-static void pack_a(const struct job *job, const uint8_t *a, const struct block *block, int64_t first, int64_t depth,
-                   struct scratch *s) {
-    const dmlk_matrix *matrix = &job->p->a;
-    const int64_t skipped = is_direct(matrix) ? block->rows / ROWS * ROWS : 0;
-    const int64_t at = (block->row + skipped) * matrix->row_stride + first * matrix->column_stride;
-    pack(job, matrix, a + at * dmlk_type_bytes(matrix->type), matrix->row_stride, matrix->column_stride,
-         block->rows - skipped, depth, s->a[skipped], BLOCK_DEPTH);
+static struct source source_of(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth,
+                               int64_t count, int64_t shares) {
+    const int64_t bytes = dmlk_type_bytes(type), apart = dmlk_min(step, stride) * bytes;
+    struct source s = {.at = from, .lines = depth, .step = stride * bytes, .length = count * apart};
+    if (step < stride) {
+        s.lines = count;
+        s.length = depth * apart;
+    } else {
+        s.step = step * bytes;
+    }
+    s.apart = apart > LINE ? apart : LINE;
+    s.share = (s.lines + shares - 1) / shares;
+    return s;
 }
 
-/* Columns of b, 48 to a panel; columns past the last one are 0. */
-static void pack_b(const struct job *job, const uint8_t *b, const struct block *block, int64_t first, int64_t depth,
-                   struct scratch *s) {
-    const dmlk_matrix *matrix = &job->p->b;
-    for (int64_t j = 0; j < block->columns; j += COLUMNS) {
-        const int64_t count = dmlk_min(COLUMNS, block->columns - j);
-        float(*panel)[COLUMNS] = s->b[j / COLUMNS];
-        if (count < COLUMNS) {
-            memset(panel, 0, (size_t)depth * sizeof *panel);
+static void fetch_share(struct source *s) {
+    const int64_t rest = s->lines > s->share ? s->lines - s->share : 0;
+    for (; s->lines > rest; s->lines--, s->at += s->step) {
+        for (int64_t i = 0; i < s->length; i += s->apart) {
+            FETCH(s->at + i);
         }
-        const int64_t at = first * matrix->row_stride + (block->column + j) * matrix->column_stride;
-        pack(job, matrix, b + at * dmlk_type_bytes(matrix->type), matrix->row_stride, matrix->column_stride, depth,
-             count, panel[0], COLUMNS);
     }
 }
 
 /* --- results --- */
 
-/* One row of a tile. */
-static void store_row(const dmlk_product *p, const uint8_t *c, uint8_t *out, int64_t count, const float *sums) {
-    const int64_t stride = p->out.column_stride;
-    for (int64_t j = 0; j < count; j++) {
-        float x = p->alpha * sums[j];
-        if (p->has_c) {
-            x += p->beta * read_float(p->c.type, c, j * p->c.column_stride);
-        }
-        if (p->out.type == DMLK_FLOAT32) {
-            memcpy(out + 4 * j * stride, &x, 4);
-        } else {
-            const uint16_t half = dmlk_float_to_half(x);
-            memcpy(out + 2 * j * stride, &half, 2);
-        }
-    }
-}
-
 #ifdef DMLK_X86
-/* The same where elements of a row follow each other, and without c. */
-DMLK_AVX512 static void store_row_avx512(const dmlk_product *p, uint8_t *out, int64_t count, const float *sums) {
-    const __m512 alpha = _mm512_set1_ps(p->alpha);
+/* (Few stores, for they wait for memory.) */
+DMLK_AVX512 static void scale_avx512(const dmlk_product *p, const float *c, int64_t count, const float *sums,
+                                     float *to) {
+    const __m512 alpha = _mm512_set1_ps(p->alpha), beta = _mm512_set1_ps(p->beta);
     for (int64_t j = 0; j < count; j += 16) {
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - j)));
-        const __m512 x = _mm512_mul_ps(alpha, _mm512_loadu_ps(sums + j));
-        if (p->out.type == DMLK_FLOAT32) {
-            _mm512_mask_storeu_ps((float *)out + j, there, x);
-        } else {
-            const __m256i halves = _mm512_maskz_cvtps_ph(there, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-            _mm256_mask_storeu_epi16((uint16_t *)out + j, there, halves);
+        __m512 x = _mm512_mul_ps(alpha, _mm512_maskz_loadu_ps(there, sums + j));
+        if (c != NULL) {
+            x = _mm512_add_ps(x, _mm512_mul_ps(beta, _mm512_maskz_loadu_ps(there, c + j)));
         }
+        _mm512_mask_storeu_ps(to + j, there, x);
     }
 }
 #endif
 
-static void store_block(const struct job *job, const uint8_t *c, uint8_t *out, const struct block *block,
-                        const struct scratch *s) {
+/* to = alpha sums + beta c, if there is a c. */
+static void scale(const struct job *job, const float *c, int64_t count, const float *sums, float *to) {
     const dmlk_product *p = job->p;
-    const int64_t c_bytes = p->has_c ? dmlk_type_bytes(p->c.type) : 0, out_bytes = dmlk_type_bytes(p->out.type);
-    for (int64_t r = 0; r < block->rows; r++) {
-        for (int64_t j = 0; j < block->columns; j += COLUMNS) {
-            const int64_t row = block->row + r, column = block->column + j;
-            const int64_t at = (row * p->out.row_stride + column * p->out.column_stride) * out_bytes;
-            const int64_t count = dmlk_min(COLUMNS, block->columns - j);
 #ifdef DMLK_X86
-            if (job->isa == DMLK_ISA_AVX512 && p->out.column_stride == 1 && !p->has_c) {
-                store_row_avx512(p, out + at, count, s->sums[j / COLUMNS][r]);
-                continue;
-            }
+    if (job->isa == DMLK_ISA_AVX512) {
+        scale_avx512(p, c, count, sums, to);
+        return;
+    }
 #endif
-            const int64_t at_c = (row * p->c.row_stride + column * p->c.column_stride) * c_bytes;
-            store_row(p, c + at_c, out + at, count, s->sums[j / COLUMNS][r]);
+    for (int64_t j = 0; j < count; j++) {
+        to[j] = c == NULL ? p->alpha * sums[j] : p->alpha * sums[j] + p->beta * c[j];
+    }
+}
+
+/* `count` <= PANEL elements of a row. */
+static void store_row(const struct job *job, const uint8_t *c, uint8_t *out, int64_t count, const float *sums) {
+    const dmlk_product *p = job->p;
+    const int64_t stride = p->out.column_stride, bytes = dmlk_type_bytes(p->out.type);
+    const bool half = p->out.type == DMLK_FLOAT16;
+    float results[PANEL], from_c[1][PANEL];
+    uint16_t halves[PANEL];
+    float *to = stride == 1 && !half ? (float *)out : results;
+    if (p->has_c) {
+        pack(job, p->c.type, c, 0, p->c.column_stride, 1, count, from_c, halves);
+    }
+    scale(job, p->has_c ? from_c[0] : NULL, count, sums, to);
+    if (half) {
+        narrow(job, results, count, stride == 1 ? (uint16_t *)out : halves);
+    }
+    if (stride != 1) {
+        dmlk_scatter(half ? (const uint8_t *)halves : (const uint8_t *)results, bytes, count, out, stride * bytes);
+    }
+}
+
+/* Fetches where a tile's results will go to, while it is worked on. */
+static void fetch_results(const struct job *job, const struct block *block, int64_t row, int64_t column,
+                          const dmlk_dot32 *tile) {
+    const dmlk_matrix *out = &job->p->out;
+    const int64_t bytes = out->column_stride == 1 ? tile->columns * dmlk_type_bytes(out->type) : 0;
+    for (int64_t r = 0; r < tile->rows; r++) {
+        const uint8_t *to = element(out, block->at[3], block->row + row + r, block->column + column);
+        for (int64_t i = 0; i < bytes; i += LINE) {
+            FETCH_TO_WRITE(to + i);
         }
+    }
+}
+
+static void store_tile(const struct job *job, const struct block *block, int64_t row, int64_t column,
+                       const dmlk_dot32 *tile) {
+    const dmlk_product *p = job->p;
+    for (int64_t r = 0; r < tile->rows; r++) {
+        const int64_t at_row = block->row + row + r, at_column = block->column + column;
+        const uint8_t *c = p->has_c ? element(&p->c, block->at[2], at_row, at_column) : NULL;
+        store_row(job, c, element(&p->out, block->at[3], at_row, at_column), tile->columns, tile->sums[r]);
     }
 }
 
 /* --- blocks --- */
 
-/* One panel of columns with all rows of the block; `a`: where the matrix begins. */
-static void multiply_panel(const struct job *job, const uint8_t *a, const struct block *block, int64_t panel,
-                           int64_t first, int64_t count, struct scratch *s) {
-    for (int64_t r = 0; r < block->rows; r += ROWS) {
-        const bool direct = is_direct(&job->p->a) && r + ROWS <= block->rows;
-        const int64_t stride = direct ? job->p->a.row_stride : BLOCK_DEPTH;
-        const float *rows = direct ? (const float *)a + (block->row + r) * stride + first : s->a[r];
-        job->tile((const float(*)[COLUMNS])s->b[panel], rows, stride, count, s->sums[panel] + r);
+/* Panels of rows of a are panels of columns, of a transposed. */
+static void pack_a(const struct job *job, const struct block *block, int64_t row, struct scratch *s) {
+    const dmlk_matrix *a = &job->p->a;
+    pack(job, a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
+         block->depth, dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], s->halves);
+}
+
+/* The panel of rows that follows, if there is one. */
+static struct source source_of_a(const struct job *job, const struct block *block, int64_t row) {
+    const dmlk_matrix *a = &job->p->a;
+    const int64_t next = row + PANEL;
+    if (next >= block->rows) {
+        return (struct source){0};
+    }
+    return source_of(a->type, element(a, block->at[0], block->row + next, block->first), a->column_stride,
+                     a->row_stride, block->depth, dmlk_min(PANEL, block->rows - next), PANEL / ROWS);
+}
+
+static void pack_b(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
+    const dmlk_matrix *b = &job->p->b;
+    pack(job, b->type, element(b, block->at[1], block->first, block->column + column), b->row_stride, b->column_stride,
+         block->depth, dmlk_min(PANEL, block->columns - column), s->b, s->halves);
+}
+
+/* The panel behind that which begins at `column`: of these columns, or the first of the next piece of the depth. */
+static struct source source_of_b(const struct job *job, const struct block *block, int64_t column, int64_t shares) {
+    const dmlk_matrix *b = &job->p->b;
+    const bool same = column + PANEL < block->columns;
+    const int64_t next = same ? column + PANEL : 0, first = block->first + (same ? 0 : block->depth);
+    if (first >= job->p->depth) {
+        return (struct source){0};
+    }
+    return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
+                     dmlk_min(block->depth, job->p->depth - first), dmlk_min(PANEL, block->columns - next), shares);
+}
+
+/* Rows of a can be read where they are: numbers of a row, or of a column, follow each other. */
+static bool is_direct(const dmlk_matrix *a) {
+    return a->type == DMLK_FLOAT32 && (a->column_stride == 1 || a->row_stride == 1);
+}
+
+/* Where the tile that begins at a row finds its rows. */
+static const float *rows_at(const struct job *job, const struct block *block, int64_t row, const struct scratch *s) {
+    const dmlk_matrix *a = &job->p->a;
+    return is_direct(a) ? (const float *)(const void *)element(a, block->at[0], block->row + row, block->first)
+                        : &s->a[row / PANEL][0][row % PANEL];
+}
+
+/* All rows of the block with the panel of columns that begins at `column`. */
+static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
+    const bool direct = is_direct(&job->p->a);
+    const int64_t tiles = (block->rows + ROWS - 1) / ROWS;
+    float(*sums)[PANEL] = s->sums[column / PANEL];
+    dmlk_dot32 tile = {.columns = dmlk_min(PANEL, block->columns - column),
+                       .depth = block->depth,
+                       .row_stride = direct ? job->p->a.row_stride : 1,
+                       .row_step = direct ? job->p->a.column_stride : PANEL,
+                       .column = (const float(*)[PANEL])s->b};
+    struct source next_a = {0}, next_b = source_of_b(job, block, column, tiles);
+    pack_b(job, block, column, s);
+    if (block->first == 0) {
+        memset(sums, 0, (size_t)block->rows * sizeof *sums);
+    }
+    for (int64_t i = 0; i < tiles; i++) {
+        const int64_t row = i * ROWS;
+        if (!direct && column == 0) {
+            if (row % PANEL == 0) {
+                pack_a(job, block, row, s);
+                next_a = source_of_a(job, block, row);
+            }
+            fetch_share(&next_a);
+        }
+        fetch_share(&next_b);
+        tile.rows = dmlk_min(ROWS, block->rows - row);
+        tile.row = rows_at(job, block, row, s);
+        tile.sums = sums + row;
+        if (block->is_last) {
+            fetch_results(job, block, row, column, &tile);
+        }
+        dmlk_dot32_tile(job->isa, &tile);
+        if (block->is_last) {
+            store_tile(job, block, row, column, &tile);
+        }
     }
 }
 
-static void multiply_block(const struct job *job, uint8_t *const at[4], const struct block *block, struct scratch *s,
-                           int64_t *work) {
-    const int64_t depth = job->p->depth, panels = (block->columns + COLUMNS - 1) / COLUMNS;
-    for (int64_t i = 0; i < panels; i++) {
-        memset(s->sums[i], 0, (size_t)((block->rows + ROWS - 1) / ROWS * ROWS) * sizeof s->sums[i][0]);
+static void multiply_block(const struct job *job, struct block *block, struct scratch *s, int64_t *work) {
+    const int64_t depth = job->p->depth;
+    for (block->first = 0; block->first < depth; block->first += DEPTH) {
+        block->depth = dmlk_min(DEPTH, depth - block->first);
+        block->is_last = block->first + DEPTH >= depth;
+        for (int64_t column = 0; column < block->columns; column += PANEL) {
+            if (dmlk_stopped(work, block->rows * PANEL * block->depth / 16)) {
+                return;
+            }
+            multiply_panel(job, block, column, s);
+        }
     }
-    for (int64_t first = 0; first < depth; first += BLOCK_DEPTH) {
-        const int64_t count = dmlk_min(BLOCK_DEPTH, depth - first);
-        if (dmlk_stopped(work, block->rows * block->columns * count / 16)) {
+}
+
+/* A single row: b is read once, row by row, as it lies in memory, and needs no panels. */
+static bool is_row(const dmlk_product *p) { return p->m == 1 && p->b.column_stride == 1; }
+
+static void multiply_row(const struct job *job, const struct block *block, struct scratch *s, int64_t *work) {
+    const dmlk_product *p = job->p;
+    float *sums = s->sums[0][0], *widened = s->b[0], factor[1][PANEL];
+    memset(sums, 0, (size_t)block->columns * sizeof *sums);
+    for (int64_t k = 0; k < p->depth; k++) {
+        if (dmlk_stopped(work, block->columns / 16)) {
             return;
         }
-        pack_a(job, at[0], block, first, count, s);
-        pack_b(job, at[1], block, first, count, s);
-        for (int64_t i = 0; i < panels; i++) {
-            multiply_panel(job, at[0], block, i, first, count, s);
+        const uint8_t *from = element(&p->b, block->at[1], k, block->column);
+        pack(job, p->a.type, element(&p->a, block->at[0], 0, k), 0, 1, 1, 1, factor, s->halves);
+        if (p->b.type == DMLK_FLOAT16) {
+            widen(job, (const uint16_t *)from, block->columns, widened);
+            from = (const uint8_t *)widened;
         }
+        dmlk_dot32_step(job->isa, factor[0][0], (const float *)(const void *)from, block->columns, sums);
     }
-    store_block(job, at[2], at[3], block, s);
+    for (int64_t column = 0; column < block->columns; column += PANEL) {
+        const dmlk_dot32 tile = {.rows = 1,
+                                 .columns = dmlk_min(PANEL, block->columns - column),
+                                 .sums = (float(*)[PANEL])(sums + column)};
+        store_tile(job, block, 0, column, &tile);
+    }
 }
 
 /* Part `i` of `count` things split into `parts` parts of whole `unit`s. */
@@ -255,28 +412,73 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0;
     for (int64_t item = begin; item < end && !dmlk_stopped(&work, 0); item++) {
         struct block block;
-        split(job->p->n, COLUMNS, job->panel_blocks, item % job->panel_blocks, &block.column, &block.columns);
-        const int64_t rest = item / job->panel_blocks;
+        split(job->p->n, PANEL, job->column_blocks, item % job->column_blocks, &block.column, &block.columns);
+        const int64_t rest = item / job->column_blocks;
         split(job->p->m, ROWS, job->row_blocks, rest % job->row_blocks, &block.row, &block.rows);
         dmlk_cursor cursor;
         dmlk_iter_seek(&job->p->batch, rest / job->row_blocks, &cursor);
-        multiply_block(job, cursor.at, &block, scratch, &work);
+        memcpy(block.at, cursor.at, sizeof block.at);
+        block.at[0] = cursor.at[job->turned];
+        block.at[1] = cursor.at[!job->turned];
+        if (is_row(job->p)) {
+            multiply_row(job, &block, scratch, &work);
+        } else {
+            multiply_block(job, &block, scratch, &work);
+        }
     }
     dmlk_give(scratch);
 }
 
-bool dmlk_multiply(const dmlk_product *p) {
-    const int64_t panels = (p->n + COLUMNS - 1) / COLUMNS;
-    struct job job = {.p = p, .isa = dmlk_isa(), .tile = dmlk_dot32_tile(dmlk_isa())};
-    job.row_blocks = (p->m + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    job.panel_blocks = (panels + BLOCK_PANELS - 1) / BLOCK_PANELS;
-    const double products = (double)p->m * (double)p->n * (double)p->depth * (double)p->batch.count;
-    const int most = dmlk_parts(INT64_MAX, products < 4e6 ? INT64_MAX : 1);
-    while (p->batch.count * job.row_blocks * job.panel_blocks % most != 0 && job.row_blocks < p->m / ROWS &&
-           p->batch.count * job.row_blocks * job.panel_blocks < 16 * most) {
-        job.row_blocks++; /* as much for each thread */
+/* Steps of a tile for m x n, in vectors of 16. */
+static int64_t vectors(int64_t m, int64_t n) { return m * ((n + 15) / 16); }
+
+static dmlk_matrix transposed(dmlk_matrix matrix) {
+    return (dmlk_matrix){matrix.type, matrix.column_stride, matrix.row_stride};
+}
+
+/* out transposed = alpha (b transposed) (a transposed) + beta (c transposed). */
+static dmlk_product turn(const dmlk_product *p) {
+    dmlk_product turned = *p;
+    turned.a = transposed(p->b);
+    turned.b = transposed(p->a);
+    turned.c = transposed(p->c);
+    turned.out = transposed(p->out);
+    turned.m = p->n;
+    turned.n = p->m;
+    return turned;
+}
+
+/* Splits the output into blocks of which each thread gets as many.  Returns how many there are. */
+static int64_t plan_blocks(struct job *job, int threads) {
+    const dmlk_product *p = job->p;
+    const int64_t panels = (p->n + PANEL - 1) / PANEL, tiles = (p->m + ROWS - 1) / ROWS;
+    job->row_blocks = (p->m + A_PANELS * PANEL - 1) / (A_PANELS * PANEL);
+    const int64_t most = is_row(p) ? ROW_PANELS : B_PANELS;
+    job->column_blocks = (panels + most - 1) / most;
+    for (;;) {
+        const int64_t blocks = p->batch.count * job->row_blocks * job->column_blocks;
+        if (blocks % threads == 0 || blocks >= 16 * threads) {
+            return blocks;
+        }
+        if (job->row_blocks < tiles) {
+            job->row_blocks++;
+        } else if (job->column_blocks < panels) {
+            job->column_blocks++;
+        } else {
+            return blocks;
+        }
     }
-    const int64_t items = p->batch.count * job.row_blocks * job.panel_blocks;
-    dmlk_parallel(items, (int)dmlk_min(most, items), multiply_part, &job);
+}
+
+bool dmlk_multiply(const dmlk_product *product) {
+    const dmlk_product turned = turn(product);
+    struct job job = {.p = product, .isa = dmlk_isa()};
+    job.turned = 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
+    job.p = job.turned ? &turned : product;
+    const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;
+    const double work = (m * n * depth + 16 * (m * depth + depth * n)) * (double)product->batch.count;
+    const int threads = dmlk_parts(INT64_MAX, work < WORTH_THREADS ? INT64_MAX : 1);
+    const int64_t blocks = plan_blocks(&job, threads);
+    dmlk_parallel(blocks, (int)dmlk_min(threads, blocks), multiply_part, &job);
     return !atomic_load(&job.failed);
 }

@@ -55,6 +55,45 @@ TEST(every_type_and_layout) {
     }
 }
 
+/* So many rows that they are streamed past the caches, of a packed input and of one whose last axes are swapped. */
+static void check_many(uint32_t columns, bool swapped) {
+    const int64_t sizes[] = {3, 5, 400, 301}, one[] = {1}, elements = 3 * 5 * 400 * 301;
+    const int64_t table_sizes[] = {elements, columns};
+    const int64_t strides[] = {5 * 400 * 301, 400 * 301, swapped ? 1 : 301, swapped ? 400 : 1};
+    device d;
+    device_begin(&d, "nonzero_coordinates");
+    const dmlk_view *in = device_tensor(&d, DMLK_UINT8, 4, sizes, strides);
+    for (int64_t i = 0; i < elements; i++) {
+        in->base[i] = (random_bits() & 31) != 0;
+    }
+    const uint32_t *count = (const uint32_t *)device_tensor(&d, DMLK_UINT32, 1, one, NULL)->base;
+    const uint32_t *to = (const uint32_t *)device_tensor(&d, DMLK_UINT32, 2, table_sizes, NULL)->base;
+    const dmlk_nonzero_coordinates k = {.columns = columns};
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    int64_t index[DMLK_MAX_RANK] = {0}, rows = 0, wrong = 0;
+    do {
+        int64_t at = 0;
+        for (uint32_t i = 0; i < 4; i++) {
+            at += index[i] * strides[i];
+        }
+        for (uint32_t c = 0; in->base[at] != 0 && c < columns; c++) {
+            wrong += to[rows * columns + c] != index[4 - columns + c];
+        }
+        rows += in->base[at] != 0;
+    } while (next_index(4, sizes, index));
+    CHECK_EQUAL(wrong, 0);
+    CHECK_EQUAL(*count, rows);
+    CHECK(rows * columns * 4 >= 16 << 20);
+    device_end(&d);
+}
+
+TEST(many_rows) {
+    check_many(4, false);
+    check_many(4, true);
+    check_many(3, false);
+}
+
 TEST(negative_zero_is_zero_and_nan_is_not) {
     const int64_t sizes[] = {4}, one[] = {1}, table_sizes[] = {4, 1};
     device d;
@@ -87,6 +126,7 @@ TEST(a_table_too_small_is_refused) {
 
 int main(void) {
     RUN(every_type_and_layout);
+    RUN(many_rows);
     RUN(negative_zero_is_zero_and_nan_is_not);
     RUN(a_table_too_small_is_refused);
     return RESULT();

@@ -74,6 +74,12 @@ TEST(gemm) {
         check_gemm(random_between(1, 20), random_between(1, 40), random_between(1, 20), type, out);
     }
     check_gemm(70, 300, 3, DMLK_FLOAT32, DMLK_FLOAT32); /* several blocks */
+    for (int round = 0; round < 12; round++) {
+        const enum dmlk_type type = round % 2 == 0 ? DMLK_FLOAT32 : DMLK_FLOAT16;
+        check_gemm(random_between(1, 9), random_between(40, 120), random_between(250, 600), type, DMLK_FLOAT32);
+        check_gemm(random_between(40, 120), random_between(1, 3), random_between(250, 600), type, DMLK_FLOAT32);
+        check_gemm(1, random_between(1, 400), random_between(1, 40), type, type);
+    }
 }
 
 TEST(gemm_refuses_sizes_that_do_not_fit) {
