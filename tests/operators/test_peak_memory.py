@@ -61,7 +61,7 @@ def output_bytes(desc: Any) -> int:
 
 
 def cases() -> Iterator[tuple[str, OperatorDesc, dict[str, Any]]]:
-    """Tensors of 32 MiB and more: four times what a dispatch may take."""
+    """Tensors of 16 MiB and more: twice what a dispatch may take, and more."""
     yield from element_wise_cases()
     for name, groups, last in (
         ("convolution", 1, False),
@@ -73,7 +73,7 @@ def cases() -> Iterator[tuple[str, OperatorDesc, dict[str, Any]]]:
         ("product", MatrixTransform.NONE),
         ("transposed product", MatrixTransform.TRANSPOSE),
     ):
-        yield name, *product(3072, transform)
+        yield name, *product(2048, transform)
 
 
 def element_wise_cases() -> Iterator[tuple[str, OperatorDesc, dict[str, Any]]]:
