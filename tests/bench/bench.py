@@ -79,7 +79,7 @@ def machine() -> str:
 
 
 def measure(case: Case, seconds: float) -> Row:
-    """Alternating rounds; each round repeats a call for at least a millisecond."""
+    """Alternating rounds; each round repeats a call for some milliseconds."""
     batches = {"": case.ours, **case.peers}
     repeats = {name: _repeats(batch) for name, batch in batches.items()}
     times: dict[str, list[float]] = {name: [] for name in batches}
@@ -104,7 +104,7 @@ def _repeats(batch: Batch) -> int:
     batch.call()
     start = time.perf_counter()
     batch.call()
-    return max(1, int(0.001 / max(time.perf_counter() - start, 1e-9)))
+    return max(1, int(cases.LIST_SECONDS / max(time.perf_counter() - start, 1e-9)))
 
 
 def _share(work: Work, seconds: float) -> float | None:

@@ -54,7 +54,7 @@ def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> 
 
 
 # A list is to last so long: a program records many dispatches into one, too.
-LIST_SECONDS, LONGEST_LIST = 0.002, 50
+LIST_SECONDS, LONGEST_LIST = 0.005, 50
 
 
 def listed(device: d3d12.Device, desc: Any, contents: dict[str, Array]) -> Batch:
