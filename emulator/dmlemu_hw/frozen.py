@@ -60,14 +60,17 @@ class Frozen:
         _only_fields(cls, kw_only=kw_only)
         cls.__dataclass_fields__ = {field.name: field for field in fields(cls)}  # without class variables
         cls._defaults = {field.name: field.default for field in fields(cls)}
+        for field in fields(cls):
+            if not (field.init and field.repr and field.compare) or (field.kw_only and not kw_only):
+                raise TypeError(f"{cls.__name__}.{field.name}: fields of Frozen are arguments, shown and compared.")
         cls._without = tuple(name for name, default in cls._defaults.items() if default is MISSING)
         cls._positional = 0 if kw_only else len(cls._defaults)
         if not eq:
             cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
-    def __init__(self, *values: Any, **named: Any) -> None:
+    def __init__(self, /, *values: Any, **named: Any) -> None:
         names, state = self._defaults, self.__dict__
-        if len(values) == self._positional and not named:
+        if values and len(values) == self._positional and not named:
             state.update(zip(names, values))  # noqa: B905 (they are of one length)
         else:
             state.update(names)

@@ -219,7 +219,8 @@ class Gpu:
             if fault.interrupt is not None:
                 raise fault.interrupt from None
             raise
-        self._scheduler.refresh()
+        finally:  # also when a subscriber has raised: the queues go on
+            self._scheduler.refresh()
         self._notify()
         return True
 

@@ -160,7 +160,7 @@ def call_site() -> CallSite | None:
     frame = inner.f_back
     while frame is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or _names_us(frame)):
         inner, frame = frame, frame.f_back
-    if frame is None or inner.f_globals.get("__name__") == "dmlemu.cli":
+    if frame is None or inner.f_globals.get("__name__") in ("dmlemu.cli", "__main__"):  # -m dmlemu
         return None
     return frame.f_code.co_filename, frame.f_lineno
 

@@ -68,13 +68,20 @@ def cpu() -> str:
 
 def machine() -> str:
     """What the numbers are worth."""
-    most = peaks(threads())
-    copies = (f"{copy_rate(threads(), 2 * size << 20) / 1e9:.0f} GB/s of {size} MiB" for size in (1, 8, 256))
     return (
         f"{cpu()}, {threads()} thread{'s' * (threads() > 1)}; Python {platform.python_version()}, "
-        f"{peers.versions()}; kernels use {kernels.instructions()}. Measured limits: int8 "
-        f"{most.int8 / 1e9:.0f} GOP/s, float32 {most.float32 / 1e9:.0f} GFLOP/s, copies (bytes read and "
-        f"written) {', '.join(copies)}."
+        f"{peers.versions()}; kernels use {kernels.instructions()}. {measured_limits()}"
+    )
+
+
+def measured_limits() -> str:
+    most = peaks(threads())
+    if not most.float32:
+        return "Limits were not measured: there is no C compiler with OpenMP."
+    copies = (f"{copy_rate(threads(), size << 20) / 1e9:.0f} GB/s in {size} MiB" for size in (1, 16, 512))
+    return (
+        f"Measured limits: int8 {most.int8 / 1e9:.0f} GOP/s, float32 {most.float32 / 1e9:.0f} GFLOP/s, copies "
+        f"(bytes read and written) {', '.join(copies)}."
     )
 
 
@@ -148,7 +155,7 @@ def main() -> int:
     print(
         "ratio = our time / the peer's time, medians of alternating rounds; +- half the interquartile range\n"
     )
-    rows = []
+    rows: list[Row] = []
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for make in PLOTS if arguments.scaling else TABLES:
             for case in make(device):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import timeit
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -175,13 +176,10 @@ def _element_wise(
     yield case("relu", np.float32, desc, one, relu)
     desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=f32, output_tensor=f32_result)
     yield case("identity", np.float32, desc, one, {"numpy": lambda: np.copyto(out, a)})
-    if not hasattr(np, "bitwise_count"):  # numpy 1
-        return
     desc = dml.ElementWiseBitCountOperatorDesc(input_tensor=u32, output_tensor=u32_result)
-    calls = {"numpy": lambda: np.bitwise_count(x, out=bits, casting="unsafe")}
-    yield case("bit count", np.uint32, desc, one, calls)
+    yield case("bit count", np.uint32, desc, one, peers.numpy_bit_count(x, bits))
     desc = dml.ElementWiseBitCountOperatorDesc(input_tensor=u8, output_tensor=u8_result)
-    yield case("bit count", np.uint8, desc, one, {"numpy": lambda: np.bitwise_count(bytes_in, out=bytes_out)})
+    yield case("bit count", np.uint8, desc, one, peers.numpy_bit_count(bytes_in, bytes_out))
 
 
 # --- copies into other orders, and casts ---
@@ -226,8 +224,7 @@ def copy_cases(device: d3d12.Device) -> Iterator[Case]:
 
     worst = max(itertools.permutations(range(4)), key=seconds)
     packed = {"packed": copy_into(device, (0, 1, 2, 3), x)}
-    layout = "worst: " + "".join("NCHW"[axis] for axis in worst)
-    yield Case(name, layout, copy_into(device, worst, x), packed, overhead=True)
+    yield Case(name, "worst of 24 orders", copy_into(device, worst, x), packed, overhead=True)
 
 
 def cast_cases(device: d3d12.Device) -> Iterator[Case]:
@@ -262,6 +259,7 @@ CONVOLUTIONS = [
     ("conv 3x3 256>256 14x14", "s8*u8", 1, 256, 256, 14, 3, 1, 1, 1, ""),
     ("conv 3x3 256>256 14x14", "u8*s8", 1, 256, 256, 14, 3, 1, 1, 1, ""),
     ("conv 7x7 s2 3>64 224x224", "s8*u8", 1, 3, 64, 224, 7, 2, 3, 1, ""),
+    ("conv 7x7 s2 3>64 224x224", "u8*u8", 1, 3, 64, 224, 7, 2, 3, 1, ""),
     ("conv 7x7 s2 3>64 224x224", "u8*s8", 1, 3, 64, 224, 7, 2, 3, 1, ""),
     ("conv 1x1 512>2048 7x7", "s8*u8", 1, 512, 2048, 7, 1, 1, 0, 1, ""),
     ("conv 1x1 512>2048 7x7", "u8*s8", 1, 512, 2048, 7, 1, 1, 0, 1, ""),
@@ -291,7 +289,8 @@ def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
         for layout in ("NCHW", "NHWC strides"):
             c = dataclasses.replace(c, channels_last=layout != "NCHW")
             ours = listed(device, *convolution(c))
-            work = None if groups > 1 else Work(c.operations, "int8")
+            moved = x.nbytes + w.nbytes + 4 * math.prod(c.out_shape)
+            work = Work(c.operations, "int8") if groups == 1 else Work(moved, "copy")
             title = " ".join(filter(None, (name, types, zeros)))
             yield Case(title, layout, ours, beside(peers.convolution_peers(c)), work)
 

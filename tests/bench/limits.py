@@ -24,14 +24,10 @@ def peaks(threads: int) -> Peaks:
     return Peaks(int8, float32)
 
 
-def copy_rate(threads: int, size: int) -> float:
-    """Bytes read and written per second when half of ``size`` bytes (or up to twice as many) are copied to
-    the other half, again and again: the speed of the cache that holds them; 0 without a compiler."""
-    return _copy_rate(threads, 1 << size.bit_length())
-
-
 @cache
-def _copy_rate(threads: int, size: int) -> float:
+def copy_rate(threads: int, size: int) -> float:
+    """Bytes read and written per second when half of ``size`` bytes are copied to the other half, again and
+    again: the speed of the cache that holds them; 0 without a compiler."""
     return 1e9 * _run(threads, size)[0] if _program() else 0.0
 
 
@@ -42,14 +38,14 @@ def _run(threads: int, size: int) -> list[float]:
 
 @cache
 def _program() -> Path | None:
-    """limits.c, compiled."""
+    """limits.c, compiled; None: no compiler with OpenMP."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
     program = Path(_folder().name) / "limits"
     source = Path(__file__).with_name("limits.c")
-    subprocess.run([compiler, "-O2", "-fopenmp", str(source), "-o", str(program)], check=True)
-    return program
+    command = [compiler, "-O2", "-fopenmp", str(source), "-o", str(program)]
+    return program if subprocess.run(command).returncode == 0 else None
 
 
 @cache

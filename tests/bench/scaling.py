@@ -35,7 +35,7 @@ def _size_cases(device: d3d12.Device, n: int) -> Iterator[Case]:
     bits, counts = a.view(np.uint32), out.view(np.uint32)
     bit_count = dml.ElementWiseBitCountOperatorDesc(input_tensor=u32, output_tensor=u32)
     ours = listed(device, bit_count, {"input_tensor": bits})
-    calls = beside({"numpy": lambda: np.bitwise_count(bits, out=counts, casting="unsafe")})
+    calls = beside(peers.numpy_bit_count(bits, counts))
     yield Case("bit count uint32", size, ours, calls, Work(8 * n, "copy"))
 
     half = a * (rng.random(n, dtype=np.float32) < 0.5)

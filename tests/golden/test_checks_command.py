@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,14 @@ def test_reports_of_a_model(
     printed = capsys.readouterr().err
     assert printed.count("HAZARD_WAW") == 1, "what was raised is not told twice"
     assert "While dispatching 'add' ($.commands[1])" in printed and " at dmlemu:" not in printed
+
+
+def test_a_model_has_no_lines_in_python_however_the_command_is_started() -> None:
+    arguments = ["run", str(MODELS / "add.json"), "-r", "2", "--post_dispatch_barriers", "none"]
+    command = [sys.executable, "-m", "dmlemu", *arguments, "--strictness", "strict"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "HAZARD_WAW" in done.stderr
+    assert "runpy" not in done.stderr and " at dmlemu:" not in done.stderr
 
 
 def test_refusals_of_a_model_are_in_the_file(

@@ -99,9 +99,11 @@ class Flights:
             self._take(Flight.of_other(submission, submission.command), None)
 
     def _take(self, flight: Flight, recording: Recording | None) -> None:
-        for watcher in self.watchers:
-            watcher(flight, recording)
-        self.flights.append(flight)
+        try:
+            for watcher in self.watchers:
+                watcher(flight, recording)
+        finally:
+            self.flights.append(flight)
 
 
 class FlightCheck(Check):

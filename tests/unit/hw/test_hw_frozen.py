@@ -54,8 +54,19 @@ def test_wrong_arguments_are_named() -> None:
         Only(1, b=2)  # type: ignore[misc]
     with pytest.raises(TypeError, match="Point got x twice"):
         Point(1, x=1)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="Only needs b"):
+        Only()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Point has no field 'self'"):
+        Point(1, self=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="Point has no field 'z'"):
         Point(1, z=3)  # type: ignore[call-arg]
+
+
+def test_what_fields_cannot_be_is_said() -> None:
+    with pytest.raises(TypeError, match="Odd[.]hidden: fields of Frozen are arguments, shown and compared"):
+
+        class Odd(Frozen):
+            hidden: int = field(default=1, repr=False)
 
 
 def test_nothing_can_be_changed() -> None:

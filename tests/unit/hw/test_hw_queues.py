@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dmlemu_hw import packets
+from dmlemu_hw import events, packets
 from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault
 from dmlemu_hw.fence import U64_MAX
 from dmlemu_hw.gpu import Gpu, Policy, QueueKind
@@ -53,6 +53,27 @@ class TestOrder:
         assert not queue.done(queue.submit([(1, write(log.address, 6))]))
         fence.signal(4)
         assert read(log) == 6
+
+    def test_a_value_seen_once_counts_when_a_subscriber_raises(self, gpu):
+        """The fence goes back before the queue gets its turn again."""
+
+        def interrupt(event: object) -> None:
+            raised.append(event)
+            if len(raised) == 1:
+                raise KeyError
+
+        raised: list[object] = []
+        queue, (f, g, h) = gpu.create_queue(QueueKind.DIRECT), [gpu.create_fence() for _ in range(3)]
+        f.signal(1)
+        g.signal(1)
+        queue.wait(f, 1)
+        queue.wait(g, 1)
+        queue.signal(h, 7)
+        gpu.events.subscribe(interrupt, events.Waited)
+        with pytest.raises(KeyError):
+            gpu.wait(h, 7)
+        g.signal(0)
+        assert gpu.wait(h, 7)
 
     def test_Q3_lists_of_one_submission_run_in_order(self, gpu, log):
         queue = gpu.create_queue(QueueKind.DIRECT)
