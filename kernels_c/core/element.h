@@ -72,6 +72,7 @@ static inline float dmlk_half_to_float(uint16_t half) {
     /* Normal: same fraction, exponent moved from bias 15 to bias 127.  Infinity, NaN: exponent all ones. */
     uint32_t normal = (magnitude << 13) + ((127u - 15u) << 23);
     normal |= magnitude >= 0x7c00u ? 0x7f800000u : 0u;
+    normal |= magnitude > 0x7c00u ? 0x400000u : 0u; /* a NaN comes out quiet, as CPUs make it */
     /* Denormal: as the low bits of 0.5f they count 2^-24 each. */
     float denormal = dmlk_bits_float(0x3f000000u | magnitude) - 0.5f;
     uint32_t bits = magnitude < 0x400u ? dmlk_float_bits(denormal) : normal;

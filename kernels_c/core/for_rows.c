@@ -1,5 +1,4 @@
 /* for_rows.c - the loops of element-wise kernels: row by row, or tile by tile. */
-#include "checked.h"
 #include "parallel.h"
 #include "stop.h"
 #include "stream.h"

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* As dmlk_half_to_float and dmlk_float_to_half, but that a signalling NaN may come out quiet. */
+/* As dmlk_half_to_float and dmlk_float_to_half. */
 void dmlk_widen_halves(const uint16_t *from, int64_t count, float *to);
 void dmlk_narrow_floats(const float *from, int64_t count, uint16_t *to);
 

@@ -553,8 +553,8 @@ static int64_t list_block(struct job *job, int64_t row) {
     }
     /* If all blocks were as this one. */
     const double share = (double)(job->rows[parts] - row) / (double)job->count;
-    const double bytes = share * (double)(job->iter->count * job->table->columns) * sizeof(uint32_t);
-    job->stream = dmlk_stream_pays((int64_t)bytes);
+    const double numbers = share * (double)(job->iter->count * job->table->columns);
+    job->stream = dmlk_stream_pays((int64_t)numbers, sizeof(uint32_t));
     dmlk_parallel(words, parts, write_part, job);
     return job->rows[parts];
 }

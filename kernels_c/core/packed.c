@@ -103,7 +103,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
 static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
     const uint32_t operands = job->operands;
     const dmlk_view *out = views[operands - 1];
-    job->stream = dmlk_stream_pays(dmlk_view_elements(out) * dmlk_type_bytes(out->type));
+    job->stream = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
     for (uint32_t k = 0; k < operands; k++) {
         job->bytes[k] = dmlk_type_bytes(views[k]->type);
         job->halves[k] = floats && views[k]->type == DMLK_FLOAT16;

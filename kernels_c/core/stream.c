@@ -15,7 +15,9 @@
 /* An AMD EPYC (2026) with 32 MiB of third-level cache. */
 #define WORTH_BYTES (INT64_C(16) << 20)
 
-bool dmlk_stream_pays(int64_t bytes) { return bytes >= WORTH_BYTES && !dmlk_in_checked_kernel(); }
+bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
+    return elements >= WORTH_BYTES / element_bytes && !dmlk_in_checked_kernel();
+}
 
 /* Whole lines; `to` is at the start of one. */
 DMLK_AVX512 static void copy_lines_avx512(uint8_t *to, const uint8_t *from, size_t bytes) {
@@ -61,8 +63,8 @@ void dmlk_streamed(void) { _mm_sfence(); }
 
 #else
 
-bool dmlk_stream_pays(int64_t bytes) {
-    (void)bytes;
+bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
+    (void)elements, (void)element_bytes;
     return false;
 }
 

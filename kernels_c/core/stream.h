@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Does it pay for an output of so many bytes?  Never in a checked kernel, whose outputs are no memory. */
-bool dmlk_stream_pays(int64_t bytes);
+/* Does it pay for an output of so many elements?  Never in a checked kernel, whose outputs are no memory. */
+bool dmlk_stream_pays(int64_t elements, int64_t element_bytes);
 
 /* Copies; `from` is `to` or apart from it.  What is written may be seen by other threads only after dmlk_streamed,
  * which dmlk_for_rows calls for its rows. */

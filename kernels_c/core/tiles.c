@@ -152,7 +152,7 @@ bool dmlk_plan_tiles(dmlk_tiles *t) {
         return false;
     }
     t->next = t->rows.rank - 2;
-    t->large = dmlk_stream_pays(t->rows.count * t->rows.bytes[t->rows.operands - 1]);
+    t->large = dmlk_stream_pays(t->rows.count, t->rows.bytes[t->rows.operands - 1]);
     if (!choose_across(t) && !choose_next(t)) {
         return false;
     }

@@ -726,11 +726,12 @@ static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1)
 /* Which kind of tile: the one whose lanes lie together in the output, or at least leaves fewer of them unused. */
 static bool choose_lanes(const struct plan *p) {
     const int64_t *sizes = p->c->output.sizes;
-    const int64_t of_positions = round_up(sizes[Y] * p->pitch, 16) * round_up(p->filters, ROWS);
-    const int64_t of_filters = round_up(sizes[Y] * sizes[X], DMLK_DOT8_POSITIONS) * round_up(p->filters, BLOCK);
-    if (p->tiles.filters == NULL || p->filters < ROWS) {
+    if (p->tiles.filters == NULL || p->filters < ROWS || p->pitch > PANEL_BYTES) {
         return false;
     }
+    const int64_t rows = dmlk_min(sizes[Y], 64), filters = p->filters; /* enough to compare */
+    const int64_t of_positions = round_up(rows * p->pitch, 16) * round_up(filters, ROWS);
+    const int64_t of_filters = round_up(rows * sizes[X], DMLK_DOT8_POSITIONS) * round_up(filters, BLOCK);
     return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
 }
 
@@ -990,6 +991,11 @@ static void join_rows(dmlk_convolution *c) {
 bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     dmlk_convolution turned = *convolution;
     const dmlk_convolution *c = &turned;
+    for (int axis = Y; axis <= X; axis++) {
+        if (c->input.sizes[axis] == 1) { /* leads nowhere, and may be huge */
+            turned.input.strides[axis] = 0;
+        }
+    }
     if (c->output.sizes[Y] > 1 && (c->output.sizes[X] == 1 || c->output.strides[Y] < c->output.strides[X])) {
         turn(&turned);
     }
@@ -1005,8 +1011,9 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     if (done) {
         const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
         const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 8e6) ? INT64_MAX : 1);
-        scratch.planes_bytes = plan.planes * plan.plane_bytes + LANES * 4;
-        scratch.sums_count = plan.strip * plan.pitch + LANES;
+        /* Tiles run on over the end of the last row, and their taps reach further. */
+        scratch.planes_bytes = plan.planes * plan.plane_bytes + (LANES + plan.x.reach) * 4;
+        scratch.sums_count = plan.needs_sums ? plan.strip * plan.pitch + LANES : 0;
         scratch.parts = scratch.planes_bytes <= PANEL_BYTES ? parts : 1;
         scratch.planes = dmlk_take(scratch.parts * scratch.planes_bytes);
         scratch.sums = dmlk_take(scratch.parts * scratch.sums_count * (int64_t)sizeof *scratch.sums);

@@ -4,8 +4,6 @@
  * in registers from the input as it lies in memory, along its rows, or across channels that come last. */
 #include "convolve.h"
 
-#include <stdlib.h>
-
 #include "isa.h"
 #include "parallel.h"
 #include "scratch.h"
@@ -19,6 +17,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define MOST_TAPS 8
 #define AT_ONCE 64      /* channels, where they come last */
+#define FEWEST_CHANNELS 5 /* of them that are worth it */
 #define MOST_COLUMNS 64 /* of quads: 16 KiB, so that rows of the input stay in the first-level cache, too */
 
 struct plan {
@@ -40,7 +39,7 @@ DMLK_AVX512 static inline __m512i dot(__m512i sum, __m512i input, __m512i filter
 /* --- along rows --- */
 
 /* A row of the output: quads are four taps along X of 16 positions, picked from 64 bytes. */
-DMLK_AVX512 static inline void convolve_row(const struct plan *p, int64_t n, int64_t filter, int64_t y,
+DMLK_AVX512 static inline void convolve_row(const struct plan *p, int64_t n, int64_t filter, int64_t y, int64_t *work,
                                             const __m512i index, const bool signed_filters, const bool needs_sums) {
     const dmlk_convolution *c = p->c;
     const int64_t size = c->input.sizes[X], taps = c->filter_sizes[Y];
@@ -60,7 +59,7 @@ DMLK_AVX512 static inline void convolve_row(const struct plan *p, int64_t n, int
     }
     int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + filter * c->output.strides[CHANNEL] +
                   y * c->output.strides[Y];
-    for (int64_t x = 0; x < c->output.sizes[X]; x += 16) {
+    for (int64_t x = 0; x < c->output.sizes[X] && !dmlk_stopped(work, 16 * taps); x += 16) {
         const int64_t at = x * c->strides[X] - c->start[X]; /* of the input */
         const bool inside = at >= 0 && at + 64 <= size;
         const __mmask64 low = at >= 0 ? ~(__mmask64)0 : at <= -64 ? 0 : ~(__mmask64)0 << -at;
@@ -97,14 +96,14 @@ DMLK_AVX512 static void rows_part(int64_t begin, int64_t end, int part, void *co
     const __m512i index = _mm512_loadu_si512(order);
     const int64_t rows = c->output.sizes[Y], filters = c->output.sizes[CHANNEL];
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_stopped(&work, c->output.sizes[X] * c->filter_sizes[Y]); i++) {
+    for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
         const int64_t n = i / rows / filters, filter = i / rows % filters, y = i % rows;
         if (p->needs_sums) {
-            convolve_row(p, n, filter, y, index, p->signed_filters, true);
+            convolve_row(p, n, filter, y, &work, index, p->signed_filters, true);
         } else if (p->signed_filters) {
-            convolve_row(p, n, filter, y, index, true, false);
+            convolve_row(p, n, filter, y, &work, index, true, false);
         } else {
-            convolve_row(p, n, filter, y, index, false, false);
+            convolve_row(p, n, filter, y, &work, index, false, false);
         }
     }
 }
@@ -268,9 +267,9 @@ DMLK_AVX512 static void channels_part(int64_t begin, int64_t end, int part, void
     const int64_t most = (MOST_COLUMNS / p->y_quads - reach) / c->strides[X] + 1; /* positions */
     __m512i columns[MOST_COLUMNS][4];
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_stopped(&work, size * p->y_quads * 16); i++) {
+    for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
         const struct channels s = find_channels(p, i / blocks / rows, i / blocks % rows, i % blocks * AT_ONCE);
-        for (int64_t x = 0; x < size; x += most) {
+        for (int64_t x = 0; x < size && !dmlk_stopped(&work, most * p->y_quads * 16); x += most) {
             const int64_t count = dmlk_min(most, size - x);
             const int64_t from = x * c->strides[X] - c->start[X];
             fill_columns(p, &s, from, from + (count - 1) * c->strides[X] + reach, columns);
@@ -281,7 +280,7 @@ DMLK_AVX512 static void channels_part(int64_t begin, int64_t end, int part, void
 
 static bool is_across_channels(const struct plan *p) {
     const dmlk_convolution *c = p->c;
-    return p->multiplier == 1 && c->input.strides[CHANNEL] == 1 && c->output.strides[CHANNEL] == 1 &&
+    return p->multiplier == 1 && c->groups >= FEWEST_CHANNELS && c->input.strides[CHANNEL] == 1 && c->output.strides[CHANNEL] == 1 &&
            c->filter_sizes[X] <= MOST_TAPS && c->filter_sizes[Y] <= MOST_TAPS &&
            (c->filter_sizes[X] - 1) * c->dilations[X] < MOST_COLUMNS / 4;
 }
@@ -313,8 +312,8 @@ static void pack(const struct plan *p, bool across) {
 
 static bool run(struct plan *p) {
     const dmlk_convolution *c = p->c;
-    const bool across = is_across_channels(p);
-    if (!across && !is_by_rows(p)) {
+    const bool by_rows = is_by_rows(p), across = !by_rows && is_across_channels(p);
+    if (!across && !by_rows) {
         return false;
     }
     const int64_t filters = c->filter_sizes[N], blocks = (filters + AT_ONCE - 1) / AT_ONCE;

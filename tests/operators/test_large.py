@@ -10,6 +10,7 @@ from examples import example, tensor
 from harness import compare
 from strategies import Values, filled
 
+import dmlemu
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, MatrixTransform, OperatorType, ReduceFunction
 from dmlemu.dml import TensorDataType as T
@@ -128,3 +129,25 @@ def test_convolution_integer(source: Any) -> None:
     inputs = {name: filled(getattr(desc, name), Values("bits", seed))[1] for seed, name in enumerate(names)}
     found = compare(desc, inputs)
     assert np.abs(found["output_tensor"]).max() > 2**20
+
+
+@pytest.mark.parametrize(("data_type", "bits"), [(T.FLOAT16, np.uint16), (T.FLOAT32, np.uint32)])
+def test_of_two_nans_the_sum_is_the_first(data_type: T, bits: Any) -> None:
+    """At every place of a row, on every path: vectors, their tails, pieces, threads."""
+    first, second = {np.uint16: (0x7E12, 0xFE34), np.uint32: (0x7FC00012, 0xFFC00034)}[bits]
+    for count in (1, 7, 1003, 3_000_001):
+        desc = BufferTensorDesc(data_type, [count])
+        add = dml.ElementWiseAddOperatorDesc(a_tensor=desc, b_tensor=desc, output_tensor=desc)
+        a, b = (np.full(count, each, bits).view(f"f{np.dtype(bits).itemsize}") for each in (first, second))
+        found = dmlemu.evaluate(add, a_tensor=a, b_tensor=b)["output_tensor"].view(bits)
+        assert (found == first).all()
+
+
+@pytest.mark.parametrize("count", [1, 7, 1003, 3_000_001])
+def test_a_signalling_nan_comes_out_quiet(count: int) -> None:
+    cast = dml.CastOperatorDesc(
+        input_tensor=BufferTensorDesc(T.FLOAT16, [count]), output_tensor=BufferTensorDesc(T.FLOAT32, [count])
+    )
+    halves = np.full(count, 0x7C01, np.uint16).view(np.float16)
+    found = dmlemu.evaluate(cast, input_tensor=halves)["output_tensor"].view(np.uint32)
+    assert (found == 0x7FC02000).all()

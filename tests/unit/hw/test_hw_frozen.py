@@ -63,7 +63,7 @@ def test_wrong_arguments_are_named() -> None:
 
 
 def test_what_fields_cannot_be_is_said() -> None:
-    with pytest.raises(TypeError, match="Odd[.]hidden: fields of Frozen are arguments, shown and compared"):
+    with pytest.raises(TypeError, match=r"Odd[.]hidden: fields of Frozen are arguments, shown and compared"):
 
         class Odd(Frozen):
             hidden: int = field(default=1, repr=False)
