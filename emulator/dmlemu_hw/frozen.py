@@ -62,7 +62,9 @@ class Frozen:
         cls._defaults = {field.name: field.default for field in fields(cls)}
         for field in fields(cls):
             if not (field.init and field.repr and field.compare) or (field.kw_only and not kw_only):
-                raise TypeError(f"{cls.__name__}.{field.name}: fields of Frozen are arguments, shown and compared.")
+                raise TypeError(
+                    f"{cls.__name__}.{field.name}: fields of Frozen are arguments, shown and compared."
+                )
         cls._without = tuple(name for name, default in cls._defaults.items() if default is MISSING)
         cls._positional = 0 if kw_only else len(cls._defaults)
         if not eq:

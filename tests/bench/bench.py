@@ -79,10 +79,8 @@ def measured_limits() -> str:
     if not most.float32:
         return "Limits were not measured: there is no C compiler with OpenMP."
     copies = (f"{copy_rate(threads(), size << 20) / 1e9:.0f} GB/s in {size} MiB" for size in (1, 16, 512))
-    return (
-        f"Measured limits: int8 {most.int8 / 1e9:.0f} GOP/s, float32 {most.float32 / 1e9:.0f} GFLOP/s, copies "
-        f"(bytes read and written) {', '.join(copies)}."
-    )
+    rates = f"int8 {most.int8 / 1e9:.0f} GOP/s, float32 {most.float32 / 1e9:.0f} GFLOP/s"
+    return f"Measured limits: {rates}, copies (bytes read and written) {', '.join(copies)}."
 
 
 def measure(case: Case, seconds: float) -> Row:
