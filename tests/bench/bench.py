@@ -158,7 +158,7 @@ def main() -> int:
         for make in PLOTS if arguments.scaling else TABLES:
             for case in make(device):
                 if arguments.only in case.name:
-                    rows.append(measure(case, 0.04 if arguments.quick else 0.7))
+                    rows.append(measure(case, 0.04 if arguments.quick else 0.5))
                     print_row(rows[-1])
     ratios = [row.ours / peer for row in rows if not row.overhead for peer in row.peers.values()]
     print(f"\nworst ratio of an operator to a peer: {max(ratios, default=0):.2f}")
