@@ -93,6 +93,8 @@ def plot_orders(runs: list[Run], path: Path) -> None:
     bars(copies, runs, COPY_ORDERS, ["numpy", "torch"])
     bars(convolutions, runs, CONVOLUTION_ORDERS, [])
     copies.set(title="copy of float32 64x64x56x56 from NCHW into each order of its axes", yscale="log")
+    copies.yaxis.set_major_formatter("{x:.0f}")
+    copies.yaxis.set_minor_formatter("{x:.0f}")
     convolutions.set_title("convolution 3x3 64>64 56x56 u8*s8: input and result in each order of the axes")
     save(figure, path)
 
@@ -109,7 +111,9 @@ def bars(axis: Any, runs: list[Run], case: str, peers: list[str]) -> None:
     for i, (name, color, seconds) in enumerate(groups):
         heights = [1e3 * each for each in seconds]
         axis.bar([place + i * width for place in places], heights, width, color=color, label=name)
-    axis.set_xticks([place + 0.4 - width / 2 for place in places], [row["layout"] for row in rows])
+    axis.set_xticks(
+        [place + 0.4 - width / 2 for place in places], [row["layout"] for row in rows], fontsize=8
+    )
     axis.set_ylabel("ms")
     axis.legend(fontsize=8)
 
