@@ -59,12 +59,12 @@ class Frozen:
     def __init_subclass__(cls, *, eq: bool = True, kw_only: bool = False) -> None:
         _only_fields(cls, kw_only=kw_only)
         cls.__dataclass_fields__ = {field.name: field for field in fields(cls)}  # without class variables
-        cls._defaults = {field.name: field.default for field in fields(cls)}
-        for field in fields(cls):
+        for field in cls.__dataclass_fields__.values():
             if not (field.init and field.repr and field.compare) or (field.kw_only and not kw_only):
                 raise TypeError(
                     f"{cls.__name__}.{field.name}: fields of Frozen are arguments, shown and compared."
                 )
+        cls._defaults = {name: field.default for name, field in cls.__dataclass_fields__.items()}
         cls._without = tuple(name for name, default in cls._defaults.items() if default is MISSING)
         cls._positional = 0 if kw_only else len(cls._defaults)
         if not eq:

@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 
 #include "dot32.h"
-#include "element.h"
 #include "gather.h"
+#include "half.h"
 #include "isa.h"
 #include "parallel.h"
 #include "scratch.h"
@@ -68,49 +68,6 @@ static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t
     return base + (row * matrix->row_stride + column * matrix->column_stride) * dmlk_type_bytes(matrix->type);
 }
 
-/* --- float16 --- */
-
-#ifdef DMLK_X86
-DMLK_AVX2 static int64_t widen_vectors(const uint16_t *from, int64_t count, float *to) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
-    }
-    return i;
-}
-
-DMLK_AVX2 static int64_t narrow_vectors(const float *from, int64_t count, uint16_t *to) {
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
-        _mm_storeu_si128((__m128i *)(to + i), halves);
-    }
-    return i;
-}
-#endif
-
-static void widen(const struct job *job, const uint16_t *from, int64_t count, float *to) {
-    int64_t i = 0;
-#ifdef DMLK_X86
-    i = job->isa >= DMLK_ISA_AVX2 ? widen_vectors(from, count, to) : 0;
-#endif
-    (void)job;
-    for (; i < count; i++) {
-        to[i] = dmlk_half_to_float(from[i]);
-    }
-}
-
-static void narrow(const struct job *job, const float *from, int64_t count, uint16_t *to) {
-    int64_t i = 0;
-#ifdef DMLK_X86
-    i = job->isa >= DMLK_ISA_AVX2 ? narrow_vectors(from, count, to) : 0;
-#endif
-    (void)job;
-    for (; i < count; i++) {
-        to[i] = dmlk_float_to_half(from[i]);
-    }
-}
-
 /* --- panels --- */
 
 static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t to_stride) {
@@ -130,7 +87,7 @@ static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t
 }
 
 /* to[k][i] = the element i strides and k steps from `from`, i < count <= PANEL. */
-static void pack(const struct job *job, uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth,
+static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth,
                  int64_t count, float (*to)[PANEL], uint16_t *halves) {
     const int64_t bytes = dmlk_type_bytes(type);
     const bool half = type == DMLK_FLOAT16;
@@ -141,7 +98,7 @@ static void pack(const struct job *job, uint32_t type, const uint8_t *from, int6
         return;
     }
     for (int64_t k = 0; k < depth && stride == 1; k++) {
-        widen(job, (const uint16_t *)from + k * step, count, to[k]);
+        dmlk_widen_halves((const uint16_t *)from + k * step, count, to[k]);
     }
     if (stride == 1) {
         return;
@@ -154,7 +111,7 @@ static void pack(const struct job *job, uint32_t type, const uint8_t *from, int6
         }
     }
     for (int64_t k = 0; k < depth && half; k++) {
-        widen(job, halves + k * PANEL, count, to[k]);
+        dmlk_widen_halves(halves + k * PANEL, count, to[k]);
     }
 }
 
@@ -231,11 +188,11 @@ static void store_row(const struct job *job, const uint8_t *c, uint8_t *out, int
     uint16_t halves[PANEL];
     float *to = stride == 1 && !half ? (float *)out : results;
     if (p->has_c) {
-        pack(job, p->c.type, c, 0, p->c.column_stride, 1, count, from_c, halves);
+        pack(p->c.type, c, 0, p->c.column_stride, 1, count, from_c, halves);
     }
     scale(job, p->has_c ? from_c[0] : NULL, count, sums, to);
     if (half) {
-        narrow(job, results, count, stride == 1 ? (uint16_t *)out : halves);
+        dmlk_narrow_floats(results, count, stride == 1 ? (uint16_t *)out : halves);
     }
     if (stride != 1) {
         dmlk_scatter(half ? (const uint8_t *)halves : (const uint8_t *)results, bytes, count, out, stride * bytes);
@@ -270,7 +227,7 @@ static void store_tile(const struct job *job, const struct block *block, int64_t
 /* Panels of rows of a are panels of columns, of a transposed. */
 static void pack_a(const struct job *job, const struct block *block, int64_t row, struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
-    pack(job, a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
+    pack(a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
          block->depth, dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], s->halves);
 }
 
@@ -287,7 +244,7 @@ static struct source source_of_a(const struct job *job, const struct block *bloc
 
 static void pack_b(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
     const dmlk_matrix *b = &job->p->b;
-    pack(job, b->type, element(b, block->at[1], block->first, block->column + column), b->row_stride, b->column_stride,
+    pack(b->type, element(b, block->at[1], block->first, block->column + column), b->row_stride, b->column_stride,
          block->depth, dmlk_min(PANEL, block->columns - column), s->b, s->halves);
 }
 
@@ -379,9 +336,9 @@ static void multiply_row(const struct job *job, const struct block *block, struc
             return;
         }
         const uint8_t *from = element(&p->b, block->at[1], k, block->column);
-        pack(job, p->a.type, element(&p->a, block->at[0], 0, k), 0, 1, 1, 1, factor, s->halves);
+        pack(p->a.type, element(&p->a, block->at[0], 0, k), 0, 1, 1, 1, factor, s->halves);
         if (p->b.type == DMLK_FLOAT16) {
-            widen(job, (const uint16_t *)from, block->columns, widened);
+            dmlk_widen_halves((const uint16_t *)from, block->columns, widened);
             from = (const uint8_t *)widened;
         }
         dmlk_dot32_step(job->isa, factor[0][0], (const float *)(const void *)from, block->columns, sums);

@@ -212,3 +212,33 @@ bool gaps_untouched(const dmlk_view *view) {
     free(written);
     return untouched;
 }
+
+const dmlk_view *device_random(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out,
+                               uint32_t rank, const int64_t *sizes, int64_t high) {
+    int64_t strides[DMLK_MAX_RANK];
+    device_begin(d, kernel);
+    for (uint32_t k = 0; k < inputs; k++) {
+        random_strides(rank, sizes, true, strides);
+        fill_random(device_tensor(d, in, rank, sizes, strides), 0, high);
+    }
+    random_strides(rank, sizes, false, strides);
+    return device_tensor(d, out, rank, sizes, strides);
+}
+
+void device_compare(device *d, const void *constants, uint32_t size, double (*expected)(double a, double b)) {
+    const dmlk_view *a = &d->views[0], *b = &d->views[d->tensor_count - 2], *out = &d->views[d->tensor_count - 1];
+    device_constants(d, constants, size, 0);
+    CHECK_EQUAL(device_dispatch(d), DMLK_OK);
+    int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
+    do {
+        wrong += get_element(out, index) != expected(get_element(a, index), get_element(b, index));
+    } while (next_index(out->rank, out->sizes, index));
+    CHECK_EQUAL(wrong, 0);
+    CHECK(gaps_untouched(out));
+    device_end(d);
+}
+
+double first_input(double a, double b) {
+    (void)b;
+    return a;
+}

@@ -71,4 +71,17 @@ bool gaps_untouched(const dmlk_view *view);
 
 uint32_t kernel_number(const char *name);
 
+/* --- element-wise kernels --- */
+
+/* Begins with `inputs` tensors of type `in`, integers 0 .. high in them, and one of type `out`, all of these sizes and
+ * with random strides; returns the last one. */
+const dmlk_view *device_random(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out,
+                               uint32_t rank, const int64_t *sizes, int64_t high);
+
+/* Runs the kernel, compares each output element with expected(elements of the inputs), and ends. */
+void device_compare(device *d, const void *constants, uint32_t size, double (*expected)(double a, double b));
+
+/* For device_compare: a copy. */
+double first_input(double a, double b);
+
 #endif

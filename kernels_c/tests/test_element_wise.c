@@ -16,34 +16,9 @@ static enum dmlk_type random_type(void) { return all_types[random_between(0, TYP
 
 /* A device with `inputs` random tensors of type `in` and one of type `out`, all of the same sizes. */
 static const dmlk_view *begin(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out) {
-    int64_t sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
+    int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
-    device_begin(d, kernel);
-    for (uint32_t k = 0; k < inputs; k++) {
-        random_strides(rank, sizes, true, strides);
-        fill_random(device_tensor(d, in, rank, sizes, strides), 0, 100);
-    }
-    random_strides(rank, sizes, false, strides);
-    return device_tensor(d, out, rank, sizes, strides);
-}
-
-/* Runs the kernel and compares each output element with expected(elements of the inputs). */
-static void run_and_compare(device *d, const void *constants, uint32_t size, double (*expected)(double a, double b)) {
-    const dmlk_view *a = &d->views[0], *b = &d->views[d->tensor_count - 2], *out = &d->views[d->tensor_count - 1];
-    device_constants(d, constants, size, 0);
-    CHECK_EQUAL(device_dispatch(d), DMLK_OK);
-    int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
-    do {
-        wrong += get_element(out, index) != expected(get_element(a, index), get_element(b, index));
-    } while (next_index(out->rank, out->sizes, index));
-    CHECK_EQUAL(wrong, 0);
-    CHECK(gaps_untouched(out));
-    device_end(d);
-}
-
-static double first(double a, double b) {
-    (void)b;
-    return a;
+    return device_random(d, kernel, inputs, in, out, rank, sizes, 100);
 }
 
 TEST(copy) {
@@ -51,7 +26,7 @@ TEST(copy) {
         const enum dmlk_type type = random_type();
         device d;
         begin(&d, "copy", 1, type, type);
-        run_and_compare(&d, NULL, 0, first);
+        device_compare(&d, NULL, 0, first_input);
     }
 }
 
@@ -69,7 +44,7 @@ TEST(cast_every_pair_of_types) {
         for (int64_t out = 0; out < TYPES; out++) {
             device d;
             begin(&d, "cast", 1, all_types[in], all_types[out]);
-            run_and_compare(&d, NULL, 0, first); /* 0 .. 100 exist in every type */
+            device_compare(&d, NULL, 0, first_input); /* 0 .. 100 exist in every type */
         }
     }
 }
@@ -83,11 +58,11 @@ TEST(add) {
         device d;
         begin(&d, "element_wise_binary", 2, type, type);
         fill_random(&d.views[1], 0, 27); /* sums stay below 128 */
-        run_and_compare(&d, &k, sizeof k, sum);
+        device_compare(&d, &k, sizeof k, sum);
     }
     device d;
     begin(&d, "element_wise_binary", 2, DMLK_FLOAT16, DMLK_FLOAT32);
-    run_and_compare(&d, &k, sizeof k, sum);
+    device_compare(&d, &k, sizeof k, sum);
 }
 
 static double exclusive_or(double a, double b) { return (double)((int64_t)a ^ (int64_t)b); }
@@ -98,7 +73,7 @@ TEST(bit_xor) {
     for (int round = 0; round < ROUNDS; round++) {
         device d;
         begin(&d, "element_wise_binary", 2, types[round % 4], types[round % 4]);
-        run_and_compare(&d, &k, sizeof k, exclusive_or);
+        device_compare(&d, &k, sizeof k, exclusive_or);
     }
 }
 
@@ -134,7 +109,7 @@ TEST(bit_count) {
     for (int round = 0; round < ROUNDS; round++) {
         device d;
         begin(&d, "element_wise_bit_count", 1, types[round % 4], round & 4 ? DMLK_UINT8 : DMLK_UINT32);
-        run_and_compare(&d, NULL, 0, bits_set);
+        device_compare(&d, NULL, 0, bits_set);
     }
 }
 
@@ -250,7 +225,7 @@ TEST(clip_every_type_and_layout) {
         set_element(&bound, zero, 70);
         device d;
         begin(&d, "element_wise_unary", 1, type, type);
-        run_and_compare(&d, &k, sizeof k, clipped);
+        device_compare(&d, &k, sizeof k, clipped);
     }
 }
 
@@ -265,7 +240,7 @@ TEST(scale_and_bias_of_integers_saturate) {
     for (int round = 0; round < ROUNDS; round++) {
         device d;
         begin(&d, "element_wise_unary", 1, DMLK_UINT8, DMLK_UINT8);
-        run_and_compare(&d, &k, sizeof k, scaled);
+        device_compare(&d, &k, sizeof k, scaled);
     }
 }
 

@@ -51,42 +51,18 @@ static uint32_t long_sizes(int64_t *sizes) {
 }
 
 static void begin(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out) {
-    int64_t sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
+    int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = long_sizes(sizes);
-    device_begin(d, kernel);
-    for (uint32_t k = 0; k < inputs; k++) {
-        random_strides(rank, sizes, true, strides);
-        fill_random(device_tensor(d, in, rank, sizes, strides), 0, 63);
-    }
-    random_strides(rank, sizes, false, strides);
-    device_tensor(d, out, rank, sizes, strides);
-}
-
-static double first(double a, double b) {
-    (void)b;
-    return a;
+    device_random(d, kernel, inputs, in, out, rank, sizes, 63);
 }
 
 static double sum(double a, double b) { return a + b; }
-
-static void run_and_compare(device *d, const void *constants, uint32_t size, double (*expected)(double a, double b)) {
-    const dmlk_view *a = &d->views[0], *b = &d->views[d->tensor_count - 2], *out = &d->views[d->tensor_count - 1];
-    device_constants(d, constants, size, 0);
-    CHECK_EQUAL(device_dispatch(d), DMLK_OK);
-    int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
-    do {
-        wrong += get_element(out, index) != expected(get_element(a, index), get_element(b, index));
-    } while (next_index(out->rank, out->sizes, index));
-    CHECK_EQUAL(wrong, 0);
-    CHECK(gaps_untouched(out));
-    device_end(d);
-}
 
 TEST(copies) {
     for (int round = 0; round < 40; round++) {
         device d;
         begin(&d, "copy", 1, types[round % 4], types[round % 4]);
-        run_and_compare(&d, NULL, 0, first);
+        device_compare(&d, NULL, 0, first_input);
     }
 }
 
@@ -94,7 +70,7 @@ TEST(casts) {
     for (int round = 0; round < 32; round++) {
         device d;
         begin(&d, "cast", 1, types[round % 4], types[round / 4 % 4]);
-        run_and_compare(&d, NULL, 0, first);
+        device_compare(&d, NULL, 0, first_input);
     }
 }
 
@@ -103,7 +79,7 @@ TEST(operands_in_three_orders) {
     for (int round = 0; round < 24; round++) {
         device d;
         begin(&d, "element_wise_binary", 2, types[round % 4], types[round % 4]);
-        run_and_compare(&d, &k, sizeof k, sum);
+        device_compare(&d, &k, sizeof k, sum);
     }
 }
 
@@ -124,7 +100,7 @@ TEST(every_permutation) {
         device_begin(&d, "copy");
         fill_random(device_tensor(&d, DMLK_INT16, 4, sizes, code % 2 ? strides : NULL), 0, INT16_MAX);
         device_tensor(&d, DMLK_INT16, 4, sizes, code % 2 ? NULL : strides);
-        run_and_compare(&d, NULL, 0, first);
+        device_compare(&d, NULL, 0, first_input);
     }
 }
 

@@ -17,6 +17,7 @@ import peers
 from dispatch import PreparedDispatch
 from dmlemu import d3d12, dml
 from dmlemu.dml.enums import TensorDataType as T
+from peers import strides_of
 
 Array = np.ndarray[Any, Any]
 Call = Callable[[], object]
@@ -74,7 +75,7 @@ def beside(calls: dict[str, Call]) -> dict[str, Batch]:
 
 def strided(memory: Array, sizes: list[int], strides: list[int] | None) -> Array:
     """NumPy's view of what a tensor with these strides (in elements) sees of ``memory``."""
-    steps = strides or [int(np.prod(sizes[i + 1 :])) for i in range(len(sizes))]
+    steps = strides or strides_of(range(len(sizes)), sizes)
     return np.lib.stride_tricks.as_strided(memory, sizes, [memory.itemsize * step for step in steps])
 
 
@@ -190,14 +191,6 @@ COPIES = [("packed", (0, 1, 2, 3)), ("NCHW > NHWC", (0, 2, 3, 1)), ("H and W swa
 COPIES.append(("all reversed", (3, 2, 1, 0)))
 
 
-def strides_of(order: tuple[int, ...], sizes: list[int]) -> list[int]:
-    """Of a tensor whose axes follow each other in this order in memory."""
-    strides, step = [0] * len(order), 1
-    for axis in reversed(order):
-        strides[axis], step = step, step * sizes[axis]
-    return strides
-
-
 def copy_into(device: d3d12.Device, order: tuple[int, ...], x: Array) -> Batch:
     result = tensor(T.FLOAT32, COPIED, strides_of(order, COPIED))
     desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor(T.FLOAT32, COPIED), output_tensor=result)
@@ -300,8 +293,7 @@ def convolution(
 ) -> tuple[dml.ConvolutionIntegerOperatorDesc, dict[str, Array]]:
     """The operator and the memory of its inputs; ``orders``: of the axes of input and output in memory."""
     data_types = {np.dtype(dtype): data_type for data_type, dtype in TYPES.values()}
-    last = (0, 2, 3, 1) if c.channels_last else (0, 1, 2, 3)
-    in_order, out_order = orders or (last, last)
+    in_order, out_order = orders or (c.order, c.order)
     x_type, w_type = data_types[c.x.dtype], data_types[c.w.dtype]
     zeros: dict[str, Array] = {}
     descs: dict[str, Any] = {}
@@ -312,9 +304,9 @@ def convolution(
         descs["input_zero_point_tensor"] = tensor(x_type, [1, 1, 1, 1])
         descs["filter_zero_point_tensor"] = tensor(w_type, [1, channels, 1, 1])
     desc = dml.ConvolutionIntegerOperatorDesc(
-        input_tensor=tensor(x_type, list(c.x.shape), strides_of(in_order, list(c.x.shape))),
+        input_tensor=tensor(x_type, list(c.x.shape), strides_of(in_order, c.x.shape)),
         filter_tensor=dml.BufferTensorDesc(w_type, list(c.w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
-        output_tensor=tensor(T.INT32, list(c.out_shape), strides_of(out_order, list(c.out_shape))),
+        output_tensor=tensor(T.INT32, list(c.out_shape), strides_of(out_order, c.out_shape)),
         strides=[c.stride] * 2,
         dilations=[1, 1],
         start_padding=[c.padding] * 2,

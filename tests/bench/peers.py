@@ -10,7 +10,7 @@ import importlib.util
 import math
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,9 +49,18 @@ class Convolution:
     def operations(self) -> float:
         return 2.0 * math.prod(self.out_shape) * math.prod(self.w.shape[1:])
 
-    def strides(self, shape: Sequence[int]) -> list[int]:
-        _, c, h, w = shape
-        return [c * h * w, 1, w * c, c] if self.channels_last else [c * h * w, h * w, w, 1]
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Of the axes of images in memory."""
+        return (0, 2, 3, 1) if self.channels_last else (0, 1, 2, 3)
+
+
+def strides_of(order: Iterable[int], sizes: Sequence[int]) -> list[int]:
+    """Of a tensor whose axes follow each other in this order in memory."""
+    strides, step = [0] * len(sizes), 1
+    for axis in reversed(tuple(order)):
+        strides[axis], step = step, step * sizes[axis]
+    return strides
 
 
 def versions() -> str:
@@ -235,9 +244,9 @@ class OneDnn:
         """Operands in the order that oneDNN likes best: filters are reordered before; images (unless they are
         channels-last, which it takes as they are) and results in each call."""
         w = c.w.reshape(c.groups, -1, *c.w.shape[1:]) if c.groups > 1 else c.w
-        x = np.ascontiguousarray(c.x.transpose(0, 2, 3, 1)) if c.channels_last else c.x
+        x = np.ascontiguousarray(c.x.transpose(c.order))
         y = np.empty(c.out_shape, np.int32)
-        x_desc, y_desc = self.packed(c.x, c.strides(c.x.shape)), self.packed(y, c.strides(y.shape))
+        x_desc, y_desc = (self.packed(each, strides_of(c.order, each.shape)) for each in (c.x, y))
         attributes = self.create("primitive_attr")
         operands: dict[int, Any] = {}
         kept: list[object] = [x, y]
