@@ -1,0 +1,188 @@
+/* convolve_input.c - planes of the input: see convolve_plan.h. */
+#include "convolve_plan.h"
+
+#include "isa.h"
+#include "parallel.h"
+#include "stop.h"
+#include "transpose.h"
+#include "wide.h"
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+#endif
+
+enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
+
+#define LANES DMLK_DOT8_LANES
+
+/* Quads begin .. end - 1, wherever they are. */
+static void fill_any(const dmlk_plan *p, const uint8_t *const from[4], const dmlk_window *w, int64_t begin,
+                     int64_t end, uint8_t *to) {
+    const int64_t size = p->c->input.sizes[X], stride = p->c->input.strides[X], step = p->c->strides[X];
+    for (int64_t i = begin; i < end; i++) {
+        for (int j = 0; j < 4; j++) {
+            const int64_t x = w->x[j] + i * step;
+            to[4 * i + j] = x < 0 || x >= size ? p->padding : from[j][x * stride] ^ p->flip;
+        }
+    }
+}
+
+/* Quads whose bytes are all there, `step` bytes apart from each to the next. */
+DMLK_CLONES static void fill_inside(const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip,
+                                    uint8_t *to) {
+    const uint8_t *restrict a = from[0], *restrict b = from[1], *restrict c = from[2], *restrict d = from[3];
+    uint8_t *restrict quad = to;
+    if (step == 1) {
+        for (int64_t i = 0; i < count; i++) {
+            quad[4 * i] = a[i] ^ flip;
+            quad[4 * i + 1] = b[i] ^ flip;
+            quad[4 * i + 2] = c[i] ^ flip;
+            quad[4 * i + 3] = d[i] ^ flip;
+        }
+    } else if (step == 2) {
+        for (int64_t i = 0; i < count; i++) {
+            quad[4 * i] = a[2 * i] ^ flip;
+            quad[4 * i + 1] = b[2 * i] ^ flip;
+            quad[4 * i + 2] = c[2 * i] ^ flip;
+            quad[4 * i + 3] = d[2 * i] ^ flip;
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            quad[4 * i] = a[step * i] ^ flip;
+            quad[4 * i + 1] = b[step * i] ^ flip;
+            quad[4 * i + 2] = c[step * i] ^ flip;
+            quad[4 * i + 3] = d[step * i] ^ flip;
+        }
+    }
+}
+
+#ifdef DMLK_X86
+/* 16 quads of bytes that lie close: byte j of quad i at from + i * step + j * next, within 128 bytes. */
+DMLK_AVX512 static void fill_close(const uint8_t *from, int64_t step, int64_t next, int64_t count, uint8_t flip,
+                                   uint8_t *to) {
+    uint8_t order[64];
+    for (int k = 0; k < 64; k++) {
+        order[k] = (uint8_t)(k / 4 * step + k % 4 * next);
+    }
+    const __m512i index = _mm512_loadu_si512(order), flips = _mm512_set1_epi8((char)flip);
+    for (int64_t i = 0; i < count; i += 16) {
+        const int64_t quads = dmlk_min(16, count - i), bytes = (quads - 1) * step + 3 * next + 1;
+        const __mmask64 low = bytes >= 64 ? ~(__mmask64)0 : ~(__mmask64)0 >> (64 - bytes);
+        const __mmask64 high = bytes <= 64 ? 0 : ~(__mmask64)0 >> (128 - bytes);
+        const __m512i a = _mm512_maskz_loadu_epi8(low, from + i * step);
+        const __m512i b = _mm512_maskz_loadu_epi8(high, from + i * step + 64);
+        const __m512i result = _mm512_xor_si512(_mm512_permutex2var_epi8(a, index, b), flips);
+        _mm512_mask_storeu_epi32(to + 4 * i, (__mmask16)(0xffff >> (16 - quads)), result);
+    }
+}
+#endif
+
+/* Row `row` of planes with that Y phase: the input's, from channel 0 of the group on; NULL: it is padding. */
+static const uint8_t *find_row(const dmlk_strip *s, int64_t y_phase, int64_t row) {
+    const dmlk_convolution *c = s->p->c;
+    const int64_t y = (s->first + row) * c->strides[Y] + s->p->y.phases[y_phase] - c->start[Y];
+    return y < 0 || y >= c->input.sizes[Y] ? NULL
+                                           : c->input.base + s->n * c->input.strides[N] + y * c->input.strides[Y] +
+                                                 s->group * s->p->channels * c->input.strides[CHANNEL];
+}
+
+/* One row of a plane. */
+static void fill_row(const dmlk_strip *s, int64_t plane, int64_t row, uint8_t *to) {
+    const dmlk_plan *p = s->p;
+    const dmlk_convolution *c = p->c;
+    const int64_t kinds = p->by_taps ? p->fours : p->x.count;
+    const uint8_t *base = find_row(s, plane / kinds % p->y.count, row);
+    if (base == NULL) {
+        memset(to, p->padding, (size_t)p->pitch * 4);
+        return;
+    }
+    const dmlk_window *w = &p->windows[plane % kinds];
+    const int64_t channel = plane / kinds / p->y.count * (p->by_taps ? 1 : 4);
+    const uint8_t *from[4], *inner[4];
+    const int64_t step = c->strides[X] * c->input.strides[X], count = w->end - w->begin;
+    for (int j = 0; j < 4; j++) {
+        /* Bytes of channels and taps that are not there meet a 0 in the filter, whatever they are. */
+        const int64_t of = p->by_taps ? channel : dmlk_min(channel + j, p->channels - 1);
+        from[j] = base + of * c->input.strides[CHANNEL];
+        inner[j] = from[j] + w->x[j] * c->input.strides[X] + w->begin * step;
+    }
+    fill_any(p, from, w, 0, w->begin, to);
+    fill_any(p, from, w, w->end, p->pitch, to);
+    to += 4 * w->begin;
+#ifdef DMLK_X86
+    const int64_t next = inner[1] - inner[0];
+    const bool even = inner[2] - inner[1] == next && inner[3] - inner[2] == next && next >= 0;
+    if (p->isa == DMLK_ISA_AVX512 && even && step >= 0 && step < 128 && 15 * step + 3 * next < 128) {
+        fill_close(inner[0], step, next, count, p->flip, to);
+        return;
+    }
+#endif
+    fill_inside(inner, step, count, p->flip, to);
+}
+
+DMLK_CLONES static void flip_bytes(uint8_t *bytes, int64_t count, uint8_t flip) {
+    for (int64_t i = 0; i < count; i++) {
+        bytes[i] ^= flip;
+    }
+}
+
+/* One row of all planes of a phase of Y and X: all groups of four channels of each element, which lie together. */
+static void fill_transposed(const dmlk_strip *s, int64_t phase, int64_t row, uint8_t *to) {
+    const dmlk_plan *p = s->p;
+    const int64_t four_step = p->y.count * p->x.count * p->plane_bytes, stride = p->c->input.strides[X];
+    const dmlk_window *w = &p->windows[phase % p->x.count];
+    const uint8_t *base = find_row(s, phase / p->x.count, row);
+    const int64_t begin = base == NULL ? 0 : w->begin, end = base == NULL ? 0 : w->end, step = p->c->strides[X];
+    if (end > begin) {
+        dmlk_transpose(4, base + (w->x[0] + begin * step) * stride, step * stride, 4, to + 4 * begin, four_step,
+                       p->fours, end - begin, 0);
+    }
+    for (int64_t i = 0; i < p->fours; i++, to += four_step) {
+        memset(to, p->padding, (size_t)(4 * begin));
+        memset(to + 4 * end, p->padding, (size_t)(4 * (p->pitch - end)));
+        if (p->flip != 0) {
+            flip_bytes(to + 4 * begin, 4 * (end - begin), p->flip);
+        }
+    }
+}
+
+/* Rows of planes, numbered. */
+static void fill_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const dmlk_plan *p = s->p;
+    const int64_t rows = s->rows + p->y.reach, row_work = p->pitch * (p->transposed ? p->fours : 1);
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, row_work); i++) {
+        uint8_t *to = s->planes + i / rows * p->plane_bytes + i % rows * p->pitch * 4;
+        if (p->transposed) {
+            fill_transposed(s, i / rows, i % rows, to);
+        } else {
+            fill_row(s, i / rows, i % rows, to);
+        }
+    }
+}
+
+static void sum_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const int32_t zero = 0;
+    int64_t work = 0;
+    for (int64_t t = begin; t < end && !dmlk_stopped(&work, s->p->quads); t++) {
+        s->p->tiles.one_filter(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, 4, LANES, &zero,
+                               (int32_t (*)[LANES])(s->sums + t * LANES));
+    }
+}
+
+void dmlk_fill_planes(dmlk_strip *s, int most_parts) {
+    const dmlk_plan *p = s->p;
+    const int64_t planes = p->transposed ? p->y.count * p->x.count : p->planes, rows = planes * (s->rows + p->y.reach);
+    const int64_t row_bytes = p->pitch * 4 * (p->transposed ? p->fours : 1);
+    if (!p->direct) {
+        dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
+    }
+    if (p->needs_sums) {
+        const int64_t tiles = (s->rows * p->pitch + LANES - 1) / LANES, grain = 1 + 40000 / p->quads / DMLK_DOT8_ROWS;
+        dmlk_parallel(tiles, (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)), sum_part, s);
+    }
+}

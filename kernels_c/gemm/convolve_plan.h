@@ -1,0 +1,104 @@
+/* convolve_plan.h - convolutions of bytes as sums of products of quads (see dot8.h).
+ *
+ * The input is laid out anew so that the quads of positions that follow each other do so too, whatever its strides,
+ * and whatever stride and dilation the convolution has: one plane for each way a tap can fall between the window's
+ * steps,
+ *
+ *     quads of channels:  plane[channels / 4][y phase][x phase], position = 4 channels of one element;
+ *     quads of taps:      plane[channel][y phase][taps / 4],     position = 4 taps of one window row.
+ *
+ * (Nothing is laid out if positions can be those of the input: without padding, where channels come last.)
+ *
+ * Within a plane, a tap is a constant distance from the position.  Rows follow each other without a gap, so that
+ * tiles whose lanes are positions run on over their ends: what they compute between two rows is thrown away.
+ *
+ * Zero points: with u = input and w = filter, one of them signed (the input's sign bit is flipped if need be),
+ * sum (u - A)(w - B) = sum uw - B sum u + (taps A B - A sum w).  Padding is A.
+ *
+ * convolve_plan.c decides, convolve_input.c lays the input out, convolve_filters.c the filters, convolve_tiles.c
+ * multiplies them, and convolve.c takes one strip of the output after the other through all of that. */
+#ifndef DMLK_CONVOLVE_PLAN_H
+#define DMLK_CONVOLVE_PLAN_H
+
+#include "convolve.h"
+#include "dot8.h"
+#include "isa.h"
+
+#define DMLK_PANEL_BYTES (INT64_C(15) << 15) /* of planes: with filters, they fit into a second-level cache */
+
+/* How the taps of an axis fall: tap k is in the plane of phase index[k], shift[k] positions on. */
+typedef struct dmlk_taps {
+    int64_t taps;
+    int64_t *index, *shift; /* [taps] */
+    int64_t *phases;        /* [count], each from 0 to before the stride */
+    int64_t count;
+    int64_t reach; /* the largest shift */
+} dmlk_taps;
+
+/* Quads of one kind along a row: the elements that their bytes begin at, and which of them are all inside. */
+typedef struct dmlk_window {
+    int64_t x[4];
+    int64_t begin, end;
+} dmlk_window;
+
+typedef struct dmlk_plan {
+    const dmlk_convolution *c;
+    enum dmlk_isa isa;
+    dmlk_dot8 tiles;
+    uint8_t flip, padding;
+    int zero;                  /* A */
+    bool needs_sums;           /* some B is not 0 */
+    dmlk_taps y, x;
+    int64_t channels, filters; /* of a group */
+    bool by_taps;
+    bool channels_close; /* in the output, closer than positions */
+    bool lanes_are_filters;
+    bool direct;     /* positions are those of the input itself, there are no planes */
+    bool transposed; /* planes of four channels each are a transposition of the input's rows */
+    bool in_order;   /* blocks are one of filters, which lie as quads in memory */
+
+    int64_t quads;
+    int64_t fours; /* groups of four channels, or of four taps along X */
+    int order[3], step[4];  /* axes of quads, the innermost first; from each quad to the next */
+    int64_t *offsets;       /* [quads]: from a position */
+    int64_t (*taps)[4];     /* [quads], if they are packed: the elements of each in a filter, -1: none, it is 0 */
+    uint8_t *ones;          /* [quads][4], if sums are needed: 1 for each tap that there is */
+
+    int64_t pitch; /* positions in a row of a plane */
+    int64_t strip; /* rows of the output worked on at once */
+    int64_t planes, plane_bytes;
+    int64_t row_step, position_step; /* bytes from each position to the next, of planes or of the input */
+    dmlk_window *windows;            /* by taps: [fours]; by channels: [x.count] */
+
+    int64_t width, group_blocks; /* filters in a block, at most BLOCK; blocks of a group */
+    int64_t block_bytes;
+    const uint8_t *blocks; /* from `first` on */
+    uint8_t *packed;       /* where they are, if not in the filter tensor itself: room for `room` */
+    int64_t first, room;   /* blocks of all groups, numbered */
+    int32_t *factor;       /* [room][width]: B */
+    int32_t *constant;     /* [room][width]: taps A B - A sum w */
+} dmlk_plan;
+
+/* What is computed at once: rows first .. first + rows - 1 of the output of one group of one image. */
+typedef struct dmlk_strip {
+    const dmlk_plan *p;
+    int64_t n, group, first, rows;
+    int64_t first_block, blocks; /* of the group */
+    const uint8_t *positions;    /* the first one, in the planes or in the input */
+    uint8_t *planes;
+    int32_t *sums; /* [rows][pitch], rounded up to LANES: of u */
+} dmlk_strip;
+
+/* convolve_plan.c: the plan of a convolution; false: it has no memory for this one.  Either way it is to be freed. */
+bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c);
+void dmlk_free_plan(dmlk_plan *p);
+
+/* convolve_filters.c: their part of the plan, the memory for blocks, and blocks first .. first + count - 1. */
+bool dmlk_plan_filters(dmlk_plan *p);
+void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count);
+
+/* convolve_input.c: the planes of a strip, and the sums of u; convolve_tiles.c: its results. */
+void dmlk_fill_planes(dmlk_strip *s, int most_parts);
+void dmlk_convolve_strip(dmlk_strip *s, int most_parts);
+
+#endif
