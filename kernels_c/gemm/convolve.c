@@ -29,7 +29,7 @@ static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t firs
     for (int64_t first = 0; first < p->c->output.sizes[Y] && !dmlk_stopped(work, strip_work); first += p->strip) {
         const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
         const uint8_t *positions = p->direct ? input + first * p->row_step : planes;
-        dmlk_strip strip = {p, n, group, first, rows, first_block, blocks, positions, planes, sums};
+        dmlk_strip strip = {p, n, group, first, rows, first_block, blocks, input, positions, planes, sums, 0};
         dmlk_fill_planes(&strip, parts);
         dmlk_convolve_strip(&strip, parts);
     }

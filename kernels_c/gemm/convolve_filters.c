@@ -153,11 +153,12 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     if (!in_place && (f->sizes[1] > 1 || f->sizes[3] > 1)) {
         return false; /* blocks of another kind */
     }
-    if (!in_place && (p->by_taps || f->strides[2] != 1)) {
+    if (!in_place && !p->by_rows && (p->by_taps || f->strides[2] != 1)) {
         p->order[0] = X, p->order[1] = Y, p->order[2] = CHANNEL;
     } else if (!in_place) {
         p->order[1] = X, p->order[2] = Y;
     }
+    p->row_quads = p->order[2] == Y && p->zero == 0 ? p->quads / p->y.taps : 0;
     p->step[CHANNEL] = p->by_taps ? 1 : 4, p->step[Y] = 1, p->step[X] = p->by_taps ? 4 : 1;
     p->width = p->lanes_are_filters || p->filters > BLOCK ? BLOCK : p->filters;
     p->group_blocks = (p->filters + p->width - 1) / p->width;
@@ -172,7 +173,7 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     if (!in_place) {
         p->packed = dmlk_take(p->room * p->block_bytes + 4 * more);
     }
-    p->factor = dmlk_take(p->room * p->width * (int64_t)sizeof *p->factor);
+    p->factor = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->factor);
     p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
     return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL;
 }

@@ -82,8 +82,7 @@ static const uint8_t *find_row(const dmlk_strip *s, int64_t y_phase, int64_t row
     const dmlk_convolution *c = s->p->c;
     const int64_t y = (s->first + row) * c->strides[Y] + s->p->y.phases[y_phase] - c->start[Y];
     return y < 0 || y >= c->input.sizes[Y] ? NULL
-                                           : c->input.base + s->n * c->input.strides[N] + y * c->input.strides[Y] +
-                                                 s->group * s->p->channels * c->input.strides[CHANNEL];
+                                           : s->input + y * c->input.strides[Y];
 }
 
 /* One row of a plane. */
@@ -146,6 +145,102 @@ static void fill_transposed(const dmlk_strip *s, int64_t phase, int64_t row, uin
     }
 }
 
+/* --- copies --- */
+
+DMLK_CLONES static void copy_flipped(const uint8_t *restrict from, int64_t count, uint8_t flip, uint8_t *restrict to) {
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = from[i] ^ flip;
+    }
+}
+
+static void copy_bytes(const uint8_t *from, int64_t count, uint8_t flip, uint8_t *to) {
+    if (flip == 0) {
+        memcpy(to, from, (size_t)count);
+    } else {
+        copy_flipped(from, count, flip, to);
+    }
+}
+
+/* One line of the copy. */
+static void copy_line(const dmlk_strip *s, int64_t line, uint8_t *to) {
+    const dmlk_plan *p = s->p;
+    const dmlk_view *in = &p->c->input;
+    const int64_t step = p->element_step, stride = in->strides[X], *start = p->c->start;
+    const int64_t y = s->first * p->c->strides[Y] - start[Y] + line;
+    const bool is_inside = y >= 0 && y < in->sizes[Y];
+    const int64_t begin = is_inside ? dmlk_min(start[X], p->line) : p->line; /* of those that are inside */
+    const int64_t end = is_inside ? dmlk_min(start[X] + in->sizes[X], p->line) : p->line;
+    const uint8_t *from = s->input + y * in->strides[Y];
+    memset(to, p->padding, (size_t)(begin * step));
+    if (stride == step) {
+        copy_bytes(from + (begin - start[X]) * stride, (end - begin) * step, p->flip, to + begin * step);
+    } else {
+        for (int64_t i = begin; i < end; i++) {
+            copy_bytes(from + (i - start[X]) * stride, p->channels, p->flip, to + i * step);
+        }
+    }
+    memset(to + end * step, p->padding, (size_t)((p->line - end) * step));
+}
+
+static void copy_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const int64_t step = s->p->line_step;
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, step); i++) {
+        copy_line(s, i, s->planes + i * step);
+    }
+}
+
+#ifdef DMLK_X86
+/* Bytes of a position's window: `rows` x `pieces` of so many bytes. */
+struct bytes {
+    int64_t rows, pieces, count;
+    int64_t row_step, piece_step;
+    bool is_signed;
+};
+
+DMLK_AVX512 static int32_t sum_window(const struct bytes *w, const uint8_t *first) {
+    const __m512i ones = _mm512_set1_epi8(1);
+    __m512i sum = _mm512_setzero_si512();
+    for (int64_t y = 0; y < w->rows; y++, first += w->row_step) {
+        const uint8_t *piece = first;
+        for (int64_t x = 0; x < w->pieces; x++, piece += w->piece_step) {
+            for (int64_t b = 0; b < w->count; b += 64) {
+                const __mmask64 there = ~(__mmask64)0 >> (64 - dmlk_min(64, w->count - b));
+                const __m512i bytes = _mm512_maskz_loadu_epi8(there, piece + b);
+                sum = w->is_signed ? _mm512_dpbusd_epi32(sum, ones, bytes) : _mm512_dpbusd_epi32(sum, bytes, ones);
+            }
+        }
+    }
+    return _mm512_reduce_add_epi32(sum);
+}
+
+/* Sums of the windows of rows of the output. */
+static void sum_rows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const dmlk_plan *p = s->p;
+    const int64_t piece_step = p->c->dilations[X] * p->element_step;
+    const bool close = piece_step == p->channels || p->x.taps == 1; /* a row of a window is one piece */
+    const struct bytes window = {.rows = p->y.taps,
+                                 .pieces = close ? 1 : p->x.taps,
+                                 .count = p->channels * (close ? p->x.taps : 1),
+                                 .row_step = p->c->dilations[Y] * p->line_step,
+                                 .piece_step = piece_step,
+                                 .is_signed = p->c->filter.type != DMLK_INT8};
+    int64_t work = 0;
+    for (int64_t y = begin; y < end; y++) {
+        const uint8_t *first = s->positions + y * p->row_step;
+        for (int64_t x = 0; x < p->pitch && !dmlk_stopped(&work, p->quads); x++) {
+            s->sums[y * p->pitch + x] = sum_window(&window, first + x * p->position_step);
+        }
+    }
+}
+#endif
+
+/* --- all of it --- */
+
 /* Rows of planes, numbered. */
 static void fill_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
@@ -163,26 +258,39 @@ static void fill_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
+/* Sums of positions of planes, with a filter of ones. */
 static void sum_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
     const int32_t zero = 0;
+    const dmlk_dot8_start start = {.constants = &zero};
     int64_t work = 0;
     for (int64_t t = begin; t < end && !dmlk_stopped(&work, s->p->quads); t++) {
-        s->p->tiles.one_filter(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, 4, LANES, &zero,
-                               (int32_t (*)[LANES])(s->sums + t * LANES));
+        int32_t *const sums[] = {s->sums + t * LANES};
+        s->p->tiles.one_filter(s->planes + t * LANES * 4, s->p->offsets, s->p->quads, s->p->ones, 4, LANES, &start,
+                               sums);
     }
 }
 
 void dmlk_fill_planes(dmlk_strip *s, int most_parts) {
     const dmlk_plan *p = s->p;
+    const int64_t grain = 1 + 40000 / p->quads / DMLK_DOT8_ROWS;
+    if (p->copied) {
+        const int64_t reach = (p->y.taps - 1) * p->c->dilations[Y], lines = (s->rows - 1) * p->c->strides[Y] + reach + 1;
+        dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, 1 + 65536 / p->line_step)), copy_part, s);
+    }
+#ifdef DMLK_X86
+    if (p->direct || p->copied) {
+        const int64_t summed = p->needs_sums ? s->rows : 0, row_grain = 1 + grain * 8 / p->pitch;
+        dmlk_parallel(summed, (int)dmlk_min(most_parts, dmlk_parts(summed, row_grain)), sum_rows, s);
+        return;
+    }
+#endif
     const int64_t planes = p->transposed ? p->y.count * p->x.count : p->planes, rows = planes * (s->rows + p->y.reach);
     const int64_t row_bytes = p->pitch * 4 * (p->transposed ? p->fours : 1);
-    if (!p->direct) {
-        dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
-    }
+    dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
     if (p->needs_sums) {
-        const int64_t tiles = (s->rows * p->pitch + LANES - 1) / LANES, grain = 1 + 40000 / p->quads / DMLK_DOT8_ROWS;
+        const int64_t tiles = (s->rows * p->pitch + LANES - 1) / LANES;
         dmlk_parallel(tiles, (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)), sum_part, s);
     }
 }

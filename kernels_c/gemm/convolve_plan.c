@@ -26,7 +26,8 @@ static void inside(int64_t first, int64_t step, int64_t size, int64_t count, int
 }
 
 static void next_quad(const dmlk_plan *p, struct quad *quad) {
-    const int64_t ends[4] = {0, p->channels, p->y.taps, p->x.taps};
+    const int64_t row = p->x.taps * p->channels;
+    const int64_t ends[4] = {0, p->by_rows ? row : p->channels, p->y.taps, p->by_rows ? 1 : p->x.taps};
     for (int i = 0; i < 3; i++) {
         const int axis = p->order[i];
         quad->at[axis] += p->step[axis];
@@ -41,7 +42,11 @@ static void next_quad(const dmlk_plan *p, struct quad *quad) {
 static void find_taps(const dmlk_plan *p, const struct quad *quad, int64_t *at) {
     const int64_t *strides = p->c->filter.strides; /* channels without blocks */
     for (int64_t j = 0; j < 4; j++) {
-        const int64_t channel = quad->at[CHANNEL] + (p->by_taps ? 0 : j), tap_x = quad->at[X] + (p->by_taps ? j : 0);
+        int64_t channel = quad->at[CHANNEL] + (p->by_taps ? 0 : j), tap_x = quad->at[X] + (p->by_taps ? j : 0);
+        if (p->by_rows) {
+            tap_x = channel / p->channels;
+            channel %= p->channels;
+        }
         const bool is_there = channel < p->channels && tap_x < p->x.taps;
         at[j] = is_there ? channel * strides[2] + quad->at[Y] * strides[4] + tap_x * strides[5] : -1;
     }
@@ -50,9 +55,9 @@ static void find_taps(const dmlk_plan *p, const struct quad *quad, int64_t *at) 
 /* Where it is, from a position on. */
 static int64_t find_offset(const dmlk_plan *p, const struct quad *quad) {
     const int64_t channel = quad->at[CHANNEL], tap_y = quad->at[Y], tap_x = quad->at[X];
-    if (p->direct) {
-        const int64_t *strides = p->c->input.strides, *dilations = p->c->dilations;
-        return channel + tap_y * dilations[Y] * strides[Y] + tap_x * dilations[X] * strides[X];
+    if (p->direct || p->copied) {
+        const int64_t *dilations = p->c->dilations;
+        return channel + tap_y * dilations[Y] * p->line_step + tap_x * dilations[X] * p->element_step;
     }
     if (p->by_taps) {
         const int64_t plane = (channel * p->y.count + p->y.index[tap_y]) * p->fours + tap_x / 4;
@@ -137,7 +142,42 @@ static bool is_direct(const dmlk_plan *p) {
         is_inside = is_inside && c->start[axis] == 0 && last_window + last_tap < c->input.sizes[axis];
     }
     return is_inside && p->lanes_are_filters && !p->by_taps && p->channels % 4 == 0 &&
-           c->input.strides[CHANNEL] == 1 && p->flip == 0 && !p->needs_sums;
+           c->input.strides[CHANNEL] == 1 && p->flip == 0;
+}
+
+/* Positions as those of the input. */
+static void plan_direct(dmlk_plan *p) {
+    const dmlk_convolution *c = p->c;
+    const int64_t row_bytes = p->channels * c->input.sizes[X];
+    p->strip = dmlk_min(c->output.sizes[Y], 1 + DMLK_PANEL_BYTES / row_bytes / c->strides[Y]);
+    p->line_step = c->input.strides[Y];
+    p->element_step = c->input.strides[X];
+}
+
+/* Positions as those of a copy of the input; false: there is something better. */
+static bool plan_copy(dmlk_plan *p) {
+    const dmlk_convolution *c = p->c;
+    const bool by_rows = p->channels % 4 != 0 && (c->dilations[X] == 1 || p->x.taps == 1);
+    const int64_t row_quads = by_rows ? round_up(p->x.taps * p->channels, 4) / 4
+                                      : p->x.taps * (round_up(p->channels, 4) / 4);
+    const int64_t reach = (p->y.taps - 1) * c->dilations[Y], size = by_rows ? p->channels : round_up(p->channels, 4);
+    const int64_t line = (c->output.sizes[X] - 1) * c->strides[X] + (p->x.taps - 1) * c->dilations[X] + 1;
+    const int64_t fitting = DMLK_PANEL_BYTES / (line * size) - reach; /* lines */
+    if (!p->lanes_are_filters || fitting < 1 || p->y.taps * row_quads > p->quads ||
+        (p->channels > 1 && c->input.strides[CHANNEL] != 1)) {
+        return false;
+    }
+    p->copied = true;
+    p->by_taps = false;
+    p->by_rows = by_rows;
+    p->quads = p->y.taps * row_quads;
+    p->strip = dmlk_min(c->output.sizes[Y], 1 + (fitting - 1) / c->strides[Y]);
+    p->line = line;
+    p->element_step = size;
+    p->line_step = line * size;
+    p->planes = 1;
+    p->plane_bytes = ((p->strip - 1) * c->strides[Y] + reach + 1) * p->line_step;
+    return true;
 }
 
 /* Are the input's rows, four channels at a time, words of memory? */
@@ -161,14 +201,16 @@ static bool plan_planes(dmlk_plan *p) {
     p->channels_close = strides[CHANNEL] < strides[X] || sizes[Y] * sizes[X] == 1;
     p->lanes_are_filters = choose_lanes(p);
     p->direct = is_direct(p);
-    p->transposed = is_transposed(p);
     if (p->direct) {
-        const int64_t row_bytes = p->channels * c->input.sizes[X];
-        p->strip = dmlk_min(c->output.sizes[Y], 1 + DMLK_PANEL_BYTES / row_bytes / c->strides[Y]);
-        p->row_step = c->strides[Y] * c->input.strides[Y];
-        p->position_step = c->strides[X] * c->input.strides[X];
+        plan_direct(p);
+    }
+    if (p->direct || plan_copy(p)) {
+        p->pitch = sizes[X];
+        p->row_step = c->strides[Y] * p->line_step;
+        p->position_step = c->strides[X] * p->element_step;
         return p->quads <= MOST_QUADS;
     }
+    p->transposed = is_transposed(p);
     p->planes = p->by_taps ? p->channels * p->y.count * p->fours : p->fours * p->y.count * p->x.count;
     const int64_t most = DMLK_PANEL_BYTES;
     if (p->quads > MOST_QUADS || p->pitch > most || p->planes > most || p->y.reach > most) {
@@ -216,5 +258,5 @@ bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c) {
     return c->filter_sizes[Y] <= 1 << 12 && c->filter_sizes[X] <= 1 << 12 && p->channels <= 1 << 20 &&
            plan_axis(&p->y, c->filter_sizes[Y], c->dilations[Y], c->strides[Y]) &&
            plan_axis(&p->x, c->filter_sizes[X], c->dilations[X], c->strides[X]) && plan_planes(p) &&
-           plan_windows(p) && dmlk_plan_filters(p) && plan_quads(p);
+           (p->direct || p->copied || plan_windows(p)) && dmlk_plan_filters(p) && plan_quads(p);
 }

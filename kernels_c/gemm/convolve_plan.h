@@ -7,7 +7,9 @@
  *     quads of channels:  plane[channels / 4][y phase][x phase], position = 4 channels of one element;
  *     quads of taps:      plane[channel][y phase][taps / 4],     position = 4 taps of one window row.
  *
- * (Nothing is laid out if positions can be those of the input: without padding, where channels come last.)
+ * Where channels come last, and lanes are filters, rows are only copied, with padding around them; or not even that,
+ * if there is none.  Then, quads are those of an element's channels, or if these are no multiple of four, of a row of
+ * the window as it lies in memory.
  *
  * Within a plane, a tap is a constant distance from the position.  Rows follow each other without a gap, so that
  * tiles whose lanes are positions run on over their ends: what they compute between two rows is thrown away.
@@ -50,24 +52,28 @@ typedef struct dmlk_plan {
     bool needs_sums;           /* some B is not 0 */
     dmlk_taps y, x;
     int64_t channels, filters; /* of a group */
-    bool by_taps;
+    bool by_taps, by_rows; /* quads of taps; of all bytes of a window's row */
     bool channels_close; /* in the output, closer than positions */
     bool lanes_are_filters;
     bool direct;     /* positions are those of the input itself, there are no planes */
+    bool copied;     /* the only plane is a copy of its rows */
     bool transposed; /* planes of four channels each are a transposition of the input's rows */
     bool in_order;   /* blocks are one of filters, which lie as quads in memory */
 
     int64_t quads;
+    int64_t row_quads; /* of a row of taps, if those that meet padding alone are left out; otherwise 0 */
     int64_t fours; /* groups of four channels, or of four taps along X */
     int order[3], step[4];  /* axes of quads, the innermost first; from each quad to the next */
     int64_t *offsets;       /* [quads]: from a position */
     int64_t (*taps)[4];     /* [quads], if they are packed: the elements of each in a filter, -1: none, it is 0 */
     uint8_t *ones;          /* [quads][4], if sums are needed: 1 for each tap that there is */
 
-    int64_t pitch; /* positions in a row of a plane */
+    int64_t pitch; /* positions in a row of a plane, but for copies */
     int64_t strip; /* rows of the output worked on at once */
     int64_t planes, plane_bytes;
     int64_t row_step, position_step; /* bytes from each position to the next, of planes or of the input */
+    int64_t line_step, element_step; /* and from each element, of the input or its copy */
+    int64_t line;                    /* elements in a line of the copy */
     dmlk_window *windows;            /* by taps: [fours]; by channels: [x.count] */
 
     int64_t width, group_blocks; /* filters in a block, at most BLOCK; blocks of a group */
@@ -84,9 +90,11 @@ typedef struct dmlk_strip {
     const dmlk_plan *p;
     int64_t n, group, first, rows;
     int64_t first_block, blocks; /* of the group */
+    const uint8_t *input;        /* element 0 of image and group */
     const uint8_t *positions;    /* the first one, in the planes or in the input */
     uint8_t *planes;
     int32_t *sums; /* [rows][pitch], rounded up to LANES: of u */
+    int64_t tiles; /* of blocks */
 } dmlk_strip;
 
 /* convolve_plan.c: the plan of a convolution; false: it has no memory for this one.  Either way it is to be freed. */

@@ -1,4 +1,4 @@
-/* convolve_tiles.c - the tiles of a strip, and writing their sums. */
+/* convolve_tiles.c - the tiles of a strip, and where their sums go: see convolve_plan.h. */
 #include "convolve_plan.h"
 
 #include "isa.h"
@@ -18,19 +18,16 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define BLOCK DMLK_DOT8_BLOCK
 #define CHUNK (7 * DMLK_DOT8_POSITIONS) /* positions worked on at once where lanes are filters */
 
-/* --- writing sums --- */
-
-/* Positions whose sums follow each other, from `lane` on: to element `to` of a filter's output and on along X.
- * `at`: of the first one in a plane. */
+/* Positions whose sums follow each other, from `lane` on: to element `to` of a filter's output and on along X. */
 struct run {
-    int64_t lane, count, to, at;
+    int64_t lane, count, to;
 };
 
 /* The runs of positions from `first` on, numbered with `pitch` of them in a row; returns how many there are. */
 static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t pitch, struct run runs[CHUNK]) {
     const int64_t size = s->p->c->output.sizes[X], *strides = s->p->c->output.strides;
-    if (pitch == size && s->p->pitch == size && strides[Y] == size * strides[X]) { /* rows follow each other */
-        runs[0] = (struct run){0, count, s->first * strides[Y] + first * strides[X], first};
+    if (pitch == size && strides[Y] == size * strides[X]) { /* rows follow each other */
+        runs[0] = (struct run){0, count, s->first * strides[Y] + first * strides[X]};
         return 1;
     }
     int64_t y = first / pitch, x = first % pitch;
@@ -38,37 +35,12 @@ static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t 
     for (int64_t lane = 0; lane < count; y++, x = 0) {
         if (x < size) {
             const int64_t to = (s->first + y) * strides[Y] + x * strides[X];
-            runs[found++] = (struct run){lane, dmlk_min(count - lane, size - x), to, y * s->p->pitch + x};
+            runs[found++] = (struct run){lane, dmlk_min(count - lane, size - x), to};
         }
         lane += pitch - x;
     }
     return found;
 }
-
-/* to[i] = sums[i] - factor * inputs[i] */
-static inline void finish(const int32_t *sums, const int32_t *inputs, uint32_t factor, int64_t count, int32_t *to,
-                          int64_t stride) {
-    for (int64_t i = 0; i < count; i++) {
-        const uint32_t rest = inputs != NULL ? factor * (uint32_t)inputs[i] : 0;
-        to[i * stride] = (int32_t)((uint32_t)sums[i] - rest);
-    }
-}
-
-#ifdef DMLK_X86
-DMLK_AVX512 static void finish_avx512(const int32_t *sums, const int32_t *inputs, uint32_t factor, int64_t count,
-                                      int32_t *to) {
-    const __m512i factors = _mm512_set1_epi32((int32_t)factor);
-    for (int64_t i = 0; i < count; i += 16) {
-        const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - i)));
-        __m512i sum = _mm512_maskz_loadu_epi32(there, sums + i);
-        if (inputs != NULL) {
-            const __m512i input = _mm512_maskz_loadu_epi32(there, inputs + i);
-            sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(input, factors));
-        }
-        _mm512_mask_storeu_epi32(to + i, there, sum);
-    }
-}
-#endif
 
 /* Filters of a group from `filter` on, and where theirs are. */
 struct rows {
@@ -86,29 +58,94 @@ static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) 
                          (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL]};
 }
 
-/* Writes sums[filter][position] of filters from `filter` on, at most `most`, `row` apart. */
-static void store_runs(const dmlk_strip *s, int64_t filter, int64_t most, const struct run *runs, int run_count,
-                       const int32_t *sums, int64_t row) {
+/* Quads. */
+struct span {
+    int64_t first, count;
+};
+
+/* Those of positions in rows first .. last of the strip, less rows of taps that meet padding alone. */
+static struct span find_span(const dmlk_strip *s, int64_t first, int64_t last) {
     const dmlk_plan *p = s->p;
-    const int64_t *strides = p->c->output.strides;
-    struct rows rows = find_rows(s, filter, most);
-    for (int64_t r = 0; r < rows.count; r++, sums += row, rows.to += strides[CHANNEL]) {
-        const uint32_t factor = (uint32_t)rows.factors[r];
-        for (int k = 0; k < run_count; k++) {
-            const struct run run = runs[k];
-            const int32_t *inputs = p->needs_sums ? s->sums + run.at : NULL;
+    const dmlk_convolution *c = p->c;
+    if (p->row_quads == 0) {
+        return (struct span){0, p->quads};
+    }
+    const int64_t before = c->start[Y] - (s->first + last) * c->strides[Y]; /* lines, from the first tap on */
+    const int64_t inside = c->input.sizes[Y] + c->start[Y] - (s->first + first) * c->strides[Y];
+    const int64_t dilation = c->dilations[Y], taps = p->y.taps;
+    const int64_t begin = before <= 0 ? 0 : dmlk_min((before + dilation - 1) / dilation, taps);
+    const int64_t end = inside > (taps - 1) * dilation ? taps : inside <= 0 ? 0 : (inside + dilation - 1) / dilation;
+    return (struct span){begin * p->row_quads, end > begin ? (end - begin) * p->row_quads : 0};
+}
+
+/* --- lanes are positions --- */
+
 #ifdef DMLK_X86
-            if (strides[X] == 1 && p->isa == DMLK_ISA_AVX512) {
-                finish_avx512(sums + run.lane, inputs, factor, run.count, rows.to + run.to);
-                continue;
-            }
+/* Writes those lanes of sums[filter][position] next to each other. */
+DMLK_AVX512 static void store_lanes(int32_t sums[ROWS][LANES], uint64_t lanes, int64_t filters, int32_t *to,
+                                    int64_t step) {
+    for (int64_t r = 0; r < filters; r++) {
+        int32_t *next = to + r * step;
+        for (int l = 0; l < LANES; l += 16) {
+            const __mmask16 there = (__mmask16)(lanes >> l);
+            const int count = __builtin_popcount(there);
+            const __m512i packed = _mm512_maskz_compress_epi32(there, _mm512_loadu_si512(sums[r] + l));
+            _mm512_mask_storeu_epi32(next, (__mmask16)((1u << count) - 1), packed);
+            next += count;
+        }
+    }
+}
 #endif
-            finish(sums + run.lane, inputs, factor, run.count, rows.to + run.to, strides[X]);
+
+/* Writes sums[filter][position]. */
+static void store_runs(const dmlk_strip *s, const struct rows *rows, const struct run *runs, int run_count,
+                       int32_t sums[ROWS][LANES]) {
+    const int64_t *strides = s->p->c->output.strides;
+#ifdef DMLK_X86
+    uint64_t lanes = 0;
+    bool packed = s->p->isa == DMLK_ISA_AVX512 && strides[X] == 1;
+    for (int k = 0; packed && k < run_count; k++) {
+        lanes |= (~UINT64_C(0) >> (64 - runs[k].count)) << runs[k].lane;
+        packed = k == 0 || runs[k].to == runs[k - 1].to + runs[k - 1].count;
+    }
+    if (packed) {
+        store_lanes(sums, lanes, rows->count, rows->to + runs[0].to, strides[CHANNEL]);
+        return;
+    }
+#endif
+    for (int64_t r = 0; r < rows->count; r++) {
+        for (int k = 0; k < run_count; k++) {
+            int32_t *to = rows->to + r * strides[CHANNEL] + runs[k].to;
+            for (int64_t i = 0; i < runs[k].count; i++) {
+                to[i * strides[X]] = sums[r][runs[k].lane + i];
+            }
         }
     }
 }
 
-/* --- lanes are positions --- */
+/* One tile, which writes its sums where they belong if that is all of them, next to each other. */
+static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter, int64_t first, int64_t count) {
+    const dmlk_plan *p = s->p;
+    const int64_t *strides = p->c->output.strides, of_block = filter - s->first_block * p->width;
+    const struct rows rows = find_rows(s, filter, ROWS);
+    const struct span span = find_span(s, first / p->pitch, (first + count - 1) / p->pitch);
+    struct run runs[CHUNK];
+    const int run_count = find_runs(s, first, count, p->pitch, runs);
+    const bool in_place = run_count == 1 && runs[0].count % 16 == 0 && runs[0].count == count && strides[X] == 1 &&
+                          rows.count == ROWS;
+    int32_t sums[ROWS][LANES], *to[ROWS];
+    for (int64_t r = 0; r < ROWS; r++) {
+        to[r] = in_place ? rows.to + runs[0].to + r * strides[CHANNEL] : sums[r];
+    }
+    const dmlk_dot8_start start = {rows.constants, rows.factors, p->needs_sums ? s->sums + first : NULL};
+    (p->filters == 1 ? p->tiles.one_filter : p->tiles.positions)(
+        s->positions + first * 4, p->offsets + span.first, span.count,
+        blocks + of_block / p->width * p->block_bytes + (of_block % p->width + span.first * p->width) * 4,
+        4 * p->width, (int)(count + 15) / 16 * 16, &start, to);
+    if (!in_place && run_count > 0) {
+        store_runs(s, &rows, runs, run_count, sums);
+    }
+}
 
 /* Tiles: position by position, all filters for each, eight at a time. */
 static void positions_part(int64_t begin, int64_t end, int part, void *context) {
@@ -121,16 +158,8 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
     const uint8_t *blocks = p->blocks + (s->group * p->group_blocks + s->first_block - p->first) * p->block_bytes;
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * ROWS * LANES / 8); i++) {
-        const int64_t filter = i % tiles * ROWS, first = i / tiles * LANES;
-        const int64_t count = dmlk_min(LANES, positions - first);
-        int32_t sums[ROWS][LANES];
-        (p->filters == 1 ? p->tiles.one_filter : p->tiles.positions)(
-            s->positions + first * 4, p->offsets, p->quads,
-            blocks + filter / p->width * p->block_bytes + filter % p->width * 4, 4 * p->width,
-            (int)(count + 15) / 16 * 16, find_rows(s, s->first_block * p->width + filter, ROWS).constants, sums);
-        struct run runs[CHUNK];
-        const int run_count = find_runs(s, first, count, p->pitch, runs);
-        store_runs(s, s->first_block * p->width + filter, ROWS, runs, run_count, sums[0], LANES);
+        const int64_t first = i / tiles * LANES;
+        run_tile(s, blocks, s->first_block * p->width + i % tiles * ROWS, first, dmlk_min(LANES, positions - first));
     }
 }
 
@@ -141,8 +170,8 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
 struct chunk {
     int64_t count;
     const uint8_t *from[CHUNK];
-    int32_t *to[CHUNK];
-    int64_t at[CHUNK];
+    int32_t *to[CHUNK], inputs[CHUNK];
+    int64_t row[CHUNK]; /* of the strip */
 };
 
 /* Positions from `first` on, numbered without gaps; those that are no more are the last one again. */
@@ -151,52 +180,59 @@ static void find_chunk(const dmlk_strip *s, int64_t first, int64_t count, int32_
     const int64_t *strides = p->c->output.strides, size = p->c->output.sizes[X];
     int64_t y = first / size, x = first % size;
     c->count = count;
-    for (int64_t i = 0; i < CHUNK; i++) {
-        c->from[i] = s->positions + y * p->row_step + x * p->position_step;
-        c->to[i] = to + (s->first + y) * strides[Y] + x * strides[X];
-        c->at[i] = y * p->pitch + x;
-        const int64_t next = i + 1 < count;
-        x += next;
-        if (x == size) {
-            y++, x = 0;
+    for (int64_t i = 0; i < CHUNK; y++, x = 0) {
+        const uint8_t *from = s->positions + y * p->row_step + x * p->position_step;
+        int32_t *next = to + (s->first + y) * strides[Y] + x * strides[X];
+        const int32_t *input = p->needs_sums ? s->sums + y * p->pitch + x : NULL;
+        const bool is_last = count - i <= size - x;
+        const int64_t here = is_last ? CHUNK : i + size - x;
+        for (; i < here; i++) {
+            c->from[i] = from;
+            c->to[i] = next;
+            c->row[i] = y;
+            c->inputs[i] = input != NULL ? *input : 0;
+            const int64_t more = i + 1 < count;
+            from += more * p->position_step;
+            next += more * strides[X];
+            input += input != NULL ? more : 0;
         }
     }
 }
 
-/* Writes sums[position][filter] where channels lie closer than positions. */
-DMLK_AVX512 static void store_chunk(const dmlk_strip *s, const struct rows *rows, const struct chunk *c,
+/* Writes sums[position][filter] one position after the other. */
+DMLK_AVX512 static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c,
                                     int32_t sums[CHUNK][LANES]) {
     const int64_t stride = s->p->c->output.strides[CHANNEL];
-    for (int64_t l = 0; l < rows->count; l += 16) {
-        const int64_t count = dmlk_min(16, rows->count - l);
-        const __m512i factor = _mm512_loadu_si512(rows->factors + l);
-        for (int64_t i = 0; i < c->count; i++) {
-            __m512i sum = _mm512_loadu_si512(sums[i] + l);
-            if (s->p->needs_sums) {
-                const __m512i input = _mm512_set1_epi32(s->sums[c->at[i]]);
-                sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(input, factor));
-            }
-            int32_t *to = c->to[i] + l * stride, results[16];
-            if (stride == 1) {
-                _mm512_mask_storeu_epi32(to, (__mmask16)(0xffff >> (16 - count)), sum);
-                continue;
-            }
-            _mm512_storeu_si512(results, sum);
-            for (int64_t k = 0; k < count; k++) {
-                to[k * stride] = results[k];
-            }
+    for (int64_t i = 0; i < c->count; i++) {
+        for (int64_t l = 0; l < filters && stride == 1; l += 16) {
+            const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, filters - l)));
+            _mm512_mask_storeu_epi32(c->to[i] + l, there, _mm512_loadu_si512(sums[i] + l));
+        }
+        for (int64_t l = 0; l < filters && stride != 1; l++) {
+            c->to[i][l * stride] = sums[i][l];
         }
     }
 }
 
-/* Positions from `first` on, with filters of blocks from `block` on.  Where channels come last, and there is nothing
- * more to do, tiles write their sums where they belong. */
+/* The same where positions follow each other in memory. */
+static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64_t first, int64_t count,
+                             int32_t sums[CHUNK][LANES]) {
+    const dmlk_view *out = &s->p->c->output;
+    struct run runs[CHUNK];
+    const int run_count = find_runs(s, first, count, out->sizes[X], runs);
+    for (int k = 0; k < run_count; k++) {
+        dmlk_transpose(4, (const uint8_t *)sums[runs[k].lane], sizeof sums[0], 4, (uint8_t *)(rows->to + runs[k].to),
+                       out->strides[CHANNEL] * 4, rows->count, runs[k].count, 0);
+    }
+}
+
+/* Positions from `first` on, with filters of blocks from `block` on.  Where channels come last, tiles write their
+ * sums where they belong. */
 static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_t first, int64_t count) {
     const dmlk_plan *p = s->p;
     const uint8_t *filters = p->blocks + (s->group * p->group_blocks + block - p->first) * p->block_bytes;
     const struct rows rows = find_rows(s, block * BLOCK, blocks * BLOCK);
-    const bool in_place = p->channels_close && p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK &&
-                          !p->needs_sums;
+    const bool in_place = p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK;
     struct chunk chunk;
     int32_t sums[CHUNK][LANES], *to[CHUNK];
     find_chunk(s, first, count, rows.to, &chunk);
@@ -204,18 +240,15 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
         to[i] = sums[i];
     }
     for (int64_t i = 0; i < count; i += DMLK_DOT8_POSITIONS) {
-        p->tiles.filters(chunk.from + i, p->offsets, p->quads, filters, p->block_bytes, (int)(blocks * BLOCK),
-                         rows.constants, in_place ? chunk.to + i : to + i);
+        const struct span span = find_span(s, chunk.row[i], chunk.row[i + DMLK_DOT8_POSITIONS - 1]);
+        const dmlk_dot8_start start = {rows.constants, rows.factors, p->needs_sums ? chunk.inputs + i : NULL};
+        p->tiles.filters(chunk.from + i, p->offsets + span.first, span.count, filters + span.first * 4 * BLOCK,
+                         p->block_bytes, (int)(blocks * BLOCK), &start, in_place ? chunk.to + i : to + i);
     }
-    if (p->channels_close && !in_place) {
-        store_chunk(s, &rows, &chunk, sums);
-    } else if (!p->channels_close) {
-        int32_t turned[LANES][CHUNK];
-        struct run runs[CHUNK];
-        dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, (uint8_t *)turned, sizeof turned[0],
-                       blocks * BLOCK, count, 0);
-        const int run_count = find_runs(s, first, count, p->c->output.sizes[X], runs);
-        store_runs(s, block * BLOCK, blocks * BLOCK, runs, run_count, turned[0], CHUNK);
+    if (!in_place && !p->channels_close && p->c->output.strides[X] == 1) {
+        store_transposed(s, &rows, first, count, sums);
+    } else if (!in_place) {
+        store_chunk(s, rows.count, &chunk, sums);
     }
 }
 
@@ -225,13 +258,23 @@ static void filters_part(int64_t begin, int64_t end, int part, void *context) {
     const dmlk_strip *s = context;
     const dmlk_plan *p = s->p;
     const int64_t positions = s->rows * p->c->output.sizes[X], chunks = (positions + CHUNK - 1) / CHUNK;
-    const int64_t tiles = (s->blocks + 2) / 3, size = s->blocks / tiles, longer = s->blocks % tiles;
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * CHUNK * LANES / 8); i++) {
-        const int64_t tile = i / chunks, block = s->first_block + tile * size + dmlk_min(tile, longer);
-        const int64_t first = i % chunks * CHUNK;
-        run_chunk(s, block, size + (tile < longer), first, dmlk_min(CHUNK, positions - first));
+        const int64_t tile = i / chunks, first = i % chunks * CHUNK;
+        const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
+        run_chunk(s, s->first_block + block, blocks, first, dmlk_min(CHUNK, positions - first));
     }
+}
+
+/* Narrower and wider tiles alternate, so that threads have the same to do. */
+static void run_filters(dmlk_strip *s, int most_parts, int64_t grain) {
+    const int64_t positions = s->rows * s->p->c->output.sizes[X], chunks = (positions + CHUNK - 1) / CHUNK;
+    s->tiles = (s->blocks + 2) / 3;
+    const int parts = (int)dmlk_min(most_parts, dmlk_parts(s->tiles * chunks, 1 + grain / 7));
+    if (chunks % parts != 0 && s->tiles > parts) {
+        s->tiles = dmlk_min((s->tiles + parts - 1) / parts * parts, s->blocks);
+    }
+    dmlk_parallel(s->tiles * chunks, parts, filters_part, s);
 }
 #endif
 
@@ -240,9 +283,7 @@ void dmlk_convolve_strip(dmlk_strip *s, int most_parts) {
     const int64_t grain = 1 + 40000 / p->quads / ROWS;
 #ifdef DMLK_X86
     if (p->lanes_are_filters) {
-        const int64_t chunks = (s->rows * p->c->output.sizes[X] + CHUNK - 1) / CHUNK;
-        const int64_t items = chunks * ((s->blocks + 2) / 3);
-        dmlk_parallel(items, (int)dmlk_min(most_parts, dmlk_parts(items, 1 + grain / 7)), filters_part, s);
+        run_filters(s, most_parts, grain);
         return;
     }
 #endif

@@ -10,16 +10,23 @@
 /* The parameters of a tile whose lanes are positions, and the arguments that hand them on. */
 #define PARAMETERS                                                                                            \
     const uint8_t *first, const int64_t *offsets, int64_t quads, const uint8_t *filters, int64_t quad_bytes,  \
-        int count, const int32_t *start, int32_t sums[][LANES]
+        int count, const dmlk_dot8_start *start, int32_t *const *sums
 #define ARGUMENTS first, offsets, quads, filters, quad_bytes, count, start, sums
 
 /* A byte as a number. */
 static inline int32_t number(uint8_t byte, bool is_signed) { return is_signed ? (int8_t)byte : byte; }
 
+static inline int32_t start_of(const dmlk_dot8_start *start, int filter, int position) {
+    const uint32_t constant = (uint32_t)start->constants[filter];
+    return start->inputs == NULL
+               ? (int32_t)constant
+               : (int32_t)(constant - (uint32_t)start->factors[filter] * (uint32_t)start->inputs[position]);
+}
+
 static inline void generic(const int rows, const bool signed_filters, PARAMETERS) {
     for (int r = 0; r < rows; r++) {
         for (int l = 0; l < count; l++) {
-            sums[r][l] = start[r];
+            sums[r][l] = start_of(start, r, l);
         }
     }
     for (int64_t q = 0; q < quads; q++) {
@@ -80,16 +87,24 @@ DMLK_AVX2 static inline __m256i widen(__m128i bytes, bool is_signed) {
         b##r = _mm256_add_epi32(b##r, _mm256_madd_epi16(high, row));                                         \
     }
 
-/* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7 */
-DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, int32_t start, int32_t *to) {
-    const __m256i sums = _mm256_add_epi32(_mm256_hadd_epi32(a, b), _mm256_set1_epi32(start)); /* 0 1 4 5, 2 3 6 7 */
-    _mm256_storeu_si256((__m256i *)to, _mm256_permute4x64_epi64(sums, 0xd8));
+/* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7.  `lane`: the first one. */
+DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, const dmlk_dot8_start *start, int filter, int lane,
+                                           int32_t *to) {
+    __m256i sums = _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8); /* they were 0 1 4 5, 2 3 6 7 */
+    sums = _mm256_add_epi32(sums, _mm256_set1_epi32(start->constants[filter]));
+    if (start->inputs != NULL) {
+        const __m256i inputs = _mm256_loadu_si256((const __m256i *)(start->inputs + lane));
+        const __m256i factor = _mm256_set1_epi32(start->factors[filter]);
+        sums = _mm256_sub_epi32(sums, _mm256_mullo_epi32(inputs, factor));
+    }
+    _mm256_storeu_si256((__m256i *)(to + lane), sums);
 }
 
 /* Four of a tile's rows, or its only one, and eight lanes. */
-DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filters, int lane, PARAMETERS) {
+DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filters, int first_row, int lane, PARAMETERS) {
     __m256i a0 = _mm256_setzero_si256(), b0 = a0, a1 = a0, b1 = a0, a2 = a0, b2 = a0, a3 = a0, b3 = a0;
     (void)count;
+    filters += 4 * first_row;
     for (int64_t q = 0; q < quads; q++) {
         const uint8_t *at = first + offsets[q] + 4 * lane;
         const __m256i low = widen(_mm_loadu_si128((const __m128i *)at), !signed_filters);
@@ -101,20 +116,19 @@ DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filt
             MULTIPLY(3)
         }
     }
-    store_8_lanes(a0, b0, start[0], sums[0] + lane);
+    store_8_lanes(a0, b0, start, first_row, lane, sums[first_row]);
     if (rows > 1) {
-        store_8_lanes(a1, b1, start[1], sums[1] + lane);
-        store_8_lanes(a2, b2, start[2], sums[2] + lane);
-        store_8_lanes(a3, b3, start[3], sums[3] + lane);
+        store_8_lanes(a1, b1, start, first_row + 1, lane, sums[first_row + 1]);
+        store_8_lanes(a2, b2, start, first_row + 2, lane, sums[first_row + 2]);
+        store_8_lanes(a3, b3, start, first_row + 3, lane, sums[first_row + 3]);
     }
 }
 
 DMLK_AVX2 static inline void avx2(const int rows, const bool signed_filters, PARAMETERS) {
     for (int lane = 0; lane < count; lane += 8) {
-        avx2_8_lanes(rows > 1 ? 4 : 1, signed_filters, lane, ARGUMENTS);
+        avx2_8_lanes(rows > 1 ? 4 : 1, signed_filters, 0, lane, ARGUMENTS);
         if (rows > 1) {
-            avx2_8_lanes(4, signed_filters, lane, first, offsets, quads, filters + 16, quad_bytes, count, start + 4,
-                         sums + 4);
+            avx2_8_lanes(4, signed_filters, 4, lane, ARGUMENTS);
         }
     }
 }
@@ -137,8 +151,27 @@ DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2(1, false, ARGUMENTS); }
 #define EIGHT_ROWS(DO) SEVEN_ROWS(DO) DO(7)
 #define SEVEN_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
 #define ONE_ROW(DO) DO(0)
-#define START_FILTER(r) __m512i a##r = _mm512_set1_epi32(start[r]), b##r = a##r, c##r = a##r;
+#define START_FILTER(r) __m512i a##r = _mm512_set1_epi32(start->constants[r]), b##r = a##r, c##r = a##r;
 #define START_POSITION(r) __m512i a##r = start_0, b##r = start_16, c##r = start_32;
+#define TAKE(sum, a, b) sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(a, b));
+#define TAKE_INPUTS(r, each)                                  \
+    {                                                         \
+        const __m512i row = _mm512_set1_epi32(start->each[r]); \
+        TAKE(a##r, row, lanes_0)                              \
+        if (vectors > 1) {                                    \
+            TAKE(b##r, row, lanes_16)                         \
+        }                                                     \
+        if (vectors > 2) {                                    \
+            TAKE(c##r, row, lanes_32)                         \
+        }                                                     \
+    }
+#define TAKE_INPUTS_FILTER(r) TAKE_INPUTS(r, factors)
+#define TAKE_INPUTS_POSITION(r) TAKE_INPUTS(r, inputs)
+/* Three vectors of lanes, of which `vectors` are there. */
+#define LANES_AT(at, step)                                                               \
+    const __m512i lanes_0 = _mm512_loadu_si512(at);                                      \
+    const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512((at) + (step)) : lanes_0;  \
+    const __m512i lanes_32 = vectors > 2 ? _mm512_loadu_si512((at) + 2 * (step)) : lanes_0;
 #define ADD(sum, lanes)             \
     if (signed_rows) {              \
         DOT(sum, lanes, row);       \
@@ -173,11 +206,13 @@ DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2(1, false, ARGUMENTS); }
     DMLK_AVX512 static inline void name(const int vectors, const bool signed_rows, PARAMETERS) { \
         EACH(START_FILTER)                                                                      \
         (void)count;                                                                            \
+        if (start->inputs != NULL) {                                                            \
+            LANES_AT(start->inputs, 16)                                                         \
+            EACH(TAKE_INPUTS_FILTER)                                                            \
+        }                                                                                       \
         for (int64_t q = 0; q < quads; q++) {                                                   \
             const uint8_t *at = first + offsets[q], *filter = filters + q * quad_bytes;         \
-            const __m512i lanes_0 = _mm512_loadu_si512(at);                                     \
-            const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512(at + 64) : lanes_0;       \
-            const __m512i lanes_32 = vectors > 2 ? _mm512_loadu_si512(at + 128) : lanes_0;      \
+            LANES_AT(at, 64)                                                                    \
             EACH(STEP_FILTER)                                                                   \
         }                                                                                       \
         EACH(STORE)                                                                             \
@@ -189,24 +224,27 @@ POSITIONS(avx512_1, ONE_ROW)
 /* Lanes are filters. */
 #define FILTERS_PARAMETERS                                                                                    \
     const uint8_t *const positions[DMLK_DOT8_POSITIONS], const int64_t *offsets, int64_t quads,               \
-        const uint8_t *filters, int64_t block_bytes, int count, const int32_t *start,                          \
+        const uint8_t *filters, int64_t block_bytes, int count, const dmlk_dot8_start *start,                  \
         int32_t *const sums[DMLK_DOT8_POSITIONS]
 #define FILTERS_ARGUMENTS positions, offsets, quads, filters, block_bytes, count, start, sums
 #define POSITION(r) const uint8_t *p##r = positions[r];
 
 DMLK_AVX512 static inline void avx512_7(const int vectors, const bool signed_rows, FILTERS_PARAMETERS) {
-    const __m512i start_0 = _mm512_loadu_si512(start);
-    const __m512i start_16 = vectors > 1 ? _mm512_loadu_si512(start + 16) : start_0;
-    const __m512i start_32 = vectors > 2 ? _mm512_loadu_si512(start + 32) : start_0;
+    const int32_t *constants = start->constants;
+    const __m512i start_0 = _mm512_loadu_si512(constants);
+    const __m512i start_16 = vectors > 1 ? _mm512_loadu_si512(constants + 16) : start_0;
+    const __m512i start_32 = vectors > 2 ? _mm512_loadu_si512(constants + 32) : start_0;
     SEVEN_ROWS(START_POSITION)
+    if (start->inputs != NULL) {
+        LANES_AT(start->factors, 16)
+        SEVEN_ROWS(TAKE_INPUTS_POSITION)
+    }
     SEVEN_ROWS(POSITION)
     (void)count;
     for (int64_t q = 0; q < quads; q++) {
         const int64_t offset = offsets[q];
         const uint8_t *at = filters + q * 64;
-        const __m512i lanes_0 = _mm512_loadu_si512(at);
-        const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512(at + block_bytes) : lanes_0;
-        const __m512i lanes_32 = vectors > 2 ? _mm512_loadu_si512(at + 2 * block_bytes) : lanes_0;
+        LANES_AT(at, block_bytes)
         SEVEN_ROWS(STEP_POSITION)
     }
     SEVEN_ROWS(STORE)

@@ -23,17 +23,21 @@
 #define DMLK_DOT8_POSITIONS 7 /* of one whose lanes are filters: images of 7, 14, 28, 56 .. leave none over */
 #define DMLK_DOT8_BLOCK 16    /* filters in a block, for those */
 
-/* sums[f][l] = start[f] + those of quads at first + offsets[q] + 4 * l with those at filters + q * quad_bytes + 4 * f.
+/* What sums start with: constants[filter] - factors[filter] * inputs[position].  `inputs` NULL: without those. */
+typedef struct dmlk_dot8_start {
+    const int32_t *constants, *factors, *inputs;
+} dmlk_dot8_start;
+
+/* sums[f][l] = start + those of quads at first + offsets[q] + 4 * l with those at filters + q * quad_bytes + 4 * f.
  * `count`: of positions, 16, 32 or 48. */
 typedef void dmlk_dot8_positions(const uint8_t *first, const int64_t *offsets, int64_t quads, const uint8_t *filters,
-                                 int64_t quad_bytes, int count, const int32_t *start,
-                                 int32_t sums[][DMLK_DOT8_LANES]);
+                                 int64_t quad_bytes, int count, const dmlk_dot8_start *start, int32_t *const *sums);
 
-/* sums[p][l] = start[l] + those of quads at positions[p] + offsets[q] with those at
+/* sums[p][l] = start + those of quads at positions[p] + offsets[q] with those at
  * filters + l / 16 * block_bytes + 64 * q + l % 16 * 4.  `count`: of filters, 16, 32 or 48. */
 typedef void dmlk_dot8_filters(const uint8_t *const positions[DMLK_DOT8_POSITIONS], const int64_t *offsets,
                                int64_t quads, const uint8_t *filters, int64_t block_bytes, int count,
-                               const int32_t *start, int32_t *const sums[DMLK_DOT8_POSITIONS]);
+                               const dmlk_dot8_start *start, int32_t *const sums[DMLK_DOT8_POSITIONS]);
 
 typedef struct dmlk_dot8 {
     dmlk_dot8_positions *positions, *one_filter; /* 8 rows; 1 */
