@@ -29,8 +29,23 @@ static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t firs
     for (int64_t first = 0; first < p->c->output.sizes[Y] && !dmlk_stopped(work, strip_work); first += p->strip) {
         const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
         const uint8_t *positions = p->direct ? input + first * p->row_step : planes;
-        dmlk_strip strip = {p, n, group, first, rows, first_block, blocks, input, positions, planes, sums, 0};
+        dmlk_strip strip = {.p = p,
+                            .n = n,
+                            .group = group,
+                            .first = first,
+                            .rows = rows,
+                            .first_block = first_block,
+                            .blocks = blocks,
+                            .input = input,
+                            .positions = positions,
+                            .planes = planes,
+                            .sums = sums};
         dmlk_fill_planes(&strip, parts);
+        if (p->needs_sums) {
+            strip.elements = sums + p->strip * p->pitch + LANES;
+            strip.columns = strip.elements + dmlk_lines(p, p->strip) * p->line;
+            dmlk_sum_windows(&strip, parts);
+        }
         dmlk_convolve_strip(&strip, parts);
     }
 }
@@ -146,7 +161,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
         const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 8e6) ? INT64_MAX : 1);
         /* Tiles run on over the end of the last row, and their taps reach further. */
         scratch.planes_bytes = plan.planes * plan.plane_bytes + (LANES + plan.x.reach) * 4;
-        scratch.sums_count = plan.needs_sums ? plan.strip * plan.pitch + LANES : 0;
+        scratch.sums_count = plan.sums;
         scratch.parts = scratch.planes_bytes <= DMLK_PANEL_BYTES ? parts : 1;
         scratch.planes = dmlk_take(scratch.parts * scratch.planes_bytes);
         scratch.sums = dmlk_take(scratch.parts * scratch.sums_count * (int64_t)sizeof *scratch.sums);

@@ -75,6 +75,47 @@ DMLK_AVX512 static void fill_close(const uint8_t *from, int64_t step, int64_t ne
         _mm512_mask_storeu_epi32(to + 4 * i, (__mmask16)(0xffff >> (16 - quads)), result);
     }
 }
+
+/* A whole row of a plane of channels whose bytes follow each other along X: 64 positions at a time. */
+DMLK_AVX512 static void fill_packed(const uint8_t *const from[4], const dmlk_window *w, const dmlk_plan *p,
+                                    uint8_t *to) {
+    uint8_t bytes[64];
+    uint16_t words[32];
+    for (int k = 0; k < 64; k++) { /* one of a, one of b */
+        bytes[k] = (uint8_t)(k / 2 + k % 2 * 64);
+    }
+    for (int k = 0; k < 32; k++) {
+        words[k] = (uint16_t)(k / 2 + k % 2 * 32);
+    }
+    const __m512i byte_low = _mm512_loadu_si512(bytes), word_low = _mm512_loadu_si512(words);
+    const __m512i byte_high = _mm512_add_epi8(byte_low, _mm512_set1_epi8(32));
+    const __m512i word_high = _mm512_add_epi16(word_low, _mm512_set1_epi16(16));
+    const __m512i flips = _mm512_set1_epi8((char)p->flip), padding = _mm512_set1_epi8((char)(p->padding ^ p->flip));
+    for (int64_t i = 0; i < p->pitch; i += 64) {
+        const int64_t before = w->begin - i, until = w->end - i, count = dmlk_min(64, p->pitch - i);
+        const __mmask64 inside = before >= 64 || until <= 0
+                                     ? 0
+                                     : (until >= 64 ? ~(__mmask64)0 : ~(~(__mmask64)0 << until)) &
+                                           (before <= 0 ? ~(__mmask64)0 : ~(__mmask64)0 << before);
+        __m512i row[4], quads[4];
+        for (int j = 0; j < 4; j++) {
+            row[j] = _mm512_mask_loadu_epi8(padding, inside, from[j] + w->x[j] + i);
+            row[j] = _mm512_xor_si512(row[j], flips);
+        }
+        const __m512i ab_low = _mm512_permutex2var_epi8(row[0], byte_low, row[1]);
+        const __m512i cd_low = _mm512_permutex2var_epi8(row[2], byte_low, row[3]);
+        const __m512i ab_high = _mm512_permutex2var_epi8(row[0], byte_high, row[1]);
+        const __m512i cd_high = _mm512_permutex2var_epi8(row[2], byte_high, row[3]);
+        quads[0] = _mm512_permutex2var_epi16(ab_low, word_low, cd_low);
+        quads[1] = _mm512_permutex2var_epi16(ab_low, word_high, cd_low);
+        quads[2] = _mm512_permutex2var_epi16(ab_high, word_low, cd_high);
+        quads[3] = _mm512_permutex2var_epi16(ab_high, word_high, cd_high);
+        for (int64_t k = 0; 16 * k < count; k++) {
+            const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - 16 * k)));
+            _mm512_mask_storeu_epi32(to + 4 * i + 64 * k, there, quads[k]);
+        }
+    }
+}
 #endif
 
 /* Row `row` of planes with that Y phase: the input's, from channel 0 of the group on; NULL: it is padding. */
@@ -103,6 +144,14 @@ static void fill_row(const dmlk_strip *s, int64_t plane, int64_t row, uint8_t *t
         /* Bytes of channels and taps that are not there meet a 0 in the filter, whatever they are. */
         const int64_t of = p->by_taps ? channel : dmlk_min(channel + j, p->channels - 1);
         from[j] = base + of * c->input.strides[CHANNEL];
+    }
+#ifdef DMLK_X86
+    if (p->isa == DMLK_ISA_AVX512 && !p->by_taps && step == 1) {
+        fill_packed(from, w, p, to);
+        return;
+    }
+#endif
+    for (int j = 0; j < 4; j++) {
         inner[j] = from[j] + w->x[j] * c->input.strides[X] + w->begin * step;
     }
     fill_any(p, from, w, 0, w->begin, to);
@@ -193,47 +242,79 @@ static void copy_part(int64_t begin, int64_t end, int part, void *context) {
 }
 
 #ifdef DMLK_X86
-/* Bytes of a position's window: `rows` x `pieces` of so many bytes. */
-struct bytes {
-    int64_t rows, pieces, count;
-    int64_t row_step, piece_step;
-    bool is_signed;
-};
-
-DMLK_AVX512 static int32_t sum_window(const struct bytes *w, const uint8_t *first) {
-    const __m512i ones = _mm512_set1_epi8(1);
-    __m512i sum = _mm512_setzero_si512();
-    for (int64_t y = 0; y < w->rows; y++, first += w->row_step) {
-        const uint8_t *piece = first;
-        for (int64_t x = 0; x < w->pieces; x++, piece += w->piece_step) {
-            for (int64_t b = 0; b < w->count; b += 64) {
-                const __mmask64 there = ~(__mmask64)0 >> (64 - dmlk_min(64, w->count - b));
-                const __m512i bytes = _mm512_maskz_loadu_epi8(there, piece + b);
-                sum = w->is_signed ? _mm512_dpbusd_epi32(sum, ones, bytes) : _mm512_dpbusd_epi32(sum, bytes, ones);
-            }
+/* Sums of the channels of elements of a line. */
+DMLK_AVX512 static void sum_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
+    const bool is_signed = p->c->filter.type != DMLK_INT8;
+    const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
+    for (int64_t x = 0; x < p->line; x++) {
+        __m512i sum = zero;
+        for (int64_t b = 0; b < p->channels; b += 64) {
+            const __mmask64 there = ~(__mmask64)0 >> (64 - dmlk_min(64, p->channels - b));
+            const __m512i bytes = _mm512_maskz_loadu_epi8(there, from + x * p->element_step + b);
+            sum = is_signed ? _mm512_dpbusd_epi32(sum, ones, bytes) : _mm512_dpbusd_epi32(sum, bytes, ones);
         }
+        to[x] = _mm512_reduce_add_epi32(sum);
     }
-    return _mm512_reduce_add_epi32(sum);
 }
 
-/* Sums of the windows of rows of the output. */
-static void sum_rows(int64_t begin, int64_t end, int part, void *context) {
+/* The same for elements of at most four bytes: 16 of them at once. */
+DMLK_AVX512 static void sum_small_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
+    const bool is_signed = p->c->filter.type != DMLK_INT8;
+    const int64_t step = p->element_step;
+    const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
+    const __mmask64 channels = 0x1111111111111111u * ((1u << p->channels) - 1);
+    uint8_t order[64];
+    for (int64_t k = 0; k < 64; k++) {
+        order[k] = (uint8_t)(k / 4 * step + k % 4);
+    }
+    const __m512i index = _mm512_loadu_si512(order);
+    for (int64_t x = 0; x < p->line; x += 16) {
+        const int64_t count = dmlk_min(16, p->line - x);
+        const __mmask64 there = ~(__mmask64)0 >> (64 - count * step);
+        const __m512i all = _mm512_maskz_loadu_epi8(there, from + x * step);
+        const __m512i bytes = _mm512_maskz_permutexvar_epi8(channels, index, all);
+        const __m512i sums = is_signed ? _mm512_dpbusd_epi32(zero, ones, bytes) : _mm512_dpbusd_epi32(zero, bytes, ones);
+        _mm512_mask_storeu_epi32(to + x, (__mmask16)(0xffff >> (16 - count)), sums);
+    }
+}
+
+static void sum_lines(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
     const dmlk_plan *p = s->p;
-    const int64_t piece_step = p->c->dilations[X] * p->element_step;
-    const bool close = piece_step == p->channels || p->x.taps == 1; /* a row of a window is one piece */
-    const struct bytes window = {.rows = p->y.taps,
-                                 .pieces = close ? 1 : p->x.taps,
-                                 .count = p->channels * (close ? p->x.taps : 1),
-                                 .row_step = p->c->dilations[Y] * p->line_step,
-                                 .piece_step = piece_step,
-                                 .is_signed = p->c->filter.type != DMLK_INT8};
     int64_t work = 0;
-    for (int64_t y = begin; y < end; y++) {
-        const uint8_t *first = s->positions + y * p->row_step;
-        for (int64_t x = 0; x < p->pitch && !dmlk_stopped(&work, p->quads); x++) {
-            s->sums[y * p->pitch + x] = sum_window(&window, first + x * p->position_step);
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->line * (1 + p->channels / 8)); i++) {
+        const uint8_t *from = s->positions + i * p->line_step;
+        if (p->copied && p->element_step <= 4) {
+            sum_small_elements(p, from, s->elements + i * p->line);
+        } else {
+            sum_elements(p, from, s->elements + i * p->line);
+        }
+    }
+}
+
+DMLK_CLONES static void add(const int32_t *restrict from, int64_t step, int64_t count, int32_t *restrict to) {
+    for (int64_t i = 0; i < count; i++) {
+        to[i] += from[i * step];
+    }
+}
+
+/* Sums of windows, row by row of the output: first those of the lines that they cover, one element wide. */
+static void sum_windows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const dmlk_plan *p = s->p;
+    const dmlk_convolution *c = p->c;
+    int64_t work = 0;
+    for (int64_t y = begin; y < end && !dmlk_stopped(&work, p->line * p->y.taps + p->pitch * p->x.taps); y++) {
+        int32_t *columns = s->columns + y * p->line, *sums = s->sums + y * p->pitch;
+        memset(columns, 0, (size_t)p->line * sizeof *columns);
+        memset(sums, 0, (size_t)p->pitch * sizeof *sums);
+        for (int64_t tap = 0; tap < p->y.taps; tap++) {
+            add(s->elements + (y * c->strides[Y] + tap * c->dilations[Y]) * p->line, 1, p->line, columns);
+        }
+        for (int64_t tap = 0; tap < p->x.taps; tap++) {
+            add(columns + tap * c->dilations[X], c->strides[X], p->pitch, sums);
         }
     }
 }
@@ -274,23 +355,27 @@ static void sum_part(int64_t begin, int64_t end, int part, void *context) {
 
 void dmlk_fill_planes(dmlk_strip *s, int most_parts) {
     const dmlk_plan *p = s->p;
-    const int64_t grain = 1 + 40000 / p->quads / DMLK_DOT8_ROWS;
     if (p->copied) {
-        const int64_t reach = (p->y.taps - 1) * p->c->dilations[Y], lines = (s->rows - 1) * p->c->strides[Y] + reach + 1;
+        const int64_t lines = dmlk_lines(p, s->rows);
         dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, 1 + 65536 / p->line_step)), copy_part, s);
+    } else if (!p->direct) {
+        const int64_t planes = p->transposed ? p->y.count * p->x.count : p->planes;
+        const int64_t rows = planes * (s->rows + p->y.reach), row_bytes = p->pitch * 4 * (p->transposed ? p->fours : 1);
+        dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
     }
+}
+
+void dmlk_sum_windows(dmlk_strip *s, int most_parts) {
+    const dmlk_plan *p = s->p;
 #ifdef DMLK_X86
     if (p->direct || p->copied) {
-        const int64_t summed = p->needs_sums ? s->rows : 0, row_grain = 1 + grain * 8 / p->pitch;
-        dmlk_parallel(summed, (int)dmlk_min(most_parts, dmlk_parts(summed, row_grain)), sum_rows, s);
+        const int64_t lines = dmlk_lines(p, s->rows), line_grain = 1 + 50000 / (p->line * (1 + p->channels / 64));
+        dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, line_grain)), sum_lines, s);
+        const int64_t row_grain = 1 + 200000 / (p->line * (p->y.taps + p->x.taps));
+        dmlk_parallel(s->rows, (int)dmlk_min(most_parts, dmlk_parts(s->rows, row_grain)), sum_windows, s);
         return;
     }
 #endif
-    const int64_t planes = p->transposed ? p->y.count * p->x.count : p->planes, rows = planes * (s->rows + p->y.reach);
-    const int64_t row_bytes = p->pitch * 4 * (p->transposed ? p->fours : 1);
-    dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
-    if (p->needs_sums) {
-        const int64_t tiles = (s->rows * p->pitch + LANES - 1) / LANES;
-        dmlk_parallel(tiles, (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)), sum_part, s);
-    }
+    const int64_t tiles = (s->rows * p->pitch + LANES - 1) / LANES, grain = 1 + 40000 / p->quads / DMLK_DOT8_ROWS;
+    dmlk_parallel(tiles, (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)), sum_part, s);
 }

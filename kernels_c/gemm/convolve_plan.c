@@ -11,6 +11,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define ROWS DMLK_DOT8_ROWS
 #define BLOCK DMLK_DOT8_BLOCK
+#define LANES DMLK_DOT8_LANES
 #define MOST_QUADS (INT64_C(1) << 16)
 
 /* Where a quad's first byte comes from: a channel and a tap. */
@@ -142,7 +143,8 @@ static bool is_direct(const dmlk_plan *p) {
         is_inside = is_inside && c->start[axis] == 0 && last_window + last_tap < c->input.sizes[axis];
     }
     return is_inside && p->lanes_are_filters && !p->by_taps && p->channels % 4 == 0 &&
-           c->input.strides[CHANNEL] == 1 && p->flip == 0;
+           c->input.strides[CHANNEL] == 1 && p->flip == 0 &&
+           (!p->needs_sums || p->channels <= DMLK_PANEL_BYTES / p->line);
 }
 
 /* Positions as those of the input. */
@@ -161,8 +163,7 @@ static bool plan_copy(dmlk_plan *p) {
     const int64_t row_quads = by_rows ? round_up(p->x.taps * p->channels, 4) / 4
                                       : p->x.taps * (round_up(p->channels, 4) / 4);
     const int64_t reach = (p->y.taps - 1) * c->dilations[Y], size = by_rows ? p->channels : round_up(p->channels, 4);
-    const int64_t line = (c->output.sizes[X] - 1) * c->strides[X] + (p->x.taps - 1) * c->dilations[X] + 1;
-    const int64_t fitting = DMLK_PANEL_BYTES / (line * size) - reach; /* lines */
+    const int64_t fitting = DMLK_PANEL_BYTES / (p->line * size) - reach; /* lines */
     if (!p->lanes_are_filters || fitting < 1 || p->y.taps * row_quads > p->quads ||
         (p->channels > 1 && c->input.strides[CHANNEL] != 1)) {
         return false;
@@ -172,11 +173,10 @@ static bool plan_copy(dmlk_plan *p) {
     p->by_rows = by_rows;
     p->quads = p->y.taps * row_quads;
     p->strip = dmlk_min(c->output.sizes[Y], 1 + (fitting - 1) / c->strides[Y]);
-    p->line = line;
     p->element_step = size;
-    p->line_step = line * size;
+    p->line_step = p->line * size;
     p->planes = 1;
-    p->plane_bytes = ((p->strip - 1) * c->strides[Y] + reach + 1) * p->line_step;
+    p->plane_bytes = dmlk_lines(p, p->strip) * p->line_step;
     return true;
 }
 
@@ -200,6 +200,7 @@ static bool plan_planes(dmlk_plan *p) {
     const int64_t *strides = c->output.strides, *sizes = c->output.sizes;
     p->channels_close = strides[CHANNEL] < strides[X] || sizes[Y] * sizes[X] == 1;
     p->lanes_are_filters = choose_lanes(p);
+    p->line = (sizes[X] - 1) * c->strides[X] + (p->x.taps - 1) * c->dilations[X] + 1;
     p->direct = is_direct(p);
     if (p->direct) {
         plan_direct(p);
@@ -208,8 +209,10 @@ static bool plan_planes(dmlk_plan *p) {
         p->pitch = sizes[X];
         p->row_step = c->strides[Y] * p->line_step;
         p->position_step = c->strides[X] * p->element_step;
+        p->sums = p->needs_sums ? p->strip * p->pitch + LANES + (dmlk_lines(p, p->strip) + p->strip) * p->line : 0;
         return p->quads <= MOST_QUADS;
     }
+    p->line = 0;
     p->transposed = is_transposed(p);
     p->planes = p->by_taps ? p->channels * p->y.count * p->fours : p->fours * p->y.count * p->x.count;
     const int64_t most = DMLK_PANEL_BYTES;
@@ -221,6 +224,7 @@ static bool plan_planes(dmlk_plan *p) {
     const int64_t row_bytes = p->planes * p->row_step, fitting = most / row_bytes - p->y.reach;
     p->strip = dmlk_min(c->output.sizes[Y], fitting < 1 ? 1 : fitting);
     /* An odd number of lines, so that the quads of a position are not all in the same set of a cache. */
+    p->sums = p->needs_sums ? p->strip * p->pitch + LANES : 0;
     p->plane_bytes = (((p->strip + p->y.reach) * p->row_step + 63) / 64 | 1) * 64;
     return p->planes * p->plane_bytes <= 2 * most;
 }

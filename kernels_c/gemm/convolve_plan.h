@@ -71,9 +71,10 @@ typedef struct dmlk_plan {
     int64_t pitch; /* positions in a row of a plane, but for copies */
     int64_t strip; /* rows of the output worked on at once */
     int64_t planes, plane_bytes;
+    int64_t sums; /* numbers, if sums are needed: see dmlk_strip */
     int64_t row_step, position_step; /* bytes from each position to the next, of planes or of the input */
     int64_t line_step, element_step; /* and from each element, of the input or its copy */
-    int64_t line;                    /* elements in a line of the copy */
+    int64_t line;                    /* elements in a line that a row of the output reads */
     dmlk_window *windows;            /* by taps: [fours]; by channels: [x.count] */
 
     int64_t width, group_blocks; /* filters in a block, at most BLOCK; blocks of a group */
@@ -93,8 +94,9 @@ typedef struct dmlk_strip {
     const uint8_t *input;        /* element 0 of image and group */
     const uint8_t *positions;    /* the first one, in the planes or in the input */
     uint8_t *planes;
-    int32_t *sums; /* [rows][pitch], rounded up to LANES: of u */
-    int64_t tiles; /* of blocks */
+    int32_t *sums;               /* [rows][pitch], and LANES more: of u */
+    int32_t *elements, *columns; /* [lines][line], [rows][line]: of parts of windows, where lines are not planes */
+    int64_t tiles;               /* of blocks */
 } dmlk_strip;
 
 /* convolve_plan.c: the plan of a convolution; false: it has no memory for this one.  Either way it is to be freed. */
@@ -105,8 +107,14 @@ void dmlk_free_plan(dmlk_plan *p);
 bool dmlk_plan_filters(dmlk_plan *p);
 void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count);
 
+/* Lines of the input, or its copy, that rows of the output read. */
+static inline int64_t dmlk_lines(const dmlk_plan *p, int64_t rows) {
+    return (rows - 1) * p->c->strides[DMLK_Y] + (p->y.taps - 1) * p->c->dilations[DMLK_Y] + 1;
+}
+
 /* convolve_input.c: the planes of a strip, and the sums of u; convolve_tiles.c: its results. */
 void dmlk_fill_planes(dmlk_strip *s, int most_parts);
+void dmlk_sum_windows(dmlk_strip *s, int most_parts);
 void dmlk_convolve_strip(dmlk_strip *s, int most_parts);
 
 #endif
