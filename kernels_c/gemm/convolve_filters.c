@@ -90,6 +90,11 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
 
 /* What the zero points take from the sums of `count` filters. */
 static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, const uint32_t *sums, int64_t slot) {
+    if (p->zero == 0 && !p->needs_sums) { /* nothing */
+        memset(p->factor + slot, 0, (size_t)p->width * sizeof *p->factor);
+        memset(p->constant + slot, 0, (size_t)p->width * sizeof *p->constant);
+        return;
+    }
     const uint32_t taps = (uint32_t)(p->channels * p->y.taps * p->x.taps), a = (uint32_t)p->zero;
     for (int64_t i = 0; i < p->width; i++) {
         const int factor = i < count ? dmlk_filter_zero(p->c, filter + i) : 0;

@@ -64,7 +64,7 @@ struct span {
 };
 
 /* Those of positions in rows first .. last of the strip, less rows of taps that meet padding alone. */
-static struct span find_span(const dmlk_strip *s, int64_t first, int64_t last) {
+static inline struct span find_span(const dmlk_strip *s, int64_t first, int64_t last) {
     const dmlk_plan *p = s->p;
     const dmlk_convolution *c = p->c;
     if (p->row_quads == 0) {
@@ -174,28 +174,31 @@ struct chunk {
     int64_t row[CHUNK]; /* of the strip */
 };
 
-/* Positions from `first` on, numbered without gaps; those that are no more are the last one again. */
-static void find_chunk(const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c) {
+/* Positions from `first` on, numbered without gaps; the last tile's that are no more are the last one again. */
+DMLK_AVX512 static void find_chunk(const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c) {
     const dmlk_plan *p = s->p;
-    const int64_t *strides = p->c->output.strides, size = p->c->output.sizes[X];
+    const int64_t y_stride = p->c->output.strides[Y], stride = p->c->output.strides[X], step = p->position_step;
+    const int64_t size = p->c->output.sizes[X];
     int64_t y = first / size, x = first % size;
     c->count = count;
-    for (int64_t i = 0; i < CHUNK; y++, x = 0) {
-        const uint8_t *from = s->positions + y * p->row_step + x * p->position_step;
-        int32_t *next = to + (s->first + y) * strides[Y] + x * strides[X];
-        const int32_t *input = p->needs_sums ? s->sums + y * p->pitch + x : NULL;
-        const bool is_last = count - i <= size - x;
-        const int64_t here = is_last ? CHUNK : i + size - x;
-        for (; i < here; i++) {
-            c->from[i] = from;
-            c->to[i] = next;
-            c->row[i] = y;
-            c->inputs[i] = input != NULL ? *input : 0;
-            const int64_t more = i + 1 < count;
-            from += more * p->position_step;
-            next += more * strides[X];
-            input += input != NULL ? more : 0;
+    for (int64_t i = 0, end; i < count; i = end, y++, x = 0) {
+        end = dmlk_min(count, i + size - x);
+        const int64_t row = y * p->row_step + (x - i) * step;
+        const int64_t row_to = (s->first + y) * y_stride + (x - i) * stride;
+        for (int64_t k = i; k < end; k++) {
+            c->from[k] = s->positions + row + k * step;
+            c->to[k] = to + row_to + k * stride;
+            c->row[k] = y;
         }
+        if (p->needs_sums) {
+            memcpy(c->inputs + i, s->sums + y * p->pitch + x, (size_t)(end - i) * sizeof *c->inputs);
+        }
+    }
+    for (int64_t k = count; k % DMLK_DOT8_POSITIONS != 0; k++) {
+        c->from[k] = c->from[count - 1];
+        c->to[k] = c->to[count - 1];
+        c->row[k] = c->row[count - 1];
+        c->inputs[k] = p->needs_sums ? c->inputs[count - 1] : 0;
     }
 }
 
