@@ -322,19 +322,22 @@ static void sum_windows(int64_t begin, int64_t end, int part, void *context) {
 
 /* --- all of it --- */
 
-/* Rows of planes, numbered. */
+/* Rows of all planes. */
 static void fill_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
     const dmlk_plan *p = s->p;
-    const int64_t rows = s->rows + p->y.reach, row_work = p->pitch * (p->transposed ? p->fours : 1);
+    const int64_t planes = p->transposed ? p->y.count * p->x.count : p->planes;
+    const int64_t row_work = p->pitch * (p->transposed ? p->fours : 1);
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_stopped(&work, row_work); i++) {
-        uint8_t *to = s->planes + i / rows * p->plane_bytes + i % rows * p->pitch * 4;
-        if (p->transposed) {
-            fill_transposed(s, i / rows, i % rows, to);
-        } else {
-            fill_row(s, i / rows, i % rows, to);
+    for (int64_t plane = 0; plane < planes; plane++) {
+        for (int64_t row = begin; row < end && !dmlk_stopped(&work, row_work); row++) {
+            uint8_t *to = s->planes + plane * p->plane_bytes + row * p->pitch * 4;
+            if (p->transposed) {
+                fill_transposed(s, plane, row, to);
+            } else {
+                fill_row(s, plane, row, to);
+            }
         }
     }
 }
@@ -359,8 +362,7 @@ void dmlk_fill_planes(dmlk_strip *s, int most_parts) {
         const int64_t lines = dmlk_lines(p, s->rows);
         dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, 1 + 65536 / p->line_step)), copy_part, s);
     } else if (!p->direct) {
-        const int64_t planes = p->transposed ? p->y.count * p->x.count : p->planes;
-        const int64_t rows = planes * (s->rows + p->y.reach), row_bytes = p->pitch * 4 * (p->transposed ? p->fours : 1);
+        const int64_t rows = s->rows + p->y.reach, row_bytes = p->pitch * 4 * p->planes;
         dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
     }
 }

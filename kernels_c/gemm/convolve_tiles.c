@@ -255,29 +255,53 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     }
 }
 
-/* Tiles of up to three blocks, all positions for each, in chunks. */
-static void filters_part(int64_t begin, int64_t end, int part, void *context) {
+static int64_t count_chunks(const dmlk_strip *s) { return (s->rows * s->p->c->output.sizes[X] + CHUNK - 1) / CHUNK; }
+
+/* Of tiles of up to three blocks, numbered, one with a chunk of positions. */
+static void run_filters(const dmlk_strip *s, int64_t tile, int64_t chunk) {
+    const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
+    const int64_t first = chunk * CHUNK, positions = s->rows * s->p->c->output.sizes[X];
+    run_chunk(s, s->first_block + block, blocks, first, dmlk_min(CHUNK, positions - first));
+}
+
+/* A thread has all tiles of some chunks, ... */
+static void chunks_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
-    const dmlk_plan *p = s->p;
-    const int64_t positions = s->rows * p->c->output.sizes[X], chunks = (positions + CHUNK - 1) / CHUNK;
+    const int64_t count = (end - begin) * s->tiles;
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * CHUNK * LANES / 8); i++) {
-        const int64_t tile = i / chunks, first = i % chunks * CHUNK;
-        const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
-        run_chunk(s, s->first_block + block, blocks, first, dmlk_min(CHUNK, positions - first));
+    for (int64_t i = 0; i < count && !dmlk_stopped(&work, s->p->quads * CHUNK * LANES / 8); i++) {
+        run_filters(s, i / (end - begin), begin + i % (end - begin));
     }
 }
 
-/* Narrower and wider tiles alternate, so that threads have the same to do. */
-static void run_filters(dmlk_strip *s, int most_parts, int64_t grain) {
-    const int64_t positions = s->rows * s->p->c->output.sizes[X], chunks = (positions + CHUNK - 1) / CHUNK;
+/* ... or all chunks of some tiles. */
+static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const int64_t chunks = count_chunks(s);
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, s->p->quads * CHUNK * LANES / 8); i++) {
+        run_filters(s, i / chunks, i % chunks);
+    }
+}
+
+/* Each thread reads one side alone: the larger one, if it can be split evenly. */
+static void run_all_filters(dmlk_strip *s, int most_parts, int64_t grain) {
+    const dmlk_plan *p = s->p;
+    const int64_t chunks = count_chunks(s);
     s->tiles = (s->blocks + 2) / 3;
     const int parts = (int)dmlk_min(most_parts, dmlk_parts(s->tiles * chunks, 1 + grain / 7));
+    const int64_t input = p->direct ? dmlk_lines(p, s->rows) * p->line * p->channels : p->planes * p->plane_bytes;
+    const bool is_even = chunks % parts == 0 || chunks >= 16 * parts;
+    if (is_even && input > s->blocks * p->block_bytes) {
+        dmlk_parallel(chunks, parts, chunks_part, s);
+        return;
+    }
     if (chunks % parts != 0 && s->tiles > parts) {
         s->tiles = dmlk_min((s->tiles + parts - 1) / parts * parts, s->blocks);
     }
-    dmlk_parallel(s->tiles * chunks, parts, filters_part, s);
+    dmlk_parallel(s->tiles * chunks, parts, tiles_part, s);
 }
 #endif
 
@@ -286,7 +310,7 @@ void dmlk_convolve_strip(dmlk_strip *s, int most_parts) {
     const int64_t grain = 1 + 40000 / p->quads / ROWS;
 #ifdef DMLK_X86
     if (p->lanes_are_filters) {
-        run_filters(s, most_parts, grain);
+        run_all_filters(s, most_parts, grain);
         return;
     }
 #endif
