@@ -33,6 +33,7 @@ static inline void generic(const int rows, const bool signed_filters, PARAMETERS
         const uint8_t *at = first + offsets[q];
         for (int r = 0; r < rows; r++) {
             const uint8_t *filter = filters + q * quad_bytes + 4 * r;
+            int32_t *restrict row = sums[r];
             int32_t b[4];
             for (int j = 0; j < 4; j++) {
                 b[j] = number(filter[j], signed_filters);
@@ -42,7 +43,7 @@ static inline void generic(const int rows, const bool signed_filters, PARAMETERS
                 for (int j = 0; j < 4; j++) {
                     sum += number(at[4 * l + j], !signed_filters) * b[j];
                 }
-                sums[r][l] = (int32_t)((uint32_t)sums[r][l] + (uint32_t)sum);
+                row[l] = (int32_t)((uint32_t)row[l] + (uint32_t)sum);
             }
         }
     }
