@@ -16,6 +16,7 @@ enum { CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define ROWS DMLK_DOT8_ROWS
 #define BLOCK DMLK_DOT8_BLOCK
+#define MOST_ROWS 16 /* of taps that can be left out */
 #define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
 #define PACKED_QUADS 256                /* of a filter at a time */
 
@@ -103,6 +104,22 @@ static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, 
     }
 }
 
+/* Sums of the filters of a block; of rows of taps that may be left out, one by one. */
+static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
+    const int64_t rows = p->row_constant != NULL ? p->y.taps : 1, quads = p->quads / rows;
+    for (int64_t row = 0; row < rows; row++) {
+        uint32_t of_row[BLOCK];
+        dmlk_dot8_sums(p->isa, p->c->filter.type == DMLK_INT8,
+                       p->blocks + i * p->block_bytes + row * quads * 4 * p->width, quads, p->width, of_row);
+        for (int64_t k = 0; k < p->width; k++) {
+            sums[k] += of_row[k];
+            if (p->row_constant != NULL) {
+                p->row_constant[row * p->row_constants + i * p->width + k] = (int32_t)((uint32_t)p->zero * of_row[k]);
+            }
+        }
+    }
+}
+
 /* Blocks of those that are packed at once, numbered. */
 static void pack_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
@@ -117,8 +134,7 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
         }
         uint32_t sums[BLOCK] = {0};
         if (p->zero != 0) {
-            dmlk_dot8_sums(p->isa, p->c->filter.type == DMLK_INT8, p->blocks + i * p->block_bytes, p->quads, p->width,
-                           sums);
+            sum_block(p, i, sums);
         }
         note_zero_points(p, filter, count, sums, i * p->width);
     }
@@ -163,7 +179,7 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     } else if (!in_place) {
         p->order[1] = X, p->order[2] = Y;
     }
-    p->row_quads = p->order[2] == Y && p->zero == 0 ? p->quads / p->y.taps : 0;
+    p->row_quads = p->order[2] == Y && p->y.taps <= MOST_ROWS ? p->quads / p->y.taps : 0;
     p->step[CHANNEL] = p->by_taps ? 1 : 4, p->step[Y] = 1, p->step[X] = p->by_taps ? 4 : 1;
     p->width = p->lanes_are_filters || p->filters > BLOCK ? BLOCK : p->filters;
     p->group_blocks = (p->filters + p->width - 1) / p->width;
@@ -180,5 +196,9 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     }
     p->factor = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->factor);
     p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
-    return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL;
+    const bool with_rows = p->row_quads != 0 && p->zero != 0;
+    p->row_constants = p->room * p->width + more;
+    p->row_constant = with_rows ? dmlk_take(p->y.taps * p->row_constants * (int64_t)sizeof *p->row_constant) : NULL;
+    return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL &&
+           (!with_rows || p->row_constant != NULL);
 }

@@ -15,7 +15,8 @@
  * tiles whose lanes are positions run on over their ends: what they compute between two rows is thrown away.
  *
  * Zero points: with u = input and w = filter, one of them signed (the input's sign bit is flipped if need be),
- * sum (u - A)(w - B) = sum uw - B sum u + (taps A B - A sum w).  Padding is A.
+ * sum (u - A)(w - B) = sum uw - B sum u + (taps A B - A sum w).  Padding is A.  Of taps that meet nothing else, and so
+ * add nothing, the products and what the zero points take from them are both left out.
  *
  * convolve_plan.c decides, convolve_input.c lays the input out, convolve_filters.c the filters, convolve_tiles.c
  * multiplies them, and convolve.c takes one strip of the output after the other through all of that. */
@@ -84,6 +85,8 @@ typedef struct dmlk_plan {
     int64_t first, room;   /* blocks of all groups, numbered */
     int32_t *factor;       /* [room][width]: B */
     int32_t *constant;     /* [room][width]: taps A B - A sum w */
+    int32_t *row_constant; /* [y.taps][room][width], if rows may be left out: A sum w of each; NULL: A is 0 */
+    int64_t row_constants; /* from each row to the next */
 } dmlk_plan;
 
 /* What is computed at once: rows first .. first + rows - 1 of the output of one group of one image. */

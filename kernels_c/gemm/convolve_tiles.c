@@ -45,7 +45,7 @@ static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t 
 /* Filters of a group from `filter` on, and where theirs are. */
 struct rows {
     int64_t count;
-    const int32_t *constants, *factors;
+    const int32_t *constants, *factors, *row_constants;
     int32_t *to; /* of image and filter */
 };
 
@@ -55,6 +55,7 @@ static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) 
     const int64_t slot = (s->group * p->group_blocks - p->first) * p->width + filter;
     const int64_t channel = s->group * p->filters + filter;
     return (struct rows){dmlk_min(most, p->filters - filter), p->constant + slot, p->factor + slot,
+                         p->row_constant != NULL ? p->row_constant + slot : NULL,
                          (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL]};
 }
 
@@ -76,6 +77,23 @@ static inline struct span find_span(const dmlk_strip *s, int64_t first, int64_t 
     const int64_t begin = before <= 0 ? 0 : dmlk_min((before + dilation - 1) / dilation, taps);
     const int64_t end = inside > (taps - 1) * dilation ? taps : inside <= 0 ? 0 : (inside + dilation - 1) / dilation;
     return (struct span){begin * p->row_quads, end > begin ? (end - begin) * p->row_quads : 0};
+}
+
+/* The constants of `count` filters less what is left out: `changed`, or the same as ever. */
+static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows, const struct span *span,
+                                     int64_t count, int32_t *changed) {
+    if (rows->row_constants == NULL || span->count == p->quads) {
+        return rows->constants;
+    }
+    memcpy(changed, rows->constants, (size_t)count * sizeof *changed);
+    for (int64_t tap = 0; tap < p->y.taps; tap++) {
+        const bool is_in = tap * p->row_quads >= span->first && tap * p->row_quads < span->first + span->count;
+        const int32_t *row = rows->row_constants + tap * p->row_constants;
+        for (int64_t i = 0; i < count && !is_in; i++) {
+            changed[i] = (int32_t)((uint32_t)changed[i] + (uint32_t)row[i]);
+        }
+    }
+    return changed;
 }
 
 /* --- lanes are positions --- */
@@ -133,11 +151,12 @@ static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter,
     const int run_count = find_runs(s, first, count, p->pitch, runs);
     const bool in_place = run_count == 1 && runs[0].count % 16 == 0 && runs[0].count == count && strides[X] == 1 &&
                           rows.count == ROWS;
-    int32_t sums[ROWS][LANES], *to[ROWS];
+    int32_t sums[ROWS][LANES], changed[ROWS], *to[ROWS];
     for (int64_t r = 0; r < ROWS; r++) {
         to[r] = in_place ? rows.to + runs[0].to + r * strides[CHANNEL] : sums[r];
     }
-    const dmlk_dot8_start start = {rows.constants, rows.factors, p->needs_sums ? s->sums + first : NULL};
+    const dmlk_dot8_start start = {find_constants(p, &rows, &span, p->filters == 1 ? 1 : ROWS, changed), rows.factors,
+                                   p->needs_sums ? s->sums + first : NULL};
     (p->filters == 1 ? p->tiles.one_filter : p->tiles.positions)(
         s->positions + first * 4, p->offsets + span.first, span.count,
         blocks + of_block / p->width * p->block_bytes + (of_block % p->width + span.first * p->width) * 4,
@@ -237,14 +256,15 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     const struct rows rows = find_rows(s, block * BLOCK, blocks * BLOCK);
     const bool in_place = p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK;
     struct chunk chunk;
-    int32_t sums[CHUNK][LANES], *to[CHUNK];
+    int32_t sums[CHUNK][LANES], changed[LANES], *to[CHUNK];
     find_chunk(s, first, count, rows.to, &chunk);
     for (int64_t i = 0; i < CHUNK && !in_place; i++) {
         to[i] = sums[i];
     }
     for (int64_t i = 0; i < count; i += DMLK_DOT8_POSITIONS) {
         const struct span span = find_span(s, chunk.row[i], chunk.row[i + DMLK_DOT8_POSITIONS - 1]);
-        const dmlk_dot8_start start = {rows.constants, rows.factors, p->needs_sums ? chunk.inputs + i : NULL};
+        const dmlk_dot8_start start = {find_constants(p, &rows, &span, blocks * BLOCK, changed), rows.factors,
+                                       p->needs_sums ? chunk.inputs + i : NULL};
         p->tiles.filters(chunk.from + i, p->offsets + span.first, span.count, filters + span.first * 4 * BLOCK,
                          p->block_bytes, (int)(blocks * BLOCK), &start, in_place ? chunk.to + i : to + i);
     }

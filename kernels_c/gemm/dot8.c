@@ -272,12 +272,17 @@ TILE(avx512_7_unsigned, avx512_7, true, FILTERS_PARAMETERS, FILTERS_ARGUMENTS)
 
 DMLK_AVX512 static void avx512_sums(bool signed_filters, const uint8_t *block, int64_t quads, uint32_t *sums) {
     const __m512i ones = _mm512_set1_epi8(1);
-    __m512i sum = _mm512_setzero_si512();
-    for (int64_t q = 0; q < quads; q++) {
-        const __m512i bytes = _mm512_loadu_si512(block + 64 * q);
-        sum = signed_filters ? _mm512_dpbusd_epi32(sum, ones, bytes) : _mm512_dpbusd_epi32(sum, bytes, ones);
+    __m512i sum[4] = {_mm512_setzero_si512()}; /* several, so that one addition need not wait for the other */
+    for (int64_t q = 0; q < quads; q += 4) {
+        for (int64_t k = 0; k < 4; k++) {
+            const __mmask16 there = q + k < quads ? 0xffff : 0;
+            const __m512i bytes = _mm512_maskz_loadu_epi32(there, block + 64 * (q + k));
+            sum[k] = signed_filters ? _mm512_dpbusd_epi32(sum[k], ones, bytes)
+                                    : _mm512_dpbusd_epi32(sum[k], bytes, ones);
+        }
     }
-    _mm512_storeu_si512(sums, sum);
+    const __m512i low = _mm512_add_epi32(sum[0], sum[1]), high = _mm512_add_epi32(sum[2], sum[3]);
+    _mm512_storeu_si512(sums, _mm512_add_epi32(low, high));
 }
 #endif
 

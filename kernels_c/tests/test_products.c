@@ -209,6 +209,24 @@ static const dmlk_view *filter_in_blocks(device *d, struct convolution *c, enum 
     return view;
 }
 
+/* Tensors of these sizes, of random types and with or without zero points. */
+static void add_tensors(device *d, struct convolution *c, const int64_t *in, const int64_t *filter, const int64_t *out,
+                        int64_t in_kind, int64_t out_kind) {
+    const uint32_t rank = c->k.spatial + 2;
+    const enum dmlk_type in_type = random_bits() & 1 ? DMLK_INT8 : DMLK_UINT8;
+    const enum dmlk_type filter_type = random_bits() & 1 ? DMLK_INT8 : DMLK_UINT8;
+    const int64_t one[] = {1};
+    device_begin(d, "convolution_integer");
+    c->input = random_bytes(d, in_type, rank, in, in_kind);
+    c->input_zero = maybe_zero_point(d, in_type, one);
+    memcpy(c->filter_sizes, filter, rank * sizeof *filter);
+    memset(c->blocks, 0, sizeof c->blocks);
+    c->filter = random_between(0, 2) == 0 ? filter_in_blocks(d, c, filter_type)
+                                          : random_bytes(d, filter_type, rank, filter, random_between(0, 2));
+    c->filter_zero = maybe_zero_point(d, filter_type, random_bits() & 1 ? one : filter);
+    c->output = common_tensor(d, DMLK_INT32, rank, out, false, out_kind);
+}
+
 /* A random convolution whose window fits its input; false if the dice gave none. */
 static bool random_convolution(device *d, struct convolution *c) {
     static const int64_t filters[] = {1, 2, 3, 6, 8, 16, 17, 32, 64}, channels[] = {1, 1, 2, 3, 4, 8, 13};
@@ -241,23 +259,12 @@ static bool random_convolution(device *d, struct convolution *c) {
         }
         out[2 + i] = space / c->k.strides[i] + 1;
     }
-    const enum dmlk_type in_type = random_bits() & 1 ? DMLK_INT8 : DMLK_UINT8;
-    const enum dmlk_type filter_type = random_bits() & 1 ? DMLK_INT8 : DMLK_UINT8;
-    const int64_t one[] = {1};
-    device_begin(d, "convolution_integer");
-    c->input = random_bytes(d, in_type, spatial + 2, in, in_kind);
-    c->input_zero = maybe_zero_point(d, in_type, one);
-    memcpy(c->filter_sizes, filter, sizeof filter);
-    memset(c->blocks, 0, sizeof c->blocks);
-    c->filter = random_between(0, 2) == 0 ? filter_in_blocks(d, c, filter_type)
-                                          : random_bytes(d, filter_type, spatial + 2, filter, random_between(0, 2));
-    c->filter_zero = maybe_zero_point(d, filter_type, random_bits() & 1 ? one : filter);
-    c->output = common_tensor(d, DMLK_INT32, spatial + 2, out, false, out_kind);
+    add_tensors(d, c, in, filter, out, in_kind, out_kind);
     return true;
 }
 
 TEST(convolution) {
-    for (int round = 0; round < 1000; round++) {
+    for (int round = 0; round < 1200; round++) {
         device d;
         struct convolution c;
         if (!random_convolution(&d, &c)) {
@@ -269,6 +276,46 @@ TEST(convolution) {
         do {
             wrong += (int64_t)get_element(c.output, index) != convolution_element(&c, index);
         } while (next_index(c.output->rank, c.output->sizes, index));
+        CHECK_EQUAL(wrong, 0);
+        CHECK(gaps_untouched(c.output));
+        device_end(&d);
+    }
+}
+
+/* So large that several threads share it, or that one works on some rows after the other.  Not all is looked at. */
+TEST(convolution_of_large_tensors) {
+    static const struct {
+        int64_t in[4], filter[4];
+        uint32_t padding;
+    } cases[] = {
+        {{1, 512, 40, 32}, {48, 512, 3, 1}, 0},   /* rows of 16 KiB: two pieces */
+        {{1, 512, 40, 32}, {48, 512, 3, 1}, 1},   /* and with rows of padding */
+        {{1, 1200, 7, 7}, {208, 1200, 1, 1}, 0},  /* few positions */
+        {{2, 64, 56, 56}, {64, 64, 3, 3}, 1},     /* many */
+        {{1, 3, 96, 200}, {64, 3, 7, 7}, 3},      /* quads of rows of a window */
+        {{1, 30, 2, 3000}, {16, 30, 2, 3}, 2},    /* long rows */
+    };
+    for (uint32_t i = 0; i < 4 * sizeof cases / sizeof cases[0]; i++) {
+        const int64_t *in = cases[i / 4].in, *filter = cases[i / 4].filter, padding = cases[i / 4].padding;
+        struct convolution c = {.k = {.spatial = 2, .groups = 1, .strides = {1, 1}, .dilations = {1, 1}}};
+        int64_t out[4] = {in[0], filter[0]};
+        for (int axis = 0; axis < 2; axis++) {
+            c.k.strides[axis] = 1 + (uint32_t)(random_bits() % 2);
+            c.k.start_padding[axis] = c.k.end_padding[axis] = (uint32_t)padding;
+            out[2 + axis] = (in[2 + axis] + 2 * padding - filter[2 + axis]) / c.k.strides[axis] + 1;
+        }
+        device d;
+        add_tensors(&d, &c, in, filter, out, 2 - i % 2, random_between(1, 2));
+        device_constants(&d, &c.k, sizeof c.k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        int64_t wrong = 0;
+        for (int look = 0; look < 600; look++) {
+            int64_t index[DMLK_MAX_RANK] = {0};
+            for (int axis = 0; axis < 4; axis++) {
+                index[axis] = random_between(0, out[axis] - 1);
+            }
+            wrong += (int64_t)get_element(c.output, index) != convolution_element(&c, index);
+        }
         CHECK_EQUAL(wrong, 0);
         CHECK(gaps_untouched(c.output));
         device_end(&d);
@@ -322,6 +369,7 @@ int main(void) {
     RUN(gemm);
     RUN(gemm_refuses_sizes_that_do_not_fit);
     RUN(convolution);
+    RUN(convolution_of_large_tensors);
     RUN(convolution_wraps);
     RUN(convolution_refuses_what_does_not_fit);
     return RESULT();
