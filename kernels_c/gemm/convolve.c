@@ -115,17 +115,28 @@ static void turn(dmlk_convolution *c) {
     swap(&c->start[Y], &c->start[X]);
 }
 
-/* Are the rows of input and output, where each position has a window of its own element, a single one? */
-static bool is_one_row(const dmlk_convolution *c) {
+/* Where each position has a window of its own element: so many rows follow each other, in input and output, that they
+ * can be taken for one. */
+static int64_t count_joined(const dmlk_convolution *c) {
     const int64_t *in = c->input.strides, *out = c->output.strides, x = c->input.sizes[X], y = c->input.sizes[Y];
-    return c->filter_sizes[Y] == 1 && c->filter_sizes[X] == 1 && c->strides[Y] == 1 && c->strides[X] == 1 &&
-           c->start[Y] == 0 && c->start[X] == 0 && c->output.sizes[Y] == y && c->output.sizes[X] == x &&
-           in[Y] == x * in[X] && out[Y] == x * out[X] && c->filter_sizes[CHANNEL] * y <= DMLK_PANEL_BYTES / x;
+    const bool follow = c->filter_sizes[Y] == 1 && c->filter_sizes[X] == 1 && c->strides[Y] == 1 &&
+                        c->strides[X] == 1 && c->start[Y] == 0 && c->start[X] == 0 && c->output.sizes[Y] == y &&
+                        c->output.sizes[X] == x && in[Y] == x * in[X] && out[Y] == x * out[X];
+    const int64_t most = DMLK_PANEL_BYTES / c->filter_sizes[CHANNEL] / x;
+    int64_t count = follow && y > 0 ? dmlk_min(y, most) : 1;
+    while (count > 1 && y % count != 0) {
+        count--;
+    }
+    return count;
 }
 
-static void join_rows(dmlk_convolution *c) {
-    c->input.sizes[X] = c->output.sizes[X] = c->input.sizes[Y] * c->input.sizes[X];
-    c->input.sizes[Y] = c->output.sizes[Y] = 1;
+static void join_rows(dmlk_convolution *c, int64_t count) {
+    for (int k = 0; k < 2; k++) {
+        dmlk_view *view = k == 0 ? &c->input : &c->output;
+        view->sizes[Y] /= count;
+        view->sizes[X] *= count;
+        view->strides[Y] *= count;
+    }
 }
 
 bool dmlk_has_filter_zeros(const dmlk_convolution *c) {
@@ -147,8 +158,9 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     if (c->output.sizes[Y] > 1 && (c->output.sizes[X] == 1 || c->output.strides[Y] < c->output.strides[X])) {
         turn(&turned);
     }
-    if (is_one_row(c)) {
-        join_rows(&turned);
+    const int64_t joined = count_joined(c);
+    if (joined > 1) {
+        join_rows(&turned, joined);
     }
     if (dmlk_convolve_depthwise(c)) {
         return true;

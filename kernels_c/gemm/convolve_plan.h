@@ -27,7 +27,7 @@
 #include "dot8.h"
 #include "isa.h"
 
-#define DMLK_PANEL_BYTES (INT64_C(15) << 15) /* of planes: with filters, they fit into a second-level cache */
+#define DMLK_PANEL_BYTES (INT64_C(1) << 19) /* of planes: with filters, they fit into a second-level cache */
 
 /* How the taps of an axis fall: tap k is in the plane of phase index[k], shift[k] positions on. */
 typedef struct dmlk_taps {
