@@ -122,8 +122,7 @@ DMLK_AVX512 static void fill_packed(const uint8_t *const from[4], const dmlk_win
 static const uint8_t *find_row(const dmlk_strip *s, int64_t y_phase, int64_t row) {
     const dmlk_convolution *c = s->p->c;
     const int64_t y = (s->first + row) * c->strides[Y] + s->p->y.phases[y_phase] - c->start[Y];
-    return y < 0 || y >= c->input.sizes[Y] ? NULL
-                                           : s->input + y * c->input.strides[Y];
+    return y < 0 || y >= c->input.sizes[Y] ? NULL : s->input + y * c->input.strides[Y];
 }
 
 /* One row of a plane. */
@@ -221,8 +220,9 @@ static void copy_line(const dmlk_strip *s, int64_t line, uint8_t *to) {
     const int64_t end = is_inside ? dmlk_min(start[X] + in->sizes[X], p->line) : p->line;
     const uint8_t *from = s->input + y * in->strides[Y];
     memset(to, p->padding, (size_t)(begin * step));
-    if (stride == step) {
-        copy_bytes(from + (begin - start[X]) * stride, (end - begin) * step, p->flip, to + begin * step);
+    if (stride == step && end > begin) { /* the last element ends with its channels */
+        const int64_t count = (end - begin - 1) * step + p->channels;
+        copy_bytes(from + (begin - start[X]) * stride, count, p->flip, to + begin * step);
     } else {
         for (int64_t i = begin; i < end; i++) {
             copy_bytes(from + (i - start[X]) * stride, p->channels, p->flip, to + i * step);
@@ -273,7 +273,8 @@ DMLK_AVX512 static void sum_small_elements(const dmlk_plan *p, const uint8_t *fr
         const __mmask64 there = ~(__mmask64)0 >> (64 - count * step);
         const __m512i all = _mm512_maskz_loadu_epi8(there, from + x * step);
         const __m512i bytes = _mm512_maskz_permutexvar_epi8(channels, index, all);
-        const __m512i sums = is_signed ? _mm512_dpbusd_epi32(zero, ones, bytes) : _mm512_dpbusd_epi32(zero, bytes, ones);
+        const __m512i sums =
+            is_signed ? _mm512_dpbusd_epi32(zero, ones, bytes) : _mm512_dpbusd_epi32(zero, bytes, ones);
         _mm512_mask_storeu_epi32(to + x, (__mmask16)(0xffff >> (16 - count)), sums);
     }
 }

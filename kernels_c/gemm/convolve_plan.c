@@ -133,6 +133,11 @@ static bool choose_lanes(const dmlk_plan *p) {
     return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
 }
 
+/* Are most elements in no window? */
+static bool is_sparse(const dmlk_plan *p) {
+    return p->c->strides[Y] > 2 * p->y.taps || p->c->strides[X] > 2 * p->x.taps;
+}
+
 /* Can positions be those of the input? */
 static bool is_direct(const dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
@@ -144,7 +149,7 @@ static bool is_direct(const dmlk_plan *p) {
     }
     return is_inside && p->lanes_are_filters && !p->by_taps && p->channels % 4 == 0 &&
            c->input.strides[CHANNEL] == 1 && p->flip == 0 &&
-           (!p->needs_sums || p->channels <= DMLK_PANEL_BYTES / p->line);
+           (!p->needs_sums || (p->channels <= DMLK_PANEL_BYTES / p->line && !is_sparse(p)));
 }
 
 /* Positions as those of the input. */
@@ -164,7 +169,7 @@ static bool plan_copy(dmlk_plan *p) {
                                       : p->x.taps * (round_up(p->channels, 4) / 4);
     const int64_t reach = (p->y.taps - 1) * c->dilations[Y], size = by_rows ? p->channels : round_up(p->channels, 4);
     const int64_t fitting = DMLK_PANEL_BYTES / (p->line * size) - reach; /* lines */
-    if (!p->lanes_are_filters || fitting < 1 || p->y.taps * row_quads > p->quads ||
+    if (!p->lanes_are_filters || is_sparse(p) || fitting < 1 || p->y.taps * row_quads > p->quads ||
         (p->channels > 1 && c->input.strides[CHANNEL] != 1)) {
         return false;
     }

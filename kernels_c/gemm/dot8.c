@@ -102,7 +102,8 @@ DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, const dmlk_dot8
 }
 
 /* Four of a tile's rows, or its only one, and eight lanes. */
-DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filters, int first_row, int lane, PARAMETERS) {
+DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filters, int first_row, int lane,
+                                          PARAMETERS) {
     __m256i a0 = _mm256_setzero_si256(), b0 = a0, a1 = a0, b1 = a0, a2 = a0, b2 = a0, a3 = a0, b3 = a0;
     (void)count;
     filters += 4 * first_row;
