@@ -115,6 +115,16 @@ DMLK_AVX512 static void store_lanes(int32_t sums[ROWS][LANES], uint64_t lanes, i
 }
 #endif
 
+static inline void store_run(const int32_t *sums, int64_t count, int32_t *to, int64_t stride) {
+    if (stride == 1) {
+        memcpy(to, sums, (size_t)count * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i * stride] = sums[i];
+    }
+}
+
 /* Writes sums[filter][position]. */
 static void store_runs(const dmlk_strip *s, const struct rows *rows, const struct run *runs, int run_count,
                        int32_t sums[ROWS][LANES]) {
@@ -133,10 +143,7 @@ static void store_runs(const dmlk_strip *s, const struct rows *rows, const struc
 #endif
     for (int64_t r = 0; r < rows->count; r++) {
         for (int k = 0; k < run_count; k++) {
-            int32_t *to = rows->to + r * strides[CHANNEL] + runs[k].to;
-            for (int64_t i = 0; i < runs[k].count; i++) {
-                to[i * strides[X]] = sums[r][runs[k].lane + i];
-            }
+            store_run(sums[r] + runs[k].lane, runs[k].count, rows->to + r * strides[CHANNEL] + runs[k].to, strides[X]);
         }
     }
 }
@@ -240,11 +247,17 @@ DMLK_AVX512 static void store_chunk(const dmlk_strip *s, int64_t filters, const 
 static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64_t first, int64_t count,
                              int32_t sums[CHUNK][LANES]) {
     const dmlk_view *out = &s->p->c->output;
+    int32_t turned[LANES][CHUNK];
     struct run runs[CHUNK];
     const int run_count = find_runs(s, first, count, out->sizes[X], runs);
-    for (int k = 0; k < run_count; k++) {
-        dmlk_transpose(4, (const uint8_t *)sums[runs[k].lane], sizeof sums[0], 4, (uint8_t *)(rows->to + runs[k].to),
-                       out->strides[CHANNEL] * 4, rows->count, runs[k].count, 0);
+    const bool in_place = run_count == 1;
+    uint8_t *to = (uint8_t *)(in_place ? rows->to + runs[0].to : turned[0]);
+    const int64_t step = in_place ? out->strides[CHANNEL] * 4 : (int64_t)sizeof turned[0];
+    dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, to, step, rows->count, count, 0);
+    for (int64_t r = 0; r < rows->count && !in_place; r++) {
+        for (int k = 0; k < run_count; k++) {
+            store_run(turned[r] + runs[k].lane, runs[k].count, rows->to + r * out->strides[CHANNEL] + runs[k].to, 1);
+        }
     }
 }
 
