@@ -145,7 +145,7 @@ static int64_t convolution_element(const struct convolution *c, const int64_t *a
 
 static uint32_t random_small(int64_t low, int64_t high) { return (uint32_t)random_between(low, high); }
 
-/* Kind 0: any layout; 1 and 2 are those that are met most: packed, and channels last. */
+/* Kind 0: any layout; 1 and 2 are those that are met most: packed, and channels last; 3: with gaps after them. */
 static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool input,
                                       int64_t kind) {
     int64_t strides[DMLK_MAX_RANK], stride = 1;
@@ -157,6 +157,7 @@ static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t r
             axis = kind == 1 ? axis : i == 0 ? 1 : i < rank - 1 ? rank - i : 0;
             strides[axis] = stride;
             stride *= sizes[axis];
+            stride = kind == 3 && i == 0 ? (stride + 3) / 4 * 4 : stride + (kind == 3 && i == 1);
         }
     }
     return device_tensor(d, type, rank, sizes, strides);
@@ -235,7 +236,7 @@ static bool random_convolution(device *d, struct convolution *c) {
     const uint32_t groups = depthwise ? random_small(1, 150) : random_small(0, 3) == 0 ? 9 : random_small(1, 3);
     const int64_t longest = random_between(0, 4) == 0 ? 60 : 9, widest = random_between(0, 3) == 0 ? 7 : 3;
     const bool pointwise = random_between(0, 4) == 0; /* windows of one element, and no padding */
-    const int64_t in_kind = random_between(0, 2), out_kind = random_bits() & 1 ? in_kind : random_between(0, 2);
+    const int64_t in_kind = random_between(0, 3), out_kind = random_bits() & 1 ? in_kind : random_between(0, 3);
     c->k = (dmlk_convolution_integer){.spatial = spatial, .groups = groups};
     int64_t in[4], filter[4], out[4];
     filter[0] = groups * (depthwise ? random_between(1, 2) : filters[random_bits() % 9]);
