@@ -1,7 +1,7 @@
 /* depthwise.c - convolutions of bytes whose groups have one channel, for windows that are small.
  *
  * There is little to compute for each byte, so no planes are made (see convolve.c): quads of taps are put together
- * in registers from the input as it lies in memory, along its rows, or across channels that come last. */
+ * in registers, from copies of rows with their padding, or across channels that come last, as they lie in memory. */
 #include "convolve.h"
 
 #include "isa.h"
@@ -30,6 +30,7 @@ struct plan {
     const dmlk_convolution *c;
     int64_t multiplier; /* filters of a channel */
     int64_t y_quads, x_quads; /* groups of four taps along Y; along X */
+    int64_t rows;             /* of the output that see the same quads, each a tap further on, across channels */
     uint8_t flip, padding;
     bool signed_filters, needs_sums;
     int32_t *factors, *constants; /* [filters]: see convolve.c */
@@ -255,17 +256,19 @@ DMLK_AVX512 static inline void convolve_tile(const struct tiles *t, const struct
 DMLK_AVX512 static void convolve_copy(const struct tiles *t, const struct tile *tile, const uint8_t *copy,
                                       int64_t filter, int32_t *to) {
     const struct plan *p = t->p;
-    const bool is_plain = p->signed_filters && !p->needs_sums, is_3 = is_plain && t->quads == 3;
-    if (is_3 && !tile->in_pairs) {
+    const bool is_3 = t->quads == 3 && !p->needs_sums, is_signed = p->signed_filters;
+    if (is_3 && is_signed && !tile->in_pairs) {
         convolve_tile(t, tile, copy, filter, to, 3, false, true, false);
-    } else if (is_3) {
+    } else if (is_3 && is_signed) {
         convolve_tile(t, tile, copy, filter, to, 3, true, true, false);
-    } else if (is_plain && !tile->in_pairs) {
-        convolve_tile(t, tile, copy, filter, to, t->quads, false, true, false);
-    } else if (p->signed_filters) {
-        convolve_tile(t, tile, copy, filter, to, t->quads, true, true, p->needs_sums);
+    } else if (is_3 && !tile->in_pairs) {
+        convolve_tile(t, tile, copy, filter, to, 3, false, false, false);
+    } else if (is_3) {
+        convolve_tile(t, tile, copy, filter, to, 3, true, false, false);
+    } else if (is_signed) {
+        convolve_tile(t, tile, copy, filter, to, t->quads, tile->in_pairs, true, p->needs_sums);
     } else {
-        convolve_tile(t, tile, copy, filter, to, t->quads, true, false, p->needs_sums);
+        convolve_tile(t, tile, copy, filter, to, t->quads, tile->in_pairs, false, p->needs_sums);
     }
 }
 
@@ -311,19 +314,22 @@ static bool is_by_rows(const struct plan *p) {
 /* The quads of 64 channels at one X: four taps along Y are four vectors of bytes; woven together they are 4 vectors
  * of 16 quads.  Pieces of 16 bytes are woven, each giving one of its own to every result; so words change places
  * first, word 4 k + i with 4 i + k. */
-DMLK_AVX512 static inline void weave(const __m512i taps[4], __m512i quads[4]) {
-    const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), high_01 = _mm512_unpackhi_epi8(taps[0], taps[1]);
-    const __m512i low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]), high_23 = _mm512_unpackhi_epi8(taps[2], taps[3]);
+DMLK_AVX512 static inline void weave(const __m512i taps[4], const bool half, __m512i quads[4]) {
+    const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]);
     _mm512_store_si512(quads, _mm512_unpacklo_epi16(low_01, low_23));
     _mm512_store_si512(quads + 1, _mm512_unpackhi_epi16(low_01, low_23));
+    if (half) {
+        return;
+    }
+    const __m512i high_01 = _mm512_unpackhi_epi8(taps[0], taps[1]), high_23 = _mm512_unpackhi_epi8(taps[2], taps[3]);
     _mm512_store_si512(quads + 2, _mm512_unpacklo_epi16(high_01, high_23));
     _mm512_store_si512(quads + 3, _mm512_unpackhi_epi16(high_01, high_23));
 }
 
-/* Some channels of one row of the output. */
+/* Some channels of one row of the output, and of those that see the same quads. */
 struct channels {
     int64_t first, count;
-    const uint8_t *rows[MOST_TAPS]; /* of the input, for each tap along Y */
+    const uint8_t *rows[MOST_TAPS]; /* of the input, for each tap along Y, and of the next rows */
     int64_t steps[MOST_TAPS];       /* from each X to the next; 0: the row is padding */
     int32_t *to;
 };
@@ -333,7 +339,7 @@ static struct channels find_channels(const struct plan *p, int64_t n, int64_t y,
     struct channels s = {.first = first, .count = dmlk_min(AT_ONCE, c->groups - first)};
     for (int64_t tap = 0; tap < 4 * p->y_quads; tap++) {
         const int64_t at = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
-        const bool is_there = tap < c->filter_sizes[Y] && at >= 0 && at < c->input.sizes[Y];
+        const bool is_there = tap < c->filter_sizes[Y] + p->rows - 1 && at >= 0 && at < c->input.sizes[Y];
         s.rows[tap] = is_there ? c->input.base + n * c->input.strides[N] + at * c->input.strides[Y] + first
                                : p->padding_row;
         s.steps[tap] = is_there ? c->input.strides[X] : 0;
@@ -351,7 +357,7 @@ DMLK_AVX512 static void fill_padding(__m512i *quads, int64_t count, uint8_t padd
 /* Quads of `count` columns, y_quads x 4 vectors apart, of the four rows from `rows` on.  Only `there` taps are; what
  * stands for the others does not matter, the filters are 0. */
 DMLK_AVX512 static inline void fill_inside(const uint8_t *const *rows, const int64_t *steps, int64_t x, int64_t count,
-                                           __mmask64 channels, const int there, uint8_t flip,
+                                           __mmask64 channels, const int there, const bool half, uint8_t flip,
                                            __m512i *quads, int64_t step) {
     const __m512i flips = _mm512_set1_epi8((char)flip);
     const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
@@ -370,7 +376,7 @@ DMLK_AVX512 static inline void fill_inside(const uint8_t *const *rows, const int
         for (int j = there; j < 4; j++) {
             taps[j] = taps[there - 1];
         }
-        weave(taps, quads);
+        weave(taps, half, quads);
     }
 }
 
@@ -386,29 +392,34 @@ DMLK_AVX512 static void fill_columns(const struct plan *p, const struct channels
         const uint8_t *const *rows = s->rows + 4 * q;
         const int64_t *steps = s->steps + 4 * q, step = 4 * y_quads;
         __m512i *quads = columns[(first - begin) * y_quads + q];
-        if (p->c->filter_sizes[Y] == 3) {
-            fill_inside(rows, steps, first, count, there, 3, p->flip, quads, step);
+        const bool is_3 = p->c->filter_sizes[Y] == 3 && p->rows == 1, half = s->count <= AT_ONCE / 2;
+        if (is_3 && half) {
+            fill_inside(rows, steps, first, count, there, 3, true, p->flip, quads, step);
+        } else if (is_3) {
+            fill_inside(rows, steps, first, count, there, 3, false, p->flip, quads, step);
+        } else if (half) {
+            fill_inside(rows, steps, first, count, there, 4, true, p->flip, quads, step);
         } else {
-            fill_inside(rows, steps, first, count, there, 4, p->flip, quads, step);
+            fill_inside(rows, steps, first, count, there, 4, false, p->flip, quads, step);
         }
     }
 }
 
-/* 16 channels of `count` positions; quads of one X are `step` vectors from those of the next position, and `tap_step`
- * from those of the next tap. */
+/* 16 channels of `count` positions of a row; quads of one X are `step` vectors from those of the next position, and
+ * `tap_step` from those of the next tap. */
 DMLK_AVX512 static inline void convolve_16(const struct plan *p, const __m512i *columns, int64_t step,
-                                           int64_t tap_step, int64_t first, __mmask16 there, int64_t count, int32_t *to,
-                                           const int64_t taps, const int64_t y_quads, const bool signed_filters,
-                                           const bool needs_sums) {
+                                           int64_t tap_step, int64_t first, __mmask16 there, int64_t count, int64_t row,
+                                           int32_t *to, const int64_t taps, const int64_t y_quads,
+                                           const bool signed_filters, const bool needs_sums) {
     const uint8_t *from = p->quads + first / AT_ONCE * AT_ONCE * 4 * taps * y_quads + first % AT_ONCE * 4;
     const __m512i constant = _mm512_maskz_loadu_epi32(there, p->constants + first);
     const __m512i factor = _mm512_maskz_loadu_epi32(there, p->factors + first);
     const int64_t stride = p->c->output.strides[X], last = (p->c->filter_sizes[Y] - 1) % 4;
     __m512i filters[MOST_QUADS], ones[MOST_TAPS / 4];
     for (int64_t k = 0; k < taps * y_quads; k++) {
-        filters[k] = _mm512_loadu_si512(from + k * AT_ONCE * 4);
+        filters[k] = _mm512_sll_epi32(_mm512_loadu_si512(from + k * AT_ONCE * 4), _mm_cvtsi64_si128(8 * row));
         const int64_t missing = k % y_quads + 1 < y_quads ? 0 : 3 - last;
-        ones[k % y_quads] = _mm512_set1_epi32((int32_t)(0x01010101u >> 8 * missing));
+        ones[k % y_quads] = _mm512_set1_epi32((int32_t)(0x01010101u >> 8 * missing << 8 * row));
     }
     for (int64_t i = 0; i < count; i++, columns += step, to += stride) {
         __m512i sum = constant, inputs = _mm512_setzero_si512();
@@ -428,9 +439,9 @@ DMLK_AVX512 static inline void convolve_16(const struct plan *p, const __m512i *
     }
 }
 
-/* Channels of `count` positions, whose quads begin at `columns`. */
+/* Channels of `count` positions of a row, whose quads begin at `columns`. */
 DMLK_AVX512 static void convolve_channels(const struct plan *p, const struct channels *s, __m512i (*columns)[4],
-                                          int64_t count, int32_t *to) {
+                                          int64_t count, int64_t row, int32_t *to) {
     const int64_t step = p->c->strides[X] * p->y_quads * 4, tap_step = p->c->dilations[X] * p->y_quads * 4;
     const int64_t taps = p->c->filter_sizes[X];
     for (int64_t k = 0; 16 * k < s->count; k++) {
@@ -438,13 +449,17 @@ DMLK_AVX512 static void convolve_channels(const struct plan *p, const struct cha
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, s->count - 16 * k)));
         const __m512i *from = &columns[0][k];
         int32_t *result = to + 16 * k;
-        if (taps != 3 || p->y_quads != 1 || p->needs_sums) {
-            convolve_16(p, from, step, tap_step, first, there, count, result, taps, p->y_quads, p->signed_filters,
+        if (taps != 3 || p->y_quads != 1) {
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, taps, p->y_quads, p->signed_filters,
                         p->needs_sums);
+        } else if (p->signed_filters && p->needs_sums) {
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, true, true);
         } else if (p->signed_filters) {
-            convolve_16(p, from, step, tap_step, first, there, count, result, 3, 1, true, false);
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, true, false);
+        } else if (p->needs_sums) {
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, false, true);
         } else {
-            convolve_16(p, from, step, tap_step, first, there, count, result, 3, 1, false, false);
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, false, false);
         }
     }
 }
@@ -454,25 +469,31 @@ DMLK_AVX512 static void channels_part(int64_t begin, int64_t end, int part, void
     (void)part;
     const struct plan *p = context;
     const dmlk_convolution *c = p->c;
-    const int64_t rows = c->output.sizes[Y], size = c->output.sizes[X], blocks = (c->groups + AT_ONCE - 1) / AT_ONCE;
-    const int64_t reach = (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
+    const int64_t height = c->output.sizes[Y], size = c->output.sizes[X];
+    const int64_t blocks = (c->groups + AT_ONCE - 1) / AT_ONCE;
+    const int64_t steps = (height + p->rows - 1) / p->rows, reach = (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
     const int64_t most = (MOST_COLUMNS / p->y_quads - reach) / c->strides[X] + 1; /* positions */
     __m512i columns[MOST_COLUMNS][4];
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
-        const struct channels s = find_channels(p, i / blocks / rows, i / blocks % rows, i % blocks * AT_ONCE);
+        const int64_t y = i / blocks % steps * p->rows, rows = dmlk_min(p->rows, height - y);
+        const struct channels s = find_channels(p, i / blocks / steps, y, i % blocks * AT_ONCE);
         for (int64_t x = 0; x < size && !dmlk_stopped(&work, most * p->y_quads * 16); x += most) {
             const int64_t count = dmlk_min(most, size - x);
             const int64_t from = x * c->strides[X] - c->start[X];
             fill_columns(p, &s, from, from + (count - 1) * c->strides[X] + reach, columns);
-            convolve_channels(p, &s, columns, count, s.to + x * c->output.strides[X]);
+            for (int64_t row = 0; row < rows; row++) {
+                int32_t *to = s.to + row * c->output.strides[Y] + x * c->output.strides[X];
+                convolve_channels(p, &s, columns, count, row, to);
+            }
         }
     }
 }
 
 static bool is_across_channels(const struct plan *p) {
     const dmlk_convolution *c = p->c;
-    return p->multiplier == 1 && c->groups >= FEWEST_CHANNELS && c->input.strides[CHANNEL] == 1 && c->output.strides[CHANNEL] == 1 &&
+    return p->multiplier == 1 && c->groups >= FEWEST_CHANNELS && c->input.strides[CHANNEL] == 1 &&
+           c->output.strides[CHANNEL] == 1 &&
            c->filter_sizes[X] <= MOST_TAPS && c->filter_sizes[Y] <= MOST_TAPS &&
            (c->filter_sizes[X] - 1) * c->dilations[X] < MOST_COLUMNS / 4;
 }
@@ -510,26 +531,25 @@ DMLK_AVX512 static void pack(const struct plan *p, bool across) {
     for (int64_t f = 0; f < c->filter_sizes[N]; f++) {
         const uint8_t *from = find_window(c, f, room);
         const __m512i bytes = _mm512_maskz_loadu_epi8(~(__mmask64)0 >> (64 - taps), from);
-        const int32_t sum = _mm512_reduce_add_epi32(dot(_mm512_setzero_si512(), ones, bytes, p->signed_filters));
         uint8_t *to = p->quads + (across ? f / AT_ONCE * AT_ONCE * quads + f % AT_ONCE : f * quads) * 4;
         _mm512_storeu_si512(packed, _mm512_maskz_permutexvar_epi8(used, index, bytes));
         for (int64_t k = 0; k < quads; k++) {
             memcpy(to + k * step, packed + 4 * k, 4);
         }
-        p->factors[f] = dmlk_filter_zero(c, f);
-        p->constants[f] = (int32_t)((uint32_t)zero * ((uint32_t)(taps * p->factors[f]) - (uint32_t)sum));
+        p->factors[f] = p->needs_sums ? dmlk_filter_zero(c, f) : 0;
+        p->constants[f] = 0;
+        if (zero != 0) {
+            const int32_t sum = _mm512_reduce_add_epi32(dot(_mm512_setzero_si512(), ones, bytes, p->signed_filters));
+            p->constants[f] = (int32_t)((uint32_t)zero * ((uint32_t)(taps * p->factors[f]) - (uint32_t)sum));
+        }
     }
 }
 
-static bool run(struct plan *p) {
+/* The working memory; then it runs, `tiles` if by rows, else (NULL) across channels. */
+static bool run(struct plan *p, struct tiles *tiles) {
     const dmlk_convolution *c = p->c;
-    struct tiles tiles;
-    const bool by_rows = is_by_rows(p) && plan_tiles(&tiles, p), across = !by_rows && is_across_channels(p);
-    if (!across && !by_rows) {
-        return false;
-    }
     const int64_t filters = c->filter_sizes[N], blocks = (c->groups + AT_ONCE - 1) / AT_ONCE;
-    const int64_t quads = across ? blocks * AT_ONCE * c->filter_sizes[X] * p->y_quads : filters * tiles.quads;
+    const int64_t quads = tiles != NULL ? filters * tiles->quads : blocks * AT_ONCE * c->filter_sizes[X] * p->y_quads;
     p->factors = dmlk_take(filters * (int64_t)sizeof *p->factors);
     p->constants = dmlk_take(filters * (int64_t)sizeof *p->constants);
     p->quads = dmlk_take(4 * quads);
@@ -537,14 +557,15 @@ static bool run(struct plan *p) {
         return false;
     }
     memset(p->quads, 0, (size_t)(4 * quads));
-    pack(p, across);
-    if (across) {
-        const int64_t items = c->output.sizes[N] * c->output.sizes[Y] * blocks, work = 16 * c->output.sizes[X];
-        dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), channels_part, p);
+    pack(p, tiles == NULL);
+    if (tiles != NULL) {
+        const int64_t items = c->output.sizes[N] * ((c->groups + COPIES - 1) / COPIES) * tiles->down * tiles->across;
+        const int64_t work = 16 * COPIES * p->multiplier * tiles->whole.count;
+        dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), tiles_part, tiles);
     } else {
-        const int64_t items = c->output.sizes[N] * ((c->groups + COPIES - 1) / COPIES) * tiles.down * tiles.across;
-        const int64_t work = 16 * COPIES * p->multiplier * tiles.whole.count;
-        dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), tiles_part, &tiles);
+        const int64_t steps = (c->output.sizes[Y] + p->rows - 1) / p->rows;
+        const int64_t items = c->output.sizes[N] * steps * blocks, work = 16 * p->rows * c->output.sizes[X];
+        dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), channels_part, p);
     }
     return true;
 }
@@ -552,16 +573,20 @@ static bool run(struct plan *p) {
 bool dmlk_convolve_depthwise(const dmlk_convolution *c) {
     uint8_t padding[AT_ONCE];
     struct plan p = {.c = c, .multiplier = c->filter_sizes[N] / c->groups, .padding_row = padding};
-    if (c->filter_sizes[CHANNEL] != 1 || dmlk_isa() != DMLK_ISA_AVX512) {
+    struct tiles tiles;
+    p.y_quads = (c->filter_sizes[Y] + 3) / 4, p.x_quads = (c->filter_sizes[X] + 3) / 4;
+    const bool is_possible = c->filter_sizes[CHANNEL] == 1 && dmlk_isa() == DMLK_ISA_AVX512;
+    const bool by_rows = is_possible && is_by_rows(&p) && plan_tiles(&tiles, &p);
+    if (!is_possible || (!by_rows && !is_across_channels(&p))) {
         return false;
     }
-    p.y_quads = (c->filter_sizes[Y] + 3) / 4, p.x_quads = (c->filter_sizes[X] + 3) / 4;
+    p.rows = p.y_quads == 1 && c->strides[Y] == c->dilations[Y] ? 5 - c->filter_sizes[Y] : 1;
     p.flip = dmlk_input_flip(c);
     p.padding = (uint8_t)dmlk_flipped_zero(c);
     p.signed_filters = c->filter.type == DMLK_INT8;
     p.needs_sums = dmlk_has_filter_zeros(c);
     memset(padding, p.padding ^ p.flip, sizeof padding);
-    const bool done = run(&p);
+    const bool done = run(&p, by_rows ? &tiles : NULL);
     dmlk_give(p.quads), dmlk_give(p.factors), dmlk_give(p.constants);
     return done;
 }
