@@ -22,8 +22,8 @@ typedef struct dmlk_dot32 {
     float (*sums)[DMLK_DOT32_COLUMNS]; /* those past the last column may be anything */
 } dmlk_dot32;
 
-/* sums[r][j] = fma(row r at k, column[k][j], sums[r][j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in this
- * order, rounded once a step, so that all tiles give the same bits. */
+/* sums[r][j] = fma(row r at k, column[k][j], sums[r][j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in
+ * this order, rounded once a step, so that all tiles give the same bits. */
 void dmlk_dot32_tile(enum dmlk_isa isa, const dmlk_dot32 *tile);
 
 /* sums[j] = fma(row, column[j], sums[j]): one step of a single row. */
