@@ -1,6 +1,6 @@
 /* depthwise.c - convolutions of bytes whose groups have one channel, for windows that are small.
  *
- * There is little to compute for each byte, so no planes are made (see convolve.c): quads of taps are put together
+ * There is little to compute for each byte, so no planes are made (see convolve_plan.h): quads of taps are put together
  * in registers, from copies of rows with their padding, or across channels that come last, as they lie in memory. */
 #include "convolve.h"
 
@@ -33,7 +33,7 @@ struct plan {
     int64_t rows;             /* of the output that see the same quads, each a tap further on, across channels */
     uint8_t flip, padding;
     bool signed_filters, needs_sums;
-    int32_t *factors, *constants; /* [filters]: see convolve.c */
+    int32_t *factors, *constants; /* [filters]: see convolve_plan.h */
     uint8_t *quads;   /* by rows: [filters][Y taps][X quads][4]; by channels: [channels / 64][X taps][Y quads][64][4] */
     const uint8_t *padding_row; /* AT_ONCE bytes of the padding, before they are flipped */
 };
