@@ -115,7 +115,7 @@ class Descriptors:
             raise ValueError(f"The number of descriptors ({count}) is not positive.")
         with self._lock:
             size = count * DESCRIPTOR_SIZE
-            memory = self._memory.create_heap(size, label=label)
+            memory = self._memory.create_heap(size, mappable=False, label=label)
             try:
                 allocation = self._memory.place(memory, 0, size, label)
             finally:

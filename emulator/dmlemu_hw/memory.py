@@ -1,9 +1,9 @@
 """The GPU's memory: heaps, allocations over them, tiles, and the address space that the GPU sees.
 
-All bytes live in one sparse memory file per GPU (``memfd``): a heap is a range of it, mapped once.
-An allocation is a range of GPU virtual addresses.  A placed one stands on its heap's mapping, so
-two that overlap are the same bytes; a reserved one has host addresses of its own, into which
-64 KiB tiles of heaps are mapped: the host's MMU does the aliasing.
+A heap whose tiles can be mapped is a range of one sparse memory file per GPU (``memfd``), mapped once;
+any other has memory of its own, in large pages.  An allocation is a range of GPU virtual addresses.  A
+placed one stands on its heap's mapping, so two that overlap are the same bytes; a reserved one has host
+addresses of its own, into which 64 KiB tiles of heaps are mapped: the host's MMU does the aliasing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ END_ADDRESS = 1 << 47  # what the host can address too
 
 POISON_BYTE: int = lib.DMLK_POISON_BYTE
 
-_MADV_REMOVE = 9  # gives pages of a shared mapping, and their place in the file, back
+_LARGE_PAGE = 1 << 21
 _LARGEST_GAP = 64  # tiles between two allocations, under chaos
 _FREED_KEPT = 4096  # freed allocations remembered for messages
 
@@ -100,7 +100,7 @@ class Memory:
     def check_process(self) -> None:
         """ForeignProcess: this process was forked from the one that made the memory.
 
-        It shares the bytes with its parent, but not what says whose they are.
+        It shares bytes with its parent, but not what says whose they are.
         """
         if self._file.owner != _process:
             raise ForeignProcess(
@@ -109,10 +109,11 @@ class Memory:
 
     # --- heaps ---
 
-    def create_heap(self, size: int, *, poison: bool = False, label: str = "") -> Heap:
+    def create_heap(self, size: int, *, poison: bool = False, mappable: bool = True, label: str = "") -> Heap:
         """``size`` bytes of memory; the capacity is rounded up to 64 KiB.
 
         The bytes are 0, or the poison byte when their contents are to count as undefined.
+        A heap that is not ``mappable`` serves placed allocations only, and kernels are faster on it.
         ValueError: no size.  TypeError: no integer.  OutOfMemory: above the budget, or the host refuses.
         ForeignProcess, as by all that takes memory.
         """
@@ -130,7 +131,7 @@ class Memory:
                     f"A heap of {capacity} bytes does not fit: {self._used} of {self.budget} are in use.",
                     capacity,
                 )
-            storage = self._create_storage(capacity, charge=capacity)
+            storage = self._create_storage(capacity, charge=capacity, mappable=mappable)
             if poison:
                 self._fill_poison(storage.export(0, capacity))
             torn, self._torn = self._torn, True
@@ -146,7 +147,7 @@ class Memory:
     def create_internal(self, size: int, label: str) -> Allocation:
         """Memory that the device itself needs; it does not count against the budget."""
         with self._lock:
-            storage = self._create_storage(round_to_tile(size), charge=0)
+            storage = self._create_storage(round_to_tile(size), charge=0, mappable=False)
             return self.place(Heap(self, storage, size, self._serial(), label), 0, size, label)
 
     def find_heap(self, serial: int) -> Heap | None:
@@ -255,7 +256,8 @@ class Memory:
             )
         if heap is None:
             return
-        heap._opened()
+        if not heap._opened().mappable:
+            raise ValueError(f"{heap.describe()} is not mappable: its tiles cannot be mapped.")
         if heap_tile < 0 or heap_tile + (1 if reuse else count) > heap.capacity // TILE_SIZE:
             raise ValueError(
                 f"{count} tiles from {heap_tile} on do not lie in the {heap.capacity // TILE_SIZE} tiles of "
@@ -383,9 +385,9 @@ class Memory:
     def _out_of_memory(self, message: str, needed: int) -> OutOfMemory:
         return OutOfMemory(message, needed=needed, used=self._used, budget=self.budget)
 
-    def _create_storage(self, capacity: int, charge: int) -> _Storage:
+    def _create_storage(self, capacity: int, charge: int, mappable: bool) -> _Storage:
         try:
-            return _Storage(self._file, capacity, charge)
+            return _Storage(self._file, capacity, charge, mappable)
         except OSError as error:
             raise self._out_of_memory(
                 f"The host refuses {capacity} bytes of memory ({error.strerror}).", capacity
@@ -627,7 +629,11 @@ class _Segments:
 
 
 class _File:
-    """The sparse memory file in which all heaps of a GPU lie; ranges are never used again."""
+    """The sparse memory file of a GPU; ranges are never used again.
+
+    A heap that is not mappable has a range too, which stays empty: what else is known of bytes (shadow
+    memory) is kept by their place in the file.
+    """
 
     def __init__(self) -> None:
         self.owner = _process
@@ -635,7 +641,7 @@ class _File:
         self.size = 0
         _at_end(self, partial(os.close, self.fd))
 
-    def map_new(self, size: int) -> tuple[int, int]:
+    def map_new(self, size: int, mappable: bool) -> tuple[int, int]:
         """Offset and host address of ``size`` new bytes; they take no memory until they are touched.
 
         OSError: the host refuses.
@@ -643,10 +649,11 @@ class _File:
         offset = self.size
         if offset + size >= 2**63:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-        os.ftruncate(self.fd, offset + size)
+        if mappable:
+            os.ftruncate(self.fd, offset + size)
         _mappings.take(1)
         try:
-            host = _map(0, size, self.fd, offset)
+            host = _map(0, size, self.fd, offset) if mappable else _map_large(size)
         except OSError:
             _mappings.give(1)
             raise
@@ -670,21 +677,22 @@ class _Mapped:
 
 
 class _Storage(_Mapped):
-    """The bytes of a heap.
+    """The bytes of a heap: in the memory file, or (not ``mappable``) in memory of their own.
 
     ``users`` counts what keeps them alive: the heap, allocations, runs of tiles.  ``charge`` is what
     they take from the budget, if ``reckoning`` is that of the memory.
     """
 
-    def __init__(self, file: _File, capacity: int, charge: int) -> None:
+    def __init__(self, file: _File, capacity: int, charge: int, mappable: bool) -> None:
         self.file = file
         self.capacity = capacity
         self.charge = charge
         self.users = 1
         self.reckoning = -1
-        self.file_offset, host = file.map_new(capacity)
+        self.mappable = mappable
+        self.file_offset, host = file.map_new(capacity, mappable)
         super().__init__(host)
-        _at_end(self, partial(_release, host, capacity, _process))
+        _at_end(self, partial(_release, host, capacity, file.owner if mappable else 0))
 
 
 def _add_user(storage: _Storage | None) -> None:
@@ -801,6 +809,19 @@ def _map(host: int, size: int, fd: int, offset: int) -> int:
     return address
 
 
+def _map_large(size: int) -> int:
+    """Maps new zeros, in large pages as far as the host has them.  OSError: the host refuses."""
+    if size < _LARGE_PAGE:
+        return _map(0, size, -1, 0)
+    start = _map(0, size + _LARGE_PAGE, -1, 0)
+    host = -(-start // _LARGE_PAGE) * _LARGE_PAGE  # large pages lie at multiples of their size
+    if host > start:
+        _unmap(start, host - start)
+    _unmap(host + size, start + _LARGE_PAGE - host)
+    lib.madvise(ffi.cast("void *", host), size, lib.MADV_HUGEPAGE)  # a host that has none refuses
+    return host
+
+
 class _Mappings:
     """Keeps this process away from the host's limit of mappings: at the limit even malloc fails."""
 
@@ -829,16 +850,20 @@ class _Mappings:
 _mappings = _Mappings()
 
 
-def _release(host: int, size: int, owner: int) -> None:
-    pointer = ffi.cast("void *", host)
-    if _process == owner:  # a forked process shares the file: its parent still needs the bytes
-        lib.madvise(pointer, size, _MADV_REMOVE)
-    lib.munmap(pointer, size)
+def _unmap(host: int, size: int) -> None:
+    lib.munmap(ffi.cast("void *", host), size)
+
+
+def _release(host: int, size: int, file_owner: int = 0) -> None:
+    """``file_owner``: the process whose memory file holds the bytes, 0 if none does."""
+    if _process == file_owner:  # a forked process shares the file: its parent still needs the bytes
+        lib.madvise(ffi.cast("void *", host), size, lib.MADV_REMOVE)
+    _unmap(host, size)
     _mappings.give(1)
 
 
 def _release_runs(host: int, size: int, runs: list[_Run]) -> None:
-    lib.munmap(ffi.cast("void *", host), size)
+    _unmap(host, size)
     _mappings.give(len(runs))
 
 

@@ -2,18 +2,21 @@
  *
  *   limits THREADS 0      int8 GOP/s and fp32 GFLOP/s
  *   limits THREADS BYTES  GB/s, read and written, of copies of one half of so many bytes to the other */
+#define _DEFAULT_SOURCE /* madvise */
 #include <emmintrin.h>
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define CLOBBER                                                                                              \
     "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
         "xmm13", "xmm14", "xmm15"
 #define STEPS 2000000
+#define LARGE_PAGE ((size_t)1 << 21)
 
 #define INT8(n) "vpdpbusd %%zmm30, %%zmm31, %%zmm" #n "\n"
 #define FP32(n) "vfmadd231ps %%zmm30, %%zmm31, %%zmm" #n "\n"
@@ -52,16 +55,21 @@ static void stream(char *to, const char *from, size_t bytes) {
     _mm_sfence();
 }
 
+/* In large pages, if the system has them and so much is asked for. */
+static char *allocate(size_t bytes, int content) {
+    const size_t page = bytes < LARGE_PAGE ? 4096 : LARGE_PAGE, size = (bytes + page - 1) / page * page;
+    char *memory = aligned_alloc(page, size);
+    madvise(memory, size, page == LARGE_PAGE ? MADV_HUGEPAGE : MADV_NORMAL);
+    return memset(memory, content, size);
+}
+
 /* Best of several rounds of a hundredth of a second, with ordinary or non-temporal stores. */
 static double copy_rate(int threads, size_t bytes, int is_streaming) {
     const size_t part = (bytes / 2 / (size_t)threads + 63) / 64 * 64;
     double best = 0;
 #pragma omp parallel num_threads(threads)
     {
-        char *from = aligned_alloc(4096, (part + 4095) / 4096 * 4096);
-        char *to = aligned_alloc(4096, (part + 4095) / 4096 * 4096);
-        memset(from, 1, part);
-        memset(to, 2, part);
+        char *from = allocate(part, 1), *to = allocate(part, 2);
         const long repeats = 1 + (long)(100000000 / (double)(bytes + 1000));
         for (int round = 0; round < 12; round++) {
 #pragma omp barrier

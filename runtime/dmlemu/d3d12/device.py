@@ -390,7 +390,7 @@ class Device(GpuAtWork):
         kind = HeapType(heap_properties.type)
         desc = rules.check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
         width, poison = desc.width, self._poisons(heap_flags)
-        allocate = self._gpu.memory.create_heap
+        allocate = partial(self._gpu.memory.create_heap, mappable=False)
         lacking = _out_of_memory_for_buffer(operation)
         heap, allocation = lacking.guard(lambda: _place(self._gpu.memory, allocate(width, poison=poison)))
         resource = Resource(
@@ -652,7 +652,7 @@ class Device(GpuAtWork):
         memory, size = self._gpu.memory, query_heap.QUERY_SIZE * desc.count
         wrong = MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS
         lacking = _OutOfMemory("CreateQueryHeap", "QY1", "pDesc.Count", wrong)
-        heap, allocation = lacking.guard(lambda: _place(memory, memory.create_heap(size)))
+        heap, allocation = lacking.guard(lambda: _place(memory, memory.create_heap(size, mappable=False)))
         heap.close()  # the allocation keeps the bytes
         return QueryHeap(self, desc, allocation)
 

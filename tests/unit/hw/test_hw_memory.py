@@ -15,10 +15,12 @@ from dmlemu_hw.memory import FIRST_ADDRESS, POISON_BYTE, TILE_SIZE, Allocation, 
 
 MIB = 1 << 20
 
+in_both_kinds = pytest.mark.parametrize("mappable", [True, False])
 
-def buffer(gpu: Gpu, size: int, label: str = "") -> Allocation:
+
+def buffer(gpu: Gpu, size: int, label: str = "", mappable: bool = True) -> Allocation:
     """A committed buffer: one allocation over all of a heap that nobody else holds."""
-    heap = gpu.memory.create_heap(size, label=label)
+    heap = gpu.memory.create_heap(size, mappable=mappable, label=label)
     allocation = gpu.memory.place(heap, 0, size, label)
     heap.close()
     return allocation
@@ -59,18 +61,21 @@ class TestHeaps:
         data = np.asarray(gpu.memory.place(heap, 0, TILE_SIZE).buffer())
         assert (data == POISON_BYTE).all()
 
-    def test_memory_that_was_freed_comes_back_as_zero(self, gpu):
+    @in_both_kinds
+    @pytest.mark.parametrize("size", [TILE_SIZE, 5 * MIB])
+    def test_memory_that_was_freed_comes_back_as_zero(self, gpu, size, mappable):
         for _ in range(3):
-            allocation = buffer(gpu, TILE_SIZE)
+            allocation = buffer(gpu, size, mappable=mappable)
             data = np.asarray(allocation.buffer())
             assert not data.any()
             data[:] = 1
             allocation.close()
 
-    def test_memory_is_sparse_until_touched(self):
+    @in_both_kinds
+    def test_memory_is_sparse_until_touched(self, mappable):
         gpu = Gpu(name="large", memory_bytes=1 << 40)
         before = resident_bytes()
-        allocation = buffer(gpu, 1 << 39)
+        allocation = buffer(gpu, 1 << 39, mappable=mappable)
         allocation.buffer()[(1 << 39) - 1] = 1
         assert resident_bytes() - before < 16 * MIB
 
@@ -361,6 +366,13 @@ class TestTiles:
         with pytest.raises(ValueError, match=message):
             gpu.memory.map_tiles(reserved, tile, count, heap, heap_tile, reuse=reuse)
 
+    def test_a_heap_that_is_not_mappable_gives_no_tiles(self, gpu):
+        reserved = gpu.memory.reserve(TILE_SIZE)
+        heap = gpu.memory.create_heap(TILE_SIZE, mappable=False, label="heap 'own'")
+        with pytest.raises(ValueError, match="heap 'own' is not mappable"):
+            gpu.memory.map_tiles(reserved, 0, 1, heap, 0)
+        assert not np.asarray(reserved.buffer()).any()
+
     def test_a_placed_allocation_has_no_tiles(self, gpu):
         with pytest.raises(ValueError, match="is not a reserved allocation"):
             gpu.memory.map_tiles(buffer(gpu, 10), 0, 1, None, 0)
@@ -454,6 +466,21 @@ class TestLifetimes:
         allocation.close()
         assert taken() == 0
 
+    def test_closed_memory_of_its_own_goes_back_to_the_host_at_once(self, gpu):
+        allocation = buffer(gpu, 32 * MIB, mappable=False)
+        np.asarray(allocation.buffer())[:] = 1
+        before = resident_bytes()
+        allocation.close()
+        assert before - resident_bytes() > 30 * MIB
+
+    def test_large_memory_of_its_own_may_have_large_pages(self, gpu):
+        allocation = buffer(gpu, 3 * MIB, mappable=False)
+        flags = next(line for line in mapped_at(allocation.host) if line.startswith("VmFlags"))
+        if not Path("/sys/kernel/mm/transparent_hugepage").exists():
+            pytest.skip("the host has no large pages")
+        assert " hg" in flags
+        assert allocation.host % (2 * MIB) == 0
+
     def test_many_heaps_need_one_file(self, gpu):
         gc.collect()
         before = open_files()
@@ -495,13 +522,28 @@ def mappings() -> int:
     return Path("/proc/self/maps").read_text().count("memfd:dmlemu")
 
 
+def mapped_at(host: int) -> list[str]:
+    """What the system tells of the mapping that holds the address; nothing if there is none."""
+    lines: list[str] = []
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if not line.split()[0].endswith(":"):
+            if lines:
+                break
+            start, end = (int(each, 16) for each in line.split()[0].split("-"))
+            inside = start <= host < end
+        elif inside:
+            lines.append(line)
+    return lines
+
+
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
-def test_memory_given_up_in_a_forked_process_stays_with_the_parent(gpu: Gpu) -> None:
-    allocation = buffer(gpu, TILE_SIZE)
+@in_both_kinds
+def test_memory_given_up_in_a_forked_process_stays_with_the_parent(gpu: Gpu, mappable: bool) -> None:
+    allocation = buffer(gpu, TILE_SIZE, mappable=mappable)
     np.asarray(allocation.buffer())[:] = 7
     child = os.fork()
     if child == 0:
