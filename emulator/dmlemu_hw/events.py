@@ -175,11 +175,18 @@ class Executing(NamedTuple):
     accesses: Accesses
 
 
-class Executed(NamedTuple):
-    """A command ran from tick ``start`` to ``end``.
+class LeftUndefined(NamedTuple):
+    """A command ran, and by its own word left elements undefined that it was to write."""
 
-    ``undefined``: which of the elements that it was to write it left undefined, by its own word.
-    """
+    queue: int
+    ticket: int
+    list_serial: int
+    command: int
+    access: Access
+
+
+class Executed(NamedTuple):
+    """A command ran from tick ``start`` to ``end``."""
 
     queue: int
     ticket: int
@@ -189,7 +196,6 @@ class Executed(NamedTuple):
     packet: bytes
     start: int
     end: int
-    undefined: Access | None = None
 
 
 class Barrier(NamedTuple):

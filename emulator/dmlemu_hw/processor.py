@@ -28,6 +28,7 @@ from .events import (
     Executed,
     Executing,
     Footprint,
+    LeftUndefined,
     Waited,
 )
 from .faults import FaultKind, GpuFault, OutOfMemory, Progress
@@ -257,15 +258,16 @@ class Processor:
             address, address_after, before_state, after_state = where
             numbers = kind, address, address_after, before_state, after_state, flags
             self._events.emit(Barrier(*place, *numbers))
+        if opcode == Opcode.DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE:
+            undefined = self._left_undefined(touched)
+            if undefined is not None:
+                self._events.emit(LeftUndefined(*place, undefined))
         if self._events.wants(Executed):
-            undefined = self._left_undefined(touched) if opcode == Opcode.DISPATCH else None
-            self._events.emit(Executed(*place, opcode, content, before, self._clock.now, undefined))
+            self._events.emit(Executed(*place, opcode, content, before, self._clock.now))
 
     def _left_undefined(self, touched: Accesses) -> Access | None:
         """The part of an output that the kernel did not define."""
         fault = self._fault
-        if fault.partial_tensor == packets.SLOT_NONE:
-            return None
         written = [each for each in touched if each.operand == fault.partial_tensor]
         if not written:
             return None

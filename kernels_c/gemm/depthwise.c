@@ -1,7 +1,7 @@
 /* depthwise.c - convolutions of bytes whose groups have one channel, for windows that are small.
  *
  * There is little to compute for each byte, so no planes are made (see convolve.c): quads of taps are put together
- * in registers from the input as it lies in memory, along its rows, or across channels that come last. */
+ * in registers, from copies of rows with their padding, or across channels that come last, as they lie in memory. */
 #include "convolve.h"
 
 #include "isa.h"
@@ -16,18 +16,25 @@
 enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define MOST_TAPS 8
+#define MOST_QUADS (MOST_TAPS * MOST_TAPS / 4)
 #define AT_ONCE 64      /* channels, where they come last */
 #define FEWEST_CHANNELS 5 /* of them that are worth it */
 #define MOST_COLUMNS 64 /* of quads: 16 KiB, so that rows of the input stay in the first-level cache, too */
+#define MOST_VECTORS 64 /* of a tile */
+#define MOST_WIDTH 256
+#define COPY_BYTES 4096
+#define COPIES 4
+#define MOST_CHUNKS 16
 
 struct plan {
     const dmlk_convolution *c;
     int64_t multiplier; /* filters of a channel */
-    int64_t y_quads;    /* groups of four taps along Y */
+    int64_t y_quads, x_quads; /* groups of four taps along Y; along X */
+    int64_t rows;             /* of the output that see the same quads, each a tap further on, across channels */
     uint8_t flip, padding;
     bool signed_filters, needs_sums;
     int32_t *factors, *constants; /* [filters]: see convolve.c */
-    uint8_t *quads;   /* by rows: [filters][Y taps][4 of X]; by channels: [channels / 64][X taps][Y quads][64][4] */
+    uint8_t *quads;   /* by rows: [filters][Y taps][X quads][4]; by channels: [channels / 64][X taps][Y quads][64][4] */
     const uint8_t *padding_row; /* AT_ONCE bytes of the padding, before they are flipped */
 };
 
@@ -38,80 +45,268 @@ DMLK_AVX512 static inline __m512i dot(__m512i sum, __m512i input, __m512i filter
 
 /* --- along rows --- */
 
-/* A row of the output: quads are four taps along X of 16 positions, picked from 64 bytes. */
-DMLK_AVX512 static inline void convolve_row(const struct plan *p, int64_t n, int64_t filter, int64_t y, int64_t *work,
-                                            const __m512i index, const bool signed_filters, const bool needs_sums) {
-    const dmlk_convolution *c = p->c;
-    const int64_t size = c->input.sizes[X], taps = c->filter_sizes[Y];
-    const __m512i flips = _mm512_set1_epi8((char)p->flip);
-    const __m512i padding = _mm512_set1_epi8((char)(p->padding ^ p->flip));
-    const __m512i constant = _mm512_set1_epi32(p->constants[filter]), factor = _mm512_set1_epi32(p->factors[filter]);
-    const __m512i ones = _mm512_set1_epi32((int32_t)(0x01010101u >> 8 * (4 - c->filter_sizes[X])));
-    const uint8_t *base = c->input.base + n * c->input.strides[N] + filter / p->multiplier * c->input.strides[CHANNEL];
-    const uint8_t *from[MOST_TAPS]; /* NULL: in the padding */
-    __m512i quads[MOST_TAPS];
-    for (int64_t tap = 0; tap < taps; tap++) {
-        const int64_t at = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
-        from[tap] = at >= 0 && at < c->input.sizes[Y] ? base + at * c->input.strides[Y] : NULL;
-        int32_t quad;
-        memcpy(&quad, p->quads + (filter * taps + tap) * 4, 4);
-        quads[tap] = _mm512_set1_epi32(quad);
+/* Planes are worked on in tiles, each a whole plane if that is small.  What the tile's windows see is copied, with the
+ * padding around it; then the quads of 16 positions, which may go on in the next row, are picked from 64 bytes of the
+ * copy, or from twice 64.  Which ones is the same for all planes, and for each four taps but for a distance. */
+struct vector {
+    _Alignas(64) uint8_t index[64];
+    int64_t from, second; /* of the copy; where the second 64 bytes begin after these, 0: not needed */
+    int64_t to;           /* element of the output */
+    int64_t count;        /* positions */
+    __mmask16 there;      /* which of them */
+};
+
+struct tile {
+    int64_t rows, columns; /* of the output */
+    int64_t count;
+    bool in_pairs; /* some need the second 64 bytes */
+    struct vector vectors[MOST_VECTORS];
+};
+
+/* 64 bytes of the copy of a whole plane, which are among 64 of the plane itself. */
+struct chunk {
+    _Alignas(64) uint8_t index[64];
+    __mmask64 inside, needed; /* not padding; of those of the plane */
+    int64_t from;
+};
+
+struct tiles {
+    const struct plan *p;
+    int64_t pitch, copy_rows; /* of a copy */
+    int64_t down, across;     /* tiles of a plane */
+    int64_t x_quads, quads;   /* of a filter: of each row, and of all rows */
+    int64_t offsets[MOST_QUADS];
+    struct tile whole, last; /* the tiles at the end may be smaller */
+    int64_t chunk_count;     /* 0: planes are copied row by row */
+    struct chunk chunks[MOST_CHUNKS];
+};
+
+/* Positions of a tile from row y, column x on, that one vector holds. */
+static struct vector choose_vector(const struct tiles *t, const struct tile *tile, int64_t *y, int64_t *x) {
+    const dmlk_convolution *c = t->p->c;
+    const int64_t taps = dmlk_min(4, c->filter_sizes[X]), dilation = c->dilations[X];
+    const int64_t reach = (taps - 1) * dilation, y_step = c->strides[Y] * t->pitch, x_step = c->strides[X];
+    struct vector v = {.from = *y * y_step + *x * x_step, .to = *y * c->output.strides[Y] + *x};
+    bool goes_on = true;
+    while (goes_on && v.count < 16) {
+        int64_t at = *y * y_step + *x * x_step - v.from;
+        if (at + reach >= 64) { /* from the second 64 bytes */
+            v.second = v.second == 0 ? at : v.second;
+            at += 64 - v.second;
+        }
+        if (at + reach >= (tile->columns < 16 ? 128 : 64)) { /* with wide rows, vectors come cheaper than pairs */
+            v.second = tile->columns < 16 ? v.second : 0;
+            break;
+        }
+        for (int64_t k = 0; k < taps; k++) { /* other bytes meet a 0 in the filter, whatever they are */
+            v.index[4 * v.count + k] = (uint8_t)(at + k * dilation);
+        }
+        v.count++;
+        if (++*x == tile->columns) {
+            *x = 0;
+            goes_on = ++*y < tile->rows && c->output.strides[Y] == tile->columns;
+        }
     }
-    int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + filter * c->output.strides[CHANNEL] +
-                  y * c->output.strides[Y];
-    for (int64_t x = 0; x < c->output.sizes[X] && !dmlk_stopped(work, 16 * taps); x += 16) {
-        const int64_t at = x * c->strides[X] - c->start[X]; /* of the input */
-        const bool inside = at >= 0 && at + 64 <= size;
+    v.there = (__mmask16)(0xffff >> (16 - v.count));
+    return v;
+}
+
+/* false: it has more vectors than there is room for. */
+static bool plan_tile(const struct tiles *t, int64_t rows, int64_t columns, struct tile *tile) {
+    tile->rows = rows, tile->columns = columns, tile->count = 0, tile->in_pairs = false;
+    int64_t y = 0, x = 0;
+    while (y < rows && tile->count < MOST_VECTORS) {
+        struct vector *v = &tile->vectors[tile->count++];
+        *v = choose_vector(t, tile, &y, &x);
+        tile->in_pairs = tile->in_pairs || v->second != 0;
+    }
+    return y == rows;
+}
+
+/* How planes are copied whose rows are short and lie together. */
+static int64_t plan_chunks(struct tiles *t) {
+    const dmlk_convolution *c = t->p->c;
+    const int64_t size = t->pitch * t->copy_rows, count = (size + 63) / 64;
+    if (t->down * t->across > 1 || count > MOST_CHUNKS) {
+        return 0;
+    }
+    int64_t y = -c->start[Y], x = -c->start[X];
+    for (int64_t i = 0; i < count; i++) {
+        struct chunk *chunk = &t->chunks[i];
+        *chunk = (struct chunk){.from = 0};
+        for (int64_t k = 0; k < dmlk_min(64, size - 64 * i); k++) {
+            const int64_t at = y * c->input.strides[Y] + x;
+            if (y >= 0 && y < c->input.sizes[Y] && x >= 0 && x < c->input.sizes[X]) {
+                chunk->from = chunk->needed == 0 ? at : chunk->from;
+                if (at - chunk->from >= 64) {
+                    return 0;
+                }
+                chunk->index[k] = (uint8_t)(at - chunk->from);
+                chunk->inside |= (__mmask64)1 << k;
+                chunk->needed |= (__mmask64)1 << (at - chunk->from);
+            }
+            if (++x == t->pitch - c->start[X]) {
+                x = -c->start[X], y++;
+            }
+        }
+    }
+    return count;
+}
+
+/* false: windows are too large. */
+static bool plan_tiles(struct tiles *t, const struct plan *p) {
+    const dmlk_convolution *c = p->c;
+    const int64_t height = c->output.sizes[Y], width = c->output.sizes[X], columns = dmlk_min(width, MOST_WIDTH);
+    const int64_t window = (c->filter_sizes[Y] - 1) * c->dilations[Y] + 1;
+    t->p = p;
+    t->pitch = (columns - 1) * c->strides[X] + (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
+    t->x_quads = p->x_quads, t->quads = p->x_quads * c->filter_sizes[Y];
+    if (t->pitch > COPY_BYTES || window > COPY_BYTES / t->pitch) {
+        return false;
+    }
+    for (int64_t k = 0; k < t->quads; k++) {
+        t->offsets[k] = k / t->x_quads * c->dilations[Y] * t->pitch + k % t->x_quads * 4 * c->dilations[X];
+    }
+    int64_t rows = columns < width ? 1 : dmlk_min(height, (COPY_BYTES / t->pitch - window) / c->strides[Y] + 1);
+    while (!plan_tile(t, rows, columns, &t->whole)) {
+        rows = (rows + 1) / 2;
+    }
+    t->down = (height + rows - 1) / rows, t->across = (width + columns - 1) / columns;
+    rows = (height + t->down - 1) / t->down; /* about the same for all */
+    t->copy_rows = (rows - 1) * c->strides[Y] + window;
+    const int64_t last_rows = height - (t->down - 1) * rows, last_columns = width - (t->across - 1) * columns;
+    t->chunk_count = plan_chunks(t);
+    return (rows == t->whole.rows || plan_tile(t, rows, columns, &t->whole)) &&
+           ((last_rows == rows && last_columns == columns) || plan_tile(t, last_rows, last_columns, &t->last));
+}
+
+/* The rows of a plane that a tile sees, from (y, x) of the input on, which may be in the padding. */
+DMLK_AVX512 static void copy_rows(const struct tiles *t, const uint8_t *plane, int64_t y, int64_t x, uint8_t *to) {
+    const dmlk_convolution *c = t->p->c;
+    const int64_t size = c->input.sizes[X];
+    const __m512i flips = _mm512_set1_epi8((char)t->p->flip), padding = _mm512_set1_epi8((char)t->p->padding);
+    __mmask64 inside[COPY_BYTES / 64];
+    for (int64_t k = 0; 64 * k < t->pitch; k++) {
+        const int64_t at = x + 64 * k;
         const __mmask64 low = at >= 0 ? ~(__mmask64)0 : at <= -64 ? 0 : ~(__mmask64)0 << -at;
         const __mmask64 high = size - at >= 64 ? ~(__mmask64)0 : size <= at ? 0 : ~(__mmask64)0 >> (64 - (size - at));
-        __m512i sum = constant, inputs = _mm512_setzero_si512();
-        for (int64_t tap = 0; tap < taps; tap++) {
-            __m512i bytes = padding;
-            if (from[tap] != NULL) {
-                bytes = inside ? _mm512_loadu_si512(from[tap] + at)
-                               : _mm512_mask_loadu_epi8(padding, low & high, from[tap] + at);
+        inside[k] = low & high;
+    }
+    for (int64_t row = 0; row < t->copy_rows; row++, y++, to += t->pitch) {
+        const bool is_there = y >= 0 && y < c->input.sizes[Y];
+        const uint8_t *from = plane + y * c->input.strides[Y] + x;
+        for (int64_t k = 0; 64 * k < t->pitch; k++) { /* beyond the row's end, too: the next row comes after it */
+            if (is_there) {
+                const __m512i bytes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(inside[k], from + 64 * k), flips);
+                _mm512_storeu_si512(to + 64 * k, _mm512_mask_mov_epi8(padding, inside[k], bytes));
+            } else {
+                _mm512_storeu_si512(to + 64 * k, padding);
             }
-            bytes = _mm512_xor_si512(_mm512_permutexvar_epi8(index, bytes), flips);
-            sum = dot(sum, bytes, quads[tap], signed_filters);
+        }
+    }
+}
+
+/* The same for whole planes. */
+DMLK_AVX512 static void copy_plane(const struct tiles *t, const uint8_t *plane, uint8_t *to) {
+    const __m512i flips = _mm512_set1_epi8((char)t->p->flip), padding = _mm512_set1_epi8((char)t->p->padding);
+    for (int64_t i = 0; i < t->chunk_count; i++) {
+        const struct chunk *chunk = &t->chunks[i];
+        const __m512i bytes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(chunk->needed, plane + chunk->from), flips);
+        const __m512i index = _mm512_loadu_si512(chunk->index);
+        _mm512_store_si512(to + 64 * i, _mm512_mask_permutexvar_epi8(padding, chunk->inside, index, bytes));
+    }
+}
+
+/* A tile of a filter's output. */
+DMLK_AVX512 static inline void convolve_tile(const struct tiles *t, const struct tile *tile, const uint8_t *copy,
+                                             int64_t filter, int32_t *to, const int64_t quads, const bool in_pairs,
+                                             const bool signed_filters, const bool needs_sums) {
+    const struct plan *p = t->p;
+    const __m512i constant = _mm512_set1_epi32(p->constants[filter]), factor = _mm512_set1_epi32(p->factors[filter]);
+    const int64_t missing = 4 * t->x_quads - p->c->filter_sizes[X], count = tile->count;
+    __m512i filters[MOST_QUADS], ones[MOST_QUADS];
+    const uint8_t *from[MOST_QUADS];
+    for (int64_t k = 0; k < quads; k++) {
+        int32_t quad;
+        memcpy(&quad, p->quads + (filter * quads + k) * 4, 4);
+        filters[k] = _mm512_set1_epi32(quad);
+        ones[k] = _mm512_set1_epi32((int32_t)(0x01010101u >> ((k + 1) % t->x_quads == 0 ? 8 * missing : 0)));
+        from[k] = copy + t->offsets[k];
+    }
+    for (const struct vector *v = tile->vectors; v < tile->vectors + count; v++) {
+        const __m512i index = _mm512_loadu_si512(v->index);
+        __m512i sum = constant, inputs = _mm512_setzero_si512();
+        for (int64_t k = 0; k < quads; k++) {
+            const uint8_t *at = from[k] + v->from;
+            __m512i bytes = _mm512_loadu_si512(at);
+            bytes = in_pairs ? _mm512_permutex2var_epi8(bytes, index, _mm512_loadu_si512(at + v->second))
+                             : _mm512_permutexvar_epi8(index, bytes);
+            sum = dot(sum, bytes, filters[k], signed_filters);
             if (needs_sums) {
-                inputs = dot(inputs, bytes, ones, signed_filters);
+                inputs = dot(inputs, bytes, ones[k], signed_filters);
             }
         }
         if (needs_sums) {
             sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(inputs, factor));
         }
-        _mm512_mask_storeu_epi32(to + x, (__mmask16)(0xffff >> (16 - dmlk_min(16, c->output.sizes[X] - x))), sum);
+        _mm512_mask_storeu_epi32(to + v->to, v->there, sum);
     }
 }
 
-/* Rows of all filters on all images, numbered. */
-DMLK_AVX512 static void rows_part(int64_t begin, int64_t end, int part, void *context) {
-    (void)part;
-    const struct plan *p = context;
-    const dmlk_convolution *c = p->c;
-    uint8_t order[64];
-    for (int64_t k = 0; k < 64; k++) {
-        order[k] = (uint8_t)(k / 4 * c->strides[X] + k % 4 * c->dilations[X]);
+DMLK_AVX512 static void convolve_copy(const struct tiles *t, const struct tile *tile, const uint8_t *copy,
+                                      int64_t filter, int32_t *to) {
+    const struct plan *p = t->p;
+    const bool is_3 = t->quads == 3 && !p->needs_sums, is_signed = p->signed_filters;
+    if (is_3 && is_signed && !tile->in_pairs) {
+        convolve_tile(t, tile, copy, filter, to, 3, false, true, false);
+    } else if (is_3 && is_signed) {
+        convolve_tile(t, tile, copy, filter, to, 3, true, true, false);
+    } else if (is_3 && !tile->in_pairs) {
+        convolve_tile(t, tile, copy, filter, to, 3, false, false, false);
+    } else if (is_3) {
+        convolve_tile(t, tile, copy, filter, to, 3, true, false, false);
+    } else if (is_signed) {
+        convolve_tile(t, tile, copy, filter, to, t->quads, tile->in_pairs, true, p->needs_sums);
+    } else {
+        convolve_tile(t, tile, copy, filter, to, t->quads, tile->in_pairs, false, p->needs_sums);
     }
-    const __m512i index = _mm512_loadu_si512(order);
-    const int64_t rows = c->output.sizes[Y], filters = c->output.sizes[CHANNEL];
+}
+
+/* Tiles of some channels of all images, numbered.  Several channels at once: what was just stored cannot be loaded by
+ * other pieces before it has reached the cache. */
+DMLK_AVX512 static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct tiles *t = context;
+    const dmlk_convolution *c = t->p->c;
+    const int64_t tiles = t->down * t->across, blocks = (c->groups + COPIES - 1) / COPIES;
+    _Alignas(64) uint8_t copies[COPIES][COPY_BYTES + 256]; /* vectors are loaded beyond the end */
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
-        const int64_t n = i / rows / filters, filter = i / rows % filters, y = i % rows;
-        if (p->needs_sums) {
-            convolve_row(p, n, filter, y, &work, index, p->signed_filters, true);
-        } else if (p->signed_filters) {
-            convolve_row(p, n, filter, y, &work, index, true, false);
-        } else {
-            convolve_row(p, n, filter, y, &work, index, false, false);
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, COPIES * t->quads * 16 * t->whole.count); i++) {
+        const int64_t y = i % tiles / t->across * t->whole.rows, x = i % t->across * t->whole.columns;
+        const int64_t n = i / tiles / blocks, first = i / tiles % blocks * COPIES;
+        const bool is_last = y + t->whole.rows > c->output.sizes[Y] || x + t->whole.columns > c->output.sizes[X];
+        const int64_t count = dmlk_min(COPIES, c->groups - first);
+        const uint8_t *planes = c->input.base + n * c->input.strides[N];
+        for (int64_t k = 0; k < count; k++) {
+            const uint8_t *plane = planes + (first + k) * c->input.strides[CHANNEL];
+            if (t->chunk_count > 0) {
+                copy_plane(t, plane, copies[k]);
+            } else {
+                copy_rows(t, plane, y * c->strides[Y] - c->start[Y], x * c->strides[X] - c->start[X], copies[k]);
+            }
+        }
+        int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + y * c->output.strides[Y] + x;
+        for (int64_t f = first * t->p->multiplier; f < (first + count) * t->p->multiplier; f++) {
+            convolve_copy(t, is_last ? &t->last : &t->whole, copies[f / t->p->multiplier - first], f,
+                          to + f * c->output.strides[CHANNEL]);
         }
     }
 }
 
 static bool is_by_rows(const struct plan *p) {
     const dmlk_convolution *c = p->c;
-    return p->multiplier <= 2 && c->filter_sizes[X] <= 4 && c->filter_sizes[Y] <= MOST_TAPS &&
-           15 * c->strides[X] + 3 * c->dilations[X] < 64 && c->input.strides[X] == 1 && c->output.strides[X] == 1;
+    return p->multiplier <= 2 && c->filter_sizes[X] <= MOST_TAPS && c->filter_sizes[Y] <= MOST_TAPS &&
+           15 * c->strides[X] + 3 * c->dilations[X] < 128 && c->input.strides[X] == 1 && c->output.strides[X] == 1;
 }
 
 /* --- across channels --- */
@@ -119,19 +314,22 @@ static bool is_by_rows(const struct plan *p) {
 /* The quads of 64 channels at one X: four taps along Y are four vectors of bytes; woven together they are 4 vectors
  * of 16 quads.  Pieces of 16 bytes are woven, each giving one of its own to every result; so words change places
  * first, word 4 k + i with 4 i + k. */
-DMLK_AVX512 static inline void weave(const __m512i taps[4], __m512i quads[4]) {
-    const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), high_01 = _mm512_unpackhi_epi8(taps[0], taps[1]);
-    const __m512i low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]), high_23 = _mm512_unpackhi_epi8(taps[2], taps[3]);
+DMLK_AVX512 static inline void weave(const __m512i taps[4], const bool half, __m512i quads[4]) {
+    const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]);
     _mm512_store_si512(quads, _mm512_unpacklo_epi16(low_01, low_23));
     _mm512_store_si512(quads + 1, _mm512_unpackhi_epi16(low_01, low_23));
+    if (half) {
+        return;
+    }
+    const __m512i high_01 = _mm512_unpackhi_epi8(taps[0], taps[1]), high_23 = _mm512_unpackhi_epi8(taps[2], taps[3]);
     _mm512_store_si512(quads + 2, _mm512_unpacklo_epi16(high_01, high_23));
     _mm512_store_si512(quads + 3, _mm512_unpackhi_epi16(high_01, high_23));
 }
 
-/* Some channels of one row of the output. */
+/* Some channels of one row of the output, and of those that see the same quads. */
 struct channels {
     int64_t first, count;
-    const uint8_t *rows[MOST_TAPS]; /* of the input, for each tap along Y */
+    const uint8_t *rows[MOST_TAPS]; /* of the input, for each tap along Y, and of the next rows */
     int64_t steps[MOST_TAPS];       /* from each X to the next; 0: the row is padding */
     int32_t *to;
 };
@@ -141,7 +339,7 @@ static struct channels find_channels(const struct plan *p, int64_t n, int64_t y,
     struct channels s = {.first = first, .count = dmlk_min(AT_ONCE, c->groups - first)};
     for (int64_t tap = 0; tap < 4 * p->y_quads; tap++) {
         const int64_t at = y * c->strides[Y] + tap * c->dilations[Y] - c->start[Y];
-        const bool is_there = tap < c->filter_sizes[Y] && at >= 0 && at < c->input.sizes[Y];
+        const bool is_there = tap < c->filter_sizes[Y] + p->rows - 1 && at >= 0 && at < c->input.sizes[Y];
         s.rows[tap] = is_there ? c->input.base + n * c->input.strides[N] + at * c->input.strides[Y] + first
                                : p->padding_row;
         s.steps[tap] = is_there ? c->input.strides[X] : 0;
@@ -159,7 +357,7 @@ DMLK_AVX512 static void fill_padding(__m512i *quads, int64_t count, uint8_t padd
 /* Quads of `count` columns, y_quads x 4 vectors apart, of the four rows from `rows` on.  Only `there` taps are; what
  * stands for the others does not matter, the filters are 0. */
 DMLK_AVX512 static inline void fill_inside(const uint8_t *const *rows, const int64_t *steps, int64_t x, int64_t count,
-                                           __mmask64 channels, const int there, uint8_t flip,
+                                           __mmask64 channels, const int there, const bool half, uint8_t flip,
                                            __m512i *quads, int64_t step) {
     const __m512i flips = _mm512_set1_epi8((char)flip);
     const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
@@ -178,7 +376,7 @@ DMLK_AVX512 static inline void fill_inside(const uint8_t *const *rows, const int
         for (int j = there; j < 4; j++) {
             taps[j] = taps[there - 1];
         }
-        weave(taps, quads);
+        weave(taps, half, quads);
     }
 }
 
@@ -194,29 +392,34 @@ DMLK_AVX512 static void fill_columns(const struct plan *p, const struct channels
         const uint8_t *const *rows = s->rows + 4 * q;
         const int64_t *steps = s->steps + 4 * q, step = 4 * y_quads;
         __m512i *quads = columns[(first - begin) * y_quads + q];
-        if (p->c->filter_sizes[Y] == 3) {
-            fill_inside(rows, steps, first, count, there, 3, p->flip, quads, step);
+        const bool is_3 = p->c->filter_sizes[Y] == 3 && p->rows == 1, half = s->count <= AT_ONCE / 2;
+        if (is_3 && half) {
+            fill_inside(rows, steps, first, count, there, 3, true, p->flip, quads, step);
+        } else if (is_3) {
+            fill_inside(rows, steps, first, count, there, 3, false, p->flip, quads, step);
+        } else if (half) {
+            fill_inside(rows, steps, first, count, there, 4, true, p->flip, quads, step);
         } else {
-            fill_inside(rows, steps, first, count, there, 4, p->flip, quads, step);
+            fill_inside(rows, steps, first, count, there, 4, false, p->flip, quads, step);
         }
     }
 }
 
-/* 16 channels of `count` positions; quads of one X are `step` vectors from those of the next position, and `tap_step`
- * from those of the next tap. */
+/* 16 channels of `count` positions of a row; quads of one X are `step` vectors from those of the next position, and
+ * `tap_step` from those of the next tap. */
 DMLK_AVX512 static inline void convolve_16(const struct plan *p, const __m512i *columns, int64_t step,
-                                           int64_t tap_step, int64_t first, __mmask16 there, int64_t count, int32_t *to,
-                                           const int64_t taps, const int64_t y_quads, const bool signed_filters,
-                                           const bool needs_sums) {
+                                           int64_t tap_step, int64_t first, __mmask16 there, int64_t count, int64_t row,
+                                           int32_t *to, const int64_t taps, const int64_t y_quads,
+                                           const bool signed_filters, const bool needs_sums) {
     const uint8_t *from = p->quads + first / AT_ONCE * AT_ONCE * 4 * taps * y_quads + first % AT_ONCE * 4;
     const __m512i constant = _mm512_maskz_loadu_epi32(there, p->constants + first);
     const __m512i factor = _mm512_maskz_loadu_epi32(there, p->factors + first);
     const int64_t stride = p->c->output.strides[X], last = (p->c->filter_sizes[Y] - 1) % 4;
-    __m512i filters[MOST_TAPS * MOST_TAPS / 4], ones[MOST_TAPS / 4];
+    __m512i filters[MOST_QUADS], ones[MOST_TAPS / 4];
     for (int64_t k = 0; k < taps * y_quads; k++) {
-        filters[k] = _mm512_loadu_si512(from + k * AT_ONCE * 4);
+        filters[k] = _mm512_sll_epi32(_mm512_loadu_si512(from + k * AT_ONCE * 4), _mm_cvtsi64_si128(8 * row));
         const int64_t missing = k % y_quads + 1 < y_quads ? 0 : 3 - last;
-        ones[k % y_quads] = _mm512_set1_epi32((int32_t)(0x01010101u >> 8 * missing));
+        ones[k % y_quads] = _mm512_set1_epi32((int32_t)(0x01010101u >> 8 * missing << 8 * row));
     }
     for (int64_t i = 0; i < count; i++, columns += step, to += stride) {
         __m512i sum = constant, inputs = _mm512_setzero_si512();
@@ -236,9 +439,9 @@ DMLK_AVX512 static inline void convolve_16(const struct plan *p, const __m512i *
     }
 }
 
-/* Channels of `count` positions, whose quads begin at `columns`. */
+/* Channels of `count` positions of a row, whose quads begin at `columns`. */
 DMLK_AVX512 static void convolve_channels(const struct plan *p, const struct channels *s, __m512i (*columns)[4],
-                                          int64_t count, int32_t *to) {
+                                          int64_t count, int64_t row, int32_t *to) {
     const int64_t step = p->c->strides[X] * p->y_quads * 4, tap_step = p->c->dilations[X] * p->y_quads * 4;
     const int64_t taps = p->c->filter_sizes[X];
     for (int64_t k = 0; 16 * k < s->count; k++) {
@@ -246,13 +449,17 @@ DMLK_AVX512 static void convolve_channels(const struct plan *p, const struct cha
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, s->count - 16 * k)));
         const __m512i *from = &columns[0][k];
         int32_t *result = to + 16 * k;
-        if (taps != 3 || p->y_quads != 1 || p->needs_sums) {
-            convolve_16(p, from, step, tap_step, first, there, count, result, taps, p->y_quads, p->signed_filters,
+        if (taps != 3 || p->y_quads != 1) {
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, taps, p->y_quads, p->signed_filters,
                         p->needs_sums);
+        } else if (p->signed_filters && p->needs_sums) {
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, true, true);
         } else if (p->signed_filters) {
-            convolve_16(p, from, step, tap_step, first, there, count, result, 3, 1, true, false);
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, true, false);
+        } else if (p->needs_sums) {
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, false, true);
         } else {
-            convolve_16(p, from, step, tap_step, first, there, count, result, 3, 1, false, false);
+            convolve_16(p, from, step, tap_step, first, there, count, row, result, 3, 1, false, false);
         }
     }
 }
@@ -262,62 +469,87 @@ DMLK_AVX512 static void channels_part(int64_t begin, int64_t end, int part, void
     (void)part;
     const struct plan *p = context;
     const dmlk_convolution *c = p->c;
-    const int64_t rows = c->output.sizes[Y], size = c->output.sizes[X], blocks = (c->groups + AT_ONCE - 1) / AT_ONCE;
-    const int64_t reach = (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
+    const int64_t height = c->output.sizes[Y], size = c->output.sizes[X];
+    const int64_t blocks = (c->groups + AT_ONCE - 1) / AT_ONCE;
+    const int64_t steps = (height + p->rows - 1) / p->rows, reach = (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
     const int64_t most = (MOST_COLUMNS / p->y_quads - reach) / c->strides[X] + 1; /* positions */
     __m512i columns[MOST_COLUMNS][4];
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
-        const struct channels s = find_channels(p, i / blocks / rows, i / blocks % rows, i % blocks * AT_ONCE);
+        const int64_t y = i / blocks % steps * p->rows, rows = dmlk_min(p->rows, height - y);
+        const struct channels s = find_channels(p, i / blocks / steps, y, i % blocks * AT_ONCE);
         for (int64_t x = 0; x < size && !dmlk_stopped(&work, most * p->y_quads * 16); x += most) {
             const int64_t count = dmlk_min(most, size - x);
             const int64_t from = x * c->strides[X] - c->start[X];
             fill_columns(p, &s, from, from + (count - 1) * c->strides[X] + reach, columns);
-            convolve_channels(p, &s, columns, count, s.to + x * c->output.strides[X]);
+            for (int64_t row = 0; row < rows; row++) {
+                int32_t *to = s.to + row * c->output.strides[Y] + x * c->output.strides[X];
+                convolve_channels(p, &s, columns, count, row, to);
+            }
         }
     }
 }
 
 static bool is_across_channels(const struct plan *p) {
     const dmlk_convolution *c = p->c;
-    return p->multiplier == 1 && c->groups >= FEWEST_CHANNELS && c->input.strides[CHANNEL] == 1 && c->output.strides[CHANNEL] == 1 &&
+    return p->multiplier == 1 && c->groups >= FEWEST_CHANNELS && c->input.strides[CHANNEL] == 1 &&
+           c->output.strides[CHANNEL] == 1 &&
            c->filter_sizes[X] <= MOST_TAPS && c->filter_sizes[Y] <= MOST_TAPS &&
            (c->filter_sizes[X] - 1) * c->dilations[X] < MOST_COLUMNS / 4;
 }
 
 /* --- both --- */
 
-/* Puts the quads of all filters where they are read, and notes what zero points take. */
-static void pack(const struct plan *p, bool across) {
-    const dmlk_convolution *c = p->c;
-    const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X], y_quads = p->y_quads;
+/* The bytes of a filter, row after row: where they are if they lie so, or in `room`. */
+static const uint8_t *find_window(const dmlk_convolution *c, int64_t filter, uint8_t *room) {
+    const uint8_t *from = c->filter.base + dmlk_filter_at(c, filter);
+    const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X];
     const int64_t y_stride = c->filter.strides[4], x_stride = c->filter.strides[5];
-    const uint8_t sign = p->signed_filters ? 0x80 : 0;
+    if ((x_taps == 1 || x_stride == 1) && (y_taps == 1 || y_stride == x_taps)) {
+        return from;
+    }
+    for (int64_t k = 0; k < y_taps * x_taps; k++) {
+        room[k] = from[k / x_taps * y_stride + k % x_taps * x_stride];
+    }
+    return room;
+}
+
+/* Puts the quads of all filters where they are read, and notes what zero points take. */
+DMLK_AVX512 static void pack(const struct plan *p, bool across) {
+    const dmlk_convolution *c = p->c;
+    const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X], taps = y_taps * x_taps;
+    const int64_t quads = across ? x_taps * p->y_quads : y_taps * p->x_quads, step = across ? AT_ONCE * 4 : 4;
     const int32_t zero = dmlk_flipped_zero(c);
+    uint8_t order[64] = {0}, room[64], packed[64];
+    __mmask64 used = 0;
+    for (int64_t k = 0; k < taps; k++) {
+        const int64_t y = k / x_taps, x = k % x_taps, to = across ? x * p->y_quads * 4 + y : y * p->x_quads * 4 + x;
+        order[to] = (uint8_t)k;
+        used |= (__mmask64)1 << to;
+    }
+    const __m512i index = _mm512_loadu_si512(order), ones = _mm512_set1_epi8(1);
     for (int64_t f = 0; f < c->filter_sizes[N]; f++) {
-        const uint8_t *from = c->filter.base + dmlk_filter_at(c, f);
-        uint8_t *to = p->quads + (across ? f / AT_ONCE * AT_ONCE * x_taps * y_quads + f % AT_ONCE : f * y_taps) * 4;
-        int32_t sum = 0;
-        for (int64_t y = 0; y < y_taps; y++) {
-            for (int64_t x = 0; x < x_taps; x++) {
-                const uint8_t bits = from[y * y_stride + x * x_stride];
-                to[across ? (x * y_quads + y / 4) * AT_ONCE * 4 + y % 4 : y * 4 + x] = bits;
-                sum += (bits ^ sign) - sign;
-            }
+        const uint8_t *from = find_window(c, f, room);
+        const __m512i bytes = _mm512_maskz_loadu_epi8(~(__mmask64)0 >> (64 - taps), from);
+        uint8_t *to = p->quads + (across ? f / AT_ONCE * AT_ONCE * quads + f % AT_ONCE : f * quads) * 4;
+        _mm512_storeu_si512(packed, _mm512_maskz_permutexvar_epi8(used, index, bytes));
+        for (int64_t k = 0; k < quads; k++) {
+            memcpy(to + k * step, packed + 4 * k, 4);
         }
-        p->factors[f] = dmlk_filter_zero(c, f);
-        p->constants[f] = (int32_t)((uint32_t)zero * ((uint32_t)(y_taps * x_taps * p->factors[f]) - (uint32_t)sum));
+        p->factors[f] = p->needs_sums ? dmlk_filter_zero(c, f) : 0;
+        p->constants[f] = 0;
+        if (zero != 0) {
+            const int32_t sum = _mm512_reduce_add_epi32(dot(_mm512_setzero_si512(), ones, bytes, p->signed_filters));
+            p->constants[f] = (int32_t)((uint32_t)zero * ((uint32_t)(taps * p->factors[f]) - (uint32_t)sum));
+        }
     }
 }
 
-static bool run(struct plan *p) {
+/* The working memory; then it runs, `tiles` if by rows, else (NULL) across channels. */
+static bool run(struct plan *p, struct tiles *tiles) {
     const dmlk_convolution *c = p->c;
-    const bool by_rows = is_by_rows(p), across = !by_rows && is_across_channels(p);
-    if (!across && !by_rows) {
-        return false;
-    }
-    const int64_t filters = c->filter_sizes[N], blocks = (filters + AT_ONCE - 1) / AT_ONCE;
-    const int64_t quads = across ? blocks * AT_ONCE * c->filter_sizes[X] * p->y_quads : filters * c->filter_sizes[Y];
+    const int64_t filters = c->filter_sizes[N], blocks = (c->groups + AT_ONCE - 1) / AT_ONCE;
+    const int64_t quads = tiles != NULL ? filters * tiles->quads : blocks * AT_ONCE * c->filter_sizes[X] * p->y_quads;
     p->factors = dmlk_take(filters * (int64_t)sizeof *p->factors);
     p->constants = dmlk_take(filters * (int64_t)sizeof *p->constants);
     p->quads = dmlk_take(4 * quads);
@@ -325,26 +557,36 @@ static bool run(struct plan *p) {
         return false;
     }
     memset(p->quads, 0, (size_t)(4 * quads));
-    pack(p, across);
-    const int64_t rows = c->output.sizes[N] * c->output.sizes[Y], items = rows * (across ? blocks : filters);
-    const int64_t work = c->output.sizes[X] * (across ? 16 : 1); /* vectors of an item, about */
-    dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), across ? channels_part : rows_part, p);
+    pack(p, tiles == NULL);
+    if (tiles != NULL) {
+        const int64_t items = c->output.sizes[N] * ((c->groups + COPIES - 1) / COPIES) * tiles->down * tiles->across;
+        const int64_t work = 16 * COPIES * p->multiplier * tiles->whole.count;
+        dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), tiles_part, tiles);
+    } else {
+        const int64_t steps = (c->output.sizes[Y] + p->rows - 1) / p->rows;
+        const int64_t items = c->output.sizes[N] * steps * blocks, work = 16 * p->rows * c->output.sizes[X];
+        dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), channels_part, p);
+    }
     return true;
 }
 
 bool dmlk_convolve_depthwise(const dmlk_convolution *c) {
     uint8_t padding[AT_ONCE];
     struct plan p = {.c = c, .multiplier = c->filter_sizes[N] / c->groups, .padding_row = padding};
-    if (c->filter_sizes[CHANNEL] != 1 || dmlk_isa() != DMLK_ISA_AVX512) {
+    struct tiles tiles;
+    p.y_quads = (c->filter_sizes[Y] + 3) / 4, p.x_quads = (c->filter_sizes[X] + 3) / 4;
+    const bool is_possible = c->filter_sizes[CHANNEL] == 1 && dmlk_isa() == DMLK_ISA_AVX512;
+    const bool by_rows = is_possible && is_by_rows(&p) && plan_tiles(&tiles, &p);
+    if (!is_possible || (!by_rows && !is_across_channels(&p))) {
         return false;
     }
-    p.y_quads = (c->filter_sizes[Y] + 3) / 4;
+    p.rows = p.y_quads == 1 && c->strides[Y] == c->dilations[Y] ? 5 - c->filter_sizes[Y] : 1;
     p.flip = dmlk_input_flip(c);
     p.padding = (uint8_t)dmlk_flipped_zero(c);
     p.signed_filters = c->filter.type == DMLK_INT8;
     p.needs_sums = dmlk_has_filter_zeros(c);
     memset(padding, p.padding ^ p.flip, sizeof padding);
-    const bool done = run(&p);
+    const bool done = run(&p, by_rows ? &tiles : NULL);
     dmlk_give(p.quads), dmlk_give(p.factors), dmlk_give(p.constants);
     return done;
 }

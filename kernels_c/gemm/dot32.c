@@ -7,6 +7,9 @@
 #define COLUMNS DMLK_DOT32_COLUMNS
 
 static void generic(const dmlk_dot32 *t) {
+    if (t->is_first) {
+        memset(t->sums, 0, (size_t)t->rows * sizeof *t->sums);
+    }
     for (int64_t k = 0; k < t->depth; k++) {
         for (int64_t r = 0; r < t->rows; r++) {
             const float row = t->row[r * t->row_stride + k * t->row_step];

@@ -5,6 +5,7 @@
 #ifndef DMLK_DOT32_H
 #define DMLK_DOT32_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "isa.h"
@@ -14,14 +15,15 @@
 
 typedef struct dmlk_dot32 {
     int64_t rows, columns, depth;
+    bool is_first; /* sums begin at 0 */
     const float *row; /* row r, step k: row[r * row_stride + k * row_step] */
     int64_t row_stride, row_step;
     const float (*column)[DMLK_DOT32_COLUMNS];
     float (*sums)[DMLK_DOT32_COLUMNS]; /* those past the last column may be anything */
 } dmlk_dot32;
 
-/* sums[r][j] = fma(row r at k, column[k][j], sums[r][j]) for k = 0, 1, ..., depth - 1: each sum is one chain in this
- * order, rounded once a step, so that all tiles give the same bits. */
+/* sums[r][j] = fma(row r at k, column[k][j], sums[r][j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in
+ * this order, rounded once a step, so that all tiles give the same bits. */
 void dmlk_dot32_tile(enum dmlk_isa isa, const dmlk_dot32 *tile);
 
 /* sums[j] = fma(row, column[j], sums[j]): one step of a single row. */

@@ -31,7 +31,8 @@
 #define ROW_PANELS 64 /* of a single row: its sums fit into the first-level cache */
 #define DEPTH 256
 #define LINE 64
-#define WORTH_THREADS 4e6 /* products: about 40 microseconds */
+#define NEAR_BYTES (INT64_C(1) << 18)
+#define WORTH_THREADS 4e6 /* products: 30 microseconds; for less, a team pays only while nobody else has work */
 
 #ifdef DMLK_X86 /* (compilers take functions that only fetch for such that do nothing) */
 #define FETCH(at) __asm__ volatile("prefetcht1 %0" : : "m"(*(at)))
@@ -51,6 +52,7 @@ struct scratch {
 struct job {
     const dmlk_product *p;
     bool turned; /* p is the transposed product: its a is b */
+    bool is_near; /* all of it fits into a second-level cache: there is nothing to fetch ahead */
     int64_t row_blocks, column_blocks;
     enum dmlk_isa isa;
     atomic_bool failed; /* a thread had no memory */
@@ -151,7 +153,7 @@ static void fetch_share(struct source *s) {
 
 #ifdef DMLK_X86
 /* (Few stores, for they wait for memory.) */
-DMLK_AVX512 static void scale_avx512(const dmlk_product *p, const float *c, int64_t count, const float *sums,
+DMLK_AVX512 static inline void scale_avx512(const dmlk_product *p, const float *c, int64_t count, const float *sums,
                                      float *to) {
     const __m512 alpha = _mm512_set1_ps(p->alpha), beta = _mm512_set1_ps(p->beta);
     for (int64_t j = 0; j < count; j += 16) {
@@ -212,9 +214,32 @@ static void fetch_results(const struct job *job, const struct block *block, int6
     }
 }
 
+#ifdef DMLK_X86
+/* The same for floats whose columns follow each other, without a detour. */
+DMLK_AVX512 static void store_floats(const dmlk_product *p, const uint8_t *c, uint8_t *out, const dmlk_dot32 *tile) {
+    const float *from = (const float *)(const void *)c;
+    float *to = (float *)(void *)out;
+    for (int64_t r = 0; r < tile->rows; r++, to += p->out.row_stride) {
+        scale_avx512(p, from, tile->columns, tile->sums[r], to);
+        from = from == NULL ? NULL : from + p->c.row_stride;
+    }
+}
+
+static bool are_floats(const dmlk_matrix *matrix) {
+    return matrix->type == DMLK_FLOAT32 && matrix->column_stride == 1;
+}
+#endif
+
 static void store_tile(const struct job *job, const struct block *block, int64_t row, int64_t column,
                        const dmlk_dot32 *tile) {
     const dmlk_product *p = job->p;
+#ifdef DMLK_X86
+    if (job->isa == DMLK_ISA_AVX512 && are_floats(&p->out) && (!p->has_c || are_floats(&p->c))) {
+        const uint8_t *c = p->has_c ? element(&p->c, block->at[2], block->row + row, block->column + column) : NULL;
+        store_floats(p, c, element(&p->out, block->at[3], block->row + row, block->column + column), tile);
+        return;
+    }
+#endif
     for (int64_t r = 0; r < tile->rows; r++) {
         const int64_t at_row = block->row + row + r, at_column = block->column + column;
         const uint8_t *c = p->has_c ? element(&p->c, block->at[2], at_row, at_column) : NULL;
@@ -279,14 +304,15 @@ static void multiply_panel(const struct job *job, const struct block *block, int
     float(*sums)[PANEL] = s->sums[column / PANEL];
     dmlk_dot32 tile = {.columns = dmlk_min(PANEL, block->columns - column),
                        .depth = block->depth,
+                       .is_first = block->first == 0,
                        .row_stride = direct ? job->p->a.row_stride : 1,
                        .row_step = direct ? job->p->a.column_stride : PANEL,
                        .column = (const float(*)[PANEL])s->b};
-    struct source next_a = {0}, next_b = source_of_b(job, block, column, tiles);
-    pack_b(job, block, column, s);
-    if (block->first == 0) {
-        memset(sums, 0, (size_t)block->rows * sizeof *sums);
+    struct source next_a = {0}, next_b = {0};
+    if (!job->is_near) {
+        next_b = source_of_b(job, block, column, tiles);
     }
+    pack_b(job, block, column, s);
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t row = i * ROWS;
         if (!direct && column == 0) {
@@ -300,7 +326,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
         tile.rows = dmlk_min(ROWS, block->rows - row);
         tile.row = rows_at(job, block, row, s);
         tile.sums = sums + row;
-        if (block->is_last) {
+        if (block->is_last && !job->is_near) {
             fetch_results(job, block, row, column, &tile);
         }
         dmlk_dot32_tile(job->isa, &tile);
@@ -433,6 +459,7 @@ bool dmlk_multiply(const dmlk_product *product) {
     job.turned = 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
     const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;
+    job.is_near = (m * n + m * depth + depth * n) * (double)sizeof(float) <= (double)NEAR_BYTES;
     const double work = (m * n * depth + 16 * (m * depth + depth * n)) * (double)product->batch.count;
     const int threads = dmlk_parts(INT64_MAX, work < WORTH_THREADS ? INT64_MAX : 1);
     const int64_t blocks = plan_blocks(&job, threads);

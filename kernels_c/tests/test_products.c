@@ -212,10 +212,13 @@ static const dmlk_view *filter_in_blocks(device *d, struct convolution *c, enum 
 /* A random convolution whose window fits its input; false if the dice gave none. */
 static bool random_convolution(device *d, struct convolution *c) {
     static const int64_t filters[] = {1, 2, 3, 6, 8, 16, 17, 32, 64}, channels[] = {1, 1, 2, 3, 4, 8, 13};
-    const bool depthwise = random_between(0, 4) == 0;
+    const bool depthwise = random_between(0, 4) == 0, large = depthwise && random_between(0, 7) == 0;
     const uint32_t spatial = random_small(1, 2);
-    const uint32_t groups = depthwise ? random_small(1, 150) : random_small(0, 3) == 0 ? 9 : random_small(1, 3);
-    const int64_t longest = random_between(0, 4) == 0 ? 60 : 9, widest = random_between(0, 3) == 0 ? 7 : 3;
+    const uint32_t groups = large       ? random_small(1, 7)
+                            : depthwise ? random_small(1, 150)
+                                        : (random_small(0, 3) == 0 ? 9 : random_small(1, 3));
+    const int64_t longest = large ? 300 : random_between(0, 4) == 0 ? 60 : 9, tallest = large ? 60 : 9;
+    const int64_t widest = random_between(0, 3) == 0 ? 7 : 3;
     const bool pointwise = random_between(0, 4) == 0; /* windows of one element, and no padding */
     const int64_t in_kind = random_between(0, 2), out_kind = random_bits() & 1 ? in_kind : random_between(0, 2);
     c->k = (dmlk_convolution_integer){.spatial = spatial, .groups = groups};
@@ -228,7 +231,7 @@ static bool random_convolution(device *d, struct convolution *c) {
     out[1] = filter[0];
     for (uint32_t i = 0; i < spatial; i++) {
         const bool wide = random_between(0, 7) == 0; /* taps far from each other, padding that holds whole windows */
-        in[2 + i] = random_between(1, i + 1 == spatial ? longest : 9);
+        in[2 + i] = random_between(1, i + 1 == spatial ? longest : tallest);
         filter[2 + i] = pointwise ? 1 : random_bits() & 1 ? 3 : random_between(1, widest);
         c->k.strides[i] = random_small(1, 3);
         c->k.dilations[i] = random_small(1, wide ? 70 : 3);

@@ -311,9 +311,9 @@ def test_a_kernel_tells_which_rows_it_left_undefined(gpu):
     queue.submit([(1, writer.bytes())])
     with gpu.events.subscribe(seen.append):
         gpu.drain()
-    (event,) = of(events.Executed, seen)
+    (event,) = of(events.LeftUndefined, seen)
     rest = Footprint(data.address + 128 + 2 * 8, 32, (2, 1), (2, 1))
-    assert event.undefined == Access(2, events.UNDEFINE, rest)
+    assert event.access == Access(2, events.UNDEFINE, rest)
 
 
 @pytest.mark.parametrize("arguments", [(None,), (5, events.Executing), (print, "Executing")])

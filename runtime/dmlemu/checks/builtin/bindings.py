@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _UNWRITTEN = bytes(DESCRIPTOR_SIZE)
 _CHANGES = WRITE | UNDEFINE
+_WITH_NOTES = frozenset((int(Opcode.DISPATCH), int(Opcode.DISCARD)))
 _NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
 _LISTS_KEPT = 256  # with clears, before those that are gone are forgotten
 _INITIALIZERS_KEPT = 16  # of one operator
@@ -295,7 +296,7 @@ class Dispatches(Check):
     # --- one dispatch ---
 
     def _note(self, event: Executing) -> DispatchRecorded | None:
-        if event.opcode not in (Opcode.DISPATCH, Opcode.DISCARD):
+        if event.opcode not in _WITH_NOTES:
             return None
         recording = self.device._recordings.get(event.list_serial)
         notes = None if recording is None else self._notes.get(recording)

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dmlemu_hw.events import (
+    NO_ACCESSES,
     READ,
     UNDEFINE,
     WRITE,
@@ -20,6 +21,7 @@ from dmlemu_hw.events import (
     Executed,
     Executing,
     Freed,
+    LeftUndefined,
     Mapped,
     Queued,
     Signalled,
@@ -79,6 +81,7 @@ class Initialisation(Check):
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
         self._freed: deque[Freed] = deque()
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
+        self._is_told_of_ends = False
         self._host = HostWrites(device._gpu.memory, self.shadow, self._note_host)
 
     @on(Allocated, Freed, Mapped)
@@ -106,10 +109,11 @@ class Initialisation(Check):
     def look(self, event: Executing) -> None:
         """Reads first, then what the command changes."""
         accesses, opcode = event.accesses, event.opcode
-        if not accesses:
+        if accesses is NO_ACCESSES or not accesses:
             return
         pointer = accesses.pointer
         if self._host.patterned and opcode in (Opcode.DISPATCH, Opcode.COPY_BUFFER):
+            self._watch_ends()
             self._host.before_read(accesses)
         if opcode == Opcode.COPY_BUFFER:
             source, target = pointer[0], pointer[1]
@@ -137,20 +141,25 @@ class Initialisation(Check):
             elif pointer.access & UNDEFINE:
                 self.shadow.mark_undefined(pointer)
 
-    @on(Executed)
-    def undefined(self, event: Executed) -> None:
+    @on(LeftUndefined)
+    def undefined(self, event: LeftUndefined) -> None:
         """A kernel tells what it did not define."""
-        self._host.after_read()
-        if event.undefined is not None:
-            left = Accesses.of([event.undefined])
-            self.shadow.mark_undefined(left.pointer)
-            self._note_command(event, 0, undefined=True, accesses=left)
+        left = Accesses.of([event.access])
+        self.shadow.mark_undefined(left.pointer)
+        self._note_command(event, 0, undefined=True, accesses=left)
+
+    def _watch_ends(self) -> None:
+        """From now on it is told what has been executed: events that nobody wants cost nothing."""
+        if not self._is_told_of_ends:
+            self._is_told_of_ends = True
+            stream = self.device.events
+            self._subscriptions.append(stream.subscribe(lambda _: self._host.after_read(), Executed))
 
     # --- who wrote what ---
 
     def _note_command(
         self,
-        event: Executing | Executed,
+        event: Executing | LeftUndefined,
         index: int,
         *,
         undefined: bool,
