@@ -8,4 +8,7 @@
 void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to);
 void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step);
 
+/* Copies those of `count` elements that are `step` bytes apart, from the first one on, and leaves the others alone. */
+void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count);
+
 #endif

@@ -5,7 +5,8 @@
 #include "view.h"
 
 /* dmlk_for_rows for a row that is fastest where elements follow each other: those that are apart are put next to
- * each other near the core, and back.  A large output is streamed.
+ * each other near the core, and back.  A large output is streamed.  Of several inputs the row may be given what lies
+ * between elements, too; that is not stored.
  * `row` NULL: the elements are copied. */
 int dmlk_packed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 

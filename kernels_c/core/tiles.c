@@ -6,7 +6,7 @@
  * kernel finds rows as packed as those of the output.
  *
  * Where rows are short, a tile takes several that follow each other in the output, "next", which become one.  What
- * is written past the caches needs that even if nothing is transposed: parts of lines are slow.
+ * is written past the caches needs that for longer rows, too: parts of lines are slow.
  *
  * While a tile is worked on, the next one is fetched; lines that one has begun should be gone on with soon, on both
  * sides. */
@@ -20,6 +20,7 @@
 
 #define LINE 64
 #define LONG_ROW 1024 /* bytes that need no others beside them: as much of a row as a tile has */
+#define SHORT_ROW 320 /* bytes that take longer each for themselves than together */
 #define ACROSS 64    /* elements */
 #define TILE_BYTES (LONG_ROW * ACROSS) /* of each operand */
 
@@ -68,19 +69,23 @@ static bool choose_across(dmlk_tiles *t) {
     return any;
 }
 
-/* Short rows of inputs are gathered to be one of an output that is written past the caches; false: no need. */
+/* Short rows of inputs are gathered to be one of the output; longer ones, too, if it is written past the caches.
+ * False: no need. */
 static bool choose_next(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t row = rows->rank - 1, output = rows->operands - 1;
-    if (!t->large || !follows(rows, output, t->next) || rows->strides[row][output] != 1 || rows->sizes[row] < 4 ||
-        rows->sizes[row] > LONG_ROW / rows->bytes[output]) {
+    const int64_t longest = (t->large ? LONG_ROW : SHORT_ROW) / rows->bytes[output];
+    if (!follows(rows, output, t->next) || rows->strides[row][output] != 1 || rows->sizes[row] < 4 ||
+        rows->sizes[row] > longest) {
         return false;
     }
+    bool joined = true;
     t->across = t->next;
     for (uint32_t k = 0; k < output; k++) {
-        t->gathered[k] = !follows(rows, k, t->next) && rows->strides[row][k] == 1;
+        t->gathered[k] = !follows(rows, k, t->next) && rows->strides[row][k] <= 1;
+        joined = joined && (t->gathered[k] || follows(rows, k, t->next));
     }
-    return true;
+    return t->large || joined;
 }
 
 /* How much of each loop a tile takes. */

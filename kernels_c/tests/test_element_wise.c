@@ -5,6 +5,7 @@
 #include "element.h"
 #include "element_wise_binary.h"
 #include "element_wise_unary.h"
+#include "wide.h"
 
 #define ROUNDS 60
 
@@ -46,6 +47,52 @@ TEST(cast_every_pair_of_types) {
             begin(&d, "cast", 1, all_types[in], all_types[out]);
             device_compare(&d, NULL, 0, first_input); /* 0 .. 100 exist in every type */
         }
+    }
+}
+
+/* What casts differ in: NaNs, infinities, zeros, denormals, limits of integers and their neighbours, halves, ties. */
+static void fill_edges(const dmlk_view *view) {
+    static const double edges[] = {0,      1,      2,       127,     128,      255,      256,       32767,
+                                   32768,  65504,  65520,   65535,   16777217, 0x1p31,   0x1p32,    0x1p63,
+                                   0x1p64, 0x1p-24, 0x1p-149, 0x1p-126, 0x1p-1074, 1e30, 2147483647, INFINITY};
+    for (uint64_t i = 0; i < view->byte_size / (uint64_t)dmlk_type_bytes(view->type); i++) {
+        uint8_t *at = view->base + i * (uint64_t)dmlk_type_bytes(view->type);
+        const double edge = edges[random_between(0, (int64_t)(sizeof edges / sizeof *edges) - 1)];
+        const double near = edge * (double)(float)(1 + (double)random_between(-2, 2) * 0x1p-23);
+        dmlk_wide x = {.f = {(random_between(0, 1) ? -1 : 1) * (near + (double)random_between(-2, 2) / 2)}};
+        const uint64_t bits = random_bits();
+        if (random_between(0, 2) == 0) {
+            memcpy(at, &bits, (size_t)dmlk_type_bytes(view->type));
+        } else {
+            dmlk_store_wide(view->type, at, 1, 1, DMLK_KIND_FLOAT, &x);
+        }
+    }
+}
+
+/* Against the definition, one element at a time. */
+TEST(cast_any_bits) {
+    for (int64_t pair = 0; pair < 3 * TYPES * TYPES; pair++) {
+        const enum dmlk_type in_type = all_types[pair % TYPES], out_type = all_types[pair / TYPES % TYPES];
+        device d;
+        begin(&d, "cast", 1, in_type, out_type);
+        const dmlk_view *in = &d.views[0], *out = &d.views[1];
+        fill_edges(in);
+        device_constants(&d, NULL, 0, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
+        do {
+            dmlk_wide x;
+            uint64_t expected = 0, given = 0;
+            dmlk_load_wide(in_type, element_at(in, index), 1, 1, &x);
+            dmlk_store_wide(out_type, (uint8_t *)&expected, 1, 1, dmlk_type_kind(in_type), &x);
+            memcpy(&given, element_at(out, index), (size_t)dmlk_type_bytes(out_type));
+            const bool copied = in_type == out_type; /* NaNs, too */
+            wrong += !copied ? given != expected
+                             : memcmp(element_at(in, index), &given, (size_t)dmlk_type_bytes(out_type)) != 0;
+        } while (next_index(out->rank, out->sizes, index));
+        CHECK_EQUAL(wrong, 0);
+        CHECK(gaps_untouched(out));
+        device_end(&d);
     }
 }
 
@@ -309,6 +356,7 @@ int main(void) {
     RUN(copy);
     RUN(copy_needs_equal_widths);
     RUN(cast_every_pair_of_types);
+    RUN(cast_any_bits);
     RUN(add);
     RUN(bit_xor);
     RUN(binary_edge_values);

@@ -61,29 +61,42 @@ TEST(halves) {
 
 /* What lies between is not touched, nor what lies behind. */
 TEST(gathered_and_scattered) {
-    for (int round = 0; round < 1000; round++) {
-        const int64_t bytes = 1 << round % 4, count = random_between(0, 300);
-        const int64_t step = bytes * (round % 3 ? 2 : random_between(1, 4));
-        const size_t apart = (size_t)(count > 0 ? (count - 1) * step + bytes : 0), packed = (size_t)(count * bytes);
-        uint8_t *from = malloc(apart + 1), *to = malloc(packed + 1), *back = malloc(apart + 1);
+    for (int round = 0; round < 2000; round++) {
+        const int64_t bytes = 1 << round % 4, count = random_between(1, 300);
+        const int64_t step = bytes * random_between(1, 5);
+        const size_t apart = (size_t)((count - 1) * step + bytes), packed = (size_t)(count * bytes);
+        uint8_t *from = malloc(apart), *to = malloc(packed), *back = malloc(apart), *copy = malloc(apart + 1);
         for (size_t i = 0; i < apart; i++) {
             from[i] = (uint8_t)random_bits();
         }
-        memset(back, 0xEE, apart + 1);
+        memset(back, 0xEE, apart);
+        memset(copy, 0xEE, apart + 1);
         dmlk_gather(from, step, bytes, count, to);
         dmlk_scatter(to, bytes, count, back, step);
-        int64_t wrong = back[apart] != 0xEE;
+        dmlk_copy_apart(from, copy, step, bytes, (int64_t)apart / bytes);
+        int64_t wrong = copy[apart] != 0xEE;
         for (int64_t i = 0; i < count; i++) {
             wrong += memcmp(to + i * bytes, from + i * step, (size_t)bytes) != 0;
         }
         for (size_t i = 0; i < apart; i++) {
-            wrong += back[i] != ((int64_t)i % step < bytes ? from[i] : 0xEE);
+            const uint8_t expected = (int64_t)i % step < bytes ? from[i] : 0xEE;
+            wrong += back[i] != expected || copy[i] != expected;
+        }
+        dmlk_gather(from, 0, bytes, count, to);
+        for (int64_t i = 0; i < count; i++) {
+            wrong += memcmp(to + i * bytes, from, (size_t)bytes) != 0;
         }
         CHECK_EQUAL(wrong, 0);
         free(from);
         free(to);
         free(back);
+        free(copy);
     }
+}
+
+static void copy_floats(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    (void)strides, (void)context;
+    memcpy(at[1], at[0], (size_t)count * sizeof(float));
 }
 
 /* Copied by way of floats, of any strides; the last ones are past the caches. */
@@ -104,7 +117,7 @@ TEST(rows_of_halves) {
                 views[k].base[i] = (uint8_t)(i * 37 + i / 251 * 11);
             }
         }
-        CHECK_EQUAL(dmlk_float_rows((const dmlk_view *[]){&views[0], &views[1]}, 2, NULL, NULL), DMLK_OK);
+        CHECK_EQUAL(dmlk_float_rows((const dmlk_view *[]){&views[0], &views[1]}, 2, copy_floats, NULL), DMLK_OK);
         int64_t wrong = 0;
         for (int64_t i = 0; i < count; i++) {
             const uint8_t *in = views[0].base, *out = views[1].base;
@@ -170,6 +183,8 @@ TEST(rows_of_any_strides) {
     for (int round = 0; round < 60; round++) {
         const int64_t strides[] = {random_between(0, 3), random_between(0, 3), random_between(1, 3)};
         check_rows(random_between(1, 5), random_between(1, 2000), strides);
+        const int64_t same = random_between(1, 5);
+        check_rows(random_between(1, 5), random_between(1, 2000), (const int64_t[]){same, same, same});
     }
     check_rows(2, (INT64_C(1) << 21) + 77, (const int64_t[]){1, 1, 1}); /* more than 16 MiB: streamed */
     check_rows(2, (INT64_C(1) << 21) + 77, (const int64_t[]){2, 0, 1});
