@@ -36,7 +36,7 @@ struct squares {
 
 #define SQUARE generic_1
 #define T uint8_t
-#define N 16
+#define N 8
 #define INSTRUCTIONS
 #include "transpose.inc"
 
@@ -59,6 +59,12 @@ struct squares {
 #include "transpose.inc"
 
 #ifdef DMLK_X86
+
+#define SQUARE avx2_1
+#define T uint8_t
+#define N 16
+#define INSTRUCTIONS DMLK_AVX2
+#include "transpose.inc"
 
 #define SQUARE avx2_4
 #define T uint32_t
@@ -96,11 +102,12 @@ struct squares {
 /* By the bytes of an element and by enum dmlk_isa. */
 static const struct squares squares[9][3] = {
 #if defined(__GNUC__) && !defined(__clang__)
-    [1][DMLK_ISA_GENERIC] = {16, generic_1},
+    [1][DMLK_ISA_GENERIC] = {8, generic_1},
     [2][DMLK_ISA_GENERIC] = {8, generic_2},
     [4][DMLK_ISA_GENERIC] = {4, generic_4},
     [8][DMLK_ISA_GENERIC] = {2, generic_8},
 #ifdef DMLK_X86
+    [1][DMLK_ISA_AVX2] = {16, avx2_1},
     [4][DMLK_ISA_AVX2] = {8, avx2_4},
     [8][DMLK_ISA_AVX2] = {4, avx2_8},
     [2][DMLK_ISA_AVX512] = {16, avx512_2},

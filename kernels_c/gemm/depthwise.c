@@ -4,10 +4,12 @@
  * in registers, from copies of rows with their padding, or across channels that come last, as they lie in memory. */
 #include "convolve.h"
 
+#include "gather.h"
 #include "isa.h"
 #include "parallel.h"
 #include "scratch.h"
 #include "stop.h"
+#include "transpose.h"
 #include "wide.h"
 
 #ifdef DMLK_X86
@@ -24,6 +26,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define MOST_WIDTH 256
 #define COPY_BYTES 4096
 #define COPIES 4
+#define MOST_COPIES 16 /* that are turned at once: channels of a line of the output */
 #define MOST_CHUNKS 16
 
 struct plan {
@@ -47,11 +50,13 @@ DMLK_AVX512 static inline __m512i dot(__m512i sum, __m512i input, __m512i filter
 
 /* Planes are worked on in tiles, each a whole plane if that is small.  What the tile's windows see is copied, with the
  * padding around it; then the quads of 16 positions, which may go on in the next row, are picked from 64 bytes of the
- * copy, or from twice 64.  Which ones is the same for all planes, and for each four taps but for a distance. */
+ * copy, or from twice 64.  Which ones is the same for all planes, and for each four taps but for a distance.
+ *
+ * Where rows do not lie together, in the input or in the output, many planes are copied or written at once, turned. */
 struct vector {
     _Alignas(64) uint8_t index[64];
     int64_t from, second; /* of the copy; where the second 64 bytes begin after these, 0: not needed */
-    int64_t to;           /* element of the output */
+    int64_t to;           /* element of the output, or of the tile if that is to be turned */
     int64_t count;        /* positions */
     __mmask16 there;      /* which of them */
 };
@@ -72,6 +77,8 @@ struct chunk {
 
 struct tiles {
     const struct plan *p;
+    bool turns_input, turns_output;
+    int64_t copies;           /* at once */
     int64_t pitch, copy_rows; /* of a copy */
     int64_t down, across;     /* tiles of a plane */
     int64_t x_quads, quads;   /* of a filter: of each row, and of all rows */
@@ -86,7 +93,8 @@ static struct vector choose_vector(const struct tiles *t, const struct tile *til
     const dmlk_convolution *c = t->p->c;
     const int64_t taps = dmlk_min(4, c->filter_sizes[X]), dilation = c->dilations[X];
     const int64_t reach = (taps - 1) * dilation, y_step = c->strides[Y] * t->pitch, x_step = c->strides[X];
-    struct vector v = {.from = *y * y_step + *x * x_step, .to = *y * c->output.strides[Y] + *x};
+    const int64_t row = t->turns_output ? tile->columns : c->output.strides[Y]; /* to the next one's results */
+    struct vector v = {.from = *y * y_step + *x * x_step, .to = *y * row + *x};
     bool goes_on = true;
     while (goes_on && v.count < 16) {
         int64_t at = *y * y_step + *x * x_step - v.from;
@@ -104,7 +112,7 @@ static struct vector choose_vector(const struct tiles *t, const struct tile *til
         v.count++;
         if (++*x == tile->columns) {
             *x = 0;
-            goes_on = ++*y < tile->rows && c->output.strides[Y] == tile->columns;
+            goes_on = ++*y < tile->rows && row == tile->columns;
         }
     }
     v.there = (__mmask16)(0xffff >> (16 - v.count));
@@ -127,7 +135,7 @@ static bool plan_tile(const struct tiles *t, int64_t rows, int64_t columns, stru
 static int64_t plan_chunks(struct tiles *t) {
     const dmlk_convolution *c = t->p->c;
     const int64_t size = t->pitch * t->copy_rows, count = (size + 63) / 64;
-    if (t->down * t->across > 1 || count > MOST_CHUNKS) {
+    if (t->turns_input || t->down * t->across > 1 || count > MOST_CHUNKS) {
         return 0;
     }
     int64_t y = -c->start[Y], x = -c->start[X];
@@ -159,6 +167,8 @@ static bool plan_tiles(struct tiles *t, const struct plan *p) {
     const int64_t height = c->output.sizes[Y], width = c->output.sizes[X], columns = dmlk_min(width, MOST_WIDTH);
     const int64_t window = (c->filter_sizes[Y] - 1) * c->dilations[Y] + 1;
     t->p = p;
+    t->turns_input = c->input.strides[X] != 1, t->turns_output = c->output.strides[X] != 1;
+    t->copies = t->turns_input || t->turns_output ? MOST_COPIES / p->multiplier : COPIES;
     t->pitch = (columns - 1) * c->strides[X] + (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
     t->x_quads = p->x_quads, t->quads = p->x_quads * c->filter_sizes[Y];
     if (t->pitch > COPY_BYTES || window > COPY_BYTES / t->pitch) {
@@ -168,8 +178,10 @@ static bool plan_tiles(struct tiles *t, const struct plan *p) {
         t->offsets[k] = k / t->x_quads * c->dilations[Y] * t->pitch + k % t->x_quads * 4 * c->dilations[X];
     }
     int64_t rows = columns < width ? 1 : dmlk_min(height, (COPY_BYTES / t->pitch - window) / c->strides[Y] + 1);
-    while (!plan_tile(t, rows, columns, &t->whole)) {
-        rows = (rows + 1) / 2;
+    for (; !plan_tile(t, rows, columns, &t->whole); rows = (rows + 1) / 2) {
+        if (rows == 1) {
+            return false;
+        }
     }
     t->down = (height + rows - 1) / rows, t->across = (width + columns - 1) / columns;
     rows = (height + t->down - 1) / t->down; /* about the same for all */
@@ -214,6 +226,51 @@ DMLK_AVX512 static void copy_plane(const struct tiles *t, const uint8_t *plane, 
         const __m512i bytes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(chunk->needed, plane + chunk->from), flips);
         const __m512i index = _mm512_loadu_si512(chunk->index);
         _mm512_store_si512(to + 64 * i, _mm512_mask_permutexvar_epi8(padding, chunk->inside, index, bytes));
+    }
+}
+
+/* The same for several planes, whichever axis their bytes are closest along. */
+DMLK_AVX512 static void copy_turned(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
+                                    uint8_t copies[][COPY_BYTES + 256]) {
+    const int64_t *strides = t->p->c->input.strides, *sizes = t->p->c->input.sizes;
+    const int64_t top = y < 0 ? -y : 0, left = x < 0 ? -x : 0, step = sizeof copies[0];
+    const int64_t rows = dmlk_min(t->copy_rows, sizes[Y] - y) - top, columns = dmlk_min(t->pitch, sizes[X] - x) - left;
+    for (int64_t k = 0; k < count; k++) {
+        memset(copies[k], t->p->padding ^ t->p->flip, (size_t)(t->pitch * t->copy_rows));
+    }
+    const uint8_t *from = planes + (y + top) * strides[Y] + (x + left) * strides[X];
+    uint8_t *to = copies[0] + top * t->pitch + left;
+    const bool by_channels = strides[CHANNEL] <= strides[Y];
+    for (int64_t row = 0; row < rows && columns > 0 && by_channels; row++) {
+        dmlk_transpose(1, from + row * strides[Y], strides[X], strides[CHANNEL], to + row * t->pitch, step, count,
+                       columns, 0);
+    }
+    for (int64_t k = 0; k < count && rows > 0 && columns > 0 && !by_channels; k++) {
+        dmlk_transpose(1, from + k * strides[CHANNEL], strides[X], strides[Y], to + k * step, t->pitch, rows, columns, 0);
+    }
+    for (int64_t k = 0; k < count && t->p->flip != 0; k++) {
+        for (int64_t i = 0; i < t->pitch * t->copy_rows; i++) {
+            copies[k][i] ^= t->p->flip;
+        }
+    }
+}
+
+/* The results of a tile, where they belong. */
+static void store_turned(const struct tiles *t, const struct tile *tile, int64_t filters,
+                         int32_t results[][MOST_VECTORS * 16], int32_t *to) {
+    const int64_t *strides = t->p->c->output.strides;
+    const bool is_one = strides[Y] == tile->columns * strides[X]; /* rows follow each other */
+    const int64_t rows = is_one ? 1 : tile->rows, columns = is_one ? tile->rows * tile->columns : tile->columns;
+    for (int64_t row = 0; row < rows; row++, to += strides[Y]) {
+        const int32_t *from = results[0] + row * columns;
+        if (strides[CHANNEL] == 1) {
+            dmlk_transpose(4, (const uint8_t *)from, sizeof results[0], 4, (uint8_t *)to, strides[X] * 4, columns, filters,
+                           0);
+            continue;
+        }
+        for (int64_t f = 0; f < filters; f++, from += MOST_VECTORS * 16) {
+            dmlk_scatter((const uint8_t *)from, 4, columns, (uint8_t *)(to + f * strides[CHANNEL]), strides[X] * 4);
+        }
     }
 }
 
@@ -272,33 +329,50 @@ DMLK_AVX512 static void convolve_copy(const struct tiles *t, const struct tile *
     }
 }
 
+/* What the windows of a tile see of some planes. */
+static void copy_planes(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
+                        uint8_t copies[][COPY_BYTES + 256]) {
+    const int64_t stride = t->p->c->input.strides[CHANNEL];
+    if (t->turns_input) {
+        copy_turned(t, planes, count, y, x, copies);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        if (t->chunk_count > 0) {
+            copy_plane(t, planes + k * stride, copies[k]);
+        } else {
+            copy_rows(t, planes + k * stride, y, x, copies[k]);
+        }
+    }
+}
+
 /* Tiles of some channels of all images, numbered.  Several channels at once: what was just stored cannot be loaded by
  * other pieces before it has reached the cache. */
-DMLK_AVX512 static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
+static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct tiles *t = context;
     const dmlk_convolution *c = t->p->c;
-    const int64_t tiles = t->down * t->across, blocks = (c->groups + COPIES - 1) / COPIES;
-    _Alignas(64) uint8_t copies[COPIES][COPY_BYTES + 256]; /* vectors are loaded beyond the end */
+    const int64_t tiles = t->down * t->across, blocks = (c->groups + t->copies - 1) / t->copies;
+    const int64_t multiplier = t->p->multiplier, *strides = c->output.strides;
+    _Alignas(64) uint8_t copies[MOST_COPIES][COPY_BYTES + 256]; /* vectors are loaded beyond the end */
+    int32_t results[MOST_COPIES][MOST_VECTORS * 16];
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !dmlk_stopped(&work, COPIES * t->quads * 16 * t->whole.count); i++) {
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, t->copies * t->quads * 16 * t->whole.count); i++) {
         const int64_t y = i % tiles / t->across * t->whole.rows, x = i % t->across * t->whole.columns;
-        const int64_t n = i / tiles / blocks, first = i / tiles % blocks * COPIES;
+        const int64_t n = i / tiles / blocks, first = i / tiles % blocks * t->copies;
         const bool is_last = y + t->whole.rows > c->output.sizes[Y] || x + t->whole.columns > c->output.sizes[X];
-        const int64_t count = dmlk_min(COPIES, c->groups - first);
-        const uint8_t *planes = c->input.base + n * c->input.strides[N];
-        for (int64_t k = 0; k < count; k++) {
-            const uint8_t *plane = planes + (first + k) * c->input.strides[CHANNEL];
-            if (t->chunk_count > 0) {
-                copy_plane(t, plane, copies[k]);
-            } else {
-                copy_rows(t, plane, y * c->strides[Y] - c->start[Y], x * c->strides[X] - c->start[X], copies[k]);
-            }
+        const struct tile *tile = is_last ? &t->last : &t->whole;
+        const int64_t count = dmlk_min(t->copies, c->groups - first);
+        const uint8_t *planes = c->input.base + n * c->input.strides[N] + first * c->input.strides[CHANNEL];
+        copy_planes(t, planes, count, y * c->strides[Y] - c->start[Y], x * c->strides[X] - c->start[X], copies);
+        int32_t *to = (int32_t *)c->output.base + n * strides[N] + y * strides[Y] + x * strides[X];
+        to += first * multiplier * strides[CHANNEL];
+        for (int64_t f = 0; f < count * multiplier; f++) {
+            convolve_copy(t, tile, copies[f / multiplier], first * multiplier + f,
+                          t->turns_output ? results[f] : to + f * strides[CHANNEL]);
         }
-        int32_t *to = (int32_t *)c->output.base + n * c->output.strides[N] + y * c->output.strides[Y] + x;
-        for (int64_t f = first * t->p->multiplier; f < (first + count) * t->p->multiplier; f++) {
-            convolve_copy(t, is_last ? &t->last : &t->whole, copies[f / t->p->multiplier - first], f,
-                          to + f * c->output.strides[CHANNEL]);
+        if (t->turns_output) {
+            store_turned(t, tile, count * multiplier, results, to);
         }
     }
 }
@@ -306,7 +380,7 @@ DMLK_AVX512 static void tiles_part(int64_t begin, int64_t end, int part, void *c
 static bool is_by_rows(const struct plan *p) {
     const dmlk_convolution *c = p->c;
     return p->multiplier <= 2 && c->filter_sizes[X] <= MOST_TAPS && c->filter_sizes[Y] <= MOST_TAPS &&
-           15 * c->strides[X] + 3 * c->dilations[X] < 128 && c->input.strides[X] == 1 && c->output.strides[X] == 1;
+           15 * c->strides[X] + 3 * c->dilations[X] < 128 && 3 * c->dilations[X] < 64;
 }
 
 /* --- across channels --- */
@@ -559,8 +633,9 @@ static bool run(struct plan *p, struct tiles *tiles) {
     memset(p->quads, 0, (size_t)(4 * quads));
     pack(p, tiles == NULL);
     if (tiles != NULL) {
-        const int64_t items = c->output.sizes[N] * ((c->groups + COPIES - 1) / COPIES) * tiles->down * tiles->across;
-        const int64_t work = 16 * COPIES * p->multiplier * tiles->whole.count;
+        const int64_t blocks_of_copies = (c->groups + tiles->copies - 1) / tiles->copies;
+        const int64_t items = c->output.sizes[N] * blocks_of_copies * tiles->down * tiles->across;
+        const int64_t work = 16 * tiles->copies * p->multiplier * tiles->whole.count;
         dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), tiles_part, tiles);
     } else {
         const int64_t steps = (c->output.sizes[Y] + p->rows - 1) / p->rows;
@@ -576,8 +651,10 @@ bool dmlk_convolve_depthwise(const dmlk_convolution *c) {
     struct tiles tiles;
     p.y_quads = (c->filter_sizes[Y] + 3) / 4, p.x_quads = (c->filter_sizes[X] + 3) / 4;
     const bool is_possible = c->filter_sizes[CHANNEL] == 1 && dmlk_isa() == DMLK_ISA_AVX512;
-    const bool by_rows = is_possible && is_by_rows(&p) && plan_tiles(&tiles, &p);
-    if (!is_possible || (!by_rows && !is_across_channels(&p))) {
+    const bool rows_lie = c->input.strides[X] == 1 && c->output.strides[X] == 1;
+    const bool across = is_possible && is_across_channels(&p);
+    const bool by_rows = is_possible && is_by_rows(&p) && (rows_lie || !across) && plan_tiles(&tiles, &p);
+    if (!by_rows && !across) {
         return false;
     }
     p.rows = p.y_quads == 1 && c->strides[Y] == c->dilations[Y] ? 5 - c->filter_sizes[Y] : 1;

@@ -108,6 +108,16 @@ def test_depthwise() -> None:
     assert convolve(x, w, group_count=4).ravel().tolist() == [0, 1, 20, 30, 400, 500, -6, -7]
 
 
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("dilation", [19, 20, 21, 22, 28, 40])
+def test_depthwise_with_taps_far_from_each_other(dilation: int, stride: int) -> None:
+    """A few positions see more than a vector holds."""
+    random = np.random.default_rng(dilation)
+    x, w = random.integers(0, 256, (1, 2, 3, 300)), random.integers(-128, 128, (2, 1, 2, 4))
+
+    convolve(x, w, group_count=2, dilations=[1, dilation], strides=[1, stride])
+
+
 def test_groups_see_their_own_channels() -> None:
     x = np.array([1, 2, 3, 4]).reshape(1, 4, 1, 1)
 
