@@ -286,7 +286,7 @@ static void sum_lines(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->line * (1 + p->channels / 8)); i++) {
         const uint8_t *from = s->positions + i * p->line_step;
-        if (p->copied && p->element_step <= 4) {
+        if (p->copied && p->element_step <= 4) { /* (in the input itself, elements may be in one place) */
             sum_small_elements(p, from, s->elements + i * p->line);
         } else {
             sum_elements(p, from, s->elements + i * p->line);

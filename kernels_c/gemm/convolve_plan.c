@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "isa.h"
 #include "scratch.h"
 #include "wide.h"
 
@@ -134,8 +133,16 @@ static bool choose_lanes(const dmlk_plan *p) {
 }
 
 /* Are most elements in no window? */
-static bool is_sparse(const dmlk_plan *p) {
-    return p->c->strides[Y] > 2 * p->y.taps || p->c->strides[X] > 2 * p->x.taps;
+static bool is_sparse(const dmlk_plan *p, int64_t rows) {
+    const dmlk_convolution *c = p->c;
+    const int64_t width = c->output.sizes[X];
+    return dmlk_lines(p, rows) / 2 > rows * p->y.taps || p->line / 2 > width * p->x.taps;
+}
+
+/* Rows of the output whose lines of the input fit into a cache together. */
+static int64_t direct_strip(const dmlk_plan *p) {
+    const int64_t row_bytes = p->channels * p->c->input.sizes[X];
+    return dmlk_min(p->c->output.sizes[Y], 1 + DMLK_PANEL_BYTES / row_bytes / p->c->strides[Y]);
 }
 
 /* Can positions be those of the input? */
@@ -149,14 +156,13 @@ static bool is_direct(const dmlk_plan *p) {
     }
     return is_inside && p->lanes_are_filters && !p->by_taps && p->channels % 4 == 0 &&
            c->input.strides[CHANNEL] == 1 && p->flip == 0 &&
-           (!p->needs_sums || (p->channels <= DMLK_PANEL_BYTES / p->line && !is_sparse(p)));
+           (!p->needs_sums || (p->channels <= DMLK_PANEL_BYTES / p->line && !is_sparse(p, direct_strip(p))));
 }
 
 /* Positions as those of the input. */
 static void plan_direct(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
-    const int64_t row_bytes = p->channels * c->input.sizes[X];
-    p->strip = dmlk_min(c->output.sizes[Y], 1 + DMLK_PANEL_BYTES / row_bytes / c->strides[Y]);
+    p->strip = direct_strip(p);
     p->line_step = c->input.strides[Y];
     p->element_step = c->input.strides[X];
 }
@@ -169,7 +175,8 @@ static bool plan_copy(dmlk_plan *p) {
                                       : p->x.taps * (round_up(p->channels, 4) / 4);
     const int64_t reach = (p->y.taps - 1) * c->dilations[Y], size = by_rows ? p->channels : round_up(p->channels, 4);
     const int64_t fitting = DMLK_PANEL_BYTES / (p->line * size) - reach; /* lines */
-    if (!p->lanes_are_filters || is_sparse(p) || fitting < 1 || p->y.taps * row_quads > p->quads ||
+    const int64_t strip = fitting < 1 ? 0 : dmlk_min(c->output.sizes[Y], 1 + (fitting - 1) / c->strides[Y]);
+    if (!p->lanes_are_filters || strip == 0 || is_sparse(p, strip) || p->y.taps * row_quads > p->quads ||
         (p->channels > 1 && c->input.strides[CHANNEL] != 1)) {
         return false;
     }
@@ -177,7 +184,7 @@ static bool plan_copy(dmlk_plan *p) {
     p->by_taps = false;
     p->by_rows = by_rows;
     p->quads = p->y.taps * row_quads;
-    p->strip = dmlk_min(c->output.sizes[Y], 1 + (fitting - 1) / c->strides[Y]);
+    p->strip = strip;
     p->element_step = size;
     p->line_step = p->line * size;
     p->planes = 1;

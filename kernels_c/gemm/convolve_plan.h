@@ -8,8 +8,9 @@
  *     quads of taps:      plane[channel][y phase][taps / 4],     position = 4 taps of one window row.
  *
  * Where channels come last, and lanes are filters, rows are only copied, with padding around them; or not even that,
- * if there is none.  Then, quads are those of an element's channels, or if these are no multiple of four, of a row of
- * the window as it lies in memory.
+ * if there is none, nor a sign to flip, and channels are a multiple of four.  Then, quads are those of an element's
+ * channels; if these are no multiple of four, of a row of the window as it lies in memory, or (with dilation) of
+ * elements that are padded to one.
  *
  * Within a plane, a tap is a constant distance from the position.  Rows follow each other without a gap, so that
  * tiles whose lanes are positions run on over their ends: what they compute between two rows is thrown away.

@@ -81,7 +81,7 @@ struct tiles {
     int64_t copies;           /* at once */
     int64_t pitch, copy_rows; /* of a copy */
     int64_t down, across;     /* tiles of a plane */
-    int64_t x_quads, quads;   /* of a filter: of each row, and of all rows */
+    int64_t quads; /* of a filter */
     int64_t offsets[MOST_QUADS];
     struct tile whole, last; /* the tiles at the end may be smaller */
     int64_t chunk_count;     /* 0: planes are copied row by row */
@@ -146,7 +146,7 @@ static int64_t plan_chunks(struct tiles *t) {
             const int64_t at = y * c->input.strides[Y] + x;
             if (y >= 0 && y < c->input.sizes[Y] && x >= 0 && x < c->input.sizes[X]) {
                 chunk->from = chunk->needed == 0 ? at : chunk->from;
-                if (at - chunk->from >= 64) {
+                if (at < chunk->from || at - chunk->from >= 64) { /* (rows may overlap) */
                     return 0;
                 }
                 chunk->index[k] = (uint8_t)(at - chunk->from);
@@ -170,12 +170,12 @@ static bool plan_tiles(struct tiles *t, const struct plan *p) {
     t->turns_input = c->input.strides[X] != 1, t->turns_output = c->output.strides[X] != 1;
     t->copies = t->turns_input || t->turns_output ? MOST_COPIES / p->multiplier : COPIES;
     t->pitch = (columns - 1) * c->strides[X] + (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
-    t->x_quads = p->x_quads, t->quads = p->x_quads * c->filter_sizes[Y];
+    t->quads = p->x_quads * c->filter_sizes[Y];
     if (t->pitch > COPY_BYTES || window > COPY_BYTES / t->pitch) {
         return false;
     }
     for (int64_t k = 0; k < t->quads; k++) {
-        t->offsets[k] = k / t->x_quads * c->dilations[Y] * t->pitch + k % t->x_quads * 4 * c->dilations[X];
+        t->offsets[k] = k / p->x_quads * c->dilations[Y] * t->pitch + k % p->x_quads * 4 * c->dilations[X];
     }
     int64_t rows = columns < width ? 1 : dmlk_min(height, (COPY_BYTES / t->pitch - window) / c->strides[Y] + 1);
     for (; !plan_tile(t, rows, columns, &t->whole); rows = (rows + 1) / 2) {
@@ -280,14 +280,14 @@ DMLK_AVX512 static inline void convolve_tile(const struct tiles *t, const struct
                                              const bool signed_filters, const bool needs_sums) {
     const struct plan *p = t->p;
     const __m512i constant = _mm512_set1_epi32(p->constants[filter]), factor = _mm512_set1_epi32(p->factors[filter]);
-    const int64_t missing = 4 * t->x_quads - p->c->filter_sizes[X], count = tile->count;
+    const int64_t missing = 4 * p->x_quads - p->c->filter_sizes[X], count = tile->count;
     __m512i filters[MOST_QUADS], ones[MOST_QUADS];
     const uint8_t *from[MOST_QUADS];
     for (int64_t k = 0; k < quads; k++) {
         int32_t quad;
         memcpy(&quad, p->quads + (filter * quads + k) * 4, 4);
         filters[k] = _mm512_set1_epi32(quad);
-        ones[k] = _mm512_set1_epi32((int32_t)(0x01010101u >> ((k + 1) % t->x_quads == 0 ? 8 * missing : 0)));
+        ones[k] = _mm512_set1_epi32((int32_t)(0x01010101u >> ((k + 1) % p->x_quads == 0 ? 8 * missing : 0)));
         from[k] = copy + t->offsets[k];
     }
     for (const struct vector *v = tile->vectors; v < tile->vectors + count; v++) {

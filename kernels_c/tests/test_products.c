@@ -160,6 +160,10 @@ static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t r
             stride = kind == 3 && i == 0 ? (stride + 3) / 4 * 4 : stride + (kind == 3 && i == 1);
         }
     }
+    if (input && random_between(0, 5) == 0) { /* elements in the same place */
+        const int64_t axis = random_between(0, rank - 1);
+        strides[axis] = random_between(0, strides[axis]);
+    }
     return device_tensor(d, type, rank, sizes, strides);
 }
 

@@ -118,6 +118,27 @@ def test_depthwise_with_taps_far_from_each_other(dilation: int, stride: int) -> 
     convolve(x, w, group_count=2, dilations=[1, dilation], strides=[1, stride])
 
 
+@pytest.mark.parametrize("strides", [[10, 0, 0, 1], [39, 0, 1, 1], [39, 10, 3, 1], [20, 0, 0, 2]], ids=str)
+@pytest.mark.parametrize("window", [(1, 1), (3, 1), (3, 3)], ids=str)
+def test_depthwise_where_rows_overlap(window: tuple[int, int], strides: list[int]) -> None:
+    height, width = 30 - window[0] + 1, 10 - window[1] + 1
+    op = dml.ConvolutionIntegerOperatorDesc(
+        input_tensor=dml.BufferTensorDesc(T.UINT8, [1, 2, 30, 10], strides),
+        filter_tensor=tensor(T.INT8, 2, 1, *window),
+        output_tensor=tensor(T.INT32, 1, 2, height, width),
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[0, 0],
+        end_padding=[0, 0],
+        group_count=2,
+    )
+    size = 1 + sum((count - 1) * stride for count, stride in zip([1, 2, 30, 10], strides, strict=True))
+    memory = np.arange(1, 1 + size, dtype=np.uint8)
+    x = np.lib.stride_tricks.as_strided(memory, (1, 2, 30, 10), strides)
+
+    compare(op, {"input_tensor": x, "filter_tensor": np.ones((2, 1, *window), np.int8)})
+
+
 def test_groups_see_their_own_channels() -> None:
     x = np.array([1, 2, 3, 4]).reshape(1, 4, 1, 1)
 
