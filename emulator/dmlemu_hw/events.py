@@ -6,6 +6,7 @@ when nobody listens.  The layers above emit events of their own on the same stre
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, overload
@@ -237,6 +238,7 @@ Event = (
     | Submitted
     | Queued
     | Executing
+    | LeftUndefined
     | Executed
     | Barrier
     | Signalled
@@ -263,6 +265,7 @@ class EventStream:
     def __init__(self) -> None:
         self._subscriptions: tuple[Subscription, ...] = ()
         self._callbacks = _Callbacks(())
+        self._lock = threading.RLock()  # any thread may subscribe
 
     def __bool__(self) -> bool:
         return bool(self._subscriptions)
@@ -279,7 +282,8 @@ class EventStream:
             if not isinstance(kind, type):
                 raise TypeError(f"kinds must be classes of events, got {kind!r}.")
         subscription = Subscription(self, callback, kinds)
-        self._set((*self._subscriptions, subscription))
+        with self._lock:
+            self._set((*self._subscriptions, subscription))
         return subscription
 
     def wants(self, kind: type) -> bool:
@@ -295,7 +299,8 @@ class EventStream:
         self._callbacks = _Callbacks(subscriptions)
 
     def _remove(self, subscription: Subscription) -> None:
-        self._set(tuple(each for each in self._subscriptions if each is not subscription))
+        with self._lock:
+            self._set(tuple(each for each in self._subscriptions if each is not subscription))
 
 
 class Subscription:

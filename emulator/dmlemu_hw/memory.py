@@ -100,7 +100,7 @@ class Memory:
     def check_process(self) -> None:
         """ForeignProcess: this process was forked from the one that made the memory.
 
-        It shares bytes with its parent, but not what says whose they are.
+        It may share bytes with its parent, but not what says whose they are.
         """
         if self._file.owner != _process:
             raise ForeignProcess(

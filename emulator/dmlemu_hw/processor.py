@@ -258,7 +258,9 @@ class Processor:
             address, address_after, before_state, after_state = where
             numbers = kind, address, address_after, before_state, after_state, flags
             self._events.emit(Barrier(*place, *numbers))
-        if opcode == Opcode.DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE:
+        is_partial = opcode == Opcode.DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE
+        if is_partial and self._events.wants(LeftUndefined):
+            touched = touched or dispatch_accesses(content, base + start, self._memory)
             undefined = self._left_undefined(touched)
             if undefined is not None:
                 self._events.emit(LeftUndefined(*place, undefined))

@@ -10,6 +10,7 @@
 #define SHORT 16   /* rows of fewer are not worth the detour */
 #define APART 4    /* elements that are at most as far apart are in the same lines, more or less */
 #define LINE 64
+#define NEAR_BYTES (1 << 20) /* of an output that a second-level cache may hold: lines that are there cost little */
 #define FETCHED (2 * PIECE) /* bytes of an operand; more would push each other out of the nearest cache */
 
 struct packed {
@@ -21,6 +22,7 @@ struct packed {
     bool halves[DMLK_MAX_OPERANDS]; /* that the row takes for floats */
     bool floats;                    /* are there such? */
     bool stream;
+    bool far; /* is the output beyond the near caches? */
 };
 
 /* `count` elements of operand k, next to each other: in `piece`, or where they are. */
@@ -127,8 +129,9 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         return;
     }
     const bool cheap = job->row == NULL || out > 1; /* functions of one input would gain little, and may take long */
-    const bool whole = alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
-    const int64_t most = whole ? job->most / (2 * strides[out]) / LINE * LINE : job->most; /* whole vectors */
+    const bool whole = job->far && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
+    /* Of whole lines half as much as there is room for, in whole vectors: the output's come, too. */
+    const int64_t most = whole ? job->most / (2 * strides[out]) / LINE * LINE : job->most;
     for (int64_t i = 0; i < count; i += most) {
         uint8_t *piece[DMLK_MAX_OPERANDS];
         for (uint32_t k = 0; k < job->operands; k++) {
@@ -156,6 +159,7 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
         widest = near > widest ? near : widest;
     }
     job->most = PIECE / widest;
+    job->far = out->byte_size > NEAR_BYTES;
     return dmlk_for_rows(views, operands, packed_row, job);
 }
 

@@ -69,12 +69,20 @@ static bool choose_across(dmlk_tiles *t) {
     return any;
 }
 
+static int64_t widest(const dmlk_iter *rows) {
+    int64_t bytes = 1;
+    for (uint32_t k = 0; k < rows->operands; k++) {
+        bytes = rows->bytes[k] > bytes ? rows->bytes[k] : bytes;
+    }
+    return bytes;
+}
+
 /* Short rows of inputs are gathered to be one of the output; longer ones, too, if it is written past the caches.
  * False: no need. */
 static bool choose_next(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t row = rows->rank - 1, output = rows->operands - 1;
-    const int64_t longest = (t->large ? LONG_ROW : SHORT_ROW) / rows->bytes[output];
+    const int64_t longest = t->large ? LONG_ROW / rows->bytes[output] : SHORT_ROW / widest(rows);
     if (!follows(rows, output, t->next) || rows->strides[row][output] != 1 || rows->sizes[row] < 4 ||
         rows->sizes[row] > longest) {
         return false;
@@ -92,10 +100,9 @@ static bool choose_next(dmlk_tiles *t) {
 static void size_tiles(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t row = rows->rank - 1;
-    int64_t bytes = 1;
+    const int64_t bytes = widest(rows);
     t->joined = true;
     for (uint32_t k = 0; k < rows->operands; k++) {
-        bytes = rows->bytes[k] > bytes ? rows->bytes[k] : bytes;
         t->joined = t->joined && (t->gathered[k] || follows(rows, k, t->next));
     }
     for (uint32_t d = 0; d < rows->rank; d++) {

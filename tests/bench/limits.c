@@ -59,7 +59,12 @@ static void stream(char *to, const char *from, size_t bytes) {
 static char *allocate(size_t bytes, int content) {
     const size_t page = bytes < LARGE_PAGE ? 4096 : LARGE_PAGE, size = (bytes + page - 1) / page * page;
     char *memory = aligned_alloc(page, size);
-    madvise(memory, size, page == LARGE_PAGE ? MADV_HUGEPAGE : MADV_NORMAL);
+    if (memory == NULL) {
+        abort();
+    }
+    if (page == LARGE_PAGE) {
+        madvise(memory, size, MADV_HUGEPAGE);
+    }
     return memset(memory, content, size);
 }
 

@@ -292,7 +292,8 @@ def test_memory_closed_by_a_subscriber_stays_until_the_step_is_over(gpu):
     assert gpu.fault is None
 
 
-def test_a_kernel_tells_which_rows_it_left_undefined(gpu):
+@pytest.mark.parametrize("kinds", [(), (events.LeftUndefined,)], ids=["all", "alone"])
+def test_a_kernel_tells_which_rows_it_left_undefined(gpu, kinds):
     data = gpu.memory.place(gpu.memory.create_heap(256), 0, 256)
     np.asarray(data.buffer())[:4] = [0, 1, 0, 1]
     heap = gpu.descriptors.create_heap(3, True)
@@ -309,7 +310,7 @@ def test_a_kernel_tells_which_rows_it_left_undefined(gpu):
     writer.dispatch(kernels.number("nonzero_coordinates"), heap.gpu_start, operands, constants, 0)
     queue, seen = gpu.create_queue(QueueKind.DIRECT), []
     queue.submit([(1, writer.bytes())])
-    with gpu.events.subscribe(seen.append):
+    with gpu.events.subscribe(seen.append, *kinds):
         gpu.drain()
     (event,) = of(events.LeftUndefined, seen)
     rest = Footprint(data.address + 128 + 2 * 8, 32, (2, 1), (2, 1))
