@@ -10,7 +10,8 @@
  * `row` NULL: the elements are copied. */
 int dmlk_packed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
-/* The same for a row to which operands of FLOAT16 are FLOAT32s, all next to each other; it is not NULL.  Not in a checked kernel. */
+/* The same for a row to which operands of FLOAT16 are FLOAT32s, all next to each other; it is not NULL.  Not in a
+ * checked kernel. */
 int dmlk_float_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

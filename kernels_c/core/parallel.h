@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 /* Before a function whose loops gain from wider vectors than every x86-64 has: it is compiled for several CPUs and
- * the loader picks, whatever DMLEMU_ISA says.  Only where the results are the same bits either way.  GCC has x86-64-v4, AVX-512, from 12 on. */
+ * the loader picks, whatever DMLEMU_ISA says.  Only where the results are the same bits either way.  GCC has
+ * x86-64-v4, AVX-512, from 12 on. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(DMLK_CHECKED)
 #if __GNUC__ >= 12

@@ -24,7 +24,9 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define MOST_COLUMNS 64 /* of quads: 16 KiB, so that rows of the input stay in the first-level cache, too */
 #define MOST_VECTORS 64 /* of a tile */
 #define MOST_WIDTH 256
+#define MOST_POSITIONS (MOST_VECTORS * 16)
 #define COPY_BYTES 4096
+#define COPY_ROOM (COPY_BYTES + 256) /* vectors are loaded beyond the end */
 #define COPIES 4
 #define MOST_COPIES 16 /* that are turned at once: channels of a line of the output */
 #define MOST_CHUNKS 16
@@ -78,7 +80,7 @@ struct chunk {
 struct tiles {
     const struct plan *p;
     bool turns_input, turns_output;
-    int64_t copies;           /* at once */
+    int64_t copies, blocks;   /* at once; of so many channels */
     int64_t pitch, copy_rows; /* of a copy */
     int64_t down, across;     /* tiles of a plane */
     int64_t quads; /* of a filter */
@@ -169,6 +171,7 @@ static bool plan_tiles(struct tiles *t, const struct plan *p) {
     t->p = p;
     t->turns_input = c->input.strides[X] != 1, t->turns_output = c->output.strides[X] != 1;
     t->copies = t->turns_input || t->turns_output ? MOST_COPIES / p->multiplier : COPIES;
+    t->blocks = (c->groups + t->copies - 1) / t->copies;
     t->pitch = (columns - 1) * c->strides[X] + (c->filter_sizes[X] - 1) * c->dilations[X] + 1;
     t->quads = p->x_quads * c->filter_sizes[Y];
     if (t->pitch > COPY_BYTES || window > COPY_BYTES / t->pitch) {
@@ -231,7 +234,7 @@ DMLK_AVX512 static void copy_plane(const struct tiles *t, const uint8_t *plane, 
 
 /* The same for several planes, whichever axis their bytes are closest along. */
 DMLK_AVX512 static void copy_turned(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
-                                    uint8_t copies[][COPY_BYTES + 256]) {
+                                    uint8_t copies[][COPY_ROOM]) {
     const int64_t *strides = t->p->c->input.strides, *sizes = t->p->c->input.sizes;
     const int64_t top = y < 0 ? -y : 0, left = x < 0 ? -x : 0, step = sizeof copies[0];
     const int64_t rows = dmlk_min(t->copy_rows, sizes[Y] - y) - top, columns = dmlk_min(t->pitch, sizes[X] - x) - left;
@@ -246,7 +249,8 @@ DMLK_AVX512 static void copy_turned(const struct tiles *t, const uint8_t *planes
                        columns, 0);
     }
     for (int64_t k = 0; k < count && rows > 0 && columns > 0 && !by_channels; k++) {
-        dmlk_transpose(1, from + k * strides[CHANNEL], strides[X], strides[Y], to + k * step, t->pitch, rows, columns, 0);
+        dmlk_transpose(1, from + k * strides[CHANNEL], strides[X], strides[Y], to + k * step, t->pitch, rows,
+                       columns, 0);
     }
     for (int64_t k = 0; k < count && t->p->flip != 0; k++) {
         for (int64_t i = 0; i < t->pitch * t->copy_rows; i++) {
@@ -257,18 +261,18 @@ DMLK_AVX512 static void copy_turned(const struct tiles *t, const uint8_t *planes
 
 /* The results of a tile, where they belong. */
 static void store_turned(const struct tiles *t, const struct tile *tile, int64_t filters,
-                         int32_t results[][MOST_VECTORS * 16], int32_t *to) {
+                         int32_t results[][MOST_POSITIONS], int32_t *to) {
     const int64_t *strides = t->p->c->output.strides;
     const bool is_one = strides[Y] == tile->columns * strides[X]; /* rows follow each other */
     const int64_t rows = is_one ? 1 : tile->rows, columns = is_one ? tile->rows * tile->columns : tile->columns;
     for (int64_t row = 0; row < rows; row++, to += strides[Y]) {
         const int32_t *from = results[0] + row * columns;
         if (strides[CHANNEL] == 1) {
-            dmlk_transpose(4, (const uint8_t *)from, sizeof results[0], 4, (uint8_t *)to, strides[X] * 4, columns, filters,
-                           0);
+            dmlk_transpose(4, (const uint8_t *)from, sizeof results[0], 4, (uint8_t *)to, strides[X] * 4, columns,
+                           filters, 0);
             continue;
         }
-        for (int64_t f = 0; f < filters; f++, from += MOST_VECTORS * 16) {
+        for (int64_t f = 0; f < filters; f++, from += MOST_POSITIONS) {
             dmlk_scatter((const uint8_t *)from, 4, columns, (uint8_t *)(to + f * strides[CHANNEL]), strides[X] * 4);
         }
     }
@@ -331,7 +335,7 @@ DMLK_AVX512 static void convolve_copy(const struct tiles *t, const struct tile *
 
 /* What the windows of a tile see of some planes. */
 static void copy_planes(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
-                        uint8_t copies[][COPY_BYTES + 256]) {
+                        uint8_t copies[][COPY_ROOM]) {
     const int64_t stride = t->p->c->input.strides[CHANNEL];
     if (t->turns_input) {
         copy_turned(t, planes, count, y, x, copies);
@@ -352,14 +356,14 @@ static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct tiles *t = context;
     const dmlk_convolution *c = t->p->c;
-    const int64_t tiles = t->down * t->across, blocks = (c->groups + t->copies - 1) / t->copies;
+    const int64_t tiles = t->down * t->across;
     const int64_t multiplier = t->p->multiplier, *strides = c->output.strides;
-    _Alignas(64) uint8_t copies[MOST_COPIES][COPY_BYTES + 256]; /* vectors are loaded beyond the end */
-    int32_t results[MOST_COPIES][MOST_VECTORS * 16];
+    _Alignas(64) uint8_t copies[MOST_COPIES][COPY_ROOM];
+    int32_t results[MOST_COPIES][MOST_POSITIONS];
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, t->copies * t->quads * 16 * t->whole.count); i++) {
         const int64_t y = i % tiles / t->across * t->whole.rows, x = i % t->across * t->whole.columns;
-        const int64_t n = i / tiles / blocks, first = i / tiles % blocks * t->copies;
+        const int64_t n = i / tiles / t->blocks, first = i / tiles % t->blocks * t->copies;
         const bool is_last = y + t->whole.rows > c->output.sizes[Y] || x + t->whole.columns > c->output.sizes[X];
         const struct tile *tile = is_last ? &t->last : &t->whole;
         const int64_t count = dmlk_min(t->copies, c->groups - first);
@@ -380,7 +384,7 @@ static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
 static bool is_by_rows(const struct plan *p) {
     const dmlk_convolution *c = p->c;
     return p->multiplier <= 2 && c->filter_sizes[X] <= MOST_TAPS && c->filter_sizes[Y] <= MOST_TAPS &&
-           15 * c->strides[X] + 3 * c->dilations[X] < 128 && 3 * c->dilations[X] < 64;
+           15 * c->strides[X] + 3 * c->dilations[X] < 128;
 }
 
 /* --- across channels --- */
@@ -633,8 +637,7 @@ static bool run(struct plan *p, struct tiles *tiles) {
     memset(p->quads, 0, (size_t)(4 * quads));
     pack(p, tiles == NULL);
     if (tiles != NULL) {
-        const int64_t blocks_of_copies = (c->groups + tiles->copies - 1) / tiles->copies;
-        const int64_t items = c->output.sizes[N] * blocks_of_copies * tiles->down * tiles->across;
+        const int64_t items = c->output.sizes[N] * tiles->blocks * tiles->down * tiles->across;
         const int64_t work = 16 * tiles->copies * p->multiplier * tiles->whole.count;
         dmlk_parallel(items, dmlk_parts(items, 1 + 32768 / work), tiles_part, tiles);
     } else {

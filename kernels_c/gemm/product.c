@@ -31,7 +31,7 @@
 #define ROW_PANELS 64 /* of a single row: its sums fit into the first-level cache */
 #define DEPTH 256
 #define LINE 64
-#define NEAR_BYTES (INT64_C(1) << 18)
+#define NEAR_BYTES (INT64_C(1) << 18) /* of operands and result, as floats */
 #define WORTH_THREADS 4e6 /* products: 30 microseconds; for less, a team pays only while nobody else has work */
 
 #ifdef DMLK_X86 /* (compilers take functions that only fetch for such that do nothing) */
@@ -89,8 +89,8 @@ static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t
 }
 
 /* to[k][i] = the element i strides and k steps from `from`, i < count <= PANEL. */
-static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth,
-                 int64_t count, float (*to)[PANEL], uint16_t *halves) {
+static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth, int64_t count,
+                 float (*to)[PANEL], uint16_t *halves) {
     const int64_t bytes = dmlk_type_bytes(type);
     const bool half = type == DMLK_FLOAT16;
     uint8_t *bits = half ? (uint8_t *)halves : (uint8_t *)to; /* of one k after the other */
@@ -154,7 +154,7 @@ static void fetch_share(struct source *s) {
 #ifdef DMLK_X86
 /* (Few stores, for they wait for memory.) */
 DMLK_AVX512 static inline void scale_avx512(const dmlk_product *p, const float *c, int64_t count, const float *sums,
-                                     float *to) {
+                                            float *to) {
     const __m512 alpha = _mm512_set1_ps(p->alpha), beta = _mm512_set1_ps(p->beta);
     for (int64_t j = 0; j < count; j += 16) {
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - j)));
