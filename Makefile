@@ -31,6 +31,7 @@ check: .venv/tools
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python runtime/spec/generate.py --check
 	$(BIN)/python docs/make_reference.py --check
 	$(MAKE) ctest
 	$(MAKE) check-wheel
@@ -58,6 +59,7 @@ bench-quick: .venv/bench
 	$(BENCH) --quick
 
 docs: .venv/installed
+	$(BIN)/python runtime/spec/generate.py
 	$(BIN)/python docs/make_reference.py
 
 # auditwheel puts the OpenMP runtime into the wheel: a machine without gcc may not have it.

@@ -6,7 +6,7 @@ took a third of what importing it costs, so these classes share one method of ea
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields
+from dataclasses import _MISSING_TYPE, MISSING, Field, FrozenInstanceError, dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -42,6 +42,23 @@ class _Signature:
         return Signature(parameters)
 
 
+class _Late:
+    """A class attribute that :func:`_complete` makes when one is first asked for.
+
+    Most programs use few of the several hundred structs: what is not used is not processed.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, _instance: object, kind: type[Frozen]) -> Any:
+        _complete(kind)
+        return getattr(kind, self.name)
+
+
+_LATE = [_Late(name) for name in ("__dataclass_fields__", "_defaults", "_without", "_positional")]
+
+
 @dataclass_transform(frozen_default=True)
 class Frozen:
     """Base of frozen dataclasses: annotated names are the fields, ``__post_init__`` may look at them.
@@ -55,18 +72,12 @@ class Frozen:
     _defaults: ClassVar[dict[str, Any]] = {}  # of all fields, in order; MISSING: none, or one that is made
     _without: ClassVar[tuple[str, ...]] = ()  # the fields with MISSING
     _positional: ClassVar[int] = 0
+    _kw_only: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, eq: bool = True, kw_only: bool = False) -> None:
-        _only_fields(cls, kw_only=kw_only)
-        cls.__dataclass_fields__ = {field.name: field for field in fields(cls)}  # without class variables
-        for field in cls.__dataclass_fields__.values():
-            if not (field.init and field.repr and field.compare) or (field.kw_only and not kw_only):
-                raise TypeError(
-                    f"{cls.__name__}.{field.name}: fields of Frozen are arguments, shown and compared."
-                )
-        cls._defaults = {name: field.default for name, field in cls.__dataclass_fields__.items()}
-        cls._without = tuple(name for name, default in cls._defaults.items() if default is MISSING)
-        cls._positional = 0 if kw_only else len(cls._defaults)
+        cls._kw_only = kw_only
+        for late in _LATE:
+            setattr(cls, late.name, late)
         if not eq:
             cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
@@ -94,15 +105,18 @@ class Frozen:
         if len(state) > len(names):
             unknown = next(name for name in named if name not in names)
             raise TypeError(f"{title} has no field {unknown!r} (fields: {', '.join(names)}).")
+        needed = []
         for name in self._without:
             if state[name] is MISSING:
-                state[name] = self._make(name)
-
-    def _make(self, name: str) -> Any:
-        factory = self.__dataclass_fields__[name].default_factory
-        if factory is MISSING:
-            raise TypeError(f"{type(self).__name__} needs {name}.")
-        return factory()
+                factory = self.__dataclass_fields__[name].default_factory
+                if isinstance(factory, _MISSING_TYPE):
+                    needed.append(name)
+                else:
+                    state[name] = factory()
+        if needed:
+            raise TypeError(
+                f"{title} needs {' and '.join(filter(None, (', '.join(needed[:-1]), needed[-1])))}."
+            )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -124,6 +138,19 @@ class Frozen:
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(map(self.__dict__.__getitem__, self._defaults))
+
+
+def _complete(cls: type[Frozen]) -> None:
+    _only_fields(cls, kw_only=cls._kw_only)
+    cls.__dataclass_fields__ = {field.name: field for field in fields(cls)}  # without class variables
+    for field in cls.__dataclass_fields__.values():
+        if not (field.init and field.repr and field.compare) or (field.kw_only and not cls._kw_only):
+            raise TypeError(
+                f"{cls.__name__}.{field.name}: fields of Frozen are arguments, shown and compared."
+            )
+    cls._defaults = {name: field.default for name, field in cls.__dataclass_fields__.items()}
+    cls._without = tuple(name for name, default in cls._defaults.items() if default is MISSING)
+    cls._positional = 0 if cls._kw_only else len(cls._defaults)
 
 
 _only_fields(Frozen)  # none: what dataclasses want of a base

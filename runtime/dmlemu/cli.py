@@ -166,15 +166,15 @@ def _adapters(parsed: argparse.Namespace) -> int:
 
 def _explain(parsed: argparse.Namespace) -> int:
     from dmlemu.dml.describe import describe, summary
-    from dmlemu.dml.operators.base import find_operator, registry
+    from dmlemu.dml.operators import declared, find_operator
 
     if parsed.operator is None:
-        for kind, operator in sorted(registry().items(), key=lambda item: item[0].name):
-            print(f"{kind.name:30} {summary(operator)}")
+        for kind, operator in sorted(declared().items(), key=lambda item: item[0].name):
+            print(f"{kind.name:43} {summary(operator)}")
         return 0
     try:
         print(describe(find_operator(parsed.operator.upper())), end="")
-    except (ValueError, NotImplementedError) as error:
+    except ValueError as error:
         raise _UsageError(str(error)) from None
     return 0
 

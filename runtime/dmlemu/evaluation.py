@@ -18,7 +18,7 @@ from .d3d12.arguments import instance, integer, outside
 from .dml.compile import TensorField
 from .dml.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import failure, not_implemented
-from .dml.operators.base import OperatorDesc
+from .dml.operators.schema import OperatorDesc
 from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Error
 from .reporting import defaults

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlemu import d3d12, dml
-from dmlemu.dml.operators.base import FieldKind, OperatorDesc, operator_fields
+from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 

@@ -8,10 +8,11 @@ from examples import example
 from hypothesis import strategies as st
 
 from dmlemu.dml import OperatorType
-from dmlemu.dml.operators._fusion import FusableOperatorDesc
-from dmlemu.dml.operators.base import FieldKind, operator_fields, registry
+from dmlemu.dml.operators import declared
+from dmlemu.dml.operators.definition import definition_class, emulated
+from dmlemu.dml.operators.schema import FieldKind, operator_fields
 
-ACTIVATIONS = sorted(kind for kind, desc in registry().items() if issubclass(desc, FusableOperatorDesc))
+ACTIVATIONS = sorted(kind for kind in emulated() if definition_class(kind).FUSABLE)  # type: ignore[union-attr]
 
 PARAMETERS = st.sampled_from([1.0, 0.5, 2.0, -0.75, 0.1, 3.0, 0.0])
 STEEPNESS = st.sampled_from([1.0, 1.5, 10.0])
@@ -21,7 +22,7 @@ STEEPNESS = st.sampled_from([1.0, 1.5, 10.0])
 def activation(draw: st.DrawFn, kind: OperatorType, **tensors: Any) -> Any:
     """The activation with random parameters; without tensors it can be fused."""
     parameters = {}
-    for item in operator_fields(registry()[kind]):
+    for item in operator_fields(declared()[kind]):
         if item.kind is FieldKind.FLOAT:
             special = {"steepness": STEEPNESS, "threshold": PARAMETERS.map(abs)}
             parameters[item.name] = draw(special.get(item.name, PARAMETERS))

@@ -13,7 +13,7 @@ from strategies import Array
 
 import dmlemu
 from dmlemu.dml import OperatorType
-from dmlemu.dml.operators.base import OperatorDesc
+from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu_hw.checked import Checker, checked
 
 O = OperatorType  # noqa: E741

@@ -1,55 +1,64 @@
-"""Every declaration against the facts of the header and the documents (facts.json).
-
-facts.json lists all operators of DirectML.h: number, level that introduced it, in-place, fields in C order
-(name, type, kind, optional, the field that counts it); for declared operators also the ranks and data types
-per feature level, as the operator's page has them.
-"""
+"""Every generated declaration against the facts it was made from (runtime/spec), read another way."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dmlemu.dml import FeatureLevel, OperatorType, ReduceFunction
-from dmlemu.dml.describe import describe
-from dmlemu.dml.operators.base import (
+from dmlemu import Error, HResult, d3d12, dml
+from dmlemu.dml import FeatureLevel, ReduceFunction, TensorDataType
+from dmlemu.dml.describe import describe, documentation
+from dmlemu.dml.operators import declared, find_operator
+from dmlemu.dml.operators.definition import definition_class, emulated
+from dmlemu.dml.operators.schema import (
     Allowed,
     FieldKind,
     OperatorDesc,
+    Table,
     c_layout,
     camel,
-    find_operator,
+    level_name,
     operator_fields,
-    registry,
+    table_for,
+    tables,
+    tables_of_members,
 )
-from dmlemu.dml.operators.reduce import SUPPORT_BY_FUNCTION
 
-FACTS: dict[str, Any] = json.loads((Path(__file__).parent / "facts.json").read_text())
-DECLARED = sorted(registry().values(), key=lambda desc: desc.TYPE)
-
-# Where sources contradict each other, and we accept what either accepts (operator: the level added).
-WIDER_THAN_THE_PAGE = {
-    # The feature level history has the integer types from 2_1 on, the page from 5_1 on.
-    "ACTIVATION_SHRINK": {"2_1": "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"},
-}
-# The page says nothing, the schema of DxDispatch allows it.
-IN_PLACE_UNSURE = {"ACTIVATION_GELU": True}
+SPEC = Path(__file__).parents[2] / "runtime" / "spec"
+FACTS: dict[str, Any] = json.loads((SPEC / "operators.json").read_text())
+CHOICES: dict[str, Any] = json.loads((SPEC / "choices.json").read_text())
+DECLARED = list(declared().values())
 
 each_operator = pytest.mark.parametrize("desc", DECLARED, ids=lambda desc: desc.TYPE.name)
 
 
-def test_every_operator_type_has_its_number() -> None:
-    numbers = {member.name: member.value for member in OperatorType if member.name != "INVALID"}
+def facts_of(desc: type[OperatorDesc]) -> dict[str, Any]:
+    return FACTS[f"DML_{desc.TYPE.name}_OPERATOR_DESC"]
 
-    assert numbers == {name: facts["value"] for name, facts in FACTS.items()}
+
+def test_all_177_are_declared() -> None:
+    assert len(DECLARED) == len(FACTS) == 177
+    assert [desc.TYPE.value for desc in DECLARED] == list(range(1, 178))
+
+
+def test_what_is_generated_is_up_to_date_and_nothing_is_undecided() -> None:
+    done = subprocess.run(
+        [sys.executable, SPEC / "generate.py", "--check"], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (SPEC / "report.md").read_text().endswith("\n\nNothing.\n")
 
 
 @each_operator
 def test_fields_are_those_of_the_struct_in_order(desc: type[OperatorDesc]) -> None:
-    expected = [(name, c_type) for name, c_type, *_ in FACTS[desc.TYPE.name]["fields"]]
+    same = {"float": "FLOAT"}  # ClipThreshold of LSTM, the only one of the header that is not FLOAT
+    expected = [(field["name"], same.get(field["type"], field["type"])) for field in facts_of(desc)["fields"]]
 
     assert list(c_layout(desc)) == expected
 
@@ -57,56 +66,64 @@ def test_fields_are_those_of_the_struct_in_order(desc: type[OperatorDesc]) -> No
 @each_operator
 def test_kinds_optional_flags_and_counts(desc: type[OperatorDesc]) -> None:
     kinds = {"input_tensor": FieldKind.INPUT_TENSOR, "output_tensor": FieldKind.OUTPUT_TENSOR}
-    facts = {name: rest for name, _, *rest in FACTS[desc.TYPE.name]["fields"]}
+    facts = {field["name"]: field for field in facts_of(desc)["fields"]}
     for item in operator_fields(desc):
-        kind, optional, count = facts[item.c_name]
+        field = facts[item.c_name]
 
-        assert item.optional == optional, item.c_name
-        assert item.count == (count or ""), item.c_name
-        assert item.is_tensor == (kind in kinds) and (not item.is_tensor or item.kind is kinds[kind])
-        assert camel(item.name) == item.c_name
+        assert item.optional == field["optional"], item.c_name
+        assert item.count == (field["count_field"] or ""), item.c_name
+        assert item.is_tensor == (field["kind"] in kinds)
+        assert not item.is_tensor or item.kind is kinds[field["kind"]]
+        assert camel(item.name).lower() == item.c_name.lower()
 
 
 @each_operator
 def test_level_and_in_place(desc: type[OperatorDesc]) -> None:
-    facts = FACTS[desc.TYPE.name]
+    facts, chosen = facts_of(desc), CHOICES["in_place"].get(desc.TYPE.name, [None])[0]
 
-    assert desc.INTRODUCED is FeatureLevel[f"LEVEL_{facts['introduced']}"]
-    assert desc.IN_PLACE is IN_PLACE_UNSURE.get(desc.TYPE.name, facts["in_place"])
+    assert f"DML_FEATURE_{desc.INTRODUCED.name}" == facts["introduced"]
+    assert desc.IN_PLACE is (facts["in_place"] if chosen is None else chosen)
 
 
 @each_operator
 def test_ranks_and_types_at_every_level(desc: type[OperatorDesc]) -> None:
-    wider = WIDER_THAN_THE_PAGE.get(desc.TYPE.name, {})
-    for level in (level for level in FeatureLevel if level >= desc.INTRODUCED):
-        facts = at_level(FACTS[desc.TYPE.name]["tables"], level)
-        types = at_level(wider, level) if wider and level >= FeatureLevel.LEVEL_2_1 else None
-        if types is not None:
-            facts = {name: [low, high, types] for name, (low, high, _) in facts.items()}
+    chosen = {line.split()[0] for line in CHOICES["tables"].get(desc.TYPE.name, {"lines": []})["lines"]}
+    for level, table in facts_of(desc)["tensor_support"].items():
+        if level.removeprefix("DML_FEATURE_LEVEL_") not in chosen:
+            found = table_for(tables(desc), FeatureLevel[level.removeprefix("DML_FEATURE_")])
 
-        assert readable(at_level(by_name(desc.SUPPORT), level)) == ordered(facts), level
+            assert by_c_name(desc, found) == expected_table(table), level
+
+
+@pytest.mark.parametrize("operator", CHOICES["tables"])
+def test_chosen_tables_hold_everything_that_the_page_allows(operator: str) -> None:
+    desc = find_operator(operator)
+    for level, table in facts_of(desc)["tensor_support"].items():
+        found = by_c_name(desc, table_for(tables(desc), FeatureLevel[level.removeprefix("DML_FEATURE_")]))
+        for name, page in expected_table(table).items():
+            if name not in ("TrainingStepTensor", "PastSequenceLengthsTensor"):  # the page is wrong
+                assert found[name].min_rank <= page.min_rank
+                assert found[name].max_rank >= page.max_rank
+                assert found[name].data_types >= page.data_types
 
 
 @pytest.mark.parametrize("function", ReduceFunction, ids=lambda function: function.name)
 def test_reduce_has_a_table_per_function(function: ReduceFunction) -> None:
-    expected = FACTS["REDUCE"]["tables_by_function"][function.name]
-    for level in FeatureLevel:
-        table = at_level(by_name(SUPPORT_BY_FUNCTION[function]), level)
+    facts = facts_of(dml.ReduceOperatorDesc)["tensor_support_by_function"]
+    found = tables_of_members(dml.ReduceOperatorDesc)[function.name]
+    for level, table in facts[f"DML_REDUCE_FUNCTION_{function.name}"].items():
+        at = FeatureLevel[level.removeprefix("DML_FEATURE_")]
 
-        assert readable(table) == ordered(at_level(expected, level)), level
+        assert by_c_name(dml.ReduceOperatorDesc, found[at]) == expected_table(table), level
 
 
 def test_operators_are_found_by_name() -> None:
     for desc in DECLARED:
         assert find_operator(desc.TYPE.name) is desc
         assert find_operator(f"DML_OPERATOR_{desc.TYPE.name}") is desc
-
-
-def test_operators_that_are_not_emulated_say_so() -> None:
-    missing = set(FACTS) - {desc.TYPE.name for desc in DECLARED}
-    for name in missing:
-        with pytest.raises(NotImplementedError, match=f"DML_OPERATOR_{name} is not emulated"):
-            find_operator(name)
+        assert getattr(dml, desc.__name__) is desc
+        assert desc.__name__ in dir(dml)
+    assert find_operator("DML_OPERATOR_SCATTER") is dml.ScatterElementsOperatorDesc
 
 
 def test_unknown_operators_are_refused_with_a_suggestion() -> None:
@@ -116,36 +133,69 @@ def test_unknown_operators_are_refused_with_a_suggestion() -> None:
         find_operator("INVALID")
 
 
+def test_operators_without_a_definition_say_so_by_name() -> None:
+    missing = [desc for desc in DECLARED if desc.TYPE not in emulated()]
+    device = dml.create_device(d3d12.create_device())
+    for desc in missing:
+        made = plain(desc)
+        with pytest.raises(NotImplementedError, match=f"DML_OPERATOR_{desc.TYPE.name} is not emulated"):
+            made.reference({})
+        with pytest.raises(Error) as caught:
+            device.create_operator(made)
+        assert caught.value.hresult is HResult.E_NOTIMPL, caught.value
+        assert f"DML_OPERATOR_{desc.TYPE.name} is not emulated" in str(caught.value)
+
+
+def plain(desc: type[OperatorDesc]) -> Any:
+    """A desc whose fields pass everything that its declaration asks for, with tensors of one element."""
+    table = tables(desc)[max(tables(desc))]
+    values: dict[str, Any] = {}
+    for item in operator_fields(desc):
+        if item.is_tensor:
+            allowed = table[item.name]
+            kind = min(allowed.data_types)
+            tensor = dml.BufferTensorDesc(kind, [1] * allowed.min_rank)
+            values[item.name] = [tensor] if item.array else tensor
+        elif item.kind is FieldKind.ENUM and item.enum is not None:
+            values[item.name] = next(iter(item.enum))
+        elif item.kind is FieldKind.SCALAR_UNION:
+            values[item.name] = dml.ScalarUnion.of(1, TensorDataType.UINT8)
+        elif item.kind is FieldKind.SIZE_2D:
+            values[item.name] = dml.Size2D(1, 1)
+        elif not item.optional:
+            is_array = item.array or "ARRAY" in item.kind.name
+            values[item.name] = [] if is_array else False if item.kind is FieldKind.BOOL else 1
+    return desc(**values)
+
+
+def test_all_missing_fields_are_told_at_once() -> None:
+    with pytest.raises(TypeError, match="needs output_tensor, trans_a, trans_b, alpha and beta"):
+        dml.GemmOperatorDesc(a_tensor=None, b_tensor=None)  # type: ignore[call-arg,arg-type]
+
+
 @each_operator
 def test_the_page_names_everything(desc: type[OperatorDesc]) -> None:
-    page = describe(desc)
+    page, definition = describe(desc), definition_class(desc.TYPE)
 
-    for name, *_ in FACTS[desc.TYPE.name]["fields"]:
+    for name, _ in c_layout(desc):
         assert f"| `{name}` |" in page
-    for level in FACTS[desc.TYPE.name]["tables"]:
-        if desc.TYPE.name not in WIDER_THAN_THE_PAGE:
-            assert f"| {level} |" in page
-    assert (desc.__doc__ or "").split("\n")[0] in page
-    assert "def reference" in page or "def function" in page
+    for level in tables(desc):
+        assert f"| {level_name(level)} |" in page
+    assert documentation(desc) in page
+    assert f"dml_{desc.TYPE.name.lower()}_operator_desc" in documentation(desc)
+    if definition is None:
+        assert "Not emulated yet" in page
+    else:
+        assert (definition.__doc__ or "").split("\n")[0] in page
+        assert "def reference" in page or "def function" in page
 
 
-def by_name(support: Any) -> dict[str, Any]:
-    return {level.name.removeprefix("LEVEL_"): table for level, table in support.items()}
+def by_c_name(desc: type[OperatorDesc], table: Table) -> dict[str, Allowed]:
+    return {item.c_name: table[item.name] for item in operator_fields(desc) if item.is_tensor}
 
 
-def at_level(tables: dict[str, Any], level: FeatureLevel) -> Any:
-    """The table of the highest level not above ``level``, else the lowest."""
-    levels = {FeatureLevel[f"LEVEL_{name}"]: table for name, table in tables.items()}
-    below = [known for known in levels if known <= level]
-    return levels[max(below) if below else min(levels)]
-
-
-def readable(table: dict[str, Allowed]) -> dict[str, Any]:
+def expected_table(table: dict[str, Any]) -> dict[str, Allowed]:
     return {
-        camel(name): [allowed.min_rank, allowed.max_rank, sorted(kind.name for kind in allowed.data_types)]
+        name: Allowed(*allowed["dims"], frozenset(TensorDataType[each] for each in allowed["dtypes"]))
         for name, allowed in table.items()
     }
-
-
-def ordered(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: [low, high, sorted(types.split())] for name, (low, high, types) in facts.items()}

@@ -13,7 +13,7 @@ from strategies import Array, Values
 from dmlemu import d3d12, dml
 from dmlemu.dml import BufferTensorDesc
 from dmlemu.dml.compile import tensor_fields
-from dmlemu.dml.operators.base import OperatorDesc
+from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.evaluation import unpack_tensor
 
 GAP = 272  # bytes between tensors; keeps every offset at an odd multiple of 16

@@ -25,7 +25,7 @@ from .device import (
 from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import *  # noqa: F403
 from .object import DeviceChild
-from .operators.base import OperatorDesc
+from .operators.schema import OperatorDesc
 from .structs import (
     BindingDesc,
     BindingProperties,
@@ -93,14 +93,20 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .operators._names import *  # noqa: F403  (written by `make docs`)
+    from .operators.descs import *  # noqa: F403
 else:
 
     def __getattr__(name: str) -> Any:
-        from . import operators
+        """Operator descs, which are loaded when one is first asked for."""
+        if name.endswith("OperatorDesc"):
+            from .operators import descs
 
-        desc = operators.find(name)
-        if desc is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = desc
-        return desc
+            if name in descs.__all__:
+                globals()[name] = found = getattr(descs, name)
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        from .operators import descs
+
+        return sorted({*globals(), *descs.__all__})

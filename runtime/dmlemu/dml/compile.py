@@ -24,7 +24,7 @@ from .tensor_desc import (
 )
 
 if TYPE_CHECKING:
-    from .operators.base import OperatorDesc
+    from .operators.schema import OperatorDesc
 
 __all__ = [
     "Call",
@@ -75,7 +75,7 @@ def tensor_fields(desc: OperatorDesc) -> tuple[TensorField, ...]:
 
 
 def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
-    from .operators.base import FieldKind, operator_fields
+    from .operators.schema import FieldKind, operator_fields
 
     for item in operator_fields(type(desc)):
         if not item.is_tensor:

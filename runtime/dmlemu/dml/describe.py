@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .enums import FeatureLevel, ReduceFunction
-from .operators.base import (
+from .enums import FeatureLevel
+from .operators.definition import definition_class
+from .operators.schema import (
     Allowed,
     Field,
     FieldKind,
     OperatorDesc,
+    Table,
     camel,
     level_name,
     operator_fields,
+    tables,
+    tables_of_members,
 )
-from .operators.reduce import SUPPORT_BY_FUNCTION, ReduceOperatorDesc
 
 __all__ = ["describe", "documentation", "summary"]
 
@@ -30,10 +33,7 @@ _KINDS = {
 
 def documentation(desc: type[OperatorDesc]) -> str:
     """Where Microsoft documents the operator."""
-    page = f"ns-directml-dml_{desc.TYPE.name.lower()}_operator_desc"
-    if desc.INTRODUCED >= FeatureLevel.LEVEL_5_1:
-        return f"https://learn.microsoft.com/windows/ai/directml/api/{page}"
-    return f"https://learn.microsoft.com/windows/win32/api/directml/{page}"
+    return (desc.__doc__ or "").split()[-1]
 
 
 def describe(desc: type[OperatorDesc]) -> str:
@@ -45,23 +45,33 @@ def describe(desc: type[OperatorDesc]) -> str:
         f"`DML_OPERATOR_{name}` ({desc.TYPE.value}), `DML_{name}_OPERATOR_DESC`; in Python "
         f"`dml.{desc.__name__}`.\nSince feature level {level_name(desc.INTRODUCED)}. The output {place}.\n"
         f"[Microsoft's page]({documentation(desc)})",
-        inspect.cleandoc(desc.__doc__ or ""),
+        _meaning(desc),
         "## Fields",
         "\n".join(_fields(desc)),
         "## Ranks and data types",
         "A device uses the table of the highest feature level that is not above its own.",
         "\n".join(_tables(desc)),
-        "## Reference",
-        "The definition the kernels are tested against.",
-        "```python\n" + "\n".join(_reference(desc)) + "\n```",
+        *_reference(desc),
     ]
     return "\n\n".join(parts) + "\n"
 
 
+def _meaning(desc: type[OperatorDesc]) -> str:
+    """What the operator does: its definition's text, or the facts' formula if it has none."""
+    definition = definition_class(desc.TYPE)
+    if definition is not None:
+        return inspect.cleandoc(definition.__doc__ or "")
+    formula = "\n".join(inspect.cleandoc(desc.__doc__ or "").split("\n\n")[1:-1])
+    return f"Not emulated yet: CreateOperator raises E_NOTIMPL.\n\n```text\n{formula}\n```"
+
+
 def summary(desc: type[OperatorDesc]) -> str:
     """The first sentence of the operator's documentation, in one line."""
-    text = " ".join((desc.__doc__ or "").replace("``", "").split())
-    return textwrap.shorten(text.split(". ")[0].rstrip("."), 76, placeholder=" ...")
+    definition = definition_class(desc.TYPE)
+    if definition is None:
+        return "(not emulated)"
+    text = " ".join((definition.__doc__ or "").replace("``", "").split())
+    return textwrap.shorten(text.split(". ")[0].rstrip("."), 66, placeholder=" ...")
 
 
 def _fields(desc: type[OperatorDesc]) -> Iterator[str]:
@@ -94,18 +104,19 @@ def _need(item: Field) -> str:
 def _tables(desc: type[OperatorDesc]) -> Iterator[str]:
     yield "| from level | field | dimensions | data types |"
     yield "| --- | --- | --- | --- |"
-    if desc is ReduceOperatorDesc:
-        for function in ReduceFunction:
-            yield from _rows(SUPPORT_BY_FUNCTION[function], f"{function.name}: ")
+    if desc.TABLES_BY:
+        for member, support in sorted(tables_of_members(desc).items()):
+            yield from _rows(desc, support, f"{member}: ")
     else:
-        yield from _rows(desc.SUPPORT)
+        yield from _rows(desc, tables(desc))
 
 
-def _rows(support: Any, prefix: str = "") -> Iterator[str]:
+def _rows(desc: type[OperatorDesc], support: Mapping[FeatureLevel, Table], prefix: str = "") -> Iterator[str]:
+    c_names = {item.name: item.c_name for item in operator_fields(desc)}
     for level, table in sorted(support.items()):
         rows: dict[Allowed, list[str]] = {}
         for name, allowed in table.items():
-            rows.setdefault(allowed, []).append(camel(name))
+            rows.setdefault(allowed, []).append(c_names[name])
         for allowed, names in rows.items():
             kinds = ", ".join(kind.name for kind in sorted(allowed.data_types))
             ranks = f"{allowed.min_rank} to {allowed.max_rank}"
@@ -116,6 +127,11 @@ def _rows(support: Any, prefix: str = "") -> Iterator[str]:
 
 def _reference(desc: type[OperatorDesc]) -> Iterator[str]:
     """The source of ``reference``, or of the function of an element that its family applies."""
-    own: Callable[..., Any] | None = vars(desc).get("reference") or vars(desc).get("function")
-    source = inspect.getsource(own or desc.reference)
-    yield textwrap.dedent(source).rstrip()
+    definition = definition_class(desc.TYPE)
+    if definition is None:
+        return
+    own: Callable[..., Any] | None = vars(definition).get("reference") or vars(definition).get("function")
+    source = inspect.getsource(own or definition.reference)
+    yield "## Reference"
+    yield "The definition the kernels are tested against."
+    yield f"```python\n{textwrap.dedent(source).rstrip()}\n```"

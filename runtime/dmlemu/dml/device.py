@@ -21,7 +21,10 @@ from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInit
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
 from .object import DeviceChild, failure, not_implemented
-from .operators.base import Check, OperatorDesc, check_operator, registry
+from .operators import declared
+from .operators.definition import definition_of, emulated
+from .operators.schema import OperatorDesc, tables
+from .operators.validation import DescValidator, check_operator
 from .structs import BindingTableDesc, GraphDesc
 from .tensor_desc import BufferTensorDesc
 
@@ -209,8 +212,8 @@ class Device(Object):
         """Some operator of this level takes tensors of the type."""
         return any(
             data_type in allowed.data_types
-            for operator in registry().values()
-            for level, table in operator.SUPPORT.items()
+            for operator in emulated()
+            for level, table in tables(declared()[operator]).items()
             if level <= self._level
             for allowed in table.values()
         )
@@ -227,11 +230,11 @@ class Device(Object):
         if not isinstance(desc, OperatorDesc):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
-        check_desc(desc, self._level, operation)
-        _check_limit(desc, self._d3d12_device._adapter.max_gemm_batch, operation)
-        program = Program(desc)
         try:
-            desc.lower(program)
+            check_desc(desc, self._level, operation)
+            _check_limit(desc, self._d3d12_device._adapter.max_gemm_batch, operation)
+            program = Program(desc)
+            definition_of(desc).lower(program)
             program.pack()
         except NotImplementedError as reason:
             what = f"DML_OPERATOR_{desc.TYPE.name}"
@@ -433,7 +436,7 @@ class Device(Object):
 
 def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
     """All rules of an operator desc: the level, its tensors' layouts, then the operator's own."""
-    check = Check(desc, level, operation)
+    check = DescValidator(desc, level, operation)
     check.feature_level()
     for field in tensor_fields(desc):
         if isinstance(field.desc, BufferTensorDesc):

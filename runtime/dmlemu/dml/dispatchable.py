@@ -26,7 +26,7 @@ from .tensor_desc import (
 if TYPE_CHECKING:
     from .aliases import Touch
     from .device import Device
-    from .operators.base import OperatorDesc
+    from .operators.schema import OperatorDesc
 
 __all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot"]
 

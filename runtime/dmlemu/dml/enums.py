@@ -1,6 +1,7 @@
 """The enums of DirectML.h: members keep their names without the prefix, and their numbers.
 
 Documented at https://learn.microsoft.com/windows/win32/api/directml/ (enumerations).
+Written by runtime/spec/generate.py.
 """
 
 from __future__ import annotations
@@ -36,37 +37,33 @@ __all__ = [
 ]
 
 
-class TensorDataType(IntEnum):
-    """Mirrors ``DML_TENSOR_DATA_TYPE``."""
+class AxisDirection(IntEnum):
+    """Mirrors ``DML_AXIS_DIRECTION``."""
 
-    UNKNOWN = 0
-    FLOAT32 = 1
-    FLOAT16 = 2
-    UINT32 = 3
-    UINT16 = 4
-    UINT8 = 5
-    INT32 = 6
-    INT16 = 7
-    INT8 = 8
-    FLOAT64 = 9
-    UINT64 = 10
-    INT64 = 11
-    UINT4 = 12
-    INT4 = 13
+    INCREASING = 0
+    DECREASING = 1
 
 
-class TensorType(IntEnum):
-    """Mirrors ``DML_TENSOR_TYPE``."""
-
-    INVALID = 0
-    BUFFER = 1
-
-
-class TensorFlags(IntFlag):
-    """Mirrors ``DML_TENSOR_FLAGS``."""
+class BindingType(IntEnum):
+    """Mirrors ``DML_BINDING_TYPE``."""
 
     NONE = 0
-    OWNED_BY_DML = 1
+    BUFFER = 1
+    BUFFER_ARRAY = 2
+
+
+class ConvolutionDirection(IntEnum):
+    """Mirrors ``DML_CONVOLUTION_DIRECTION``."""
+
+    FORWARD = 0
+    BACKWARD = 1
+
+
+class ConvolutionMode(IntEnum):
+    """Mirrors ``DML_CONVOLUTION_MODE``."""
+
+    CONVOLUTION = 0
+    CROSS_CORRELATION = 1
 
 
 class CreateDeviceFlags(IntFlag):
@@ -74,6 +71,13 @@ class CreateDeviceFlags(IntFlag):
 
     NONE = 0
     DEBUG = 1
+
+
+class DepthSpaceOrder(IntEnum):
+    """Mirrors ``DML_DEPTH_SPACE_ORDER``."""
+
+    DEPTH_COLUMN_ROW = 0
+    COLUMN_ROW_DEPTH = 1
 
 
 class ExecutionFlags(IntFlag):
@@ -85,8 +89,15 @@ class ExecutionFlags(IntFlag):
     DESCRIPTORS_VOLATILE = 4
 
 
+class Feature(IntEnum):
+    """Mirrors ``DML_FEATURE``."""
+
+    TENSOR_DATA_TYPE_SUPPORT = 0
+    FEATURE_LEVELS = 1
+
+
 class FeatureLevel(IntEnum):
-    """Mirrors ``DML_FEATURE_LEVEL``: each level holds everything of the levels below it."""
+    """Mirrors ``DML_FEATURE_LEVEL``."""
 
     LEVEL_1_0 = 0x1000
     LEVEL_2_0 = 0x2000
@@ -105,19 +116,13 @@ class FeatureLevel(IntEnum):
     LEVEL_6_4 = 0x6400
 
 
-class Feature(IntEnum):
-    """Mirrors ``DML_FEATURE``."""
+class GraphEdgeType(IntEnum):
+    """Mirrors ``DML_GRAPH_EDGE_TYPE``."""
 
-    TENSOR_DATA_TYPE_SUPPORT = 0
-    FEATURE_LEVELS = 1
-
-
-class BindingType(IntEnum):
-    """Mirrors ``DML_BINDING_TYPE``."""
-
-    NONE = 0
-    BUFFER = 1
-    BUFFER_ARRAY = 2
+    INVALID = 0
+    INPUT = 1
+    OUTPUT = 2
+    INTERMEDIATE = 3
 
 
 class GraphNodeType(IntEnum):
@@ -128,13 +133,68 @@ class GraphNodeType(IntEnum):
     CONSTANT = 2
 
 
-class GraphEdgeType(IntEnum):
-    """Mirrors ``DML_GRAPH_EDGE_TYPE``."""
+class InterpolationMode(IntEnum):
+    """Mirrors ``DML_INTERPOLATION_MODE``."""
 
-    INVALID = 0
-    INPUT = 1
-    OUTPUT = 2
-    INTERMEDIATE = 3
+    NEAREST_NEIGHBOR = 0
+    LINEAR = 1
+
+
+class IsInfinityMode(IntEnum):
+    """Mirrors ``DML_IS_INFINITY_MODE``."""
+
+    EITHER = 0
+    POSITIVE = 1
+    NEGATIVE = 2
+
+
+class MatrixTransform(IntEnum):
+    """Mirrors ``DML_MATRIX_TRANSFORM``."""
+
+    NONE = 0
+    TRANSPOSE = 1
+
+
+class MultiheadAttentionMaskType(IntEnum):
+    """Mirrors ``DML_MULTIHEAD_ATTENTION_MASK_TYPE``."""
+
+    NONE = 0
+    KEY_SEQUENCE_LENGTH = 1
+    KEY_SEQUENCE_END_START = 2
+    KEY_QUERY_SEQUENCE_LENGTH_START_END = 3
+    BOOLEAN = 4
+
+
+class PaddingMode(IntEnum):
+    """Mirrors ``DML_PADDING_MODE``."""
+
+    CONSTANT = 0
+    EDGE = 1
+    REFLECTION = 2
+    SYMMETRIC = 3
+    WRAP = 4
+
+
+class QuantizationType(IntEnum):
+    """Mirrors ``DML_QUANTIZATION_TYPE``."""
+
+    NONE = 0
+    SCALE = 1
+    SCALE_ZERO_POINT = 2
+
+
+class RandomGeneratorType(IntEnum):
+    """Mirrors ``DML_RANDOM_GENERATOR_TYPE``."""
+
+    PHILOX_4X32_10 = 0
+
+
+class RecurrentNetworkDirection(IntEnum):
+    """Mirrors ``DML_RECURRENT_NETWORK_DIRECTION``."""
+
+    FORWARD = 0
+    BACKWARD = 1
+    BIDIRECTIONAL = 2
 
 
 class ReduceFunction(IntEnum):
@@ -154,52 +214,6 @@ class ReduceFunction(IntEnum):
     SUM_SQUARE = 11
 
 
-class MatrixTransform(IntEnum):
-    """Mirrors ``DML_MATRIX_TRANSFORM``."""
-
-    NONE = 0
-    TRANSPOSE = 1
-
-
-class ConvolutionMode(IntEnum):
-    """Mirrors ``DML_CONVOLUTION_MODE``."""
-
-    CONVOLUTION = 0
-    CROSS_CORRELATION = 1
-
-
-class ConvolutionDirection(IntEnum):
-    """Mirrors ``DML_CONVOLUTION_DIRECTION``."""
-
-    FORWARD = 0
-    BACKWARD = 1
-
-
-class PaddingMode(IntEnum):
-    """Mirrors ``DML_PADDING_MODE``."""
-
-    CONSTANT = 0
-    EDGE = 1
-    REFLECTION = 2
-    SYMMETRIC = 3  # from feature level 3_0
-    WRAP = 4  # from feature level 6_4
-
-
-class InterpolationMode(IntEnum):
-    """Mirrors ``DML_INTERPOLATION_MODE``."""
-
-    NEAREST_NEIGHBOR = 0
-    LINEAR = 1
-
-
-class RecurrentNetworkDirection(IntEnum):
-    """Mirrors ``DML_RECURRENT_NETWORK_DIRECTION``."""
-
-    FORWARD = 0
-    BACKWARD = 1
-    BIDIRECTIONAL = 2
-
-
 class RoundingMode(IntEnum):
     """Mirrors ``DML_ROUNDING_MODE``."""
 
@@ -208,54 +222,41 @@ class RoundingMode(IntEnum):
     TOWARD_INFINITY = 2
 
 
-class IsInfinityMode(IntEnum):
-    """Mirrors ``DML_IS_INFINITY_MODE``."""
+class TensorDataType(IntEnum):
+    """Mirrors ``DML_TENSOR_DATA_TYPE``."""
 
-    EITHER = 0
-    POSITIVE = 1
-    NEGATIVE = 2
-
-
-class AxisDirection(IntEnum):
-    """Mirrors ``DML_AXIS_DIRECTION``."""
-
-    INCREASING = 0
-    DECREASING = 1
-
-
-class DepthSpaceOrder(IntEnum):
-    """Mirrors ``DML_DEPTH_SPACE_ORDER``."""
-
-    DEPTH_COLUMN_ROW = 0
-    COLUMN_ROW_DEPTH = 1
+    UNKNOWN = 0
+    FLOAT32 = 1
+    FLOAT16 = 2
+    UINT32 = 3
+    UINT16 = 4
+    UINT8 = 5
+    INT32 = 6
+    INT16 = 7
+    INT8 = 8
+    FLOAT64 = 9
+    UINT64 = 10
+    INT64 = 11
+    UINT4 = 12
+    INT4 = 13
 
 
-class RandomGeneratorType(IntEnum):
-    """Mirrors ``DML_RANDOM_GENERATOR_TYPE``."""
-
-    PHILOX_4X32_10 = 0
-
-
-class MultiheadAttentionMaskType(IntEnum):
-    """Mirrors ``DML_MULTIHEAD_ATTENTION_MASK_TYPE``."""
+class TensorFlags(IntFlag):
+    """Mirrors ``DML_TENSOR_FLAGS``."""
 
     NONE = 0
-    KEY_SEQUENCE_LENGTH = 1
-    KEY_SEQUENCE_END_START = 2
-    KEY_QUERY_SEQUENCE_LENGTH_START_END = 3
-    BOOLEAN = 4
+    OWNED_BY_DML = 1
 
 
-class QuantizationType(IntEnum):
-    """Mirrors ``DML_QUANTIZATION_TYPE``."""
+class TensorType(IntEnum):
+    """Mirrors ``DML_TENSOR_TYPE``."""
 
-    NONE = 0
-    SCALE = 1
-    SCALE_ZERO_POINT = 2
+    INVALID = 0
+    BUFFER = 1
 
 
 class OperatorType(IntEnum):
-    """Mirrors ``DML_OPERATOR_TYPE``, all 177 operators of feature levels 1_0 to 6_4."""
+    """Mirrors ``DML_OPERATOR_TYPE``."""
 
     INVALID = 0
     ELEMENT_WISE_IDENTITY = 1
@@ -352,7 +353,6 @@ class OperatorType(IntEnum):
     MAX_UNPOOLING = 92
     DIAGONAL_MATRIX = 93
     SCATTER_ELEMENTS = 94
-    SCATTER = 94  # the older name of the same operator
     ONE_HOT = 95
     RESAMPLE = 96
     ELEMENT_WISE_BIT_SHIFT_LEFT = 97
@@ -436,3 +436,4 @@ class OperatorType(IntEnum):
     RESAMPLE3 = 175
     FOLD = 176
     UNFOLD = 177
+    SCATTER = 94

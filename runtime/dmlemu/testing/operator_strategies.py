@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 
 from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias
 from ..dml import TensorDataType as T
-from ..dml.operators.base import Allowed, Field, FieldKind, check_operator, operator_fields, registry
+from ..dml.operators import declared
+from ..dml.operators.definition import definition_class, emulated
+from ..dml.operators.schema import Allowed, Field, FieldKind, operator_fields
+from ..dml.operators.validation import check_operator
 from ..errors import Error, Report, quote
 from .strategies import LayoutKind, chosen_kinds, layouts_of, shapes
 
@@ -36,27 +39,33 @@ def operator_descs(
     feature_level: FeatureLevel = _NEWEST,
     kinds: Collection[LayoutKind] | None = None,
 ) -> st.SearchStrategy[OperatorDesc]:
-    """Legal descs of ``operator``, or of any declared one, for a device of ``feature_level``.
+    """Legal descs of ``operator``, or of any emulated one, for a device of ``feature_level``.
 
     Ranks, data types, sizes and fields are any that the operator allows, with few elements; optional
     tensors come and go; each tensor has any legal layout (``kinds``, see :func:`layouts_of`).
 
-    Raises TypeError for what is no operator, ValueError for one that is not declared, or newer than the
+    Raises TypeError for what is no operator, ValueError for one that is not emulated, or newer than the
     feature level.
     """
     for output in (False, True):
         chosen_kinds(kinds, output=output)
     if operator is None:
-        known = [cls for _, cls in sorted(registry().items()) if feature_level >= cls.INTRODUCED]
-        return st.sampled_from(known).flatmap(lambda cls: _laid_out(cls, feature_level, kinds))
-    declared = registry().get(operator) if isinstance(operator, OperatorType) else operator
-    if declared is not None and not (isinstance(declared, type) and issubclass(declared, OperatorDesc)):
+        known = st.sampled_from(_emulated(feature_level))
+        return known.flatmap(lambda cls: _laid_out(cls, feature_level, kinds))
+    cls = declared().get(operator) if isinstance(operator, OperatorType) else operator
+    if cls is not None and not (isinstance(cls, type) and issubclass(cls, OperatorDesc)):
         raise TypeError(f"operator must be an OperatorType or a class of descs, not {quote(operator)}")
-    if declared is None:
-        raise ValueError(f"{operator!r} is not declared; see dmlemu.dml.operators")
-    if feature_level < declared.INTRODUCED:
-        raise ValueError(f"DML_OPERATOR_{declared.TYPE.name} is newer than {feature_level.name}")
-    return _laid_out(declared, feature_level, kinds)
+    if cls is None or definition_class(cls.TYPE) is None:
+        raise ValueError(f"{operator!r} is not emulated; see 'dmlemu explain'")
+    if feature_level < cls.INTRODUCED:
+        raise ValueError(f"DML_OPERATOR_{cls.TYPE.name} is newer than {feature_level.name}")
+    return _laid_out(cls, feature_level, kinds)
+
+
+def _emulated(level: FeatureLevel) -> list[type[OperatorDesc]]:
+    """The descs of the operators that a device of the level runs."""
+    known = (declared()[operator] for operator in sorted(emulated()))
+    return [cls for cls in known if level >= cls.INTRODUCED]
 
 
 @st.composite
@@ -169,8 +178,7 @@ def activations(
     operator: OperatorType | None = None, *, feature_level: FeatureLevel = _NEWEST
 ) -> st.SearchStrategy[OperatorDesc]:
     """Descs of an activation as a fused activation has it: without tensors."""
-    known = [cls for _, cls in sorted(registry().items()) if feature_level >= cls.INTRODUCED]
-    fusable = [cls for cls in known if all(item.fusable for item in _tensor_fields(cls))]
+    fusable = [cls for cls in _emulated(feature_level) if all(item.fusable for item in _tensor_fields(cls))]
     if operator is not None:
         fusable = [cls for cls in fusable if cls.TYPE is operator]
     return st.sampled_from(fusable).flatmap(lambda cls: _activation(cls, feature_level))

@@ -11,25 +11,32 @@ import pytest
 import dmlemu
 from dmlemu import dml
 from dmlemu.dml import compile
-from dmlemu.dml.operators import base
+from dmlemu.dml.operators import definition, schema
 
 from .world import F32, OWNED, World, gemm, refused, tensor
 
 
-class StackOperatorDesc(base.OperatorDesc):
+class StackOperatorDesc(
+    dml.OperatorDesc,
+    type=dml.OperatorType.JOIN,
+    introduced="1_0",
+    tables="1_0 InputTensors OutputTensors: 4 FLOAT32",
+):
     """Arrays of tensors, copied one by one; stands in for JOIN and SPLIT."""
 
-    TYPE = dml.OperatorType.JOIN
-    INTRODUCED = dml.FeatureLevel.LEVEL_1_0
-    SUPPORT = {dml.FeatureLevel.LEVEL_1_0: base.allow_each("input_tensors output_tensors", 4, 4, "FLOAT32")}  # noqa: RUF012
-    IN_PLACE = False
+    input_tensors: Sequence[dml.BufferTensorDesc] = schema.input_tensor(count="InputCount")
+    output_tensors: Sequence[dml.BufferTensorDesc] = schema.output_tensor(count="OutputCount")
 
-    input_tensors: Sequence[dml.BufferTensorDesc] = base.input_tensor(count="InputCount")
-    output_tensors: Sequence[dml.BufferTensorDesc] = base.output_tensor(count="OutputCount")
 
+class Stack(definition.Definition):
     def lower(self, program: compile.Program) -> None:
-        for i in range(len(self.input_tensors)):
+        for i in range(len(self.desc.input_tensors)):
             program.call("copy", program.read("input_tensors", i), program.write("output_tensors", i))
+
+
+@pytest.fixture(autouse=True)
+def defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(definition._DEFINED, dml.OperatorType.JOIN, Stack)
 
 
 def stack(count: int = 3, **fields: Any) -> StackOperatorDesc:
@@ -60,7 +67,7 @@ def test_arrays_of_something_else_are_refused(wrong: Any) -> None:
         fields = {"input_tensors": [tensor(4)], "output_tensors": [tensor(4)], name: wrong}
         with pytest.raises(dmlemu.Error) as caught:
             world.dml.create_operator(StackOperatorDesc(**fields))
-        assert caught.value.report.field.startswith(base.camel(name))
+        assert caught.value.report.field.startswith(schema.camel(name))
 
 
 def test_slots_are_inputs_outputs_temporary_persistent() -> None:

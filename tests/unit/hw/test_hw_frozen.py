@@ -45,6 +45,13 @@ def test_fields_are_taken_by_position_and_by_name() -> None:
     assert Named(1).tags == [] and Named(1).tags is not Named(1).tags
 
 
+class Three(Frozen):
+    a: int
+    b: int
+    c: int = 1
+    d: int = field()
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(TypeError, match="Point needs x"):
         Point()  # type: ignore[call-arg]
@@ -56,6 +63,8 @@ def test_wrong_arguments_are_named() -> None:
         Point(1, x=1)  # type: ignore[misc]
     with pytest.raises(TypeError, match="Only needs b"):
         Only()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Three needs a, b and d"):
+        Three()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="Point has no field 'self'"):
         Point(1, self=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="Point has no field 'z'"):
@@ -63,10 +72,11 @@ def test_wrong_arguments_are_named() -> None:
 
 
 def test_what_fields_cannot_be_is_said() -> None:
-    with pytest.raises(TypeError, match=r"Odd[.]hidden: fields of Frozen are arguments, shown and compared"):
+    class Odd(Frozen):
+        hidden: int = field(default=1, repr=False)
 
-        class Odd(Frozen):
-            hidden: int = field(default=1, repr=False)
+    with pytest.raises(TypeError, match=r"Odd[.]hidden: fields of Frozen are arguments, shown and compared"):
+        Odd()
 
 
 def test_nothing_can_be_changed() -> None:

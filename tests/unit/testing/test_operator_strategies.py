@@ -14,19 +14,22 @@ from hypothesis import strategies as st
 from dmlemu import d3d12, dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators import base
+from dmlemu.dml.operators import declared, definition, schema
+from dmlemu.dml.operators.definition import Definition, emulated
+from dmlemu.dml.operators.schema import operator_fields, table_for, tables
+from dmlemu.dml.operators.validation import DescValidator, check_operator
 from dmlemu.testing import operator_descs
 from dmlemu.testing.strategies import KINDS
 
 from .search import occurs, smallest
 
-OPERATORS = sorted(base.registry())
+OPERATORS = sorted(emulated())
 each_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda kind: kind.name)
 NO_LAYOUTS = ["packed"]
 
 
 def kinds_of_fields(operator: OperatorType) -> frozenset[object]:
-    return frozenset((item.kind, item.optional) for item in base.operator_fields(base.registry()[operator]))
+    return frozenset((item.kind, item.optional) for item in operator_fields(declared()[operator]))
 
 
 DIFFERENT = sorted({kinds_of_fields(operator): operator for operator in OPERATORS}.values())
@@ -40,9 +43,7 @@ def device(level: FeatureLevel) -> dml.Device:
 
 
 def tensors(desc: dml.OperatorDesc) -> dict[str, BufferTensorDesc]:
-    given = {
-        item.name: getattr(desc, item.name) for item in base.operator_fields(type(desc)) if item.is_tensor
-    }
+    given = {item.name: getattr(desc, item.name) for item in operator_fields(type(desc)) if item.is_tensor}
     return {name: tensor for name, tensor in given.items() if tensor is not None}
 
 
@@ -61,7 +62,7 @@ def test_every_desc_is_accepted(operator: OperatorType, data: st.DataObject) -> 
 def test_every_desc_is_accepted_at_the_level_that_introduced_it(
     operator: OperatorType, data: st.DataObject
 ) -> None:
-    level = base.registry()[operator].INTRODUCED
+    level = declared()[operator].INTRODUCED
     desc = data.draw(operator_descs(operator, feature_level=level))
 
     device(level).create_operator(desc)
@@ -75,7 +76,7 @@ def test_any_operator(desc: dml.OperatorDesc) -> None:
 
 @each_declaration
 def test_all_types_and_ranks_of_the_table_occur(operator: OperatorType) -> None:
-    table = base.table_for(base.registry()[operator].SUPPORT, max(FeatureLevel))
+    table = table_for(tables(declared()[operator]), max(FeatureLevel))
     missing = {
         (name, what)
         for name, allowed in table.items()
@@ -92,7 +93,7 @@ def test_all_types_and_ranks_of_the_table_occur(operator: OperatorType) -> None:
 
 @each_declaration
 def test_optional_fields_come_and_go(operator: OperatorType) -> None:
-    for item in base.operator_fields(base.registry()[operator]):
+    for item in operator_fields(declared()[operator]):
         if item.optional:
             for absent in (False, True):
                 occurs(
@@ -155,22 +156,23 @@ def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rules that no operator has so far: the strategy reads the reports, it knows no operator."""
-    monkeypatch.setattr(base, "_REGISTRY", dict(base.registry()))
 
     class SpaceToDepth(
-        base.OperatorDesc,
+        dml.OperatorDesc,
         type=OperatorType.SPACE_TO_DEPTH,
-        support={FeatureLevel.LEVEL_1_0: base.allow_each("input_tensor output_tensor", 4, 4, "FLOAT32 INT8")},
+        introduced="1_0",
+        tables="1_0 InputTensor OutputTensor: 4 FLOAT32 INT8",
     ):
-        input_tensor: BufferTensorDesc = base.input_tensor()
-        output_tensor: BufferTensorDesc = base.output_tensor()
-        block_size: int = base.uint()
-        order: Sequence[int] = base.uint_array(count="OrderCount")
+        input_tensor: BufferTensorDesc = schema.input_tensor()
+        output_tensor: BufferTensorDesc = schema.output_tensor()
+        block_size: int = schema.uint()
+        order: Sequence[int] = schema.uint_array(count="OrderCount")
 
-        def rules(self, check: base.Check) -> None:
+    class Blocks(Definition):
+        def rules(self, check: DescValidator) -> None:
             check.same_data_type("input_tensor", "output_tensor")
-            n, c, h, w = self.input_tensor.sizes
-            block = self.block_size
+            n, c, h, w = self.desc.input_tensor.sizes
+            block = self.desc.block_size
             for i, size in ((2, h), (3, w)):
                 expected = f"a multiple of {block}"
                 check.require(
@@ -184,17 +186,18 @@ def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
             for i, size in enumerate([n, c * block**2, h // block, w // block]):
                 check.size("output_tensor", i, size, "what the blocks make of it")
             check.require(
-                len(self.order) == 4, "OP_FIELD_RANGE", "OrderCount", "OrderCount is not 4.", expected=4
+                len(self.desc.order) == 4, "OP_FIELD_RANGE", "OrderCount", "OrderCount is not 4.", expected=4
             )
 
+    monkeypatch.setitem(definition._DEFINED, OperatorType.SPACE_TO_DEPTH, Blocks)
     desc: Any = smallest(operator_descs(SpaceToDepth), lambda desc: desc.block_size == 3)  # type: ignore[attr-defined]
 
-    base.check_operator(desc, FeatureLevel.LEVEL_1_0, "CreateOperator")
+    check_operator(desc, FeatureLevel.LEVEL_1_0, "CreateOperator")
     assert list(desc.output_tensor.sizes) == [1, 9, 1, 1] and len(desc.order) == 4
 
 
 def test_an_unknown_operator_is_refused() -> None:
-    with pytest.raises(ValueError, match="not declared"):
+    with pytest.raises(ValueError, match="not emulated"):
         operator_descs(OperatorType.INVALID)
     with pytest.raises(TypeError, match="operator must be an OperatorType or a class of descs, not 'GEMM'"):
         operator_descs("GEMM")  # type: ignore[arg-type]

@@ -1,51 +1,39 @@
-"""The operators: one module per operator, and the folder is the list.
+"""The operators: what DirectML declares (``descs``, generated) and what each means (one module per family).
 
-``from dmlemu import dml; dml.ConvolutionIntegerOperatorDesc`` imports just that operator's module.
+``from dmlemu import dml; dml.ConvolutionIntegerOperatorDesc`` imports the declarations, and no definition.
 """
 
 from __future__ import annotations
 
-import os
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..enums import OperatorType
+
 if TYPE_CHECKING:
-    from .base import OperatorDesc
+    from collections.abc import Mapping
 
-__all__ = ["find", "load_all"]
+    from .schema import OperatorDesc
 
-_SUFFIX = "OperatorDesc"
-
-
-@cache
-def _stems() -> tuple[str, ...]:
-    files = (
-        name for name in os.listdir(os.path.dirname(__file__)) if name[0] != "_" and name.endswith(".py")
-    )
-    return tuple(sorted(name[:-3] for name in files if name != "base.py"))
+__all__ = ["declared", "find_operator"]
 
 
 @cache
-def load_all() -> None:
-    """Imports every operator module, so that the registry holds every declared operator."""
-    for stem in _stems():
-        import_module(f"{__name__}.{stem}")
+def declared() -> Mapping[OperatorType, type[OperatorDesc]]:
+    """The desc class of every operator of DirectML."""
+    from . import descs
+
+    found = (getattr(descs, name) for name in descs.__all__)
+    return {desc.TYPE: desc for desc in sorted(found, key=lambda desc: desc.TYPE)}
 
 
-def find(name: str) -> type[OperatorDesc] | None:
-    """The desc class called ``name`` (``ElementWiseAdd1OperatorDesc``), or None.
+def find_operator(name: str) -> type[OperatorDesc]:
+    """The desc of the operator named ``DML_OPERATOR_GEMM`` or ``GEMM``; ValueError: DirectML has none."""
+    suffix = name.removeprefix("DML_OPERATOR_")
+    if suffix not in OperatorType.__members__ or suffix == "INVALID":
+        from difflib import get_close_matches
 
-    Looks first where the name begins as the module's does: ``element_wise_add``, ``activation``.
-    """
-    if not name.endswith(_SUFFIX):
-        return None
-    own = [stem for stem in _stems() if name.lower().startswith(stem.replace("_", ""))]
-    for stem in sorted(own, key=len, reverse=True):
-        found: type[OperatorDesc] | None = getattr(import_module(f"{__name__}.{stem}"), name, None)
-        if found is not None:
-            return found
-    load_all()
-    from .base import registry
-
-    return next((desc for desc in registry().values() if desc.__name__ == name), None)
+        close = get_close_matches(suffix, OperatorType.__members__, n=3)
+        hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+        raise ValueError(f"DirectML has no operator named {name!r}{hint}.")
+    return declared()[OperatorType[suffix]]

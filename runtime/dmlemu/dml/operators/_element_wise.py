@@ -11,31 +11,26 @@ from dmlemu_hw import kernels
 
 from ..enums import TensorDataType
 from ..structs import ScaleBias
-from . import base
 from ._conversion import FLOATS, Array, convert, float64
+from .definition import Definition
 
 if TYPE_CHECKING:
     from ..compile import Program
-    from ..tensor_desc import BufferTensorDesc
+    from .validation import DescValidator
 
 
-class UnaryOperatorDesc(base.OperatorDesc):
+class Unary(Definition):
     """One input, one output, one function of an element; what the ``element_wise_unary`` kernel runs."""
 
     FUNCTION: ClassVar[str]
     """The kernel's name of the function: ``ELU`` for ``DMLK_UNARY_ELU``."""
 
-    # Declared as fields by each operator; None only in a fused activation.
-    input_tensor: BufferTensorDesc | None
-    output_tensor: BufferTensorDesc | None
-
-    def rules(self, check: base.Check) -> None:
+    def rules(self, check: DescValidator) -> None:
         check.same_data_type("input_tensor", "output_tensor")
         check.same_sizes("input_tensor", "output_tensor")
 
     def lower(self, program: Program) -> None:
-        assert self.input_tensor is not None
-        data_type = self.input_tensor.data_type
+        data_type = self.desc.input_tensor.data_type
         source, target = program.read("input_tensor"), program.write("output_tensor")
         program.call("element_wise_unary", source, target, constants=self.constants(data_type, data_type))
 
@@ -46,15 +41,16 @@ class UnaryOperatorDesc(base.OperatorDesc):
 
     def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
         """The kernel's constants beside ``function``: Alpha, Beta and Gamma as far as declared."""
-        return {name: getattr(self, name) for name in ("alpha", "beta", "gamma") if hasattr(self, name)}
+        return {
+            name: getattr(self.desc, name) for name in ("alpha", "beta", "gamma") if hasattr(self.desc, name)
+        }
 
     def function(self, x: Array, data_type: TensorDataType) -> Array:
         """The reference: ``x`` in FLOAT64 (integers as they are) to the output, not yet rounded."""
         raise NotImplementedError
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        assert self.output_tensor is not None
-        x, data_type = np.asarray(inputs["input_tensor"]), self.output_tensor.data_type
+        x, data_type = np.asarray(inputs["input_tensor"]), self.desc.output_tensor.data_type
         with np.errstate(all="ignore"):
             x = float64(x) if data_type in FLOATS else x
             return {"output_tensor": convert(self.function(x, data_type), data_type)}
@@ -78,13 +74,13 @@ def scale_bias_constants(scale_bias: ScaleBias | None) -> dict[str, float]:
     return {"has_scale_bias": 1, "scale": scale_bias.scale, "bias": scale_bias.bias}
 
 
-class BinaryOperatorDesc(base.OperatorDesc):
+class Binary(Definition):
     """``ATensor`` and ``BTensor`` to an output of the same type and sizes; no broadcasting by size."""
 
     FUNCTION: ClassVar[str]
     """The kernel's name of the function: ``ADD`` for ``DMLK_BINARY_ADD``."""
 
-    def rules(self, check: base.Check) -> None:
+    def rules(self, check: DescValidator) -> None:
         check.same_data_type("a_tensor", "b_tensor", "output_tensor")
         check.same_sizes("a_tensor", "b_tensor", "output_tensor")
 

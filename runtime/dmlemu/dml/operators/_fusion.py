@@ -12,35 +12,40 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..enums import FeatureLevel, OperatorType, TensorDataType
-from . import base
 from ._conversion import Array, convert, float64
-from ._element_wise import UnaryOperatorDesc
+from ._element_wise import Unary
+from .definition import definition_class, definition_of
+from .schema import level_name, operator_fields
 
 if TYPE_CHECKING:
     from ..compile import Operand, Program
     from ..tensor_desc import BufferTensorDesc
+    from .schema import OperatorDesc
+    from .validation import DescValidator
 
 _NONE: Mapping[OperatorType, FeatureLevel] = {}
 
 
-class FusableOperatorDesc(UnaryOperatorDesc):
+class Fusable(Unary):
     """The activations that every host may fuse, from the level that introduced them on."""
+
+    FUSABLE = True
 
 
 def check_fused(
-    check: base.Check,
-    activation: base.OperatorDesc | None,
+    check: DescValidator,
+    activation: OperatorDesc | None,
     also: Mapping[OperatorType, FeatureLevel] = _NONE,
 ) -> None:
     """The rules of the field FusedActivation; ``also`` is what this host fuses beyond the activations."""
     if activation is None:
         return
     name, host = activation.TYPE.name, check.desc.TYPE.name
-    since = (
-        activation.INTRODUCED if isinstance(activation, FusableOperatorDesc) else also.get(activation.TYPE)
-    )
+    definition = definition_class(activation.TYPE)
+    fusable = definition is not None and definition.FUSABLE
+    since = activation.INTRODUCED if fusable else also.get(activation.TYPE)
     if since is None or check.level < since:
-        level = base.level_name(check.level)
+        level = level_name(check.level)
         check.fail(
             "OP_FUSED_ACTIVATION",
             "FusedActivation.Type",
@@ -49,12 +54,12 @@ def check_fused(
             given=f"DML_OPERATOR_{name}",
             expected="a fusable activation"
             if since is None
-            else f"feature level {base.level_name(since)} or higher",
+            else f"feature level {level_name(since)} or higher",
             rule="TN10",
         )
     inner = check.inner(activation, "FusedActivation")
     inner.attributes()
-    for item in base.operator_fields(type(activation)):
+    for item in operator_fields(type(activation)):
         if item.is_tensor and getattr(activation, item.name) is not None:
             inner.fail(
                 "OP_FUSED_ACTIVATION",
@@ -65,13 +70,13 @@ def check_fused(
                 expected="none",
                 rule="TN9",
             )
-    activation.rules(inner)
+    definition_of(activation).rules(inner)
 
 
 def call_fused(
     program: Program,
     output: BufferTensorDesc,
-    activation: UnaryOperatorDesc | None,
+    activation: OperatorDesc | None,
     kernel: str,
     *operands: Operand,
     constants: bytes,
@@ -84,7 +89,7 @@ def call_fused(
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         return
     single = TensorDataType.FLOAT32
-    function = activation.constants(single, output.data_type)
+    function = _unary(activation).constants(single, output.data_type)
     if output.data_type is single:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         in_place = program.read("output_tensor"), program.write("output_tensor")
@@ -97,9 +102,15 @@ def call_fused(
         )
 
 
-def fused_reference(values: Array, activation: UnaryOperatorDesc | None, output: BufferTensorDesc) -> Array:
+def _unary(activation: OperatorDesc) -> Unary:
+    definition = definition_of(activation)
+    assert isinstance(definition, Unary)  # check_fused allows no other
+    return definition
+
+
+def fused_reference(values: Array, activation: OperatorDesc | None, output: BufferTensorDesc) -> Array:
     """``values`` through the activation, in the output's type."""
     if activation is not None:
         with np.errstate(all="ignore"):
-            values = activation.function(float64(values), output.data_type)
+            values = _unary(activation).function(float64(values), output.data_type)
     return convert(values, output.data_type).reshape(output.sizes)

@@ -9,32 +9,17 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import AxisDirection, FeatureLevel, ReduceFunction
+from ..enums import AxisDirection, ReduceFunction
 from ..tensor_desc import BufferTensorDesc
-from . import base
 from ._conversion import Array, convert, float64
+from .definition import Definition
 
 if TYPE_CHECKING:
     from ..compile import Program
-
-_SMALL = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
-_WIDE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
-_INDEX = "INT64 INT32 UINT64 UINT32"
-
-ARGUMENT_SUPPORT = {
-    FeatureLevel.LEVEL_3_0: {
-        "input_tensor": base.allow(1, 8, _SMALL),
-        "output_tensor": base.allow(1, 8, _INDEX),
-    },
-    FeatureLevel.LEVEL_4_1: {
-        "input_tensor": base.allow(1, 8, _WIDE),
-        "output_tensor": base.allow(1, 8, _INDEX),
-    },
-}
-"""ARGMAX and ARGMIN, and from feature level 3_0 on the functions of REDUCE of these names."""
+    from .validation import DescValidator
 
 
-def check_axes(check: base.Check, source: BufferTensorDesc, axes: Sequence[int]) -> None:
+def check_axes(check: DescValidator, source: BufferTensorDesc, axes: Sequence[int]) -> None:
     """Axes exist and stand once each; the output has size 1 along them, else the input's sizes.
 
     The documents say nothing of repeated and of no axes: a repeated one is refused (it is never what the
@@ -101,23 +86,21 @@ def index_of_extreme(
     return convert(index, output.data_type).reshape(output.sizes)
 
 
-class ArgumentOperatorDesc(base.OperatorDesc):
+class Argument(Definition):
     """ARGMAX and ARGMIN: they differ in which element they look for."""
 
     FUNCTION: ClassVar[ReduceFunction]
 
-    input_tensor: BufferTensorDesc = base.input_tensor()
-    output_tensor: BufferTensorDesc = base.output_tensor()
-    axes: Sequence[int] = base.uint_array(count="AxisCount")
-    axis_direction: AxisDirection = base.enumeration(AxisDirection)
-
-    def rules(self, check: base.Check) -> None:
-        check_axes(check, self.input_tensor, self.axes)
+    def rules(self, check: DescValidator) -> None:
+        desc = self.desc
+        check_axes(check, desc.input_tensor, desc.axes)
 
     def lower(self, program: Program) -> None:
-        call_reduce(program, self.FUNCTION, self.axes, self.axis_direction)
+        desc = self.desc
+        call_reduce(program, self.FUNCTION, desc.axes, desc.axis_direction)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        desc = self.desc
         x, largest = np.asarray(inputs["input_tensor"]), self.FUNCTION == ReduceFunction.ARGMAX
-        index = index_of_extreme(x, self.axes, self.output_tensor, largest, self.axis_direction)
+        index = index_of_extreme(x, desc.axes, desc.output_tensor, largest, desc.axis_direction)
         return {"output_tensor": index}

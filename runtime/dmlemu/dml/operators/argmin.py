@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..enums import FeatureLevel, OperatorType, ReduceFunction
-from ._reduction import ARGUMENT_SUPPORT, ArgumentOperatorDesc
+from typing import TYPE_CHECKING
+
+from ..enums import ReduceFunction
+from ._reduction import Argument
+
+if TYPE_CHECKING:
+    from .descs import ArgminOperatorDesc
 
 
-class ArgminOperatorDesc(
-    ArgumentOperatorDesc,
-    type=OperatorType.ARGMIN,
-    introduced=FeatureLevel.LEVEL_3_0,
-    support=ARGUMENT_SUPPORT,
-):
+class Argmin(Argument, of="ARGMIN"):
     """The index of the smallest among the elements that are reduced together.
 
     The index counts in row-major order over the reduced axes only, whatever the order of Axes; the rank
@@ -19,5 +19,7 @@ class ArgminOperatorDesc(
     the last; a NaN never beats a number, and where all are NaN the index is 0.  Axes may be empty, then
     every index is 0.
     """
+
+    desc: ArgminOperatorDesc
 
     FUNCTION = ReduceFunction.ARGMIN

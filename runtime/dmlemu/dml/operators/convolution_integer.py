@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,39 +11,20 @@ import numpy as np
 from dmlemu_hw import kernels
 
 from ..compile import Kept
-from ..enums import FeatureLevel, OperatorType
 from ..tensor_desc import BufferTensorDesc
-from . import base
 from ._conversion import Array
+from .definition import Definition
+from .schema import camel
 
 if TYPE_CHECKING:
     from ..compile import Operand, Program
+    from .descs import ConvolutionIntegerOperatorDesc
+    from .validation import DescValidator
 
-_BYTES = "INT8 UINT8"
 _FILTERS, _CHANNELS = 16, 4  # in a block of the kernel
 
 
-class ConvolutionIntegerOperatorDesc(
-    base.OperatorDesc,
-    type=OperatorType.CONVOLUTION_INTEGER,
-    introduced=FeatureLevel.LEVEL_2_1,
-    support={
-        FeatureLevel.LEVEL_2_1: {
-            "input_tensor": base.allow(4, 4, _BYTES),
-            "input_zero_point_tensor": base.allow(4, 4, _BYTES),
-            "filter_tensor": base.allow(4, 4, _BYTES),
-            "filter_zero_point_tensor": base.allow(4, 4, _BYTES),
-            "output_tensor": base.allow(4, 4, "INT32"),
-        },
-        FeatureLevel.LEVEL_4_0: {
-            "input_tensor": base.allow(3, 4, _BYTES),
-            "input_zero_point_tensor": base.allow(1, 4, _BYTES),
-            "filter_tensor": base.allow(3, 4, _BYTES),
-            "filter_zero_point_tensor": base.allow(1, 4, _BYTES),
-            "output_tensor": base.allow(3, 4, "INT32"),
-        },
-    },
-):
+class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
     """Forward convolution (cross-correlation: the filter is not flipped) of 8-bit integers to INT32.
 
     Input ``{N, C, [H], W}``, filter ``{OutputChannels, C / GroupCount, [FilterH], FilterW}``, output
@@ -59,25 +40,17 @@ class ConvolutionIntegerOperatorDesc(
     Tensors of 3 dimensions, from feature level 4_0 on, have one spatial dimension.
     """
 
-    input_tensor: BufferTensorDesc = base.input_tensor()
-    input_zero_point_tensor: BufferTensorDesc | None = base.input_tensor(optional=True)
-    filter_tensor: BufferTensorDesc = base.input_tensor()
-    filter_zero_point_tensor: BufferTensorDesc | None = base.input_tensor(optional=True)
-    output_tensor: BufferTensorDesc = base.output_tensor()
-    strides: Sequence[int] = base.uint_array(count="DimensionCount")
-    dilations: Sequence[int] = base.uint_array(count="DimensionCount")
-    start_padding: Sequence[int] = base.uint_array(count="DimensionCount")
-    end_padding: Sequence[int] = base.uint_array(count="DimensionCount")
-    group_count: int = base.uint()
+    desc: ConvolutionIntegerOperatorDesc
 
-    def rules(self, check: base.Check) -> None:
+    def rules(self, check: DescValidator) -> None:
         check.same_rank("input_tensor", "filter_tensor", "output_tensor")
         self._check_channels(check)
         self._check_windows(check)
         self._check_zero_points(check)
 
-    def _check_channels(self, check: base.Check) -> None:
-        groups, filters = self.group_count, self.filter_tensor.sizes
+    def _check_channels(self, check: DescValidator) -> None:
+        desc = self.desc
+        groups, filters = desc.group_count, desc.filter_tensor.sizes
         check.require(
             groups >= 1,
             "OP_FIELD_RANGE",
@@ -96,57 +69,59 @@ class ConvolutionIntegerOperatorDesc(
             given=filters[0],
             expected=f"a multiple of {groups}",
         )
-        check.size("output_tensor", 0, self.input_tensor.sizes[0], "the batch count of InputTensor")
+        check.size("output_tensor", 0, desc.input_tensor.sizes[0], "the batch count of InputTensor")
         check.size("output_tensor", 1, filters[0], "the number of filters, FilterTensor.Sizes[0]")
 
-    def _check_windows(self, check: base.Check) -> None:
+    def _check_windows(self, check: DescValidator) -> None:
         """The spatial dimensions; Python's integers hold whatever paddings add up to."""
-        spatial = self.input_tensor.rank - 2
+        desc = self.desc
+        spatial = desc.input_tensor.rank - 2
         check.require(
-            len(self.strides) == spatial,
+            len(desc.strides) == spatial,
             "OP_FIELD_RANGE",
             "DimensionCount",
-            f"DimensionCount ({len(self.strides)}) is not the number of spatial dimensions of "
+            f"DimensionCount ({len(desc.strides)}) is not the number of spatial dimensions of "
             f"InputTensor ({spatial}).",
-            given=len(self.strides),
+            given=len(desc.strides),
             expected=spatial,
         )
         for name in ("strides", "dilations"):
-            for i, step in enumerate(getattr(self, name)):
-                field = f"{base.camel(name)}[{i}]"
+            for i, step in enumerate(getattr(desc, name)):
+                field = f"{camel(name)}[{i}]"
                 message = f"{field} ({step}) is less than 1."
                 check.require(step >= 1, "OP_FIELD_RANGE", field, message, given=step, expected="1 or more")
         for i in range(spatial):
-            padded = self.input_tensor.sizes[2 + i] + self.start_padding[i] + self.end_padding[i]
-            window = (self.filter_tensor.sizes[2 + i] - 1) * self.dilations[i] + 1
+            padded = desc.input_tensor.sizes[2 + i] + desc.start_padding[i] + desc.end_padding[i]
+            window = (desc.filter_tensor.sizes[2 + i] - 1) * desc.dilations[i] + 1
             check.require(
                 window <= padded,
                 "OP_SHAPE",
                 f"FilterTensor.Sizes[{2 + i}]",
-                f"FilterTensor.Sizes[{2 + i}] ({self.filter_tensor.sizes[2 + i]}) with Dilations[{i}] "
-                f"({self.dilations[i]}) spans {window} elements, but the padded input has {padded}.",
+                f"FilterTensor.Sizes[{2 + i}] ({desc.filter_tensor.sizes[2 + i]}) with Dilations[{i}] "
+                f"({desc.dilations[i]}) spans {window} elements, but the padded input has {padded}.",
                 given=window,
                 expected=f"at most {padded}",
             )
-            size = (padded - window) // self.strides[i] + 1
+            size = (padded - window) // desc.strides[i] + 1
             check.size(
                 "output_tensor",
                 2 + i,
                 size,
-                f"the positions of a window of {window} moved by {self.strides[i]} over {padded} elements",
+                f"the positions of a window of {window} moved by {desc.strides[i]} over {padded} elements",
             )
 
-    def _check_zero_points(self, check: base.Check) -> None:
+    def _check_zero_points(self, check: DescValidator) -> None:
+        desc = self.desc
         check.same_data_type("input_tensor", "input_zero_point_tensor")
         check.same_data_type("filter_tensor", "filter_zero_point_tensor")
         check.same_rank("input_zero_point_tensor", "filter_zero_point_tensor")
-        if self.input_zero_point_tensor is not None:
-            for i in range(self.input_zero_point_tensor.rank):
+        if desc.input_zero_point_tensor is not None:
+            for i in range(desc.input_zero_point_tensor.rank):
                 check.size("input_zero_point_tensor", i, 1, "since the input has one zero point")
-        zero_point = self.filter_zero_point_tensor
+        zero_point = desc.filter_zero_point_tensor
         if zero_point is None or zero_point.element_count == 1:
             return
-        channel, channels = _channel_dimension(zero_point), self.output_tensor.sizes[1]
+        channel, channels = _channel_dimension(zero_point), desc.output_tensor.sizes[1]
         for i in range(zero_point.rank):
             if i == channel:
                 why = "the number of output channels; one value for all is the other possibility"
@@ -157,40 +132,42 @@ class ConvolutionIntegerOperatorDesc(
                 )
 
     def lower(self, program: Program) -> None:
-        spatial = len(self.strides)
+        desc = self.desc
+        spatial = len(desc.strides)
         constants = kernels.pack(
             "convolution_integer",
             spatial=spatial,
-            groups=self.group_count,
-            strides=self.strides,
-            dilations=self.dilations,
-            start_padding=self.start_padding,
-            end_padding=self.end_padding,
+            groups=desc.group_count,
+            strides=desc.strides,
+            dilations=desc.dilations,
+            start_padding=desc.start_padding,
+            end_padding=desc.end_padding,
         )
         program.call(
             "convolution_integer",
             program.read("input_tensor"),
-            _zero_points(program, "input_zero_point_tensor", self.input_zero_point_tensor),
-            _filter(program, self.group_count),
-            _zero_points(program, "filter_zero_point_tensor", self.filter_zero_point_tensor),
+            _zero_points(program, "input_zero_point_tensor", desc.input_zero_point_tensor),
+            _filter(program, desc.group_count),
+            _zero_points(program, "filter_zero_point_tensor", desc.filter_zero_point_tensor),
             program.write("output_tensor"),
             constants=constants,
         )
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        desc = self.desc
         x = np.asarray(inputs["input_tensor"]).astype(np.int64)
         w = np.asarray(inputs["filter_tensor"]).astype(np.int64)
-        if self.input_zero_point_tensor is not None:
+        if desc.input_zero_point_tensor is not None:
             x = x - np.asarray(inputs["input_zero_point_tensor"]).astype(np.int64).reshape(())
-        if self.filter_zero_point_tensor is not None:
+        if desc.filter_zero_point_tensor is not None:
             zero_points = np.asarray(inputs["filter_zero_point_tensor"]).astype(np.int64)
             w = w - zero_points.reshape(-1, *[1] * (w.ndim - 1))
-        y = np.zeros(self.output_tensor.sizes, np.int64)
+        y = np.zeros(desc.output_tensor.sizes, np.int64)
         # Spatial dimensions first: what stands at one position is then one index away.
         x, w, y_at = (np.moveaxis(each, (0, 1), (-2, -1)) for each in (x, w, y))
         filters = w.shape[-2]
         for channel in range(filters):
-            first = channel // (filters // self.group_count) * w.shape[-1]
+            first = channel // (filters // desc.group_count) * w.shape[-1]
             group = slice(first, first + w.shape[-1])
             for position in np.ndindex(y_at.shape[:-2]):
                 for tap in np.ndindex(w.shape[:-2]):
@@ -201,7 +178,8 @@ class ConvolutionIntegerOperatorDesc(
 
     def _input_position(self, position: tuple[int, ...], tap: tuple[int, ...]) -> tuple[int, ...]:
         """Where in the input a tap of the filter lies for an output position; outside is padding."""
-        windows = zip(position, self.strides, tap, self.dilations, self.start_padding, strict=True)
+        desc = self.desc
+        windows = zip(position, desc.strides, tap, desc.dilations, desc.start_padding, strict=True)
         return tuple(at * stride + t * dilation - padding for at, stride, t, dilation, padding in windows)
 
 

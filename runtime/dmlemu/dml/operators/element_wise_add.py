@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import FeatureLevel, OperatorType
-from ..tensor_desc import BufferTensorDesc
-from . import base
 from ._conversion import Array, convert
-from ._element_wise import BinaryOperatorDesc, UnaryOperatorDesc
+from ._element_wise import Binary
 from ._fusion import call_fused, check_fused, fused_reference
 
 if TYPE_CHECKING:
     from ..compile import Program
-
-_TENSORS = "a_tensor b_tensor output_tensor"
-_WIDE = "FLOAT32 FLOAT16 INT64 INT32 UINT64 UINT32"
-_ALL = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
+    from .descs import ElementWiseAdd1OperatorDesc, ElementWiseAddOperatorDesc
+    from .validation import DescValidator
 
 
 def _sum(inputs: Mapping[str, Any]) -> Array:
@@ -32,64 +27,40 @@ def _sum(inputs: Mapping[str, Any]) -> Array:
         return total
 
 
-class ElementWiseAddOperatorDesc(
-    BinaryOperatorDesc,
-    type=OperatorType.ELEMENT_WISE_ADD,
-    introduced=FeatureLevel.LEVEL_1_0,
-    support={
-        FeatureLevel.LEVEL_1_0: base.allow_each(_TENSORS, 4, 5, "FLOAT32 FLOAT16"),
-        FeatureLevel.LEVEL_2_1: base.allow_each(_TENSORS, 4, 5, "FLOAT32 FLOAT16 INT32 UINT32"),
-        FeatureLevel.LEVEL_3_0: base.allow_each(_TENSORS, 1, 8, "FLOAT32 FLOAT16 INT32 UINT32"),
-        FeatureLevel.LEVEL_4_1: base.allow_each(_TENSORS, 1, 8, _WIDE),
-        FeatureLevel.LEVEL_5_1: base.allow_each(_TENSORS, 1, 8, _ALL),
-    },
-    in_place=True,
-):
+class ElementWiseAdd(Binary, of="ELEMENT_WISE_ADD"):
     """``output = A + B``.  Integers wrap; FLOAT16 is added in FLOAT32 and rounded once.
 
     Types and sizes of the three tensors are equal: broadcast an input with strides of 0.
     """
 
-    FUNCTION: ClassVar[str] = "ADD"
+    desc: ElementWiseAddOperatorDesc
 
-    a_tensor: BufferTensorDesc = base.input_tensor()
-    b_tensor: BufferTensorDesc = base.input_tensor()
-    output_tensor: BufferTensorDesc = base.output_tensor()
+    FUNCTION = "ADD"
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        return {"output_tensor": convert(_sum(inputs), self.output_tensor.data_type)}
+        return {"output_tensor": convert(_sum(inputs), self.desc.output_tensor.data_type)}
 
 
-class ElementWiseAdd1OperatorDesc(
-    BinaryOperatorDesc,
-    type=OperatorType.ELEMENT_WISE_ADD1,
-    introduced=FeatureLevel.LEVEL_2_0,
-    support={
-        FeatureLevel.LEVEL_2_0: base.allow_each(_TENSORS, 4, 5, "FLOAT32 FLOAT16"),
-        FeatureLevel.LEVEL_3_0: base.allow_each(_TENSORS, 1, 8, "FLOAT32 FLOAT16"),
-    },
-    in_place=True,
-):
+class ElementWiseAdd1(Binary, of="ELEMENT_WISE_ADD1"):
     """``output = FusedActivation(A + B)``; without an activation the sum.
 
     Types and sizes of the three tensors are equal: broadcast an input with strides of 0.
     """
 
-    FUNCTION: ClassVar[str] = "ADD"
+    desc: ElementWiseAdd1OperatorDesc
 
-    a_tensor: BufferTensorDesc = base.input_tensor()
-    b_tensor: BufferTensorDesc = base.input_tensor()
-    output_tensor: BufferTensorDesc = base.output_tensor()
-    fused_activation: UnaryOperatorDesc | None = base.fused_activation()
+    FUNCTION = "ADD"
 
-    def rules(self, check: base.Check) -> None:
+    def rules(self, check: DescValidator) -> None:
         super().rules(check)
-        check_fused(check, self.fused_activation)
+        check_fused(check, self.desc.fused_activation)
 
     def lower(self, program: Program) -> None:
+        desc = self.desc
         a, b = program.read("a_tensor"), program.read("b_tensor")
-        activation, constants = self.fused_activation, self.constants()
-        call_fused(program, self.output_tensor, activation, "element_wise_binary", a, b, constants=constants)
+        activation, constants = desc.fused_activation, self.constants()
+        call_fused(program, desc.output_tensor, activation, "element_wise_binary", a, b, constants=constants)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        return {"output_tensor": fused_reference(_sum(inputs), self.fused_activation, self.output_tensor)}
+        desc = self.desc
+        return {"output_tensor": fused_reference(_sum(inputs), desc.fused_activation, desc.output_tensor)}

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import FeatureLevel, OperatorType, TensorDataType
-from ..structs import ScaleBias
-from ..tensor_desc import BufferTensorDesc
-from . import base
+from ..enums import TensorDataType
 from ._conversion import Array
-from ._element_wise import UnaryOperatorDesc, scale_bias_constants, scaled
+from ._element_wise import Unary, scale_bias_constants, scaled
 
 if TYPE_CHECKING:
     from ..compile import Program
-
-_TENSORS = "input_tensor output_tensor"
-_SMALL = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
-_ALL = "FLOAT64 FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
+    from .descs import ElementWiseIdentityOperatorDesc
 
 
-class ElementWiseIdentityOperatorDesc(
-    UnaryOperatorDesc,
-    type=OperatorType.ELEMENT_WISE_IDENTITY,
-    introduced=FeatureLevel.LEVEL_1_0,
-    support={
-        FeatureLevel.LEVEL_1_0: base.allow_each(_TENSORS, 4, 5, "FLOAT32 FLOAT16"),
-        FeatureLevel.LEVEL_2_1: base.allow_each(_TENSORS, 4, 5, _SMALL),
-        FeatureLevel.LEVEL_3_0: base.allow_each(_TENSORS, 1, 8, _SMALL),
-        FeatureLevel.LEVEL_4_1: base.allow_each(_TENSORS, 1, 8, _ALL),
-    },
-    in_place=True,
-):
+class ElementWiseIdentity(Unary, of="ELEMENT_WISE_IDENTITY"):
     """Copies a tensor, perhaps to another layout: ``output = input``, or ``input * Scale + Bias``.
 
     Without ScaleBias the bits are copied: NaN payloads and denormals stay.  With it the arithmetic is
@@ -41,25 +24,23 @@ class ElementWiseIdentityOperatorDesc(
     does.  Types and sizes of input and output are equal; strides need not be.
     """
 
-    FUNCTION: ClassVar[str] = "IDENTITY"
+    desc: ElementWiseIdentityOperatorDesc
 
-    input_tensor: BufferTensorDesc = base.input_tensor()
-    output_tensor: BufferTensorDesc = base.output_tensor()
-    scale_bias: ScaleBias | None = base.scale_bias()
+    FUNCTION = "IDENTITY"
 
     def lower(self, program: Program) -> None:
-        if self.scale_bias is None:
+        if self.desc.scale_bias is None:
             program.call("copy", program.read("input_tensor"), program.write("output_tensor"))
         else:
             super().lower(program)
 
     def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
-        return scale_bias_constants(self.scale_bias)
+        return scale_bias_constants(self.desc.scale_bias)
 
     def function(self, x: Array, data_type: TensorDataType) -> Array:
-        return scaled(x, self.scale_bias, data_type)
+        return scaled(x, self.desc.scale_bias, data_type)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        if self.scale_bias is None:
+        if self.desc.scale_bias is None:
             return {"output_tensor": np.asarray(inputs["input_tensor"]).copy()}
         return super().reference(inputs)

@@ -9,28 +9,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel, MatrixTransform, OperatorType
-from ..tensor_desc import BufferTensorDesc
-from . import base
+from ..enums import FeatureLevel, OperatorType
 from ._conversion import Array, float64
-from ._element_wise import UnaryOperatorDesc
 from ._fusion import call_fused, check_fused, fused_reference
+from .definition import Definition
 
 if TYPE_CHECKING:
     from ..compile import Program
+    from .descs import GemmOperatorDesc
+    from .validation import DescValidator
 
-_TENSORS = "a_tensor b_tensor c_tensor output_tensor"
 
-
-class GemmOperatorDesc(
-    base.OperatorDesc,
-    type=OperatorType.GEMM,
-    introduced=FeatureLevel.LEVEL_1_0,
-    support={
-        FeatureLevel.LEVEL_1_0: base.allow_each(_TENSORS, 4, 4, "FLOAT32 FLOAT16"),
-        FeatureLevel.LEVEL_4_0: base.allow_each(_TENSORS, 2, 4, "FLOAT32 FLOAT16"),
-    },
-):
+class Gemm(Definition, of="GEMM"):
     """``output = FusedActivation(Alpha * A B + Beta * C)``: a matrix product over the last two dimensions.
 
     The leading dimensions count independent products and are equal everywhere.  A is ``{.., M, K}``, or
@@ -39,47 +29,53 @@ class GemmOperatorDesc(
     C is not read.  FLOAT16 is computed in FLOAT32 and rounded once.
     """
 
-    a_tensor: BufferTensorDesc = base.input_tensor()
-    b_tensor: BufferTensorDesc = base.input_tensor()
-    c_tensor: BufferTensorDesc | None = base.input_tensor(optional=True)
-    output_tensor: BufferTensorDesc = base.output_tensor()
-    trans_a: MatrixTransform = base.enumeration(MatrixTransform)
-    trans_b: MatrixTransform = base.enumeration(MatrixTransform)
-    alpha: float = base.float32()
-    beta: float = base.float32()
-    fused_activation: UnaryOperatorDesc | None = base.fused_activation()
+    desc: GemmOperatorDesc
 
-    def rules(self, check: base.Check) -> None:
+    def rules(self, check: DescValidator) -> None:
+        desc = self.desc
         check.same_data_type("a_tensor", "b_tensor", "c_tensor", "output_tensor")
         check.same_rank("a_tensor", "b_tensor", "c_tensor", "output_tensor")
-        a, b = self.a_tensor, self.b_tensor
+        a, b = desc.a_tensor, desc.b_tensor
         for i, size in enumerate(a.sizes[:-2]):
             for name in ("b_tensor", "output_tensor"):
                 check.size(name, i, size, f"the size of ATensor in the leading dimension {i}")
         # Dimensions as the caller wrote them: which of A and B are M, K and N depends on the transforms.
-        m, k = (a.rank - 2, a.rank - 1)[:: -1 if self.trans_a else 1]
-        k_of_b, n = (b.rank - 2, b.rank - 1)[:: -1 if self.trans_b else 1]
-        transforms = f"with TransA {self.trans_a.name} and TransB {self.trans_b.name}"
+        m, k = (a.rank - 2, a.rank - 1)[:: -1 if desc.trans_a else 1]
+        k_of_b, n = (b.rank - 2, b.rank - 1)[:: -1 if desc.trans_b else 1]
+        transforms = f"with TransA {desc.trans_a.name} and TransB {desc.trans_b.name}"
         check.size("b_tensor", k_of_b, a.sizes[k], f"ATensor.Sizes[{k}], {transforms}")
-        check.size("output_tensor", -2, a.sizes[m], f"ATensor.Sizes[{m}] with TransA {self.trans_a.name}")
-        check.size("output_tensor", -1, b.sizes[n], f"BTensor.Sizes[{n}] with TransB {self.trans_b.name}")
+        check.size("output_tensor", -2, a.sizes[m], f"ATensor.Sizes[{m}] with TransA {desc.trans_a.name}")
+        check.size("output_tensor", -1, b.sizes[n], f"BTensor.Sizes[{n}] with TransB {desc.trans_b.name}")
         check.same_sizes("output_tensor", "c_tensor")
         # From 6_1 on ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1 too, once they are declared.
-        check_fused(check, self.fused_activation, {OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0})
+        check_fused(check, desc.fused_activation, {OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0})
 
     def lower(self, program: Program) -> None:
+        desc = self.desc
         constants = kernels.pack(
-            "gemm", trans_a=self.trans_a, trans_b=self.trans_b, alpha=self.alpha, beta=self.beta
+            "gemm",
+            trans_a=desc.trans_a,
+            trans_b=desc.trans_b,
+            alpha=desc.alpha,
+            beta=desc.beta,
         )
         operands = [program.read(name) for name in ("a_tensor", "b_tensor", "c_tensor")]
-        call_fused(program, self.output_tensor, self.fused_activation, "gemm", *operands, constants=constants)
+        call_fused(
+            program,
+            desc.output_tensor,
+            desc.fused_activation,
+            "gemm",
+            *operands,
+            constants=constants,
+        )
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        desc = self.desc
         a, b = (float64(inputs[name]) for name in ("a_tensor", "b_tensor"))
-        a = a.swapaxes(-1, -2) if self.trans_a else a
-        b = b.swapaxes(-1, -2) if self.trans_b else b
+        a = a.swapaxes(-1, -2) if desc.trans_a else a
+        b = b.swapaxes(-1, -2) if desc.trans_b else b
         with np.errstate(all="ignore"):
-            y = np.float32(self.alpha) * (a @ b)
-            if self.c_tensor is not None and self.beta != 0:
-                y = y + np.float32(self.beta) * float64(inputs["c_tensor"])
-        return {"output_tensor": fused_reference(y, self.fused_activation, self.output_tensor)}
+            y = np.float32(desc.alpha) * (a @ b)
+            if desc.c_tensor is not None and desc.beta != 0:
+                y = y + np.float32(desc.beta) * float64(inputs["c_tensor"])
+        return {"output_tensor": fused_reference(y, desc.fused_activation, desc.output_tensor)}

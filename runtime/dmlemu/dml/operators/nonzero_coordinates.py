@@ -9,34 +9,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel, OperatorType
+from ..enums import FeatureLevel
 from ..tensor_desc import BufferTensorDesc
-from . import base
 from ._conversion import Array
+from .definition import Definition
 
 if TYPE_CHECKING:
     from ..compile import Program
+    from .descs import NonzeroCoordinatesOperatorDesc
+    from .validation import DescValidator
 
-_TYPES = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
 
-
-class NonzeroCoordinatesOperatorDesc(
-    base.OperatorDesc,
-    type=OperatorType.NONZERO_COORDINATES,
-    introduced=FeatureLevel.LEVEL_3_0,
-    support={
-        FeatureLevel.LEVEL_3_0: {
-            "input_tensor": base.allow(4, 5, _TYPES),
-            "output_count_tensor": base.allow(4, 5, "UINT32"),
-            "output_coordinates_tensor": base.allow(4, 5, "UINT32"),
-        },
-        FeatureLevel.LEVEL_4_0: {
-            "input_tensor": base.allow(1, 8, _TYPES),
-            "output_count_tensor": base.allow(1, 8, "UINT32"),
-            "output_coordinates_tensor": base.allow(2, 8, "UINT32"),
-        },
-    },
-):
+class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
     """Lists the coordinates of all elements that are not zero, in ascending logical order.
 
     OutputCountTensor gets their number; row r of OutputCoordinatesTensor, sizes ``{1.., M, N}``, the
@@ -50,25 +34,24 @@ class NonzeroCoordinatesOperatorDesc(
     past the count are undefined.  Below feature level 4_0 the three tensors share one DimensionCount.
     """
 
-    input_tensor: BufferTensorDesc = base.input_tensor()
-    output_count_tensor: BufferTensorDesc = base.output_tensor()
-    output_coordinates_tensor: BufferTensorDesc = base.output_tensor()
+    desc: NonzeroCoordinatesOperatorDesc
 
-    def rules(self, check: base.Check) -> None:
+    def rules(self, check: DescValidator) -> None:
+        desc = self.desc
         if check.level < FeatureLevel.LEVEL_4_0:
             check.same_rank("input_tensor", "output_count_tensor", "output_coordinates_tensor")
-        for i in range(self.output_count_tensor.rank):
+        for i in range(desc.output_count_tensor.rank):
             check.size("output_count_tensor", i, 1, "since it holds one count")
-        coordinates = self.output_coordinates_tensor
+        coordinates = desc.output_coordinates_tensor
         for i in range(coordinates.rank - 2):
             check.size("output_coordinates_tensor", i, 1, "since only the last two dimensions are used")
-        elements = self.input_tensor.element_count
+        elements = desc.input_tensor.element_count
         check.size(
             "output_coordinates_tensor", -2, elements, "the element count of InputTensor: all may be nonzero"
         )
         least, most, columns = (
-            effective_rank(self.input_tensor),
-            self.input_tensor.rank,
+            effective_rank(desc.input_tensor),
+            desc.input_tensor.rank,
             coordinates.sizes[-1],
         )
         check.require(
@@ -87,15 +70,18 @@ class NonzeroCoordinatesOperatorDesc(
             program.read("input_tensor"),
             program.write("output_count_tensor"),
             program.write("output_coordinates_tensor"),
-            constants=kernels.pack("nonzero_coordinates", columns=self.output_coordinates_tensor.sizes[-1]),
+            constants=kernels.pack(
+                "nonzero_coordinates", columns=self.desc.output_coordinates_tensor.sizes[-1]
+            ),
         )
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Rows past the count, undefined on the device, are 0 here."""
-        columns = self.output_coordinates_tensor.sizes[-1]
+        desc = self.desc
+        columns = desc.output_coordinates_tensor.sizes[-1]
         found = np.argwhere(np.asarray(inputs["input_tensor"]) != 0)[:, -columns:]
-        count = np.full(self.output_count_tensor.sizes, len(found), np.uint32)
-        coordinates = np.zeros(self.output_coordinates_tensor.sizes, np.uint32)
+        count = np.full(desc.output_count_tensor.sizes, len(found), np.uint32)
+        coordinates = np.zeros(desc.output_coordinates_tensor.sizes, np.uint32)
         coordinates.reshape(-1, columns)[: len(found)] = found
         return {"output_count_tensor": count, "output_coordinates_tensor": coordinates}
 

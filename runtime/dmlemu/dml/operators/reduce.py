@@ -2,93 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import AxisDirection, FeatureLevel, OperatorType, ReduceFunction
-from ..tensor_desc import BufferTensorDesc
-from . import base
+from ..enums import AxisDirection, ReduceFunction
 from ._conversion import Array, convert, float64
-from ._reduction import ARGUMENT_SUPPORT, call_reduce, check_axes, index_of_extreme, reduced
+from ._reduction import call_reduce, check_axes, index_of_extreme, reduced
+from .definition import Definition
 
 if TYPE_CHECKING:
     from ..compile import Program
+    from .descs import ReduceOperatorDesc
+    from .validation import DescValidator
 
-Support = Mapping[FeatureLevel, Mapping[str, base.Allowed]]
-
-_TENSORS = "input_tensor output_tensor"
-_FLOAT = "FLOAT32 FLOAT16"
-_SMALL = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT32 UINT16 UINT8"
-_WIDE = "FLOAT32 FLOAT16 INT64 INT32 INT16 INT8 UINT64 UINT32 UINT16 UINT8"
 _F = ReduceFunction
 _ARGUMENTS = (_F.ARGMAX, _F.ARGMIN)
-
-_FLOAT_ONLY: Support = {
-    FeatureLevel.LEVEL_1_0: base.allow_each(_TENSORS, 4, 4, _FLOAT),
-    FeatureLevel.LEVEL_3_0: base.allow_each(_TENSORS, 1, 8, _FLOAT),
-}
-_INTEGER_LATE: Support = {
-    **_FLOAT_ONLY,
-    FeatureLevel.LEVEL_5_0: base.allow_each(_TENSORS, 1, 8, f"{_FLOAT} INT64 INT32 UINT64 UINT32"),
-}
-_INTEGER: Support = {
-    FeatureLevel.LEVEL_1_0: base.allow_each(_TENSORS, 4, 4, _FLOAT),
-    FeatureLevel.LEVEL_2_1: base.allow_each(_TENSORS, 4, 4, f"{_FLOAT} INT32 UINT32"),
-    FeatureLevel.LEVEL_3_0: base.allow_each(_TENSORS, 1, 8, f"{_FLOAT} INT32 UINT32"),
-    FeatureLevel.LEVEL_5_0: base.allow_each(_TENSORS, 1, 8, f"{_FLOAT} INT64 INT32 UINT64 UINT32"),
-}
-_EXTREME: Support = {
-    FeatureLevel.LEVEL_1_0: base.allow_each(_TENSORS, 4, 4, _FLOAT),
-    FeatureLevel.LEVEL_2_1: base.allow_each(_TENSORS, 4, 4, f"{_FLOAT} INT32 UINT32"),
-    FeatureLevel.LEVEL_3_0: base.allow_each(_TENSORS, 1, 8, _SMALL),
-    FeatureLevel.LEVEL_5_0: base.allow_each(_TENSORS, 1, 8, _WIDE),
-}
-_ARGUMENT: Support = {
-    FeatureLevel.LEVEL_1_0: {
-        "input_tensor": base.allow(4, 4, _FLOAT),
-        "output_tensor": base.allow(4, 4, "UINT32"),
-    },
-    FeatureLevel.LEVEL_2_1: {
-        "input_tensor": base.allow(4, 4, _SMALL),
-        "output_tensor": base.allow(4, 4, "UINT32"),
-    },
-    **ARGUMENT_SUPPORT,
-}
-
-SUPPORT_BY_FUNCTION: Mapping[ReduceFunction, Support] = {
-    _F.ARGMAX: _ARGUMENT,
-    _F.ARGMIN: _ARGUMENT,
-    _F.AVERAGE: _FLOAT_ONLY,
-    _F.L1: _INTEGER_LATE,
-    _F.L2: _FLOAT_ONLY,
-    _F.LOG_SUM: _FLOAT_ONLY,
-    _F.LOG_SUM_EXP: _FLOAT_ONLY,
-    _F.MAX: _EXTREME,
-    _F.MIN: _EXTREME,
-    _F.MULTIPLY: _INTEGER,
-    _F.SUM: _INTEGER,
-    _F.SUM_SQUARE: _INTEGER_LATE,
-}
-
-
-def _union() -> Support:
-    """What some function allows, at each level where a table changes."""
-    levels = sorted({level for support in SUPPORT_BY_FUNCTION.values() for level in support})
-    union: dict[FeatureLevel, dict[str, base.Allowed]] = {}
-    for level in levels:
-        tables = [base.table_for(support, level) for support in SUPPORT_BY_FUNCTION.values()]
-        union[level] = {
-            name: base.Allowed(
-                min(table[name].min_rank for table in tables),
-                max(table[name].max_rank for table in tables),
-                frozenset().union(*(table[name].data_types for table in tables)),
-            )
-            for name in _TENSORS.split()
-        }
-    return union
-
 
 # Elements reduced together stand in the last dimension: FLOAT64, or integers that wrap in their type.
 _REFERENCE: Mapping[ReduceFunction, Callable[[Array], Array]] = {
@@ -105,9 +35,7 @@ _REFERENCE: Mapping[ReduceFunction, Callable[[Array], Array]] = {
 }
 
 
-class ReduceOperatorDesc(
-    base.OperatorDesc, type=OperatorType.REDUCE, introduced=FeatureLevel.LEVEL_1_0, support=_union()
-):
+class Reduce(Definition, of="REDUCE"):
     """Reduces the listed axes to size 1 by a function of the elements they span; the rank stays.
 
     AVERAGE: sum / N. L1: sum of absolute values. L2: square root of the sum of squares. LOG_SUM: natural
@@ -120,30 +48,27 @@ class ReduceOperatorDesc(
     MIN, ARGMAX and ARGMIN.  Axes may be empty, then each element is reduced by itself.
     """
 
-    function: ReduceFunction = base.enumeration(ReduceFunction)
-    input_tensor: BufferTensorDesc = base.input_tensor()
-    output_tensor: BufferTensorDesc = base.output_tensor()
-    axes: Sequence[int] = base.uint_array(count="AxisCount")
+    desc: ReduceOperatorDesc
 
-    def allowed(self, level: FeatureLevel) -> Mapping[str, base.Allowed]:
-        return base.table_for(SUPPORT_BY_FUNCTION[self.function], level)
-
-    def rules(self, check: base.Check) -> None:
-        if self.function not in _ARGUMENTS:
+    def rules(self, check: DescValidator) -> None:
+        desc = self.desc
+        if desc.function not in _ARGUMENTS:
             check.same_data_type("input_tensor", "output_tensor")
-        check_axes(check, self.input_tensor, self.axes)
+        check_axes(check, desc.input_tensor, desc.axes)
 
     def lower(self, program: Program) -> None:
-        call_reduce(program, self.function, self.axes, AxisDirection.INCREASING)
+        desc = self.desc
+        call_reduce(program, desc.function, desc.axes, AxisDirection.INCREASING)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        x, output = np.asarray(inputs["input_tensor"]), self.output_tensor
-        if self.function in _ARGUMENTS:
-            largest = self.function == _F.ARGMAX
-            index = index_of_extreme(x, self.axes, output, largest, AxisDirection.INCREASING)
+        desc = self.desc
+        x, output = np.asarray(inputs["input_tensor"]), desc.output_tensor
+        if desc.function in _ARGUMENTS:
+            largest = desc.function == _F.ARGMAX
+            index = index_of_extreme(x, desc.axes, output, largest, AxisDirection.INCREASING)
             return {"output_tensor": index}
         if x.dtype.kind == "f":
             x = float64(x)
         with np.errstate(all="ignore"):
-            y = _REFERENCE[self.function](reduced(x, self.axes))
+            y = _REFERENCE[desc.function](reduced(x, desc.axes))
         return {"output_tensor": convert(y, output.data_type).reshape(output.sizes)}

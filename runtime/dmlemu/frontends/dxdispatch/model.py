@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dmlemu.dml.enums import ExecutionFlags, TensorDataType
-from dmlemu.dml.operators.base import FieldKind, OperatorDesc, operator_fields
+from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu_hw.frozen import Frozen
 
 from .errors import ModelError, model_error

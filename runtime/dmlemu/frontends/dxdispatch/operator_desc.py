@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from dmlemu.dml.enums import OperatorType, TensorDataType, TensorFlags, TensorType
-from dmlemu.dml.operators.base import Field, FieldKind, OperatorDesc, camel, find_operator, operator_fields
+from dmlemu.dml.operators import find_operator
+from dmlemu.dml.operators.definition import definition_class
+from dmlemu.dml.operators.schema import Field, FieldKind, OperatorDesc, camel, operator_fields
 from dmlemu.dml.structs import ScalarUnion, ScaleBias, Size2D
 from dmlemu.dml.tensor_desc import BufferTensorDesc
 from dmlemu.errors import Error
@@ -71,16 +73,17 @@ def _operator(node: Node) -> type[OperatorDesc]:
     name = node.string()
     shown = f"'{name:.60}'"
     try:
-        return find_operator(name)
-    except NotImplementedError:
-        what = f"({shown}) is an operator that is not emulated"
-        node.fail("OP_NOT_EMULATED", what, shown, "an emulated operator", hint="'dmlemu explain' lists them")
+        cls = find_operator(name)
     except ValueError:
         from difflib import get_close_matches
 
         close = get_close_matches(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__, 1)
         hint = f"did you mean DML_OPERATOR_{close[0]}?" if close else ""
         node.fail("MODEL_VALUE", f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
+    if definition_class(cls.TYPE) is None:
+        what = f"({shown}) is an operator that is not emulated"
+        node.fail("OP_NOT_EMULATED", what, shown, "an emulated operator", hint="'dmlemu explain' lists them")
+    return cls
 
 
 # --- fields ---

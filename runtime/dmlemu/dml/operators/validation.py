@@ -1,317 +1,26 @@
-"""The single declaration of an operator, and what is derived from it.
-
-An operator is one class, in one file of this folder: its annotated fields, in C order, are the
-fields of the ``DML_*_OPERATOR_DESC`` struct; the class arguments say what it is and which ranks and
-data types each feature level allows; :meth:`OperatorDesc.rules` holds its shape rules,
-:meth:`OperatorDesc.lower` names the kernels that run it and :meth:`OperatorDesc.reference` is its
-definition in NumPy.  Validation, reading the C struct, DxDispatch JSON, the reference pages,
-hypothesis strategies and the command line all read the same class.
-"""
+"""Checks of an operator desc: what its declaration demands, and what its definition's rules ask for."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import field, fields
-from enum import Enum, IntEnum
 from math import inf
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen, dataclass_transform
-
-from ...errors import HResult, as_integer, failure, quote
-from ..enums import FeatureLevel, OperatorType, TensorDataType
-from ..structs import ScalarUnion, ScaleBias
+from ...errors import HResult, failure, quote
+from ..enums import FeatureLevel
+from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
+from .definition import definition_of
+from .schema import ARRAYS, Allowed, Field, FieldKind, OperatorDesc, level_name, operator_fields
 
-if TYPE_CHECKING:
-    from ..compile import Program
+__all__ = ["DescValidator", "check_operator"]
 
-__all__ = [
-    "Allowed",
-    "Check",
-    "Field",
-    "FieldKind",
-    "OperatorDesc",
-    "allow",
-    "allow_each",
-    "c_layout",
-    "camel",
-    "check_operator",
-    "enumeration",
-    "find_operator",
-    "float32",
-    "fused_activation",
-    "input_tensor",
-    "operator_fields",
-    "output_tensor",
-    "registry",
-    "scalar_union",
-    "scale_bias",
-    "uint",
-    "uint_array",
-]
 
-
-class FieldKind(Enum):
-    """What a field of an operator desc is; decides its C type, its JSON form and its checks."""
-
-    INPUT_TENSOR = "const DML_TENSOR_DESC*"
-    OUTPUT_TENSOR = "const DML_TENSOR_DESC* (output)"
-    UINT = "UINT"
-    INT = "INT"
-    FLOAT = "FLOAT"
-    BOOL = "BOOL"
-    ENUM = "enum"
-    UINT_ARRAY = "const UINT*"
-    INT_ARRAY = "const INT*"
-    FLOAT_ARRAY = "const FLOAT*"
-    SCALE_BIAS = "const DML_SCALE_BIAS*"
-    SCALAR_UNION = "DML_SCALAR_UNION"
-    SIZE_2D = "DML_SIZE_2D"
-    OPERATOR_DESC = "const DML_OPERATOR_DESC*"
-
-
-class Field(Frozen):
-    """One field of an operator desc, as declared.
-
-    ``count`` is the C name of the UINT that stands before the first array it counts (``AxisCount``);
-    such counts are no Python fields: they follow from the arrays' lengths.  ``array`` marks arrays of
-    tensors or of operator descs.  ``fusable``: the tensor is required, but absent when the desc is
-    another operator's fused activation.  ``type_from`` names the field that gives a scalar's type.
-    """
-
-    name: str
-    c_name: str
-    kind: FieldKind
-    optional: bool = False
-    count: str = ""
-    array: bool = False
-    enum: type[IntEnum] | None = None
-    type_from: str = ""
-    fusable: bool = False
-
-    @property
-    def is_tensor(self) -> bool:
-        return self.kind in (FieldKind.INPUT_TENSOR, FieldKind.OUTPUT_TENSOR)
-
-
-def _declare(kind: FieldKind, default: Any = ..., **info: Any) -> Any:
-    metadata = {"dml": {"kind": kind, **info}}
-    return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
-
-
-def input_tensor(*, optional: bool = False, count: str = "", fusable: bool = False) -> Any:
-    """An input tensor; with ``count``, an array of them (``InputTensors``, counted by ``InputCount``)."""
-    return _tensor(FieldKind.INPUT_TENSOR, optional, count, fusable)
-
-
-def output_tensor(*, optional: bool = False, count: str = "", fusable: bool = False) -> Any:
-    """An output tensor; with ``count``, an array of them."""
-    return _tensor(FieldKind.OUTPUT_TENSOR, optional, count, fusable)
-
-
-def _tensor(kind: FieldKind, optional: bool, count: str, fusable: bool) -> Any:
-    default = None if optional or fusable else ...
-    return _declare(kind, default, optional=optional, count=count, array=bool(count), fusable=fusable)
-
-
-def uint(default: Any = ...) -> Any:
-    return _declare(FieldKind.UINT, default)
-
-
-def float32(default: Any = ...) -> Any:
-    return _declare(FieldKind.FLOAT, default)
-
-
-def enumeration(enum: type[IntEnum], default: Any = ...) -> Any:
-    return _declare(FieldKind.ENUM, default, enum=enum)
-
-
-def uint_array(count: str, default: Any = ...) -> Any:
-    return _declare(FieldKind.UINT_ARRAY, default, count=count)
-
-
-def scale_bias() -> Any:
-    return _declare(FieldKind.SCALE_BIAS, None, optional=True)
-
-
-def scalar_union(type_from: str) -> Any:
-    """8 raw bytes read as the data type of the tensor or enum field named ``type_from``."""
-    return _declare(FieldKind.SCALAR_UNION, type_from=type_from)
-
-
-def fused_activation() -> Any:
-    return _declare(FieldKind.OPERATOR_DESC, None, optional=True)
-
-
-class Allowed(Frozen):
-    """Ranks and data types that a feature level allows for one tensor field."""
-
-    min_rank: int
-    max_rank: int
-    data_types: frozenset[TensorDataType]
-
-
-def allow(min_rank: int, max_rank: int, data_types: str) -> Allowed:
-    """``allow(4, 5, "FLOAT32 FLOAT16")``."""
-    return Allowed(min_rank, max_rank, frozenset(TensorDataType[name] for name in data_types.split()))
-
-
-def allow_each(fields: str, min_rank: int, max_rank: int, data_types: str) -> dict[str, Allowed]:
-    """The same ranks and types for several fields: ``allow_each("a_tensor b_tensor", 4, 5, "FLOAT32")``."""
-    return {name: allow(min_rank, max_rank, data_types) for name in fields.split()}
-
-
-def registry() -> Mapping[OperatorType, type[OperatorDesc]]:
-    """Every declared operator by its type.  The folder is the list: see ``operators/__init__.py``."""
-    from . import load_all
-
-    load_all()
-    return _REGISTRY
-
-
-def find_operator(name: str) -> type[OperatorDesc]:
-    """The operator named ``DML_OPERATOR_GEMM`` or ``GEMM``.
-
-    ValueError: DirectML has no such operator; NotImplementedError: it has, but it is not emulated.
-    """
-    suffix = name.removeprefix("DML_OPERATOR_")
-    if suffix == "SCATTER":  # the header defines it as another name of SCATTER_ELEMENTS
-        suffix = "SCATTER_ELEMENTS"
-    if suffix not in OperatorType.__members__ or suffix == "INVALID":
-        from difflib import get_close_matches
-
-        close = get_close_matches(suffix, OperatorType.__members__, n=3)
-        hint = f" (did you mean {' or '.join(close)}?)" if close else ""
-        raise ValueError(f"DirectML has no operator named {name!r}{hint}.")
-    kind = OperatorType[suffix]
-    if kind not in _REGISTRY:
-        from . import find
-
-        find(f"{camel(suffix.lower())}OperatorDesc")  # else the whole registry
-    found = _REGISTRY.get(kind)
-    if found is None:
-        raise NotImplementedError(f"DML_OPERATOR_{suffix} is not emulated.")
-    return found
-
-
-_REGISTRY: dict[OperatorType, type[OperatorDesc]] = {}
-
-
-def camel(name: str) -> str:
-    """``output_count_tensor`` -> ``OutputCountTensor``."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-class OperatorDesc(Frozen):
-    """Base of every operator desc.  Subclasses are frozen, keyword-only dataclasses::
-
-    class ElementWiseAddOperatorDesc(
-        OperatorDesc, type=OperatorType.ELEMENT_WISE_ADD, introduced=..., support={...}, in_place=True
-    ):
-        a_tensor: BufferTensorDesc = base.input_tensor()
-    """
-
-    TYPE: ClassVar[OperatorType]
-    INTRODUCED: ClassVar[FeatureLevel]
-    SUPPORT: ClassVar[Mapping[FeatureLevel, Mapping[str, Allowed]]]
-    IN_PLACE: ClassVar[bool]
-
-    def __init_subclass__(
-        cls,
-        *,
-        type: OperatorType | None = None,
-        introduced: FeatureLevel = FeatureLevel.LEVEL_1_0,
-        support: Mapping[FeatureLevel, Mapping[str, Allowed]] | None = None,
-        in_place: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init_subclass__(kw_only=True, **kwargs)
-        if type is None:  # a family's base class
-            return
-        cls.TYPE, cls.INTRODUCED, cls.SUPPORT, cls.IN_PLACE = type, introduced, support or {}, in_place
-        _REGISTRY[type] = cls
-
-    def __post_init__(self) -> None:
-        """Arrays become tuples, so that descs never change; NumPy's numbers become Python's, which do not
-        overflow; numbers of an enum become its members."""
-        for item in operator_fields(type(self)):
-            value = _plain(getattr(self, item.name))
-            if item.kind in _ARRAYS or item.array:
-                if isinstance(value, (list, tuple, range, np.ndarray)):
-                    value = tuple(_plain(each) for each in value)
-            elif item.enum is not None and not isinstance(value, Enum):
-                with suppress(ValueError):  # the check refuses it later
-                    value = item.enum(as_integer(value))  # type: ignore[arg-type]
-            object.__setattr__(self, item.name, value)
-
-    def allowed(self, level: FeatureLevel) -> Mapping[str, Allowed]:
-        """Ranks and types per tensor field on a device of ``level``: the highest table not above it.
-
-        REDUCE, whose tables depend on its function, overrides this.
-        """
-        return table_for(self.SUPPORT, level)
-
-    def rules(self, check: Check) -> None:
-        """Shape and field rules; ranks and data types have been checked before."""
-
-    def lower(self, program: Program) -> None:
-        """Adds the kernel calls that run this operator to ``program``."""
-        raise NotImplementedError
-
-    def reference(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
-        """The operator in plain NumPy: arrays by input field name -> arrays by output field name.
-
-        Arrays have the logical shape (``Sizes``) and the NumPy type of their tensor; absent optional
-        tensors are left out or None.
-        """
-        raise NotImplementedError
-
-
-def table_for(
-    support: Mapping[FeatureLevel, Mapping[str, Allowed]], level: FeatureLevel
-) -> Mapping[str, Allowed]:
-    at_or_below = [known for known in support if known <= level]
-    return support[max(at_or_below) if at_or_below else min(support)]
-
-
-_ARRAYS = (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY, FieldKind.FLOAT_ARRAY)
-_FIELDS: dict[type, tuple[Field, ...]] = {}
-
-
-def operator_fields(cls: type[OperatorDesc]) -> tuple[Field, ...]:
-    """The declared fields in C order, without the counts."""
-    known = _FIELDS.get(cls)
-    if known is None:
-        declared = []
-        for item in fields(cls):
-            info = dict(item.metadata["dml"])
-            declared.append(Field(item.name, info.pop("c_name", camel(item.name)), **info))
-        known = _FIELDS[cls] = tuple(declared)
-    return known
-
-
-def c_layout(cls: type[OperatorDesc]) -> Iterator[tuple[str, str]]:
-    """``(C name, C type)`` of every field of the struct, counts included, in order."""
-    counted: set[str] = set()
-    for item in operator_fields(cls):
-        if item.count and item.count not in counted:
-            counted.add(item.count)
-            yield item.count, "UINT"
-        c_type = item.kind.value.replace(" (output)", "")
-        if item.kind is FieldKind.ENUM and item.enum is not None:
-            c_type = "DML_" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", item.enum.__name__).upper()
-        yield item.c_name, c_type
-
-
-class Check:
-    """Collects nothing and forgives nothing: the first broken rule raises, with its field path.
+class DescValidator:
+    """Raises on the first violated rule, with the path of its field.
 
     ``path`` is put before every field (a fused activation is checked as ``FusedActivation.``).
     """
@@ -322,9 +31,9 @@ class Check:
         self.operation = operation
         self.path = path
 
-    def inner(self, desc: OperatorDesc, field: str) -> Check:
+    def inner(self, desc: OperatorDesc, field: str) -> DescValidator:
         """The check of an operator desc that stands in a field of this one."""
-        return Check(desc, self.level, self.operation, f"{self.path}{field}.")
+        return DescValidator(desc, self.level, self.operation, f"{self.path}{field}.")
 
     @property
     def struct(self) -> str:
@@ -364,13 +73,16 @@ class Check:
         tensor: BufferTensorDesc | None = getattr(self.desc, name)
         return tensor
 
+    def _c_name(self, name: str) -> str:
+        return next(item.c_name for item in operator_fields(type(self.desc)) if item.name == name)
+
     def _given(self, names: Sequence[str]) -> list[tuple[str, BufferTensorDesc]]:
         """The tensors among ``names`` that are present, with their C names."""
         found = []
         for name in names:
             tensor = self.tensor(name)
             if tensor is not None:
-                found.append((camel(name), tensor))
+                found.append((self._c_name(name), tensor))
         return found
 
     def _beside_first(
@@ -430,8 +142,8 @@ class Check:
         if tensor.sizes[dimension] != expected:
             self.fail(
                 "OP_SHAPE",
-                f"{camel(name)}.Sizes[{dimension}]",
-                f"{camel(name)}.Sizes[{dimension}] ({tensor.sizes[dimension]}) is not {expected}, {why}.",
+                f"{self._c_name(name)}.Sizes[{dimension}]",
+                f"{self._c_name(name)}.Sizes[{dimension}] ({tensor.sizes[dimension]}) is not {expected}, {why}.",
                 given=tensor.sizes[dimension],
                 expected=expected,
             )
@@ -458,7 +170,7 @@ class Check:
             value = getattr(self.desc, item.name)
             if item.is_tensor or (value is None and item.optional):
                 continue
-            if item.kind in _ARRAYS:
+            if item.kind in ARRAYS:
                 self._array(item, value)
                 first = counted.setdefault(item.count, item)
                 self._same_count(first, item)
@@ -500,10 +212,23 @@ class Check:
                 self._refuse(path, value, "a ScaleBias")
             self._value(f"{path}.Scale", item, FieldKind.FLOAT, value.scale)
             self._value(f"{path}.Bias", item, FieldKind.FLOAT, value.bias)
+        elif kind is FieldKind.SIZE_2D:
+            if not isinstance(value, Size2D):
+                self._refuse(path, value, "a Size2D")
+            self._value(f"{path}.Width", item, FieldKind.UINT, value.width)
+            self._value(f"{path}.Height", item, FieldKind.UINT, value.height)
         elif kind is FieldKind.SCALAR_UNION and not isinstance(value, ScalarUnion):
             self._refuse(path, value, "a ScalarUnion")
-        elif kind is FieldKind.OPERATOR_DESC and not isinstance(value, OperatorDesc):
-            self._refuse(path, value, "an operator desc")
+        elif kind is FieldKind.OPERATOR_DESC:
+            self._operator_descs(path, item, value)
+
+    def _operator_descs(self, path: str, item: Field, value: object) -> None:
+        if item.array and not isinstance(value, tuple):
+            self._refuse(path, value, "a sequence of operator descs")
+        each = enumerate(value) if isinstance(value, tuple) else ()
+        for name, desc in [(f"{path}[{i}]", desc) for i, desc in each] if item.array else [(path, value)]:
+            if not isinstance(desc, OperatorDesc):
+                self._refuse(name, desc, "an operator desc")
 
     def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
         given = quote(value)
@@ -591,20 +316,11 @@ def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> N
     The tensor descs' own rules (sizes, strides, total size, alignment) are checked elsewhere and first.
     ``operation`` is the call that the report names.  Raises :class:`dmlemu.Error` (E_INVALIDARG).
     """
-    check = Check(desc, level, operation)
+    check = DescValidator(desc, level, operation)
     check.feature_level()
     check.attributes()
     check.tensors()
-    desc.rules(check)
-
-
-def level_name(level: FeatureLevel) -> str:
-    """``LEVEL_4_1`` -> ``4_1``."""
-    return level.name.removeprefix("LEVEL_")
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    definition_of(desc).rules(check)
 
 
 def _is_integer(value: object, low: int, high: int) -> bool:

@@ -1,0 +1,94 @@
+"""What an operator means: the rules of its desc, the kernels that run it, its reference in NumPy.
+
+A definition is one class, in a module of this folder; the folder is the list.  Operators of one family, and
+numbered variants of one operator, share a class.  DirectML's other operators have a desc and no definition:
+they are declared, and not emulated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..enums import OperatorType
+
+if TYPE_CHECKING:
+    from ..compile import Program
+    from .schema import OperatorDesc
+    from .validation import DescValidator
+
+__all__ = ["Definition", "definition_class", "definition_of", "emulated"]
+
+_DEFINED: dict[OperatorType, type[Definition]] = {}
+
+
+class Definition:
+    """The definition of one desc; subclasses name their operators: ``class Gemm(Definition, of="GEMM")``.
+
+    A subclass without ``of`` is a family.  The docstring is the operator's documentation.
+    """
+
+    desc: Any
+    """The desc, of the class that a subclass annotates."""
+
+    FUSABLE: ClassVar[bool] = False
+    """Every operator with a FusedActivation may have it there, from the level that introduced it on."""
+
+    def __init_subclass__(cls, *, of: str = "") -> None:
+        for name in of.split():
+            _DEFINED[OperatorType[name]] = cls
+
+    def __init__(self, desc: OperatorDesc) -> None:
+        self.desc = desc
+
+    def rules(self, check: DescValidator) -> None:
+        """Shape and field rules; ranks and data types have been checked before."""
+
+    def lower(self, program: Program) -> None:
+        """Adds the kernel calls that run this operator to ``program``."""
+        raise NotImplementedError
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+        """See :meth:`OperatorDesc.reference`."""
+        raise NotImplementedError
+
+
+def definition_of(desc: OperatorDesc) -> Definition:
+    """The definition of a desc.  NotImplementedError: its operator is not emulated."""
+    found = definition_class(desc.TYPE)
+    if found is None:
+        raise NotImplementedError(f"DML_OPERATOR_{desc.TYPE.name} is not emulated.")
+    return found(desc)
+
+
+def definition_class(type: OperatorType) -> type[Definition] | None:
+    """The definition of an operator, or None.  Looks first in the modules whose name begins its own."""
+    if type not in _DEFINED:
+        own = [module for module in _modules() if type.name.lower().startswith(module)]
+        for module in sorted(own, key=len, reverse=True):
+            import_module(f"{__package__}.{module}")
+            if type in _DEFINED:
+                break
+        else:
+            emulated()
+    return _DEFINED.get(type)
+
+
+@cache
+def emulated() -> frozenset[OperatorType]:
+    """Every operator that has a definition."""
+    for module in _modules():
+        import_module(f"{__package__}.{module}")
+    return frozenset(_DEFINED)
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    names = os.listdir(os.path.dirname(__file__))
+    stems = {name[:-3] for name in names if name.endswith(".py") and name[0] != "_"}
+    return tuple(sorted(stems - {"definition", "descs", "schema", "validation"}))
