@@ -140,10 +140,11 @@ class DescValidator:
             return
         dimension %= len(tensor.sizes)
         if tensor.sizes[dimension] != expected:
+            field = f"{self._c_name(name)}.Sizes[{dimension}]"
             self.fail(
                 "OP_SHAPE",
-                f"{self._c_name(name)}.Sizes[{dimension}]",
-                f"{self._c_name(name)}.Sizes[{dimension}] ({tensor.sizes[dimension]}) is not {expected}, {why}.",
+                field,
+                f"{field} ({tensor.sizes[dimension]}) is not {expected}, {why}.",
                 given=tensor.sizes[dimension],
                 expected=expected,
             )
