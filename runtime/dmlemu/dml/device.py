@@ -23,7 +23,7 @@ from .events import GraphCompiled, OperatorCreated
 from .object import DeviceChild, failure, not_implemented
 from .operators import declared
 from .operators.definition import definition_of, emulated
-from .operators.schema import OperatorDesc, tables
+from .operators.schema import OperatorDesc, is_operator_desc, tables
 from .operators.validation import DescValidator, check_operator
 from .structs import BindingTableDesc, GraphDesc
 from .tensor_desc import BufferTensorDesc
@@ -227,7 +227,7 @@ class Device(Object):
         level that the operator does not allow; E_NOTIMPL, by name, for what is not emulated.
         """
         self._check_alive("CreateOperator")
-        if not isinstance(desc, OperatorDesc):
+        if not is_operator_desc(desc):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
         try:

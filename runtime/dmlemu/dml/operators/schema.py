@@ -37,6 +37,7 @@ __all__ = [
     "input_tensor",
     "int32",
     "int32_array",
+    "is_operator_desc",
     "level_name",
     "operator_desc",
     "operator_fields",
@@ -252,7 +253,7 @@ class OperatorDesc(Frozen):
         for item in operator_fields(type(self)):
             value = _plain(getattr(self, item.name))
             if item.kind in ARRAYS or item.array:
-                if isinstance(value, (list, tuple, range, np.ndarray)):
+                if isinstance(value, (list, tuple, range)) or (isinstance(value, np.ndarray) and value.ndim):
                     value = tuple(_plain(each) for each in value)
             elif item.enum is not None and not isinstance(value, Enum):
                 with suppress(ValueError):  # the check refuses it later
@@ -275,6 +276,11 @@ class OperatorDesc(Frozen):
         from .definition import definition_of
 
         return definition_of(self).reference(inputs)
+
+
+def is_operator_desc(value: object) -> bool:
+    """Whether it describes an operator: the base class describes none."""
+    return isinstance(value, OperatorDesc) and type(value) is not OperatorDesc
 
 
 def table_for(support: Mapping[FeatureLevel, Table], level: FeatureLevel) -> Table:

@@ -14,7 +14,16 @@ from ..enums import FeatureLevel
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
 from .definition import definition_of
-from .schema import ARRAYS, Allowed, Field, FieldKind, OperatorDesc, level_name, operator_fields
+from .schema import (
+    ARRAYS,
+    Allowed,
+    Field,
+    FieldKind,
+    OperatorDesc,
+    is_operator_desc,
+    level_name,
+    operator_fields,
+)
 
 __all__ = ["DescValidator", "check_operator"]
 
@@ -228,7 +237,7 @@ class DescValidator:
             self._refuse(path, value, "a sequence of operator descs")
         each = enumerate(value) if isinstance(value, tuple) else ()
         for name, desc in [(f"{path}[{i}]", desc) for i, desc in each] if item.array else [(path, value)]:
-            if not isinstance(desc, OperatorDesc):
+            if not is_operator_desc(desc):
                 self._refuse(name, desc, "an operator desc")
 
     def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
