@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -40,7 +41,8 @@ class Entry(bytes):
 class Queue:
     """A row of entries, each a packet; mirrors ``ID3D12CommandQueue``.
 
-    Every entry has a ticket, a number that counts up from 1; entries run in that order.
+    Every entry has a ticket, a number that counts up from 1; entries run in that order.  ``owner`` refers
+    to the object that submits through the queue: when it is garbage, the queue is closed.
     """
 
     def __init__(
@@ -57,7 +59,8 @@ class Queue:
         self.label = label
         self.serial = serial
         self.removed = False
-        self.closed = False
+        self.owner: weakref.ref[object] | None = None
+        self._closed = False
         # A signal's handler may raise anywhere: every change is one step, and what is said of the head
         # names it.
         self._done = 0  # ticket of the entry last executed
@@ -124,11 +127,16 @@ class Queue:
         return None
 
     def close(self) -> None:
-        """Gives the queue up; what it holds is still executed.
+        """Gives the queue up; what it holds is still executed, and the scheduler forgets it then."""
+        self._closed = True
 
-        It only leaves a note for the scheduler: garbage collection may call it at any moment.
+    @property
+    def closed(self) -> bool:
+        """Nothing more will be queued.
+
+        A property, as no finalizer of the owner can be relied on: the handler of a signal may end it.
         """
-        self.closed = True
+        return self._closed or (self.owner is not None and self.owner() is None)
 
     @property
     def completed(self) -> int:

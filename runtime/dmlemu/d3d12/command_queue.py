@@ -33,7 +33,10 @@ _QUEUE_TYPES = (CommandListType.DIRECT, CommandListType.COMPUTE, CommandListType
 
 
 class CommandQueue(DeviceChild):
-    """A row of work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``."""
+    """A row of work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``.
+
+    What is queued is still executed when the queue has been released.
+    """
 
     kind = "command queue"
 
@@ -43,8 +46,8 @@ class CommandQueue(DeviceChild):
         self._queue = queue
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
         device._queues.add(self)
-        weakref.finalize(self, queue.close).atexit = False
-        self._label(queue)
+        queue.owner = weakref.ref(self)
+        self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:
         """``ID3D12CommandQueue::GetDesc``; the node mask reads 1."""
@@ -169,9 +172,6 @@ class CommandQueue(DeviceChild):
         The CPU's is ``time.monotonic_ns``; the GPU's is virtual and moves only by executed work.
         """
         return ClockCalibration(self._device._gpu.clock.now, time.monotonic_ns())
-
-    def _free(self) -> None:  # what is queued is still executed
-        self._queue.close()
 
     # --- inside ---
 

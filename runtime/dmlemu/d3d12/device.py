@@ -104,16 +104,27 @@ def create_device(
             gc.collect()  # what only a cycle of garbage keeps, as that of `evaluate`, does not live
             device = adapter._living_device()
         if device is None:
-            device = Device(adapter, strictness or defaults.strictness)
-            adapter._device = weakref.ref(device)
-            if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
-                print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
-            _introduce(device)
+            try:
+                device = _new_device(adapter, strictness or defaults.strictness)
+            except Error as error:
+                if error.hresult is not HResult.E_OUTOFMEMORY:
+                    raise
+                gc.collect()  # devices that are garbage have open files until they are collected
+                device = _new_device(adapter, strictness or defaults.strictness)
         else:
             device._check_strictness(strictness)
             device._references += 1
             device._released = False
         return device
+
+
+def _new_device(adapter: Adapter, strictness: Strictness) -> Device:
+    device = Device(adapter, strictness)
+    adapter._device = weakref.ref(device)
+    if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
+        print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
+    _introduce(device)
+    return device
 
 
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)

@@ -126,7 +126,7 @@ class Fence(DeviceChild):
         super().__init__(device)
         self._fence = fence
         self._flags = flags
-        self._label(fence)
+        self._own(fence)
 
     def get_completed_value(self) -> int:
         """The value now; 2**64 - 1 once the device is removed.

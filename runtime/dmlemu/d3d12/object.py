@@ -30,7 +30,7 @@ class Object:
     """
 
     kind = "object"
-    _labelled: tuple[Any, ...] = ()  # what shows the name in messages and events of the hardware
+    _hardware: tuple[Any, ...] = ()  # what shows the name in messages and events, and ends with it
 
     def __init__(self) -> None:
         self.serial = 0
@@ -129,7 +129,7 @@ class Object:
 
     def _renamed(self) -> None:
         label = str(self)
-        for thing in self._labelled:
+        for thing in self._hardware:
             thing.label = label
 
     def __repr__(self) -> str:
@@ -180,9 +180,13 @@ class DeviceChild(Object):
         self._evicted_at: CallSite | None = None
         device._register(self)
 
-    def _label(self, *things: Any) -> None:
-        """Has the hardware call these things by the object's name."""
-        self._labelled = things
+    def _own(self, *things: Any) -> None:
+        """These hardware objects are called by the object's name, and end with it.
+
+        Each also ends when it is garbage, as it is with the object: no registry may keep it, for it leads
+        to the device and so back to the object.
+        """
+        self._hardware = things
         self._renamed()
 
     def get_device(self) -> Device:
@@ -214,3 +218,5 @@ class DeviceChild(Object):
 
     def _free(self) -> None:
         """Gives back what the object holds of the GPU; called once, when it is released."""
+        for each in self._hardware:
+            each.close()

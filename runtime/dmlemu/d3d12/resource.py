@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +26,11 @@ if TYPE_CHECKING:
     from .device import Device
 
 
-def _close_at_end(owner: DeviceChild, *things: Any) -> weakref.finalize[Any, Any]:
-    """Closes hardware objects when their owner is released or collected, whichever comes first."""
-
-    def close() -> None:
-        for thing in things:
-            thing.close()
-
-    finalizer = weakref.finalize(owner, close)
-    finalizer.atexit = False
-    return finalizer
-
-
 class Heap(DeviceChild):
-    """Memory in which placed and reserved resources lie; mirrors ``ID3D12Heap``."""
+    """Memory in which placed and reserved resources lie; mirrors ``ID3D12Heap``.
+
+    Its bytes live on while placed buffers or mapped tiles stand on them.
+    """
 
     kind = "heap"
 
@@ -49,15 +39,11 @@ class Heap(DeviceChild):
         self._desc = desc
         self._heap = heap
         self._residency = 0 if desc.flags & HeapFlags.CREATE_NOT_RESIDENT else 1
-        self._end = _close_at_end(self, heap)
-        self._label(heap)
+        self._own(heap)
 
     def get_desc(self) -> HeapDesc:
         """``ID3D12Heap::GetDesc``: the size as asked for, alignment 65536 for 0, node masks 1."""
         return self._desc
-
-    def _free(self) -> None:  # the bytes live on while placed buffers or mapped tiles stand on them
-        self._end()
 
 
 def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
@@ -213,8 +199,7 @@ class Resource(DeviceChild):
         self._split_origin = ""  # where it was recorded, for messages
         self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
         implicit = () if implicit_heap is None else (implicit_heap,)
-        self._end = _close_at_end(self, allocation, *implicit)
-        self._label(allocation, *implicit)
+        self._own(allocation, *implicit)
 
     def get_desc(self) -> ResourceDesc:
         """``ID3D12Resource::GetDesc``: as created; alignment reads 65536."""
@@ -308,7 +293,7 @@ class Resource(DeviceChild):
             self._end_maps(last=True)
             if self._device.events.wants(HostUnmapped):
                 self._device._tell(HostUnmapped(self, (0, self._width), 0))
-        self._end()
+        super()._free()
 
     def _end_maps(self, *, last: bool) -> None:
         late = self._device._late_visibility

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dmlemu.d3d12 import DescriptorHeapDesc, HeapDesc, HeapType, QueryHeapDesc, ResourceDesc
+from dmlemu import Strictness
+from dmlemu.d3d12 import DescriptorHeapDesc, Device, HeapDesc, HeapType, QueryHeapDesc, ResourceDesc
 
 from .stage import STATE, Stage, fails
 
@@ -37,6 +40,25 @@ def use_everything(close: bool) -> None:
     assert array[0] == 0
 
 
+def leave_work(strictness: Strictness, close: bool) -> weakref.ref[Device]:
+    """What a test leaves that fails between ExecuteCommandLists and the wait."""
+    stage = Stage(strictness)
+    source, target = stage.buffer(), stage.buffer()
+    heap = stage.device.create_heap(HeapDesc(65536))
+    reserved = stage.device.create_reserved_resource(ResourceDesc.buffer(65536), STATE.COMMON)
+    stage.queue.update_tile_mappings(reserved, None, None, heap)
+    commands, allocator = stage.record()
+    commands.copy_resource(target, source)
+    stage.submit(commands)
+    stage.queue.signal(stage.fence, 1)
+    if close:
+        stage.device.reports.deny("OBJECT_DELETED_IN_USE")
+        for thing in (source, target, heap, reserved, commands, allocator, stage.fence, stage.queue):
+            thing.release()
+        stage.device.release()
+    return weakref.ref(stage.device)
+
+
 def collect() -> None:
     for _ in range(3):  # what goes in one round may have held the rest
         gc.collect()
@@ -61,6 +83,32 @@ def test_nothing_leaks(close: bool) -> None:
 
     assert open_files() == files
     assert mappings() == maps
+
+
+@pytest.mark.parametrize("strictness", Strictness)
+@pytest.mark.parametrize("close", [True, False], ids=["closed", "dropped"])
+def test_work_that_nobody_awaits_keeps_no_device(strictness: Strictness, close: bool) -> None:
+    collect()
+    files, maps = open_files(), mappings()
+    devices = [leave_work(strictness, close) for _ in range(20)]
+    collect()
+
+    assert [device for device in devices if device() is not None] == []
+    assert open_files() == files
+    assert mappings() == maps
+
+
+def test_devices_that_are_garbage_do_not_use_up_the_open_files() -> None:
+    collect()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() + 20, before[1]))
+    gc.disable()
+    try:
+        for _ in range(40):
+            leave_work(Strictness.STRICT, close=False)
+    finally:
+        gc.enable()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_dropped_buffers_give_their_memory_back(stage: Stage) -> None:
