@@ -76,6 +76,16 @@ class Fence:
         return self.label or f"fence {self.serial}"
 
 
+class _Slot(weakref.ref[Fence]):
+    """Where the value of a fence stands; free when the fence is gone.
+
+    The callback of the reference is C code: the handler of a signal could keep Python code from being run.
+    """
+
+    address = 0  # until it is complete
+    memory = memoryview(b"")
+
+
 class _Firing(threading.local):
     """Held by a thread that runs callbacks; a lock, as a flag could stay when a signal's handler raises."""
 
@@ -95,8 +105,8 @@ class Fences:
         self._lock = lock
         self._pages: list[Allocation] = []
         self._page_used = _SLOTS
-        self._free: deque[tuple[int, memoryview]] = deque()
-        self._by_address: weakref.WeakValueDictionary[int, Fence] = weakref.WeakValueDictionary()
+        self._free: deque[_Slot] = deque()  # a queue holds the fences that its entries name: not these
+        self._by_address: dict[int, _Slot] = {}
         self._due: deque[Callable[[], None]] = deque()
         self._firing = _Firing()
         self._serial = 0
@@ -105,19 +115,20 @@ class Fences:
         _check(initial_value)
         self._memory.check_process()
         with self._lock:
-            address, slot = self._new_slot()
-            _VALUE.pack_into(slot, 0, initial_value)
+            address, memory = self._new_slot()
+            _VALUE.pack_into(memory, 0, initial_value)
             self._serial += 1
-            fence = Fence(self, address, slot, self._serial)
-            self._by_address[address] = fence
-            # A queue holds the fences that its entries name: a free slot is named by none.
-            weakref.finalize(fence, self._free.append, (address, slot)).atexit = False
+            fence = Fence(self, address, memory, self._serial)
+            slot = _Slot(fence, self._free.append)
+            slot.address, slot.memory = address, memory
+            self._by_address[address] = slot
             self.tell(address, initial_value, 0)
             return fence
 
     def find(self, address: int) -> Fence | None:
         """The fence whose value stands at the address."""
-        return self._by_address.get(address)
+        slot = self._by_address.get(address)
+        return None if slot is None else slot()
 
     def read(self, address: int) -> int:
         """The value at an address, as the GPU reads it.  GpuFault: no memory there."""
@@ -173,8 +184,10 @@ class Fences:
     def remove_all(self) -> None:
         """The device is gone: every fence reads 2**64 - 1, and who waited may go on."""
         self.removed = True
-        for fence in list(self._by_address.values()):
-            self._collect_due(fence, U64_MAX)
+        for slot in list(self._by_address.values()):
+            fence = slot()
+            if fence is not None:
+                self._collect_due(fence, U64_MAX)
 
     def fire(self) -> None:
         """Runs the callbacks that are due.  To be called without the lock.
@@ -205,8 +218,10 @@ class Fences:
             fence._callbacks = [each for each in fence._callbacks if each[0] > value]
 
     def _new_slot(self) -> tuple[int, memoryview]:
-        if self._free:
-            return self._free.popleft()
+        while self._free:
+            slot = self._free.popleft()
+            if slot.address:
+                return slot.address, slot.memory
         if self._page_used == _SLOTS:
             self._pages.append(self._memory.create_internal(TILE_SIZE, "fence values"))
             self._page_used = 0
