@@ -107,7 +107,7 @@ class Gpu:
             )
             if self.fault is not None:
                 queue.remove()
-            self._scheduler.queues.append(queue)
+            self._scheduler.queues = [*self.queues, queue]
             return queue
 
     def create_fence(self, initial_value: int = 0) -> Fence:

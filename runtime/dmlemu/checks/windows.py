@@ -296,8 +296,9 @@ class Places:
             self._forget_patterns()
 
     def freed(self, event: Freed) -> None:
-        """To be called at any moment: it only takes a note."""
-        self._freed.append(event)
+        """To be called at any moment: it only takes a note, and none of what was never accessed."""
+        if event.address in self._places:
+            self._freed.append(event)
 
     def settle(self) -> None:
         """Does what the notes ask for."""

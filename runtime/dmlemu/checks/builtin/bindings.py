@@ -106,6 +106,7 @@ class Descriptors(FlightCheck):
     @on(DescriptorsWritten)
     def written(self, event: DescriptorsWritten) -> None:
         """Some descriptors were written: does a list that may still run read one that changed?"""
+        self._writers.tidy()
         hits: dict[Reader, list[_Need]] = {}
         for at in range(0, len(event.before), DESCRIPTOR_SIZE):
             after = event.after[at : at + DESCRIPTOR_SIZE]

@@ -61,7 +61,6 @@ class Write(NamedTuple):
     list: str
     keeper: Accesses | None
     source: int = 0  # where the bytes came from: address of the copy's source
-    freed: bool = False  # nobody wrote: the memory was given up
 
     def holds(self, address: int) -> bool:
         """Does it contain the byte?"""
@@ -79,7 +78,6 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device._gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
-        self._freed: deque[Freed] = deque()
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
         self._host = HostWrites(device._gpu.memory, self.shadow, self._note_host)
@@ -89,7 +87,6 @@ class Initialisation(Check):
         """The shadow follows the memory."""
         self.shadow.on_event(event)
         if isinstance(event, Freed):
-            self._freed.append(event)
             self._host.freed(event.address)
 
     # --- the CPU ---
@@ -182,26 +179,16 @@ class Initialisation(Check):
     def _note(self, key: Hashable, write: Write) -> None:
         """The write is the newest one; it stands for those before with the same key."""
         writes = self._writes
-        if self._freed:
-            self._settle()
         writes[key] = write
         writes.move_to_end(key)
         if len(writes) > _KEPT:
             writes.popitem(last=False)
 
-    def _settle(self) -> None:
-        while self._freed:
-            event = self._freed.popleft()
-            if event.address:
-                end = event.address + event.size
-                gone = Write(event.address, end, None, False, None, 0, "", None, freed=True)
-                self._writes[event.kind, event.serial] = gone
-
     def _last(self, address: int) -> Write | None:
-        """What happened last to a byte."""
-        self._settle()
-        last = next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
-        return None if last is None or last.freed else last
+        """What happened last to a byte, None if its memory has been given up."""
+        if self.device._gpu.memory.find(address) is None:  # its address is never used again
+            return None
+        return next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
 
     # --- telling ---
 
