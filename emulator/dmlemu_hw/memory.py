@@ -95,12 +95,17 @@ class Memory:
         self.settle()
         return self._used
 
+    @property
+    def is_own(self) -> bool:
+        """Did this process make the memory?  Or was it forked from the one that did?"""
+        return self._file.owner == _process
+
     def check_process(self) -> None:
         """ForeignProcess: this process was forked from the one that made the memory.
 
         It may share bytes with its parent, but not what says whose they are.
         """
-        if self._file.owner != _process:
+        if not self.is_own:
             raise ForeignProcess(
                 f"The GPU belongs to process {self._file.owner}, from which this one ({_process}) was forked."
             )

@@ -27,7 +27,7 @@ class CommandAllocator(DeviceChild):
     def __init__(self, device: Device, type: CommandListType) -> None:
         super().__init__(device)
         self._type = type
-        self._recording: CommandList | None = None
+        self._recorder: CommandList | None = None  # opened with it last
         self._generation = 0  # counts resets: recordings of an older one are gone
         self._reset_at: CallSite | None = None
 
@@ -58,6 +58,12 @@ class CommandAllocator(DeviceChild):
         self._reset_at = self._device._here()
         if self._device.events.wants(AllocatorReset):
             self._device._tell(AllocatorReset(self))
+
+    @property
+    def _recording(self) -> CommandList | None:
+        """The list that records with it now."""
+        recorder = self._recorder
+        return recorder if recorder is not None and recorder._records_with(self) else None
 
     @property
     def _reset_lines(self) -> tuple[str, ...]:

@@ -118,11 +118,11 @@ class CommandList(DeviceChild):
                 "LIST_CLOSED", f"{self} is closed twice.", "Close", "CL5", MessageId.COMMAND_LIST_CLOSED
             )
         recording = self._recording
-        self._is_open = False
-        self._turned_at = self._device._here()
-        recording.allocator._recording = None
         recording.packets = self._writer.bytes()
         recording.owner = str(self)
+        self._turned_at = self._device._here()
+        self._is_open = False  # an exception before leaves it open
+        recording.allocator._recorder = None
         if self._error is not None:
             error, self._error = self._error, None
             self._failed = True
@@ -152,8 +152,8 @@ class CommandList(DeviceChild):
 
     def _free(self) -> None:  # an open recording ends, so that its allocator is free again
         if self._is_open and self._recording is not None:
-            self._recording.allocator._recording = None
             self._is_open = False
+            self._recording.allocator._recorder = None
         self._recording = None
 
     def clear_state(self, pipeline_state: None = None) -> None:
@@ -403,15 +403,18 @@ class CommandList(DeviceChild):
         """CL2, CL4: begins a recording with an allocator that is free and of the list's type."""
         device = self._device
         check_allocator(device, allocator, self._type, operation)
-        allocator._recording = self
         self._recording = Recording(device._next_recording(), allocator, allocator._generation)
         device._recordings[self._recording.serial] = self._recording
         self._writer = PacketWriter()
         self._descriptor_heaps = {}
         self._error = None
         self._failed = False
-        self._is_open = True
         self._turned_at = self._device._here()
+        allocator._recorder = self
+        self._is_open = True  # an exception before leaves it closed
+
+    def _records_with(self, allocator: CommandAllocator) -> bool:
+        return self._is_open and self._recording is not None and self._recording.allocator is allocator
 
     def _may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
         """CL11, CL13; False when the call is to do nothing."""

@@ -92,7 +92,8 @@ def create_device(
     ``strict``.  E_INVALIDARG: the level is none that Direct3D 12 has (DEV3), or the living device has
     another strictness (DEV7).
     DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).  E_OUTOFMEMORY: this machine
-    has no memory or no open files left.
+    has no memory or no open files left.  In a forked process, where objects of its parent's device fail
+    with DEVICE_FORKED, the adapter has a new device.
     """
     _check_feature_level(minimum_feature_level)
     adapter = create_adapter_list()[0] if adapter is None else instance(adapter, Adapter, "adapter")
