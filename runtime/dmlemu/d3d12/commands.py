@@ -203,6 +203,8 @@ def _check_current_handle(command_list: CommandList, gpu_handle: int, operation:
     found = command_list._device._gpu.descriptors.locate_gpu(integer(gpu_handle, field))
     if heap is not None and found is not None and found[0] is heap._heap:
         return
+    if found is not None and command_list._device._is_runtime:
+        return  # the runtime of Windows does not look at what is set
     where = "no shader-visible heap" if found is None else found[0].label
     raise _bad(
         "DESC_HEAP_NOT_SET",

@@ -388,7 +388,9 @@ class Device(GpuAtWork):
         self._check_alive(operation)
         rules.check_committed_heap(heap_properties, heap_flags)
         kind = HeapType(heap_properties.type)
-        desc = rules.check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(
+            desc, initial_resource_state, optimized_clear_value, kind, operation, self._is_runtime
+        )
         width, poison = desc.width, self._poisons(heap_flags)
         allocate = partial(self._gpu.memory.create_heap, mappable=False)
         lacking = _out_of_memory_for_buffer(operation)
@@ -423,7 +425,9 @@ class Device(GpuAtWork):
         self._check_child(heap, Heap, operation, "pHeap")
         properties = heap._desc.properties
         kind = HeapType(properties.type)
-        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(
+            desc, initial_state, optimized_clear_value, kind, operation, self._is_runtime
+        )
         rules.check_placement(desc, heap._desc, str(heap), heap_offset)
         memory, width = self._gpu.memory, desc.width
         lacking = _out_of_memory_for_buffer(operation)
@@ -452,7 +456,9 @@ class Device(GpuAtWork):
         """
         operation = "CreateReservedResource"
         self._check_alive(operation)
-        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, None, operation)
+        desc = rules.check_buffer(
+            desc, initial_state, optimized_clear_value, None, operation, self._is_runtime
+        )
         memory, width = self._gpu.memory, desc.width
         allocation = _out_of_memory_for_buffer(operation).guard(lambda: memory.reserve(width))
         resource = Resource(self, desc, allocation, created_as="reserved", properties=None)
@@ -466,7 +472,9 @@ class Device(GpuAtWork):
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
         integer(visible_mask, "visibleMask")
-        return footprints.resource_allocation_info(sequence(resource_descs, "resource_descs"))
+        return footprints.resource_allocation_info(
+            sequence(resource_descs, "resource_descs"), self._is_runtime
+        )
 
     def get_copyable_footprints(
         self,
@@ -480,7 +488,7 @@ class Device(GpuAtWork):
         Mirrors ``ID3D12Device::GetCopyableFootprints``.
         """
         result, error = footprints.copyable_footprints(
-            resource_desc, first_subresource, num_subresources, base_offset
+            resource_desc, first_subresource, num_subresources, base_offset, self._is_runtime
         )
         if error is not None:
             self._keep(error)
@@ -872,6 +880,7 @@ class Device(GpuAtWork):
 
     def _finish(self, resource: Resource, state: ResourceStates, operation: str) -> Resource:
         """Last steps of every created buffer: addresses know it, and its initial state is remarked (RB8)."""
+        resource._began_common = state == ResourceStates.COMMON
         self._resources[resource._address] = resource
         if state != ResourceStates.COMMON and resource._fixed_states is None and self.info_queue.enabled:
             error = failure(

@@ -205,6 +205,7 @@ class Resource(DeviceChild):
         self._heap_flags = heap_flags
         self._heap = heap  # a placed buffer keeps its heap alive (PL5)
         self._fixed_states = None if properties is None else allowed_states(properties.type)
+        self._began_common = False
         self._flags = int(desc.flags)
         self._mapped: MappedMemory | None = None
         self._map_count = 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult
+from dmlemu import Error, HResult, Strictness
 from dmlemu.d3d12 import (
     BufferUav,
     BufferUavFlags,
@@ -226,6 +226,31 @@ def test_CM4_gpu_handle_of_the_heap_that_is_set(stage: Stage) -> None:
     clears.list.set_descriptor_heaps([])
     with fails("CM4", INVALID, 1315):
         clear(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
+
+
+@pytest.mark.parametrize("is_float", [False, True])
+@pytest.mark.parametrize("heaps", ["none", "forgotten", "another"])
+def test_CM4_the_runtime_does_not_look_at_the_heap_that_is_set(heaps: str, is_float: bool) -> None:
+    stage = Stage(Strictness.RUNTIME)
+    clears = Clears(stage, RAW)
+    other = stage.heap(visible=True)
+    clears.list, _ = stage.record()
+    if heaps != "none":
+        clears.list.set_descriptor_heaps([clears.visible])
+        clears.list.set_descriptor_heaps([] if heaps == "forgotten" else [other])
+    name = "clear_unordered_access_view_" + ("float" if is_float else "uint")
+    getattr(clears.list, name)(clears.gpu, clears.cpu, clears.buffer, (1, 0, 0, 0))
+
+    assert clears.result()[4:12] == [0x3F800000 if is_float else 1] * 8
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+
+
+def test_CM4_a_handle_of_no_visible_heap_fails_at_close_of_the_runtime() -> None:
+    clears = Clears(Stage(Strictness.RUNTIME), RAW)
+    clears.list.clear_unordered_access_view_uint(clears.cpu, clears.cpu, clears.buffer, (1, 0, 0, 0))
+
+    with fails("CM4", INVALID, 1315):
+        clears.list.close()
 
 
 def test_CM4_cpu_handle(stage: Stage) -> None:
