@@ -6,6 +6,7 @@ import errno
 import gc
 import itertools
 import sys
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -231,6 +232,7 @@ class Device(GpuAtWork):
         super().__init__(_create_gpu(adapter, poison=strictness is Strictness.STRICT), strictness)
         self._adapter = adapter
         is_late = self._gpu.random(Mode.VISIBILITY) is not None
+        self._maps_lock = threading.RLock()  # buffers may be mapped from any thread (MP8)
         self._late_visibility = LateVisibility(self) if is_late else None
         self._references = 1
         self._ended = False
