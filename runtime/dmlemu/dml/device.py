@@ -21,7 +21,7 @@ from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInit
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
 from .object import DeviceChild, failure, not_implemented
-from .operators.base import Check, OperatorDesc, check_operator, registry
+from .operators.base import Check, OperatorDesc, check_operator, is_operator_desc, registry
 from .structs import BindingTableDesc, GraphDesc
 from .tensor_desc import BufferTensorDesc
 
@@ -224,7 +224,7 @@ class Device(Object):
         level that the operator does not allow; E_NOTIMPL, by name, for what is not emulated.
         """
         self._check_alive("CreateOperator")
-        if not isinstance(desc, OperatorDesc):
+        if not is_operator_desc(desc):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
         check_desc(desc, self._level, operation)

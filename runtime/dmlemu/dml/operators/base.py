@@ -274,6 +274,11 @@ class OperatorDesc(Frozen):
         raise NotImplementedError
 
 
+def is_operator_desc(value: object) -> bool:
+    """Whether it describes an operator: the base classes describe none."""
+    return isinstance(value, OperatorDesc) and hasattr(value, "TYPE")
+
+
 def table_for(
     support: Mapping[FeatureLevel, Mapping[str, Allowed]], level: FeatureLevel
 ) -> Mapping[str, Allowed]:
@@ -502,7 +507,7 @@ class Check:
             self._value(f"{path}.Bias", item, FieldKind.FLOAT, value.bias)
         elif kind is FieldKind.SCALAR_UNION and not isinstance(value, ScalarUnion):
             self._refuse(path, value, "a ScalarUnion")
-        elif kind is FieldKind.OPERATOR_DESC and not isinstance(value, OperatorDesc):
+        elif kind is FieldKind.OPERATOR_DESC and not is_operator_desc(value):
             self._refuse(path, value, "an operator desc")
 
     def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
