@@ -44,7 +44,11 @@ VISIBLE = d3d12.DescriptorHeapFlags.SHADER_VISIBLE
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 States = d3d12.ResourceStates
 Kinds = d3d12.HeapType
-JUNK = [None, -1, 2**64, 2**200, 1.5, float("nan"), "x", b"\xff", [], {}, object(), np.zeros(2), True, ()]
+JUNK = [
+    *(None, -1, 2**64, 2**200, 1.5, float("nan"), "x", b"\xff", [], {}, object(), True, (), [[1]], {1, 2}),
+    *(np.zeros(2), np.zeros((2, 2), np.int64), np.int64(3), np.float32("nan"), np.array(["a"]), np.array(4)),
+    *(memoryview(np.zeros((2, 2), np.int64)), memoryview(b""), bytearray(3), range(3), "4", 10**30, [2**70]),
+]
 NUMBERS = [
     0,
     1,
@@ -188,7 +192,8 @@ class Program:
         self.random = random.Random(seed)
         self.strictness = self.random.choice(list(Strictness))
         chosen = self.random.choice([Policy.LAZY, Policy.EAGER, dmlemu.chaos(seed % 1000)])
-        self.adapter = d3d12.Adapter(dedicated_memory=1 << 26, policy=chosen)
+        memory = self.random.choice([1 << 26, 1 << 26, 1 << 22])
+        self.adapter = d3d12.Adapter(dedicated_memory=memory, policy=chosen)
         self.threads = self.random.choice([1, 1, 1, 2, 3])
         self.device = d3d12.create_device(self.adapter, strictness=self.strictness)
         self.dml = dml.create_device(self.device)
@@ -260,6 +265,9 @@ class Program:
             self.problems.append(traceback.format_exc())
 
     def _step(self, choose: random.Random, arguments: Arguments, objects: list[Any]) -> None:
+        if choose.random() < 0.05:
+            self._function(choose, arguments)
+            return
         if choose.random() < 0.4:
             self._plausible(choose, objects)
             return
@@ -272,6 +280,23 @@ class Program:
         method = getattr(target, name)
         given, named = _arguments(method, arguments, choose)
         self._call(method, *given, **named)
+
+    def _function(self, choose: random.Random, arguments: Arguments) -> None:
+        """A call of a public function."""
+        functions = [d3d12.create_device, d3d12.Adapter, dml.create_device, dml.calc_buffer_tensor_size]
+        function = choose.choice([*functions, dmlemu.evaluate])
+        if function is dmlemu.evaluate:
+            desc, array = arguments.any(dml.OperatorDesc), np.ones(choose.choice([1, 4, 16]), np.float32)
+            if choose.random() < 0.5:
+                row = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [len(array)])
+                desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=row, output_tensor=row)
+            named = {"input_tensor": choose.choice([array, array, array, *JUNK])}
+            self._call(function, desc, device=choose.choice([self.dml, None]), **named)
+            return
+        given, named = _arguments(function, arguments, choose)
+        if function is d3d12.create_device:
+            given = [choose.choice([self.adapter, *JUNK[1:]])]  # None: of the process, shared by all programs
+        self._call(function, *given, **named)
 
     def _call(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
         try:
@@ -422,7 +447,7 @@ def _check_error(error: Error | TypeError | ValueError) -> None:
         return
     last = traceback.extract_tb(error.__traceback__)[-1]
     is_signature = last.filename == __file__  # a call that Python could not even begin
-    if not is_signature and not any(word in str(error) for word in (" must ", "without a copy")):
+    if not is_signature and not any(word in str(error) for word in (" must ", " is missing", " is given,")):
         raise Problem(f"An exception that names no argument: {error!r}") from error
 
 

@@ -313,9 +313,8 @@ class Resource(DeviceChild):
             if was_mapped:
                 self._map_count = 0
                 self._end_maps(last=True)
-        if was_mapped:
-            if self._device.events.wants(HostUnmapped):
-                self._device._tell(HostUnmapped(self, (0, self._width), 0))
+        if was_mapped and self._device.events.wants(HostUnmapped):
+            self._device._tell(HostUnmapped(self, (0, self._width), 0))
         self._end()
 
     def _end_maps(self, *, last: bool) -> None:

@@ -357,7 +357,9 @@ class Device(Object):
                 expected = "a compiled operator or an operator initializer"
                 raise _wrong(field, type(item).__name__, expected, "DD7", operation)
             self._check_own(item, field, operation)
-            if item._residency + step * pageables.count(item) < 0:
+        for item, times in Counter(pageables).items():
+            if item._residency + step * times < 0:
+                field = f"Objects[{pageables.index(item)}]"
                 raise _wrong(field, f"{item._title()}, evicted before", "a resident object", "DD7", operation)
         for item in pageables:
             item._residency += step

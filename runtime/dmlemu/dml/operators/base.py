@@ -244,7 +244,7 @@ class OperatorDesc(Frozen):
         for item in operator_fields(type(self)):
             value = _plain(getattr(self, item.name))
             if item.kind in _ARRAYS or item.array:
-                if isinstance(value, (list, tuple, range, np.ndarray)):
+                if isinstance(value, (list, tuple, range)) or (isinstance(value, np.ndarray) and value.ndim):
                     value = tuple(_plain(each) for each in value)
             elif item.enum is not None and not isinstance(value, Enum):
                 with suppress(ValueError):  # the check refuses it later
