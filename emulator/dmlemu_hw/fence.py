@@ -7,6 +7,8 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from .events import EventStream, Signalled, Waited
@@ -20,6 +22,12 @@ _SLOTS = TILE_SIZE // _SLOT_SIZE
 _VALUE = struct.Struct("<Q")
 
 
+class QueuedWait:
+    """A wait of a queue: ``over`` once the fence has had the value, even if the fence goes back."""
+
+    over = False
+
+
 class Fence:
     """A counter; mirrors ``ID3D12Fence``.  ``address`` is where its value stands."""
 
@@ -31,6 +39,8 @@ class Fence:
         self._fences = fences
         self._slot = slot
         self._callbacks: list[tuple[int, Callable[[], None]]] = []
+        # A heap: the value, a number that tells equal values apart, and the wait for it.
+        self._queued_waits: list[tuple[int, int, QueuedWait]] = []
 
     @property
     def value(self) -> int:
@@ -57,6 +67,20 @@ class Fence:
     def on_value(self, value: int, callback: Callable[[], None]) -> None:
         """Calls back once, as soon as the value is reached: at once if it has been."""
         self._fences.register(self, value, callback)
+
+    def queue_wait(self, value: int) -> QueuedWait:
+        """A queue is to wait for the value: from now on every value that the fence has counts (FN3)."""
+        return self._fences.queue_wait(self, value)
+
+    def end_waits(self) -> None:
+        """Ends the queued waits for what the fence has reached.  To be called with the lock.
+
+        A wait is taken off after it is over: a signal's handler that raises in between loses none.
+        """
+        value, waits = self.value, self._queued_waits
+        while waits and waits[0][0] <= value:
+            waits[0][2].over = True
+            heappop(waits)
 
     def close(self) -> None:
         """Ends the fence and releases whatever waits for it.
@@ -110,6 +134,7 @@ class Fences:
         self._due: deque[Callable[[], None]] = deque()
         self._firing = _Firing()
         self._serial = 0
+        self._wait_numbers = count()
 
     def create(self, initial_value: int) -> Fence:
         _check(initial_value)
@@ -143,6 +168,7 @@ class Fences:
             return
         _VALUE.pack_into(slot, 0, value)
         if fence is not None:
+            fence.end_waits()
             self._collect_due(fence, value)
         self.on_write()
 
@@ -180,6 +206,14 @@ class Fences:
                 return
             self._due.append(callback)
         self.fire()
+
+    def queue_wait(self, fence: Fence, value: int) -> QueuedWait:
+        """:meth:`Fence.queue_wait`."""
+        wait = QueuedWait()
+        with self._lock:
+            heappush(fence._queued_waits, (value, next(self._wait_numbers), wait))
+            fence.end_waits()
+        return wait
 
     def remove_all(self) -> None:
         """The device is gone: every fence reads 2**64 - 1, and who waited may go on."""

@@ -373,7 +373,7 @@ class Processor:
             )
         width = len(pattern)
         data = view_bytes(packet.table, view, 0, view.size // width * width, self._memory)
-        word = np.dtype(f"u{min(width, 8)}")
+        word = np.dtype(f"u{min(width & -width, 8)}")  # an element is whole words
         elements = np.ndarray((len(data) // width, width // word.itemsize), word, data)
         moved = 0
         for first, end in packet.ranges or ((0, len(elements)),):

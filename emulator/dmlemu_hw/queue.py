@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from . import packets
 from .events import EventStream, Queued, Submitted
-from .fence import Fence
+from .fence import Fence, QueuedWait
 from .lock import Lock
 from .memory import Allocation, Heap, Memory
 
@@ -25,10 +25,12 @@ class QueueKind(IntEnum):
 class Entry(bytes):
     """A packet, its ticket, and the fence that it names, which lives until the packet is executed.
 
-    ``group`` is the ticket of the last entry that was queued by the same call.
+    ``group`` is the ticket of the last entry that was queued by the same call, ``wait`` what a WAIT knows
+    of its fence.
     """
 
     fence: Fence | None
+    wait: QueuedWait | None = None
     ticket: int
     group: int
 
@@ -64,7 +66,6 @@ class Queue:
         # A signal's handler may raise anywhere: every change is one step, and what is said of the head
         # names it.
         self._done = 0  # ticket of the entry last executed
-        self._released: object = None
         self._progress: tuple[object, int, int] = (None, 0, 0)
         self._entries: deque[Entry] = deque()
         self._memory = memory
@@ -94,7 +95,9 @@ class Queue:
 
     def wait(self, fence: Fence, value: int) -> int:
         """Queues holding all that follows until the fence has reached the value.  ValueError: not a u64."""
-        return self._entry(Entry(packets.wait(fence.address, value), fence))
+        entry = Entry(packets.wait(fence.address, value), fence)
+        entry.wait = fence.queue_wait(value)
+        return self._entry(entry)
 
     def map_tiles(
         self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
@@ -160,13 +163,10 @@ class Queue:
         return self._entries
 
     @property
-    def released(self) -> bool:
-        """The head is a WAIT, and its value was reached once."""
-        return self._released is self._entries[0]
-
-    def release(self) -> None:
-        """The value that the head waits for is reached."""
-        self._released = self._entries[0]
+    def blocked(self) -> bool:
+        """The head is a WAIT whose value has not been reached since it was queued."""
+        wait = self._entries[0].wait
+        return wait is not None and not wait.over
 
     @property
     def position(self) -> int:
@@ -188,7 +188,7 @@ class Queue:
         """The entry at the head is done."""
         self._done = self._entries[0].ticket
         self._entries.popleft()
-        self._released, self._progress = None, (None, 0, 0)
+        self._progress = (None, 0, 0)
 
     def remove(self) -> None:
         """The device is gone: nothing queued will run."""

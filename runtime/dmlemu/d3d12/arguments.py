@@ -60,7 +60,10 @@ def sequence(value: Any, field: str) -> list[Any]:
     """The value's items."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise _wrong(field, "a sequence", value)
-    return list(value)
+    try:
+        return list(value)
+    except Exception:  # whatever the value's own method raises
+        raise _wrong(field, "a sequence", value) from None
 
 
 def integers(value: Any, field: str) -> list[int]:

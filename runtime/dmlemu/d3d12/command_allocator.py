@@ -40,16 +40,17 @@ class CommandAllocator(DeviceChild):
         """
         self._check_open("Reset")
         self._device._check_alive("Reset")
-        if self._recording is not None:
+        recording = self._recording  # another thread may close it meanwhile
+        if recording is not None:
             raise failure(
                 "LIST_OPEN",
-                f"{self} is reset while {self._recording} records with it.",
+                f"{self} is reset while {recording} records with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",
                 hresult=HResult.E_FAIL,
                 message_id=MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
                 object=self,
-                context=self._recording._turned,
+                context=recording._turned,
                 hint="Close the command list first.",
             )
         if not self._device._is_runtime:

@@ -576,12 +576,12 @@ def check_allocator(
         message = f"{allocator} is of type {spell(allocator._type)}, and the list of type {spell(type)}."
         wrong = MessageId.WRONG_COMMAND_ALLOCATOR_TYPE
         raise bad("CL2", "LIST_TYPE", message, allocator._type, type, wrong)
-    if allocator._recording is not None:
-        message = f"{allocator._recording} records with {allocator}, and a second list is opened on it."
+    recording = allocator._recording  # another thread may close it meanwhile
+    if recording is not None:
+        message = f"{recording} records with {allocator}, and a second list is opened on it."
         contention = MessageId.COMMAND_ALLOCATOR_CONTENTION
         given, expected = "an allocator in use", "one that no open list uses"
-        turned = allocator._recording._turned
-        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, turned)
+        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, recording._turned)
 
 
 def encode_marker(metadata: int, data: bytes | str) -> bytes:

@@ -6,6 +6,7 @@ import errno
 import gc
 import itertools
 import sys
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -243,6 +244,7 @@ class Device(GpuAtWork):
         super().__init__(_create_gpu(adapter, poison=strictness is Strictness.STRICT), strictness)
         self._adapter = adapter
         is_late = self._gpu.random(Mode.VISIBILITY) is not None
+        self._maps_lock = threading.RLock()  # buffers may be mapped from any thread (MP8)
         self._late_visibility = LateVisibility(self) if is_late else None
         self._references = 1
         self._ended = False
@@ -400,7 +402,9 @@ class Device(GpuAtWork):
         self._check_alive(operation)
         rules.check_committed_heap(heap_properties, heap_flags)
         kind = HeapType(heap_properties.type)
-        desc = rules.check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(
+            desc, initial_resource_state, optimized_clear_value, kind, operation, self._is_runtime
+        )
         width, poison = desc.width, self._poisons(heap_flags)
         allocate = partial(self._gpu.memory.create_heap, mappable=False)
         lacking = _out_of_memory_for_buffer(operation)
@@ -435,7 +439,9 @@ class Device(GpuAtWork):
         self._check_child(heap, Heap, operation, "pHeap")
         properties = heap._desc.properties
         kind = HeapType(properties.type)
-        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(
+            desc, initial_state, optimized_clear_value, kind, operation, self._is_runtime
+        )
         rules.check_placement(desc, heap._desc, str(heap), heap_offset)
         memory, width = self._gpu.memory, desc.width
         lacking = _out_of_memory_for_buffer(operation)
@@ -464,7 +470,9 @@ class Device(GpuAtWork):
         """
         operation = "CreateReservedResource"
         self._check_alive(operation)
-        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, None, operation)
+        desc = rules.check_buffer(
+            desc, initial_state, optimized_clear_value, None, operation, self._is_runtime
+        )
         memory, width = self._gpu.memory, desc.width
         allocation = _out_of_memory_for_buffer(operation).guard(lambda: memory.reserve(width))
         resource = Resource(self, desc, allocation, created_as="reserved", properties=None)
@@ -478,7 +486,9 @@ class Device(GpuAtWork):
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
         integer(visible_mask, "visibleMask")
-        return footprints.resource_allocation_info(sequence(resource_descs, "resource_descs"))
+        return footprints.resource_allocation_info(
+            sequence(resource_descs, "resource_descs"), self._is_runtime
+        )
 
     def get_copyable_footprints(
         self,
@@ -492,7 +502,7 @@ class Device(GpuAtWork):
         Mirrors ``ID3D12Device::GetCopyableFootprints``.
         """
         result, error = footprints.copyable_footprints(
-            resource_desc, first_subresource, num_subresources, base_offset
+            resource_desc, first_subresource, num_subresources, base_offset, self._is_runtime
         )
         if error is not None:
             self._keep(error)
@@ -884,6 +894,7 @@ class Device(GpuAtWork):
 
     def _finish(self, resource: Resource, state: ResourceStates, operation: str) -> Resource:
         """Last steps of every created buffer: addresses know it, and its initial state is remarked (RB8)."""
+        resource._began_common = state == ResourceStates.COMMON
         self._resources[resource._address] = resource
         if state != ResourceStates.COMMON and resource._fixed_states is None and self.info_queue.enabled:
             error = failure(

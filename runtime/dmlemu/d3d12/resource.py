@@ -191,6 +191,7 @@ class Resource(DeviceChild):
         self._heap_flags = heap_flags
         self._heap = heap  # a placed buffer keeps its heap alive (PL5)
         self._fixed_states = None if properties is None else allowed_states(properties.type)
+        self._began_common = False
         self._flags = int(desc.flags)
         self._mapped: MappedMemory | None = None
         self._map_count = 0
@@ -238,14 +239,15 @@ class Resource(DeviceChild):
         self._check_mappable("Map", MessageId.MAP_INVALIDHEAP)
         self._check_subresource(subresource, "Map", MessageId.MAP_INVALIDSUBRESOURCE)
         self._check_range(read_range, "Map", "pReadRange", MessageId.MAP_INVALIDRANGE)
-        if self._mapped is None:
-            late = self._device._late_visibility
-            memory = self._allocation.buffer()[: self._width] if late is None else late.map(self)
-            self._mapped = MappedMemory(self, memory)
-        self._map_count += 1
-        mapped = self._mapped
+        with self._device._maps_lock:
+            if self._mapped is None:
+                late = self._device._late_visibility
+                memory = self._allocation.buffer()[: self._width] if late is None else late.map(self)
+                self._mapped = MappedMemory(self, memory)
+            self._map_count += 1
+            mapped, count = self._mapped, self._map_count
         if self._device.events.wants(HostMapped):
-            self._device._tell(HostMapped(self, self._span(read_range), self._map_count))
+            self._device._tell(HostMapped(self, self._span(read_range), count))
         return mapped
 
     def unmap(self, subresource: int = 0, written_range: Range | None = None) -> None:
@@ -274,10 +276,13 @@ class Resource(DeviceChild):
                 return
             raise
         self._warn_written_readback(written_range)
-        self._map_count -= 1
-        self._end_maps(last=self._map_count == 0)
+        with self._device._maps_lock:
+            if self._map_count == 0:  # another thread was faster
+                return
+            count = self._map_count = self._map_count - 1
+            self._end_maps(last=count == 0)
         if self._device.events.wants(HostUnmapped):
-            self._device._tell(HostUnmapped(self, self._span(written_range), self._map_count))
+            self._device._tell(HostUnmapped(self, self._span(written_range), count))
 
     def write_to_subresource(self, *arguments: Any) -> None:
         """``ID3D12Resource::WriteToSubresource`` is for textures: E_NOTIMPL."""
@@ -288,11 +293,13 @@ class Resource(DeviceChild):
         raise not_implemented("ReadFromSubresource", "ReadFromSubresource")
 
     def _free(self) -> None:  # the addresses fault from now on, also for work already submitted
-        if self._mapped is not None:
-            self._map_count = 0
-            self._end_maps(last=True)
-            if self._device.events.wants(HostUnmapped):
-                self._device._tell(HostUnmapped(self, (0, self._width), 0))
+        with self._device._maps_lock:
+            was_mapped = self._mapped is not None
+            if was_mapped:
+                self._map_count = 0
+                self._end_maps(last=True)
+        if was_mapped and self._device.events.wants(HostUnmapped):
+            self._device._tell(HostUnmapped(self, (0, self._width), 0))
         super()._free()
 
     def _end_maps(self, *, last: bool) -> None:

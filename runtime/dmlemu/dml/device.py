@@ -21,7 +21,7 @@ from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInit
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
 from .object import DeviceChild, failure, not_implemented
-from .operators.base import Check, OperatorDesc, check_operator, registry
+from .operators.base import Check, OperatorDesc, check_operator, is_operator_desc, registry
 from .structs import BindingTableDesc, GraphDesc
 from .tensor_desc import BufferTensorDesc
 
@@ -224,7 +224,7 @@ class Device(Object):
         level that the operator does not allow; E_NOTIMPL, by name, for what is not emulated.
         """
         self._check_alive("CreateOperator")
-        if not isinstance(desc, OperatorDesc):
+        if not is_operator_desc(desc):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
         check_desc(desc, self._level, operation)
@@ -357,7 +357,9 @@ class Device(Object):
                 expected = "a compiled operator or an operator initializer"
                 raise _wrong(field, type(item).__name__, expected, "DD7", operation)
             self._check_own(item, field, operation)
-            if item._residency + step * pageables.count(item) < 0:
+        for item, times in Counter(pageables).items():
+            if item._residency + step * times < 0:
+                field = f"Objects[{pageables.index(item)}]"
                 raise _wrong(field, f"{item._title()}, evicted before", "a resident object", "DD7", operation)
         for item in pageables:
             item._residency += step

@@ -400,7 +400,7 @@ class TestClear:
             (Descriptor(DescriptorKind.UNWRITTEN), FaultKind.DESCRIPTOR_UNWRITTEN, "it is UNWRITTEN"),
             (Descriptor(DescriptorKind.SRV, 0, 0, 42, 1, 4), FaultKind.BAD_DESCRIPTOR, "it is SRV"),
             (Descriptor(DescriptorKind.UAV, 0, 8, 0, 1, 8), FaultKind.BAD_DESCRIPTOR, "structured buffer"),
-            (Descriptor(DescriptorKind.UAV, 0, 0, 28, 1, 4), FaultKind.NOT_IMPLEMENTED, "DXGI_FORMAT 28"),
+            (Descriptor(DescriptorKind.UAV, 0, 0, 29, 1, 4), FaultKind.NOT_IMPLEMENTED, "DXGI_FORMAT 29"),
             (Descriptor(DescriptorKind.UAV, 0, 0, 42, 64, 4), FaultKind.BAD_ADDRESS, "in no allocation"),
         ],
     )

@@ -244,7 +244,7 @@ class OperatorDesc(Frozen):
         for item in operator_fields(type(self)):
             value = _plain(getattr(self, item.name))
             if item.kind in _ARRAYS or item.array:
-                if isinstance(value, (list, tuple, range, np.ndarray)):
+                if isinstance(value, (list, tuple, range)) or (isinstance(value, np.ndarray) and value.ndim):
                     value = tuple(_plain(each) for each in value)
             elif item.enum is not None and not isinstance(value, Enum):
                 with suppress(ValueError):  # the check refuses it later
@@ -272,6 +272,11 @@ class OperatorDesc(Frozen):
         tensors are left out or None.
         """
         raise NotImplementedError
+
+
+def is_operator_desc(value: object) -> bool:
+    """Whether it describes an operator: the base classes describe none."""
+    return isinstance(value, OperatorDesc) and hasattr(value, "TYPE")
 
 
 def table_for(
@@ -502,7 +507,7 @@ class Check:
             self._value(f"{path}.Bias", item, FieldKind.FLOAT, value.bias)
         elif kind is FieldKind.SCALAR_UNION and not isinstance(value, ScalarUnion):
             self._refuse(path, value, "a ScalarUnion")
-        elif kind is FieldKind.OPERATOR_DESC and not isinstance(value, OperatorDesc):
+        elif kind is FieldKind.OPERATOR_DESC and not is_operator_desc(value):
             self._refuse(path, value, "an operator desc")
 
     def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
