@@ -8,6 +8,7 @@
 #include "packets.h"
 
 #define ROUNDS 100000
+#define MOST_BYTES (1 << 20) /* of a tensor */
 
 #ifdef __SANITIZE_THREAD__
 #define WATCHES_THREADS 1
@@ -85,8 +86,8 @@ static bool is_race(const device *d) {
                 return true;
             }
         }
-        /* (A tensor that takes more has not the memory, and is not run.) */
-        if (writes && f[i].end - f[i].address < DEVICE_DISTANCE && overlaps_itself(&f[i], f[i].end - f[i].address)) {
+        /* (What takes more than a test gives to a tensor is refused.) */
+        if (writes && f[i].end - f[i].address < MOST_BYTES && overlaps_itself(&f[i], f[i].end - f[i].address)) {
             return true;
         }
     }

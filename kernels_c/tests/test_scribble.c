@@ -6,30 +6,39 @@
 #include <stdatomic.h>
 
 #include "packets.h"
+#include "reduce.h"
 
-#define MOST_RANGES 256
+#define PACKETS 40 /* at a time: to wait for the other thread takes longer than a dispatch */
 
-/* What the other thread writes to.  It works between begin_scribbling and end_scribbling only. */
-static struct range {
-    volatile uint8_t *base;
-    uint64_t size;
-} ranges[MOST_RANGES];
-static int range_count;
+/* What the other thread writes to: the ranges of the packet that is dispatched now.  They change only while it does
+ * not work, that is outside of begin_scribbling and end_scribbling. */
+static struct packet_ranges {
+    int count;
+    struct {
+        volatile uint8_t *base;
+        uint64_t size;
+    } ranges[DEVICE_MAX_TENSORS];
+} packets[PACKETS];
+static atomic_int current;
 static atomic_bool wanted, working;
 
+static void scribble_on(int packet, uint8_t *base, uint64_t size) {
+    struct packet_ranges *p = &packets[packet];
+    p->ranges[p->count].base = base;
+    p->ranges[p->count++].size = size;
+}
+
 /* Bytes of every kind, and long runs of the same: extremes come and go, and so do zeros. */
-static void scribble_once(uint64_t *state) {
-    for (int k = 0; k < range_count; k++) {
+static void scribble_once(const struct packet_ranges *p, uint64_t *state) {
+    static const uint8_t bytes[] = {0, 0xff, 0x7f, 0x80, 0x3c};
+    for (int k = 0; k < p->count; k++) {
         *state = *state * 6364136223846793005u + 1442695040888963407u;
-        const uint64_t random = *state >> 16, size = ranges[k].size;
-        const uint8_t bytes[] = {0, 0xff, 0x7f, 0x80, (uint8_t)(random >> 8)};
-        if (random % 8 == 0) {
-            for (uint64_t i = 0; i < size; i++) {
-                ranges[k].base[i] = bytes[random % 5];
-            }
-        } else {
-            ranges[k].base[(random >> 4) % size] = bytes[random % 5];
+        const uint64_t random = *state >> 16, size = p->ranges[k].size;
+        const uint8_t byte = bytes[(random >> 8) % sizeof bytes];
+        for (uint64_t i = 0; random % 8 == 0 && i < size; i++) {
+            p->ranges[k].base[i] = byte;
         }
+        p->ranges[k].base[(random >> 16) % size] = byte;
     }
 }
 
@@ -42,7 +51,7 @@ static void *scribble(void *unused) {
         }
         atomic_store(&working, true);
         while (atomic_load(&wanted)) {
-            scribble_once(&state);
+            scribble_once(&packets[atomic_load(&current)], &state);
         }
         atomic_store(&working, false);
     }
@@ -63,21 +72,14 @@ static void end_scribbling(void) {
     }
 }
 
-static void scribble_on(uint8_t *base, uint64_t size) {
-    if (size > 0 && range_count < MOST_RANGES) {
-        ranges[range_count++] = (struct range){base, size};
-    }
-}
-
 /* --- kernels --- */
 
-#define PACKETS 40 /* at a time: to wait for the other thread takes longer than a dispatch */
-
-static void scribble_on_inputs(const device *d) {
+static void scribble_on_inputs(int packet, const device *d) {
+    packets[packet].count = 0;
     for (uint32_t k = 0; k < d->tensor_count; k++) {
         const dmlk_tensor tensor = device_get_tensor(d, k);
         if (tensor.slot != DMLK_SLOT_NONE && tensor.access == DMLK_READ) {
-            scribble_on(d->views[k].base, d->views[k].byte_size);
+            scribble_on(packet, d->views[k].base, d->views[k].byte_size);
         }
     }
 }
@@ -86,14 +88,14 @@ static void scribble_on_inputs(const device *d) {
 static void dispatch_each_kernel(int times) {
     device *d = malloc(PACKETS * sizeof *d);
     for (uint32_t kernel = 0; kernel < dmlk_kernel_count(); kernel++) {
-        range_count = 0;
         for (int i = 0; i < PACKETS; i++) {
             packet_random(&d[i], kernel);
-            scribble_on_inputs(&d[i]);
+            scribble_on_inputs(i, &d[i]);
         }
         begin_scribbling();
         for (int i = 0; i < times * PACKETS; i++) {
-            CHECK_EQUAL(device_dispatch(&d[i % PACKETS]), DMLK_OK);
+            atomic_store(&current, i / times);
+            CHECK_EQUAL(device_dispatch(&d[i / times]), DMLK_OK);
         }
         end_scribbling();
         for (int i = 0; i < PACKETS; i++) {
@@ -116,6 +118,30 @@ TEST(every_checked_kernel) {
     }
 }
 
+/* The largest of many is found in one look at them, its place in a second one. */
+TEST(places_of_the_largest) {
+    static const enum dmlk_type types[] = {DMLK_FLOAT32, DMLK_INT8, DMLK_FLOAT16, DMLK_UINT64};
+    for (uint32_t round = 0; round < 8; round++) {
+        const dmlk_reduce k = {.function = DMLK_REDUCE_ARGMAX, .axes_mask = 1, .last_index = round / 4};
+        const int64_t size = 4000, one = 1;
+        device d;
+        device_begin(&d, "reduce");
+        device_tensor(&d, types[round % 4], 1, &size, NULL);
+        const dmlk_view *out = device_tensor(&d, DMLK_UINT32, 1, &one, NULL);
+        device_constants(&d, &k, sizeof k, 0);
+        atomic_store(&current, 0);
+        packets[0].count = 0;
+        scribble_on(0, d.views[0].base, d.views[0].byte_size);
+        begin_scribbling();
+        for (int i = 0; i < 500; i++) {
+            CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+            CHECK(*(const uint32_t *)out->base < size);
+        }
+        end_scribbling();
+        device_end(&d);
+    }
+}
+
 /* --- what checks read --- */
 
 TEST(values) {
@@ -131,9 +157,10 @@ TEST(values) {
         for (uint32_t i = 0; i < rank; i++) {
             count *= (uint64_t)sizes[i];
         }
-        range_count = 0;
-        scribble_on(in->base, in->byte_size);
-        scribble_on(out->base, out->byte_size);
+        atomic_store(&current, 0);
+        packets[0].count = 0;
+        scribble_on(0, in->base, in->byte_size);
+        scribble_on(0, out->base, out->byte_size);
         begin_scribbling();
         for (int i = 0; i < 10; i++) {
             dmlk_values found;
@@ -157,8 +184,9 @@ TEST(shadows) {
     uint64_t *bits = malloc(words * sizeof *bits);
     const dmlk_shadow shadow = {.address = 0x10000, .size = words * 64, .bits = bits};
     memset(bits, 0xff, words * sizeof *bits);
-    range_count = 0;
-    scribble_on((uint8_t *)bits, words * sizeof *bits);
+    atomic_store(&current, 0);
+    packets[0].count = 0;
+    scribble_on(0, (uint8_t *)bits, words * sizeof *bits);
     begin_scribbling();
     for (int round = 0; round < 50000; round++) {
         const uint64_t first = (uint64_t)random_between(0, (int64_t)shadow.size - 1);
@@ -189,6 +217,7 @@ int main(void) {
     }
     RUN(every_kernel);
     RUN(every_checked_kernel);
+    RUN(places_of_the_largest);
     RUN(values);
     RUN(shadows);
     return RESULT();
