@@ -56,7 +56,8 @@ enum dmlk_status {
     DMLK_OUT_OF_RANGE = 4,    /* the tensor does not fit the range its descriptor gives */
     DMLK_NOT_IMPLEMENTED = 5, /* the kernel has no code for these types */
     DMLK_OUT_OF_MEMORY = 6,
-    DMLK_STOPPED = 7          /* the host ended it; its outputs may be half written */
+    DMLK_STOPPED = 7,         /* the host ended it; its outputs may be half written */
+    DMLK_BAD_ACCESS = 8       /* the packet gives an output no access that writes */
 };
 
 #define DMLK_FLAG_POISON 1 /* fill what the documents call undefined with DMLK_POISON_BYTE */
