@@ -5,6 +5,7 @@
 #include "access.h"
 #include "dmlk.h"
 #include "element.h"
+#include "isa.h"
 #include "parallel.h"
 #include "reads.h"
 #include "stop.h"

@@ -1,5 +1,5 @@
 /* values.c - what the elements of a tensor are, for checks of values. */
-#include "parallel.h"
+#include "isa.h"
 #include "view.h"
 #include "wide.h"
 

@@ -371,18 +371,12 @@ static int stores_all(const dmlk_call *call, uint16_t bits) {
 
 static int stores_nan(const dmlk_call *call) { return stores_all(call, 0x7e00); }
 static int stores_other_nan(const dmlk_call *call) { return stores_all(call, 0xfe01); }
-static int stores_infinity(const dmlk_call *call) { return stores_all(call, 0x7c00); }
 
-TEST(any_nan_is_as_good_as_another) {
+TEST(another_nan_is_not_the_same) {
     struct world w = world_begin();
-    CHECK_EQUAL(run(&w, stores_nan, stores_other_nan), DMLK_OK);
-    CHECK(w.checker.findings[DMLK_MEM_DIFFERS].count > 0); /* of integers it is not */
-    w = world_begin();
     w.views[1].type = DMLK_FLOAT16;
     CHECK_EQUAL(run(&w, stores_nan, stores_other_nan), DMLK_OK);
-    CHECK_EQUAL(all_found(&w), 0);
-    CHECK_EQUAL(run(&w, stores_nan, stores_infinity), DMLK_OK);
-    CHECK_EQUAL(w.checker.findings[DMLK_MEM_DIFFERS].count, 6); /* one byte of each */
+    CHECK_EQUAL(w.checker.findings[DMLK_MEM_DIFFERS].count, 12); /* both bytes of each */
 }
 
 /* --- what goes past the macros --- */
@@ -529,7 +523,7 @@ int main(void) {
     RUN(the_output_may_be_the_input);
     RUN(checks_inside_checks);
     RUN(the_fast_build_must_do_the_same);
-    RUN(any_nan_is_as_good_as_another);
+    RUN(another_nan_is_not_the_same);
     RUN(other_accesses_end_the_process);
     RUN(dispatches_are_checked);
     RUN(what_a_kernel_does_not_take_it_refuses_itself);
