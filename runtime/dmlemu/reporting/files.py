@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import IO
 
-from ..errors import Severity
+from ..errors import Severity, printable
 from .stored import Stored
 
 __all__ = ["ReportFile", "print_reports", "summarize"]
@@ -86,7 +86,7 @@ def summarize(reports: Iterable[Stored]) -> str:
             continue
         severities[report.severity] += 1
         line = f"{report.severity.name} {report.id}{_times(stored.count)}: {report.message}"
-        lines.append("  " + shorten(line, 160, placeholder=" ..."))
+        lines.append("  " + printable(shorten(line, 160, placeholder=" ...")))
     lines += [f"  suppressed {id}{_times(n)}: {reason}" for (id, reason), n in suppressed.items()]
     heading = [f"{severities[each]} {each.name}" for each in Severity if severities[each]]
     if suppressed:

@@ -8,15 +8,17 @@ import numpy as np
 
 from dmlemu import d3d12, dml
 from dmlemu.d3d12 import HeapType, ResourceBarrier, ResourceFlags, ResourceStates
-from dmlemu.errors import Error, HResult, Report
+from dmlemu.errors import Error, HResult, Report, elide
 
 from .initial_values import InitialValues
 from .options import Options
 from .timing import Samples
 
-__all__ = ["Device"]
+__all__ = ["MOST_NAME", "Device"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+MOST_NAME = 1000  # characters of a name of the model that objects of the API get
 
 _INITIAL_STATE = {
     HeapType.DEFAULT: ResourceStates.COMMON,
@@ -59,7 +61,7 @@ class Device:
             d3d12.ResourceDesc.buffer(size, flags),
             _INITIAL_STATE[heap],
         )
-        buffer.set_name(name)
+        buffer.set_name(elide(name, MOST_NAME))
         return buffer
 
     def upload(self, size: int, initial: InitialValues, name: str) -> d3d12.Resource:

@@ -11,11 +11,11 @@ import numpy as np
 
 from dmlemu import d3d12
 from dmlemu.dml.enums import TensorDataType
-from dmlemu.errors import Error
+from dmlemu.errors import Error, printable, quote, shorten
 
 from .device import Device
 from .dispatchable import DmlDispatchable, Resources
-from .errors import add_context, model_error
+from .errors import add_context, model_error, quoted
 from .files import write_file
 from .initial_values import dtype_of
 from .model import Command, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
@@ -25,6 +25,8 @@ from .printing import format_values, format_values_verbose
 from .timing import Samples, dispatch_lines
 
 __all__ = ["run_model"]
+
+_MOST_TEXT = 2000  # characters of a command that --print_commands shows
 
 
 def run_model(model: Model, adapter: d3d12.Adapter, options: Options, log: Callable[[str], None]) -> None:
@@ -46,7 +48,7 @@ class Executor:
         self._resources = Resources()
         for desc in model.resources.values():
             if desc.initial is not None:
-                with _While(f"creating resource '{desc.name}' ({desc.path})"):
+                with _While(f"creating resource {quoted(desc.name)} ({desc.path})"):
                     buffer = device.upload(desc.size_in_bytes, desc.initial, desc.name)
                 self._resources.add(desc, buffer)
         device.execute_and_wait()
@@ -61,15 +63,15 @@ class Executor:
         model = self._model.dispatchables[name]
         self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
         start = time.perf_counter()
-        with _While(f"initializing dispatchable '{name}' ({model.path})"):
+        with _While(f"initializing dispatchable {quoted(name)} ({model.path})"):
             dispatchable.initialize()
         if self._options.timing_verbosity >= 1:
-            self._log(f"Initialize '{name}': {_milliseconds_since(start):.4f} ms")
+            self._log(f"Initialize {quoted(name)}: {_milliseconds_since(start):.4f} ms")
 
     def run(self) -> None:
         for index, command in enumerate(self._model.commands):
             if self._options.print_commands:
-                self._log(f"[StartCmd][{index:04}]\t: {command.text}")
+                self._log(f"[StartCmd][{index:04}]\t: {shorten(command.text, _MOST_TEXT)}")
             self._run_command(command)
             if self._options.print_commands:
                 self._log(f"[EndCmd][{index:04}]\t: hr=0x00000000 \n")
@@ -90,10 +92,10 @@ class Executor:
         loop_start, timed_out = time.perf_counter(), False
         while len(cpu) < options.dispatch_iterations and not timed_out:
             start = time.perf_counter()
-            with _While(f"binding resources to '{command.dispatchable}' ({command.path})"):
+            with _While(f"binding resources to {quoted(command.dispatchable)} ({command.path})"):
                 dispatchable.bind(command.bindings)
             dispatch_start = time.perf_counter()
-            with _While(f"dispatching '{command.dispatchable}' ({command.path})"):
+            with _While(f"dispatching {quoted(command.dispatchable)} ({command.path})"):
                 dispatchable.dispatch()
             cpu.append(_milliseconds_since(dispatch_start) / options.dispatch_repeat)
             pause = max(0.0, options.dispatch_interval - _milliseconds_since(start))
@@ -112,29 +114,29 @@ class Executor:
     def _print(self, command: PrintCommand) -> None:
         desc, data = self._download(command.resource, command.path)
         if desc.data_type is TensorDataType.UNKNOWN:
-            message = f"{command.path} cannot print '{command.resource}': its values have mixed types."
+            message = f"{command.path} cannot print {quoted(command.resource)}: its values have mixed types."
             raise model_error("MODEL_VALUE", command.path, message, given="UNKNOWN", expected="one data type")
         assert desc.initial is not None  # a deferred resource has no data to download
         dtype = dtype_of(desc.data_type)
         # What was initialised is shown, not the padding behind it.
         values = data[: desc.initial.size // dtype.itemsize * dtype.itemsize].view(dtype)
         if command.verbose:
-            self._log(f"Resource '{command.resource}':\n{format_values_verbose(values)}")
+            self._log(f"Resource {quoted(command.resource)}:\n{format_values_verbose(values)}")
         else:
-            self._log(f"Resource '{command.resource}': {format_values(values)}")
+            self._log(f"Resource {quoted(command.resource)}: {format_values(values)}")
 
     def _write_file(self, command: WriteFileCommand) -> None:
         desc, data = self._download(command.resource, command.path)
         target = (self._options.output_path or Path.cwd()) / command.target
         parts = _npy(command, desc, data) if target.suffix.lower() == ".npy" else [data.tobytes()]
         write_file(target, f"{command.path}.targetPath", parts)
-        self._log(f"Resource '{command.resource}' written to '{target}'")
+        self._log(f"Resource {quoted(command.resource)} written to '{printable(str(target))}'")
 
     def _download(
         self, name: str, path: str
     ) -> tuple[ResourceDesc, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
         buffer = self._resources.find(name, path)
-        with _While(f"reading resource '{name}' ({path})"):
+        with _While(f"reading resource {quoted(name)} ({path})"):
             return self._model.resources[name], self._device.download(buffer)
 
 
@@ -143,14 +145,18 @@ def _npy(
 ) -> list[bytes]:
     """Header and elements; without dimensions the whole buffer is one row."""
     if desc.data_type is TensorDataType.UNKNOWN:
-        message = f"{command.path} cannot write '{command.resource}' as .npy: its values have mixed types."
+        message = (
+            f"{command.path} cannot write {quoted(command.resource)} as .npy: its values have mixed types."
+        )
         raise model_error("MODEL_VALUE", command.path, message, given="UNKNOWN", expected="one data type")
     dtype = dtype_of(desc.data_type)
     shape = command.dimensions or (desc.element_count,)
     size = prod(shape) * dtype.itemsize
     if size > len(data):
         path = f"{command.path}.dimensions"
-        message = f"{path} {list(shape)} need {size} bytes, but '{command.resource}' has {len(data)}."
+        message = (
+            f"{path} {quote(list(shape))} need {size} bytes, but {quoted(command.resource)} has {len(data)}."
+        )
         raise model_error("MODEL_VALUE", path, message, given=f"{size} bytes", expected=f"<= {len(data)}")
     return [npy_header(dtype, shape), data[:size].tobytes()]
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dmlemu.dml.enums import TensorDataType
+from dmlemu.errors import shorten
 from dmlemu_hw.frozen import Frozen
 
 from .errors import model_error
@@ -68,9 +69,9 @@ def read_initial_values(resource: Node, base: Path) -> InitialValues:
 def _generated(resource: Node, values: Node, data_type: TensorDataType, base: Path) -> InitialValues:
     makers = [name for name in ("value", "valueStart", "sourcePath") if name in values.value]
     if not makers or (makers[0] == "value" and len(makers) > 1):
-        given = " and ".join(makers) or ", ".join(values.value) or "no members"
+        given = " and ".join(makers) or ", ".join(map(shorten, list(values.value)[:12])) or "no members"
         expected = "one of value, valueStart, sourcePath"
-        values.fail("MODEL_VALUE", f"does not say how to make the values ({given:.80})", given[:80], expected)
+        values.fail("MODEL_VALUE", f"does not say how to make the values ({given})", given, expected)
     if makers[0] == "sourcePath":
         return _file(resource, values["sourcePath"], data_type, base)
     make = _constant if makers[0] == "value" else _sequence

@@ -16,7 +16,7 @@ from dmlemu.dml.enums import ExecutionFlags, TensorDataType
 from dmlemu.dml.operators.base import FieldKind, OperatorDesc, operator_fields
 from dmlemu_hw.frozen import Frozen
 
-from .errors import ModelError, model_error
+from .errors import ModelError, model_error, quoted
 from .files import exists
 from .initial_values import InitialValues, dtype_of, read_initial_values
 from .json_text import read_json
@@ -256,9 +256,8 @@ def _offset(node: Node, resource: ResourceDesc, resources: Mapping[str, Resource
         element_size = dtype_of(resource.data_type).itemsize
     offset = offset_node.uint64() * element_size
     if offset >= resource.size_in_bytes:
-        what = (
-            f"({offset_node.value}) is byte {offset} of '{resource.name}', which has {resource.size_in_bytes}"
-        )
+        size = resource.size_in_bytes
+        what = f"({offset_node.value}) is byte {offset} of {quoted(resource.name)}, which has {size}"
         offset_node.fail("MODEL_VALUE", what, offset_node.value, "an element inside the resource")
     return offset
 
@@ -280,8 +279,8 @@ def _read_unused(node: Node, resources: Mapping[str, ResourceDesc]) -> None:
 def _named(node: Node, resources: Mapping[str, ResourceDesc]) -> ResourceDesc:
     name = node.string()
     if name not in resources:
-        what = f"('{name:.60}') names no resource of the model"
-        node.fail("MODEL_NAME", what, f"'{name:.60}'", _list(resources, "resources"))
+        what = f"({quoted(name)}) names no resource of the model"
+        node.fail("MODEL_NAME", what, quoted(name), _list(resources, "resources"))
     return resources[name]
 
 
@@ -290,8 +289,8 @@ def _check_names(node: Node, dispatchable: Dispatchable, points: Iterable[BindPo
     counts = {point.name: point.count for point in points}
     for name, value in node.members():
         if name not in counts:
-            what = f"names no bind point of '{dispatchable.name}'"
-            value.fail("MODEL_NAME", what, f"'{name:.60}'", _list(counts, "bind points"))
+            what = f"names no bind point of {quoted(dispatchable.name)}"
+            value.fail("MODEL_NAME", what, quoted(name), _list(counts, "bind points"))
         given = len(value.value) if isinstance(value.value, list) else 1
         if given != counts[name]:
             what = f"binds {given} resources to {name}, which takes {counts[name]}"
@@ -299,7 +298,7 @@ def _check_names(node: Node, dispatchable: Dispatchable, points: Iterable[BindPo
 
 
 def _list(names: Iterable[str], what: str) -> str:
-    shown = [f"'{name:.60}'" for name in names]
+    shown = [quoted(name) for name in names]
     return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "") or f"no {what} are defined"
 
 
@@ -335,9 +334,9 @@ def _dispatch(
 ) -> DispatchCommand:
     name = node["dispatchable"].string()
     if name not in dispatchables:
-        what = f"('{name:.60}') names no dispatchable of the model"
+        what = f"({quoted(name)}) names no dispatchable of the model"
         expected = _list(dispatchables, "dispatchables")
-        node["dispatchable"].fail("MODEL_NAME", what, f"'{name:.60}'", expected)
+        node["dispatchable"].fail("MODEL_NAME", what, quoted(name), expected)
     groups = node.get("threadGroupCount")
     if groups is not None and len(groups.uint32_array()) != 3:
         groups.fail("MODEL_VALUE", f"({groups.shown()}) is not three numbers", groups.shown(), "[x, y, z]")
@@ -351,7 +350,7 @@ def _write_file(node: Node, resources: Mapping[str, ResourceDesc], text: str) ->
     target = node["targetPath"]
     suffix = Path(target.string()).suffix.lower()
     if suffix in (".jpg", ".png"):
-        what = f"('{target.string():.60}') is an image, and images are not supported"
+        what = f"({quoted(target.string())}) is an image, and images are not supported"
         target.fail("MODEL_UNSUPPORTED", what, suffix, ".npy, or any other name for raw bytes")
     if not Path(target.string()).name:
         target.fail("MODEL_VALUE", f"({target.shown()}) names no file", target.shown(), "a file name")
