@@ -99,7 +99,9 @@ def _run(parsed: argparse.Namespace) -> int:
         raise _UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         with _told(parsed.report):
-            model = dxdispatch.read_model(options.model, options.input_path)
+            model = dxdispatch.read_model(
+                options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
+            )
             dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from dmlemu.errors import Error, printable, quote, shorten
 from .device import Device
 from .dispatchable import DmlDispatchable, Resources
 from .errors import add_context, model_error, quoted
-from .files import write_file
+from .files import EVERYWHERE, File, Folders
 from .initial_values import dtype_of
 from .model import Command, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
 from .npy import npy_header
@@ -35,16 +35,36 @@ def run_model(model: Model, adapter: d3d12.Adapter, options: Options, log: Calla
     Raises :class:`ModelError` for what the model does wrong and :class:`dmlemu.Error` for calls of
     the API that fail, with the dispatchable or command that made them.
     """
+    targets = _targets(model, options)
     device = Device(adapter, options)
     log(f"Running on '{adapter.driver_description}'")
-    Executor(model, device, options, log).run()
+    Executor(model, targets, device, options, log).run()
+
+
+def _targets(model: Model, options: Options) -> dict[str, File]:
+    """The files that commands write, by the commands' places in the model."""
+    base = options.output_path or Path.cwd()
+    folders = EVERYWHERE if options.allow_paths else Folders.of(model.folder, Path.cwd(), options.output_path)
+    return {
+        command.path: folders.target(base / command.target, f"{command.path}.targetPath")
+        for command in model.commands
+        if isinstance(command, WriteFileCommand)
+    }
 
 
 class Executor:
     """The buffers and dispatchables of a model on a device."""
 
-    def __init__(self, model: Model, device: Device, options: Options, log: Callable[[str], None]) -> None:
-        self._model, self._device, self._options, self._log = model, device, options, log
+    def __init__(
+        self,
+        model: Model,
+        targets: Mapping[str, File],
+        device: Device,
+        options: Options,
+        log: Callable[[str], None],
+    ) -> None:
+        self._model, self._targets = model, targets
+        self._device, self._options, self._log = device, options, log
         self._resources = Resources()
         for desc in model.resources.values():
             if desc.initial is not None:
@@ -127,10 +147,10 @@ class Executor:
 
     def _write_file(self, command: WriteFileCommand) -> None:
         desc, data = self._download(command.resource, command.path)
-        target = (self._options.output_path or Path.cwd()) / command.target
-        parts = _npy(command, desc, data) if target.suffix.lower() == ".npy" else [data.tobytes()]
-        write_file(target, f"{command.path}.targetPath", parts)
-        self._log(f"Resource {quoted(command.resource)} written to '{printable(str(target))}'")
+        target = self._targets[command.path]
+        parts = _npy(command, desc, data) if target.path.suffix.lower() == ".npy" else [data.tobytes()]
+        target.write(parts)
+        self._log(f"Resource {quoted(command.resource)} written to '{printable(str(target.path))}'")
 
     def _download(
         self, name: str, path: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,7 +20,7 @@ from dmlemu_hw.frozen import Frozen
 
 from .errors import ModelError, model_error
 
-__all__ = ["EVERYWHERE", "File", "Folders", "exists", "read_text_file", "unreadable"]
+__all__ = ["EVERYWHERE", "File", "Folders", "exists", "read_whole", "unreadable"]
 
 Buffer = bytes | bytearray | memoryview
 
@@ -45,11 +45,11 @@ class File(Frozen):
         """The regular file, for reading; :class:`ModelError` for what goes wrong meanwhile, too."""
         try:
             with _parent(self.root, self.place) as (folder, name):
-                _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), self)
+                _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), self.path, self.field)
                 handle = os.open(name, _READ, dir_fd=folder)
             with open(handle, "rb", buffering=0) as file:
-                _check_regular(os.fstat(handle), self)
-                yield file  # type: ignore[misc]
+                _check_regular(os.fstat(handle), self.path, self.field)
+                yield file
         except (OSError, ValueError, MemoryError) as error:
             raise unreadable(self.path, self.field, error) from None
 
@@ -96,27 +96,35 @@ class Folders(Frozen):
         beside = base / source
         path = beside if exists(beside) else Path(source)
         try:
-            return self._find(path, Path(os.path.realpath(path, strict=True)), field)
-        except FileNotFoundError as error:  # what lies elsewhere is not told from what does not exist
-            self._find(path, Path(os.path.realpath(path)), field)
-            raise unreadable(path, field, error) from None
+            return self._find(path, field)
         except (OSError, ValueError) as error:
             raise unreadable(path, field, error) from None
 
     def target(self, path: Path, field: str) -> File:
         """A file to write, maybe a new one; a link stays, and what it leads to is written."""
         try:
-            return self._find(path, _final_place(path), field)
+            return self._find(path, field)
         except (OSError, ValueError) as error:
             raise _unwritable(path, field, error) from None
 
-    def _find(self, path: Path, place: Path, field: str) -> File:
+    def _find(self, path: Path, field: str) -> File:
+        """OSError, such as that of a link to itself, is told only of a place inside the folders."""
+        problem = None
+        try:
+            place = Path(os.path.realpath(path, strict=True))
+        except OSError as error:
+            place, problem = Path(os.path.realpath(path)), error
         for root in self.roots:
             if place.is_relative_to(root):
+                if problem is not None and not isinstance(problem, FileNotFoundError):
+                    raise problem
                 return File(path, root, place, field)
-        leads = "" if place == path else f", which is {shorten(str(place))},"
+        raise self._outside(path, place, field)
+
+    def _outside(self, path: Path, place: Path, field: str) -> ModelError:
+        leads = "" if place == path else f", which is '{shorten(str(place))}',"
         folders = ", ".join(f"'{shorten(str(root))}'" for root in self.roots)
-        raise model_error(
+        return model_error(
             "MODEL_PATH",
             field,
             f"{field} ('{shorten(str(path))}'){leads} lies outside the folders that the model may use.",
@@ -137,10 +145,13 @@ def exists(path: Path) -> bool:
     return True
 
 
-def read_text_file(path: Path, field: str) -> bytes:
-    """The bytes of a file that the user names."""
-    with EVERYWHERE.source(str(path), Path(), field).open() as file:
-        return file.read()
+def read_whole(path: Path, field: str) -> bytes:
+    """The bytes of a regular file that the user names, wherever it lies."""
+    try:
+        _check_regular(path.stat(), path, field)
+        return path.read_bytes()
+    except (OSError, ValueError, MemoryError) as error:
+        raise unreadable(path, field, error) from None
 
 
 def unreadable(path: Path, field: str, error: Exception) -> ModelError:
@@ -158,14 +169,6 @@ def _reason(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _final_place(path: Path) -> Path:
-    """Where a link leads, so that it stays and its target is replaced.  OSError: it leads to itself."""
-    try:
-        return Path(os.path.realpath(path, strict=True))
-    except FileNotFoundError:  # a new file, maybe at the end of a link
-        return Path(os.path.realpath(path))
-
-
 @contextmanager
 def _parent(root: Path, place: Path, *, create: bool = False) -> Iterator[tuple[int, str]]:
     """The directory that holds ``place``, open, and the file's name in it.
@@ -173,6 +176,8 @@ def _parent(root: Path, place: Path, *, create: bool = False) -> Iterator[tuple[
     ``place`` has no links; one that is found on the way was put there meanwhile and is not followed.
     """
     *names, last = place.relative_to(root).parts or (".",)
+    if create:
+        os.makedirs(root, exist_ok=True)
     folder = os.open(root, _FOLDER)
     try:
         for name in names:
@@ -187,10 +192,8 @@ def _parent(root: Path, place: Path, *, create: bool = False) -> Iterator[tuple[
 
 
 def _make_folder(name: str, folder: int) -> None:
-    try:
+    with suppress(FileExistsError):
         os.mkdir(name, dir_fd=folder)
-    except FileExistsError:
-        pass
 
 
 def _replace(folder: int, name: str, file: File, parts: Sequence[Buffer]) -> None:
@@ -199,7 +202,7 @@ def _replace(folder: int, name: str, file: File, parts: Sequence[Buffer]) -> Non
     except FileNotFoundError:
         old = None
     if old is not None:
-        _check_regular(old, file)
+        _check_regular(old, file.path, file.field)
     temporary = f".dmlemu-{os.urandom(8).hex()}"
     handle = os.open(temporary, _WRITE, 0o666, dir_fd=folder)  # less what the umask takes
     try:
@@ -210,12 +213,13 @@ def _replace(folder: int, name: str, file: File, parts: Sequence[Buffer]) -> Non
                 os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        os.unlink(temporary, dir_fd=folder)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
         raise
 
 
-def _check_regular(status: os.stat_result, file: File) -> None:
+def _check_regular(status: os.stat_result, path: Path, field: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
-        message = f"{shorten(str(file.path))} is {kind}."
-        raise model_error("MODEL_FILE", file.field, message, given=kind, expected="a file")
+        message = f"{shorten(str(path))} is {kind}."
+        raise model_error("MODEL_FILE", field, message, given=kind, expected="a file")

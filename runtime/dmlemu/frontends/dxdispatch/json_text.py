@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ModelError, model_error, quoted
-from .files import read_file
+from .files import read_whole
 
 __all__ = ["BadNumber", "parse_json", "read_json"]
 
@@ -41,7 +41,7 @@ def read_json(path: Path) -> Any:
 
     Raises :class:`ModelError` when the file cannot be read or is no JSON (with line and column).
     """
-    data = read_file(path, "$")
+    data = read_whole(path, "$")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ from dmlemu.dml.operators.base import FieldKind, OperatorDesc, operator_fields
 from dmlemu_hw.frozen import Frozen
 
 from .errors import ModelError, model_error, quoted
-from .files import exists
+from .files import EVERYWHERE, Folders, exists
 from .initial_values import InitialValues, dtype_of, read_initial_values
 from .json_text import read_json
 from .node import Node
@@ -136,46 +136,60 @@ Command: TypeAlias = DispatchCommand | PrintCommand | WriteFileCommand
 
 
 class Model(Frozen):
+    """``folder``: where it lies."""
+
+    folder: Path
     resources: Mapping[str, ResourceDesc]
     dispatchables: Mapping[str, Dispatchable]
     commands: tuple[Command, ...]
 
 
-def read_model(path: Path, input_path: Path | None = None) -> Model:
+def read_model(
+    path: Path,
+    input_path: Path | None = None,
+    output_path: Path | None = None,
+    *,
+    allow_paths: bool = False,
+) -> Model:
     """Reads and checks ``path``; files that it names are beside it, or under ``input_path``.
+
+    They have to lie in the model's folder, the current one or those that are given, links resolved,
+    unless ``allow_paths``.
 
     Raises :class:`ModelError` for the first thing that is wrong.  No file but the model and the
     headers of ``.npy`` files is read, nothing is allocated.
     """
     if not exists(path) and input_path is not None:
         path = input_path / path
+    base = path.parent if input_path is None else input_path
+    folders = Folders.of(path.parent, Path(), input_path, output_path)
     try:
-        return _read_model(path, path.parent if input_path is None else input_path)
+        return _read_model(path, base, EVERYWHERE if allow_paths else folders)
     except ModelError as error:
         raise ModelError(replace(error.report, operation=str(path))) from None
 
 
-def _read_model(path: Path, base: Path) -> Model:
+def _read_model(path: Path, base: Path, folders: Folders) -> Model:
     if path.suffix.lower() == ".onnx":
         message = f"{path} is an ONNX model; ONNX models are not supported."
         raise model_error("MODEL_UNSUPPORTED", "$", message, given=".onnx", expected="a JSON model")
     root = Node(read_json(path))
     root.as_object()
-    resources = {name: _resource(name, node, base) for name, node in root["resources"].members()}
+    resources = {name: _resource(name, node, base, folders) for name, node in root["resources"].members()}
     dispatchables = {
         name: _dispatchable(name, node, resources) for name, node in root["dispatchables"].members()
     }
     commands = [_command(node, resources, dispatchables) for node in root["commands"].elements()]
-    return Model(resources, dispatchables, tuple(commands))
+    return Model(path.parent, resources, dispatchables, tuple(commands))
 
 
 # --- resources ---
 
 
-def _resource(name: str, node: Node, base: Path) -> ResourceDesc:
+def _resource(name: str, node: Node, base: Path, folders: Folders) -> ResourceDesc:
     if node["initialValues"].value == "deferred":
         return ResourceDesc(name, node.path, None, 0, 0)
-    initial = read_initial_values(node, base)
+    initial = read_initial_values(node, base, folders)
     size_node, offset_node = node.get("sizeInBytes"), node.get("initialValuesOffsetInBytes")
     # Only a computed size is rounded up to the 4 bytes that DirectML counts in.
     size = (initial.size + 3) // 4 * 4 if size_node is None else size_node.uint64()
