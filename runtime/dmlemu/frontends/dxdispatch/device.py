@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,17 +118,24 @@ class Device:
         value = self.fence.get_completed_value() + 1
         self.queue.signal(self.fence, value)
         self.fence.set_event_on_completion(value, None)
-        self.check_removed(self.d3d.get_device_removed_reason(), "Direct3D 12")
+        self.check_removed()
         self.allocator.reset()
         self.list.reset(self.allocator)
         for item in self._temporary:
             item.release()
         self._temporary.clear()
 
-    def check_removed(self, reason: HResult, which: str) -> None:
+    def check_removed(self) -> None:
+        """Raises if a device was removed, with the mistake that removed it."""
+        reason, record = self.d3d.get_device_removed_reason(), self.d3d.removal_record
         if reason != HResult.S_OK:
-            report = Report("DEVICE_REMOVED", f"The {which} device was removed ({reason.name}).")
-            raise Error(HResult.DXGI_ERROR_DEVICE_REMOVED, report)
+            where = (
+                () if record is None or record.command is None else (f"At {record.queue}, {record.command}",)
+            )
+            raise _removed("Direct3D 12", reason, None if record is None else record.report, where)
+        reason, cause = self.dml.get_device_removed_reason(), self.dml.removed_by
+        if reason != HResult.S_OK:
+            raise _removed("DirectML", reason, None if cause is None else cause.report)
 
     def gpu_samples(self) -> Samples:
         """Milliseconds of each dispatch since the last call, from the GPU's timestamps."""
@@ -141,6 +149,17 @@ class Device:
             ticks = self.read(readback).view(np.uint64)[kept]
         per_sample = self.queue.get_timestamp_frequency() * self._options.dispatch_repeat / 1000
         return Samples(((ticks[1::2] - ticks[::2]) / per_sample).tolist(), lost)
+
+
+def _removed(which: str, reason: HResult, cause: Report | None, where: tuple[str, ...] = ()) -> Error:
+    """``cause``: what the device said when it was removed; at strictness ``runtime`` nobody has heard it."""
+    message = f"The {which} device was removed ({reason.name})."
+    if cause is None:
+        report = Report("DEVICE_REMOVED", message)
+    else:
+        context = (*cause.context, *where)
+        report = replace(cause, id="DEVICE_REMOVED", message=f"{message} {cause.message}", context=context)
+    return Error(HResult.DXGI_ERROR_DEVICE_REMOVED, report)
 
 
 class _Timestamps:

@@ -90,6 +90,7 @@ class DmlDispatchable:
         owned = self._bind(self._inputs, self._model.bindings)
         try:
             table.bind_inputs([dml.BufferArrayBinding(owned)])
+            self._device.check_removed()
         except Error as error:
             where = f"While binding the tensors that DirectML owns ({self._place(error.report.field)})"
             raise Error(error.hresult, add_context(error.report, where)) from None
@@ -132,7 +133,7 @@ class DmlDispatchable:
         if self._persistent is not None:
             table.bind_persistent_resource(self._persistent)
         table.bind_outputs(self._bind(self._outputs, bindings))
-        device.check_removed(device.dml.get_device_removed_reason(), "DirectML")
+        device.check_removed()
         device.keep_until_executed(self._heap)
         self._table = table
 
