@@ -115,10 +115,12 @@ class Device:
         """Runs what was recorded and starts a new list; raises if the device was removed."""
         self.list.close()
         self.queue.execute_command_lists([self.list])
-        value = self.fence.get_completed_value() + 1
-        self.queue.signal(self.fence, value)
-        self.fence.set_event_on_completion(value, None)
-        self.check_removed()
+        try:
+            value = self.fence.get_completed_value() + 1
+            self.queue.signal(self.fence, value)
+            self.fence.set_event_on_completion(value, None)
+        finally:  # after a removal these calls fail, too
+            self.check_removed()
         self.allocator.reset()
         self.list.reset(self.allocator)
         for item in self._temporary:
