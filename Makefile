@@ -117,7 +117,7 @@ clean:
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[cli,test,dev]"
+	$(PIP) "dmlemu[test,dev]"
 	@touch $@
 
 .venv/bench: .venv/installed

@@ -98,7 +98,10 @@ class Report(Frozen):
     properties: dict[str, str] = dataclass_field(default_factory=dict)
 
     def text(self, hresult: HResult | None = None) -> str:
-        """The report for people: one sentence first, then where, why and what to do."""
+        """The report for people: one sentence first, then where, why and what to do.
+
+        Of bounded size, and without characters that a terminal would act upon.
+        """
         place = f" [{self.operation}]" if self.operation else ""
         lines = [f"{self.api} {self.severity.name} {self.id}{place}", self.message]
         if self.given or self.expected:
@@ -109,7 +112,9 @@ class Report(Frozen):
             told = not self.created_at or self.created_at in self.object
             lines.append(f"  object: {self.object}{'' if told else line}")
         lines += [f"  range: {line}" for line in self.ranges]
-        lines += [f"  - {line}" for line in self.context]
+        context = [f"  - {line}" for line in self.context]
+        pictures = {line for line in context if "\n" in line}  # of layouts: these have lines of their own
+        lines += context
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         if self.rule:
@@ -118,13 +123,16 @@ class Report(Frozen):
             lines.append(f"  D3D12_MESSAGE_ID: {self.d3d12_id}")
         if hresult is not None:
             lines.append(f"  HRESULT 0x{int(hresult):08X} {hresult.name}")
-        return "\n".join(lines)
+        return "\n".join(_printed(line, line in pictures) for line in lines)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field, how often it came up, and ``more``."""
+        """The report as one JSON line: every field, how often it came up, and ``more``.
+
+        The middle of long texts is left out, as in :meth:`text`.
+        """
         import json
 
-        value = asdict(self)
+        value = {name: _elided(field) for name, field in asdict(self).items()}
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)
@@ -252,6 +260,7 @@ def not_implemented(operation: str, what: str, hint: str = "", *, api: str) -> E
 # --- values in messages ---
 
 _MOST_CHARACTERS = 200  # of a text; of a value half as many
+_MOST_LINE = 8000  # of an entry of a report, which may show a whole layout
 _MOST_BITS = 128  # of a number that is spelled out; Python itself refuses to above 4300 digits
 
 
@@ -273,12 +282,41 @@ _quote = _Quote().repr
 
 def shorten(text: str, most: int = _MOST_CHARACTERS) -> str:
     """A text for a message: the middle of a long one is left out, and what cannot be printed is spelled."""
-    if len(text) > most:
-        half = most // 2
-        text = f"{text[:half]} ... {text[-half:]}"
+    return printable(elide(text, most))
+
+
+def elide(text: str, most: int) -> str:
+    """The text; of a long one the middle is left out, with a count of what that was."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]} ... {len(text) - 2 * half} characters ... {text[-half:]}"
+
+
+def printable(text: str) -> str:
+    """The text with its control characters spelled, so that a terminal shows them and does not obey them.
+
+    Newlines are among them, as are the marks that change the direction of writing.
+    """
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def _elided(value: Any) -> Any:
+    """What a field of a report holds, with short texts."""
+    if isinstance(value, str):
+        return elide(value, _MOST_LINE)
+    if isinstance(value, tuple):
+        return tuple(map(_elided, value))
+    if isinstance(value, dict):
+        return {_elided(name): _elided(each) for name, each in value.items()}
+    return value
+
+
+def _printed(entry: str, is_picture: bool) -> str:
+    entry = elide(entry, _MOST_LINE)
+    return "\n".join(map(printable, entry.split("\n"))) if is_picture else printable(entry)
 
 
 def quote(value: object) -> str:

@@ -13,7 +13,7 @@ from dmlemu_hw.frozen import Frozen
 
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.object import Object
-from ..errors import Error, HResult, Strictness, as_integer, quote, spell
+from ..errors import Error, HResult, Strictness, as_integer, quote, shorten, spell
 from .binding_table import BindingTable
 from .command_recorder import CommandRecorder
 from .compile import Program, tensor_fields
@@ -399,7 +399,7 @@ class Device(Object):
         self._reason = error.hresult
         self.removed_by = error
         if self._flags & CreateDeviceFlags.DEBUG:
-            print(f"[DIRECTML ERROR]: {error.report.message}", file=sys.stderr)
+            print(f"[DIRECTML ERROR]: {shorten(error.report.message, 2000)}", file=sys.stderr)
 
     # --- for this package ---
 
