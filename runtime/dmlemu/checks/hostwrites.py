@@ -14,22 +14,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dmlemu_hw.events import READ, Accesses, Queued, Signalled, Submitted
+from dmlemu_hw.events import READ, Accesses, EventStream, Queued, Signalled, Submitted
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.physical import spans
 from dmlemu_hw.shadow import Shadow
 
 from ..d3d12.events import HostAccessed, HostMapped, HostUnmapped
+from .mapped import place_of, without
 
 if TYPE_CHECKING:
     from ..d3d12.resource import Resource
 
-__all__ = ["HostEvent", "HostWrites", "filling"]
+__all__ = ["HostEvent", "HostWrites", "PatternStored"]
 
 HostEvent = HostMapped | HostAccessed | HostUnmapped | Submitted | Queued | Signalled
 """What the host does with memory, or to have a queue go on."""
@@ -45,19 +46,31 @@ _SURE = 2  # so many untouched words in a row are no accident, nor is the first 
 _FEW = 4  # nor are so many single ones
 
 
+class PatternStored(NamedTuple):
+    """Bytes [begin, end) of a heap (``Span.heap``) that nobody has written hold other bytes now.
+
+    They are the pattern's, or zeros: neither the CPU nor a command has stored them.
+    """
+
+    heap: int
+    begin: int
+    end: int
+
+
 @dataclass(eq=False)
 class _Map:
     """A mapped buffer, at ``address``; it does not keep it alive.
 
-    ``memory`` are its bytes, and ``physical`` is the number of the first one among all bytes of the GPU's
-    memory.  What arrays and pointers reach are ``words``, with the pattern, and ``loose`` bytes, which count
-    as written; both are sorted and disjoint.  ``touched`` counts the words of a span that were found to be
-    stored to.
+    ``memory`` are its bytes, which begin at ``offset`` of ``heap``; ``physical`` is the number of the first
+    one among all bytes of the GPU's memory.  What arrays and pointers reach are ``words``, with the pattern,
+    and ``loose`` bytes, which count as written; both are sorted and disjoint.  ``touched`` counts the words
+    of a span that were found to be stored to.
     """
 
     address: int
     memory: _Bytes
-    physical: int
+    heap: int
+    offset: int
     write_only: bool = True
     words: list[_Span] = field(default_factory=list)
     loose: list[_Span] = field(default_factory=list)
@@ -65,10 +78,13 @@ class _Map:
 
     @staticmethod
     def of(resource: Resource) -> _Map:
-        allocation = resource._allocation
-        [place] = spans(allocation)
+        allocation, place = resource._allocation, place_of(resource)
         memory = np.frombuffer(allocation.buffer()[: resource._width], np.uint8)
-        return _Map(allocation.address, memory, place.heap + place.offset)
+        return _Map(allocation.address, memory, place.heap, place.offset)
+
+    @property
+    def physical(self) -> int:
+        return self.heap + self.offset
 
     @property
     def all(self) -> _Span:
@@ -85,20 +101,24 @@ class _Map:
 
     def loosen(self, span: _Span) -> None:
         """The words of the span are loose bytes from now on."""
-        words = [part for each in self.words for part in _minus(each, [span])]
-        lost = [part for each in self.words for part in _minus(each, words)]
+        words = [part for each in self.words for part in without(each, [span])]
+        lost = [part for each in self.words for part in without(each, words)]
         self.words, self.loose, self.touched = words, _union([*self.loose, *lost]), {}
 
 
 class HostWrites:
     """Follows maps; marks in ``shadow`` what the CPU wrote and tells ``note`` of each range (addresses).
 
+    It tells ``events`` of what it stores itself.
     ``patterned``: some mapped memory holds bytes that are not its own.
     """
 
-    def __init__(self, memory: Memory, shadow: Shadow, note: Callable[[int, int], None]) -> None:
+    def __init__(
+        self, memory: Memory, shadow: Shadow, events: EventStream, note: Callable[[int, int], None]
+    ) -> None:
         self._memory = memory
         self._shadow = shadow
+        self._events = events
         self._note = note
         self._range = ffi.new("dmlk_footprint *", {"bits": 8, "rank": 1, "strides": [1]})
         self._maps: dict[int, _Map] = {}  # by address
@@ -175,13 +195,13 @@ class HostWrites:
             sharing = self._sharing(known)
             loose = [_in_words(known.part_of(each, part)) for each in sharing for part in each.loose]
             taken = [known.part_of(each, part) for each in sharing for part in each.words]
-            new = [part for free in _minus(span, loose) for part in _minus(free, taken)]
+            new = [part for free in without(span, loose) for part in without(free, taken)]
             loose += [word for part in new for word in self._frayed(known, part)]
             for part in new:
-                for whole in _minus(part, loose):
+                for whole in without(part, loose):
                     self._fill(known, whole)
-            words = list(_minus(span, loose))
-            known.loose = _union([*known.loose, *_minus(span, words)])
+            words = list(without(span, loose))
+            known.loose = _union([*known.loose, *without(span, words)])
             known.words, known.touched = _union([*known.words, *words]), {}
 
     def _unmap(self, event: HostUnmapped) -> None:
@@ -215,14 +235,14 @@ class HostWrites:
 
     def _fray(self, known: _Map, word: _Span, stored: _Span) -> None:
         """A part of a word was stored alone: the rest of it holds no pattern any more."""
-        rest = list(_minus(word, [stored]))
+        rest = list(without(word, [stored]))
         parts = [(each, each.part_of(known, word)) for each in self._sharing(known)] if rest else []
         if not any(_meet(part, words) for each, part in parts for words in each.words):
             return
         if all(np.array_equal(known.memory[slice(*part)], filling(*part)) for part in rest):
             for part in rest:
                 for first, last in list(self._unwritten(known, part)):
-                    known.memory[first:last] = 0
+                    self._store(known, first, last, 0)
         else:
             for each, part in parts:
                 self._compare(each, part)
@@ -256,7 +276,7 @@ class HostWrites:
                 continue
             if wanted == words:
                 known.touched[words] = touched
-            for part in _minus(wanted, _untouched(same, words[0])):
+            for part in without(wanted, _untouched(same, words[0])):
                 for unwritten in list(self._unwritten(known, part)):
                     self._wrote(known, unwritten)
 
@@ -271,7 +291,7 @@ class HostWrites:
     def _fill(self, known: _Map, span: _Span) -> None:
         """Puts the pattern where nobody has written."""
         for first, last in list(self._unwritten(known, span)):
-            known.memory[first:last] = filling(first, last)
+            self._store(known, first, last, filling(first, last))
 
     def _wipe(self, known: _Map, span: _Span, spared: Iterable[_Span] = ()) -> list[_Span]:
         """Puts zeros where the pattern still stands in the span; returns where that was."""
@@ -280,11 +300,16 @@ class HostWrites:
             if _meet(words, span):
                 same = _same(known.memory[slice(*words)], words[0])
                 for untouched in _untouched(same, words[0]):
-                    for part in _minus(_both(untouched, span), spared):
+                    for part in without(_both(untouched, span), spared):
                         wiped += self._unwritten(known, part)
         for first, last in wiped:
-            known.memory[first:last] = 0
+            self._store(known, first, last, 0)
         return wiped
+
+    def _store(self, known: _Map, first: int, last: int, bytes: _Bytes | int) -> None:
+        """Changes what nobody has written."""
+        known.memory[first:last] = bytes
+        self._events.emit(PatternStored(known.heap, known.offset + first, known.offset + last))
 
     # --- inside ---
 
@@ -365,19 +390,6 @@ def _in_words(span: _Span) -> _Span:
 def _both(one: _Span, other: _Span) -> _Span:
     """The bytes that are in both; none when it ends before it begins."""
     return max(one[0], other[0]), min(one[1], other[1])
-
-
-def _minus(span: _Span, taken: Iterable[_Span]) -> Iterator[_Span]:
-    """What is left of a span."""
-    begin, end = span
-    for first, last in sorted(taken):
-        if first >= end:
-            break
-        if begin < first:
-            yield begin, first
-        begin = max(begin, last)
-    if begin < end:
-        yield begin, end
 
 
 def _union(parts: list[_Span]) -> list[_Span]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from ...d3d12.states import is_write
 from ..check import Check, on
 from ..declarations.resources import ADVICE
 from ..flights import Flight, FlightCheck
+from ..mapped import add_span
 from ..text import resources as text
 from ..text.lists import calling
 
@@ -190,22 +191,13 @@ class UnmapRanges(Check):
                 self.report("UNMAP_RANGE", **text.unmap_range(event.resource, missing, state.told))
 
 
-def add_span(spans: list[Span], begin: int, end: int) -> None:
-    """Adds bytes to ranges that are as few as there can be, sorted."""
-    first = bisect_left(spans, begin, key=_end_of)  # the first that reaches this one
-    last = bisect_right(spans, end, first, key=_begin_of)
-    if first < last:
-        begin, end = min(begin, spans[first][0]), max(end, spans[last - 1][1])
-    spans[first:last] = [(begin, end)]
-
-
 def _covers(told: list[Span], written: Span) -> bool:
     """Is the range within one of those?"""
     at = bisect_right(told, written[0], key=_begin_of) - 1
     return at >= 0 and written[1] <= told[at][1]
 
 
-_begin_of, _end_of = itemgetter(0), itemgetter(1)
+_begin_of = itemgetter(0)
 
 
 # --- HEAP_OVERLAP ---
