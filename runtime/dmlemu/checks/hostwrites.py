@@ -25,7 +25,8 @@ from dmlemu_hw.physical import spans
 from dmlemu_hw.shadow import Shadow
 
 from ..d3d12.events import HostAccessed, HostMapped, HostUnmapped
-from .mapped import place_of, without
+from .mapped import without
+from .visible import place_of
 
 if TYPE_CHECKING:
     from ..d3d12.resource import Resource

@@ -1,7 +1,4 @@
-"""What mapped memory held when the CPU may have begun to change it, as physical bytes.
-
-Buffers and tiles over the same bytes find each other here: all places are bytes of a heap.
-"""
+"""What mapped memory held when the CPU may have begun to change it: bytes of heaps."""
 
 from __future__ import annotations
 
@@ -12,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw.physical import Span, spans
+from .visible import place_of
 
 if TYPE_CHECKING:
     from ..d3d12.resource import Resource
 
-__all__ = ["Bytes", "MappedHeap", "Range", "add_span", "place_of", "without"]
+__all__ = ["Bytes", "MappedHeap", "Range", "add_span", "without"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -98,12 +95,6 @@ class MappedHeap:
                 for low, high in _both((begin, end), [(first, last)]):
                     seen[low - begin : high - begin] = memory[low - first : high - first]
         return seen
-
-
-def place_of(resource: Resource) -> Span:
-    """Where a buffer that is not reserved lies in its heap."""
-    [place] = spans(resource._allocation)
-    return place
 
 
 def add_span(ranges: list[Range], begin: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""The program clears a mapped readback buffer for the next frame, whose copy the GPU has been given already."""
+"""The program clears a mapped readback buffer for the next frame, after it has submitted the copy."""
 
 import numpy as np
 from stage import Stage

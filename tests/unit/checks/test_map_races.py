@@ -331,9 +331,7 @@ def test_a_change_under_a_command_is_told(shared: Shared) -> None:
     shared.stage.wait()
 
     assert shared.said() == ["MAP_RACE"]
-    [message] = [
-        each.report.message for each in shared.stage.device.reports if each.report.id == "MAP_RACE"
-    ]
+    [message] = [each.report.message for each in shared.stage.device.reports if each.report.id == "MAP_RACE"]
     assert " bytes [128, 192) of " in message and "changed byte 130 " in message
     assert ("(byte 130 of buffer 'mapped')" in message) == (shared.alias is not shared.mapped)
 

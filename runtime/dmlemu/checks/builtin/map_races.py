@@ -9,18 +9,15 @@ for a fence first, when the host lets that wait end.  What others than the CPU s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from dmlemu_hw.events import (
     READ,
-    WRITE,
     Accesses,
     Executed,
     Executing,
@@ -31,41 +28,25 @@ from dmlemu_hw.events import (
     Submitted,
     Waited,
 )
-from dmlemu_hw.faults import GpuFault
-from dmlemu_hw.footprints import accesses, dispatch_accesses
 from dmlemu_hw.kernels import ffi
-from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, decode_one
-from dmlemu_hw.physical import Span, heap_number, spans, spans_after
+from dmlemu_hw.packets import Opcode
 
 from ...d3d12.enums import HeapType
 from ...d3d12.events import HostMapped, HostUnmapped
-from ...d3d12.rules import is_cpu_visible
 from ..check import Check, on
 from ..clocks import Clocks, FenceValue
 from ..declarations.hazards import MAP_DECLARATIONS
 from ..holds import Hold, holds
 from ..hostwrites import PatternStored
-from ..mapped import MappedHeap, add_span, place_of
+from ..mapped import MappedHeap, add_span
 from ..names import Work
 from ..text import hazards as text
+from ..visible import Part, parts_of, place_of, touched_in, touches_of, visible_spans
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
     from ...d3d12.recording import Recording
     from ...d3d12.resource import Resource
-
-_Mask = np.ndarray[Any, np.dtype[np.bool_]]
-_COPY = Struct("<8xQQQ")  # destination, source, size
-_TOUCH_NOTHING = (Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS, Opcode.TIMESTAMP)
-
-
-class _Part(NamedTuple):
-    """Bytes [begin, end) of a heap, which stand at an address."""
-
-    heap: int
-    begin: int
-    end: int
-    address: int
 
 
 @dataclass(eq=False)
@@ -84,8 +65,8 @@ class _Use:
     buffer: int
     pattern: Any
     keeper: Accesses
-    parts: Sequence[_Part] = ()
-    watched: list[_Part] = field(default_factory=list)
+    parts: Sequence[Part] = ()
+    watched: list[Part] = field(default_factory=list)
     awaited: FenceValue | None = None
     is_held: bool = False
     is_executed: bool = False
@@ -189,7 +170,7 @@ class MapRaces(Check):
         for use in chain.from_iterable(self._due.values()):
             buffer = self.names.buffer(use.buffer)
             if buffer is not None and buffer._allocation.serial == event.allocation:
-                parts = _parts(use.pattern, use.buffer, self._visible_spans(buffer))
+                parts = parts_of(use.pattern, use.buffer, visible_spans(buffer))
                 if parts != use.parts:
                     use.parts, use.watched = parts, []
                     self._watch(use)
@@ -224,7 +205,7 @@ class MapRaces(Check):
             for part in use.parts:
                 heap = self._heaps.get(part.heap)
                 if heap is not None:
-                    heap.store(part.begin, part.end, _touched(use.pattern, part))
+                    heap.store(part.begin, part.end, touched_in(use.pattern, part))
         self._running.clear()
 
     # --- inside: which bytes ---
@@ -232,17 +213,18 @@ class MapRaces(Check):
     def _add(self, recording: Recording, queue: int, ticket: int) -> None:
         """From now on, what the list will touch of memory that the CPU can see."""
         # DirectML binds no readback buffers: they are for copies.
-        visible = [(each, spans) for each in recording.resources if (spans := self._visible_spans(each))]
+        visible = [(each, spans) for each in recording.resources if (spans := visible_spans(each))]
         if not visible:
             return
         work = Work(recording.commands, recording.owner, self.names.queue(queue))
         hold = holds(self.device._gpu).get(queue) if self._waits else None
         dispatches = any(each._heap_type != HeapType.READBACK for each, _ in visible)
-        for packet, pattern, keeper in self._touches(recording.packets, dispatches=dispatches):
+        memory = self.device._gpu.memory
+        for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=dispatches):
             for buffer, spans in visible:
                 start = buffer._address
                 if start <= pattern.address < start + buffer._width:
-                    parts = _parts(pattern, start, spans)
+                    parts = parts_of(pattern, start, spans)
                     if parts:
                         self._open_use(_Use(queue, ticket, packet, work, start, pattern, keeper, parts), hold)
 
@@ -260,44 +242,6 @@ class MapRaces(Check):
             if before.is_executed:
                 self._open.pop(before, None)
         self._newest[use.key] = use
-
-    def _touches(self, data: bytes, *, dispatches: bool) -> Iterator[tuple[int, Any, Accesses]]:
-        """Packet, what it touches (``dmlk_footprint *``) and what keeps that, for a whole list."""
-        base, memory = ffi.from_buffer("uint8_t[]", data), self.device._gpu.memory
-        at = packet = 0
-        while at < len(data):
-            opcode, size = HEADER.unpack_from(data, at)
-            found: Accesses | None = None
-            if opcode == Opcode.COPY_BUFFER:
-                found = _copied(*_COPY.unpack_from(data, at))
-            elif opcode == Opcode.DISPATCH:
-                found = dispatch_accesses(data[at : at + size], base + at, memory) if dispatches else None
-            elif opcode not in _TOUCH_NOTHING:
-                try:
-                    found = accesses(decode_one(data, at), memory)
-                except GpuFault:  # executing it will tell
-                    found = None
-            for i in range(0 if found is None else len(found)):
-                assert found is not None
-                yield packet, found.pointer + i, found
-            at += size
-            packet += 1
-
-    def _visible_spans(self, buffer: Resource) -> list[Span]:
-        """Where it stands, as far as the CPU can see that, once all is done that queues hold now."""
-        allocation = buffer._allocation
-        if allocation.closed:
-            return []
-        if buffer._properties is not None:
-            return spans(allocation) if is_cpu_visible(buffer._properties) else []
-        visible = {heap_number(each._heap) for each in self.device._host_heaps if not each._heap.closed}
-        if not visible:
-            return []
-        gpu = self.device._gpu
-        held = chain.from_iterable(list(queue.pending) for queue in gpu.queues)
-        packets = [decode_one(each) for each in held if HEADER.unpack_from(each)[0] == Opcode.MAP_TILES]
-        changes = [each for each in packets if isinstance(each, MapTilesPacket)]
-        return [span for span in spans_after(allocation, gpu.memory, changes) if span.heap in visible]
 
     # --- inside: what the CPU does to them ---
 
@@ -367,7 +311,7 @@ class MapRaces(Check):
         for part in use.watched:
             differs = self._heaps[part.heap].changed(part.begin, part.end)
             if differs is not None:
-                touched = _touched(use.pattern, part)
+                touched = touched_in(use.pattern, part)
                 differs = differs if touched is None else differs & touched
                 changed += (part.address + np.flatnonzero(differs)).tolist()
         if changed:
@@ -419,38 +363,6 @@ class MapRaces(Check):
         return (
             f"{before}Write again when {fence} has reached {value}: {use.work.queue} signals that behind it."
         )
-
-
-def _copied(destination: int, source: int, size: int) -> Accesses:
-    """What a copy touches."""
-    array = ffi.new("dmlk_footprint[]", 2)
-    for entry, address, access in zip(array, (source, destination), (READ, WRITE), strict=True):
-        entry.address, entry.end, entry.access = address, address + size, access
-        entry.bits, entry.rank, entry.sizes[0], entry.strides[0] = 8, 1, size, 1
-    return Accesses(array, 2 if size else 0)
-
-
-def _parts(pattern: Any, address: int, spans: list[Span]) -> list[_Part]:
-    """Where the bytes stand of a footprint in the buffer at the address."""
-    found = []
-    for start, size, heap, offset in spans:
-        first = address + start
-        low, high = max(pattern.address, first), min(pattern.end, first + size)
-        if low < high:
-            found.append(_Part(heap, offset + low - first, offset + high - first, low))
-    return found
-
-
-def _touched(pattern: Any, part: _Part) -> _Mask | None:
-    """Which bytes of the part are of an element; None: all of them."""
-    rank, width = pattern.rank, pattern.bits // 4
-    if rank == 1 and pattern.strides[0] == 1:
-        return None
-    halves = np.zeros((pattern.end - pattern.address, 2), np.bool_)
-    strides = [stride * width for stride in pattern.strides[0:rank]]
-    as_strided(halves, (*pattern.sizes[0:rank], width), (*strides, 1))[...] = True
-    start = part.address - pattern.address
-    return (halves[:, 0] | halves[:, 1])[start : start + part.end - part.begin]
 
 
 CHECKS = (MapRaces,)
