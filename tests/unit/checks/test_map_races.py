@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from stage import OtherQueue, Stage, States, other_queue
 
-from dmlemu import chaos, d3d12
+from dmlemu import Error, chaos, d3d12
+from dmlemu.checks.builtin.map_races import MapRaces
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
@@ -396,3 +397,39 @@ def test_tiles_that_are_mapped_by_the_queue_before_the_list(policy: object) -> N
     arrays[1][5] = 2
     stage.fence.wait(2)
     assert [stored.report.id for stored in stage.device.reports] == ["MAP_RACE"]
+
+
+def test_no_number_of_commands_is_too_large() -> None:
+    """The oldest of many that the host does not know to be done is watched as the newest."""
+    stage = Stage(policy=Policy.LAZY)
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    count = 4200
+    upload, weights = stage.host_buffer("upload", 4 * count), stage.buffer("weights")
+    array = upload.map().view(np.uint32)
+    array[:] = 1
+    for i in range(count):
+        stage.list.copy_buffer_region(weights, 0, upload, 4 * i, 4)
+    stage.submit()
+    array[0] = array[-1] = 2
+    stage.fence.wait(stage.fence_value)
+    [stored] = [each for each in stage.device.reports if each.report.id == "MAP_RACE"]
+    assert "changed byte 0 after" in stored.report.message
+    assert stored.count == 2
+
+
+def test_the_same_list_again_and_again_takes_no_more_memory() -> None:
+    """Nobody waits; what is known of one command holds for all that touch the same bytes."""
+    stage = Stage(policy=Policy.EAGER)
+    check = next(each for each in stage.device.checks if isinstance(each, MapRaces))
+    upload, weights = stage.host_buffer("upload", 64), stage.buffer("weights", 64)
+    array = upload.map().view(np.uint32)
+    array[:] = 1
+    for _ in range(50):
+        stage.list.copy_resource(weights, upload)
+        stage.submit()
+        stage.list.reset(stage.allocator)
+    assert len(check._open) == 1
+    array[3] = 2
+    with pytest.raises(Error, match="MAP_RACE"):
+        stage.fence.wait(stage.fence_value)
+    stage.list.close()
