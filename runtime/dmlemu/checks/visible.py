@@ -26,7 +26,16 @@ from ..d3d12.rules import is_cpu_visible
 if TYPE_CHECKING:
     from ..d3d12.resource import Resource
 
-__all__ = ["Part", "Touched", "parts_of", "place_of", "touched_in", "touches_of", "visible_spans"]
+__all__ = [
+    "Part",
+    "Touched",
+    "parts_of",
+    "place_of",
+    "planned_spans",
+    "touched_in",
+    "touches_of",
+    "visible_spans",
+]
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _COPY = Struct("<8xQQQ")  # destination, source, size
@@ -75,20 +84,25 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
 
 
 def visible_spans(buffer: Resource) -> list[Span]:
-    """Where the buffer stands, as far as the CPU can see that, once all is done that queues hold now."""
-    allocation, device = buffer._allocation, buffer._device
+    """:func:`planned_spans`, as far as the CPU can see them."""
+    if buffer._properties is not None:
+        return planned_spans(buffer) if is_cpu_visible(buffer._properties) else []
+    heaps = (each._heap for each in buffer._device._host_heaps)
+    visible = {heap_number(heap) for heap in heaps if not heap.closed}
+    return [span for span in planned_spans(buffer) if span.heap in visible] if visible else []
+
+
+def planned_spans(buffer: Resource) -> list[Span]:
+    """Where the buffer stands once all is done that queues hold now."""
+    allocation, gpu = buffer._allocation, buffer._device._gpu
     if allocation.closed:
         return []
-    if buffer._properties is not None:
-        return spans(allocation) if is_cpu_visible(buffer._properties) else []
-    visible = {heap_number(each._heap) for each in device._host_heaps if not each._heap.closed}
-    if not visible:
-        return []
-    gpu = device._gpu
+    if allocation.heap is not None:
+        return spans(allocation)
     held = chain.from_iterable(list(queue.pending) for queue in gpu.queues)
     packets = [decode_one(each) for each in held if HEADER.unpack_from(each)[0] == Opcode.MAP_TILES]
     changes = [each for each in packets if isinstance(each, MapTilesPacket)]
-    return [span for span in spans_after(allocation, gpu.memory, changes) if span.heap in visible]
+    return spans_after(allocation, gpu.memory, changes)
 
 
 def _copied(destination: int, source: int, size: int) -> Accesses:
