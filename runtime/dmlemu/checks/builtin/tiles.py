@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Hashable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from dmlemu_hw.events import READ, WRITE, Accesses, Allocated, Executing, Mapped
+from dmlemu_hw.events import READ, WRITE, Accesses, Allocated, Executing, Freed, Mapped, Queued, TilesMapped
 from dmlemu_hw.kernels import ffi, lib
-from dmlemu_hw.memory import Allocation
-from dmlemu_hw.packets import Opcode
+from dmlemu_hw.memory import TILE_SIZE, Allocation
+from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
 from dmlemu_hw.physical import Span, heap_number, spans
 
 from ...d3d12.events import ObjectReleased
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
-from ...errors import Strictness
+from ...errors import CallSite, Strictness, call_site, spell_site
 from ..check import Check, on
+from ..clocks import Clock, Clocks
+from ..declarations.hazards import HAZARD_DECLARATIONS
 from ..declarations.lists import LIFETIMES
 from ..declarations.tensors import DECLARATIONS as TENSORS
 from ..declarations.tiles import DECLARATIONS
 from ..flights import Flight, FlightCheck
+from ..names import Work
 from ..text import tiles as text
 from ..visible import planned_spans, touches_of
 
@@ -227,4 +231,138 @@ def _heaps_of(buffer: Resource, pattern: Any) -> set[int]:
     return found
 
 
-CHECKS = (Tiles, TileHeaps)
+# --- the page table, which queues write ---
+
+
+class _Mapping(NamedTuple):
+    """An UpdateTileMappings call of a queue changes tiles [begin, end), as addresses, of a buffer."""
+
+    queue: int
+    ticket: int
+    begin: int
+    end: int
+    tiles: Any  # the same as a footprint
+    label: str
+    site: CallSite | None
+    known: Clock  # by the host, when it handed this over
+
+
+class _Through(NamedTuple):
+    """A command of a list reached memory through a reserved buffer."""
+
+    queue: int
+    ticket: int
+    pattern: Any
+    keeper: Accesses
+    work: Work
+    packet: int
+
+
+class TileOrder(Check):
+    """UpdateTileMappings against what other queues do with the same tiles: a fence has to order the two."""
+
+    declarations = tuple(row for row in HAZARD_DECLARATIONS if row.id == "HAZARD_QUEUE")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks: Clocks = device.checks.clocks
+        self._handed: dict[tuple[int, int], list[_Mapping]] = {}  # not made yet: by queue and ticket
+        # Of those that are alike only the newest: if that is ordered, the others are.  By buffer.
+        self._made: dict[int, dict[Hashable, _Mapping]] = {}
+        self._through: dict[int, dict[Hashable, _Through]] = {}
+        self._looks = False
+        self._freed: deque[int] = deque()
+
+    @on(Allocated)
+    def allocated(self, event: Allocated) -> None:
+        """From the first reserved buffer on."""
+        if event.kind == "reserved" and not self._looks:
+            self._looks = True
+            self._subscriptions.append(self.device.events.subscribe(self._executing, Executing))
+
+    @on(Queued)
+    def queued(self, event: Queued) -> None:
+        """A queue was told to map tiles."""
+        if event.opcode != Opcode.MAP_TILES:
+            return
+        queue = next(each for each in self.device._gpu.queues if each.serial == event.queue)
+        packet = decode_one(queue.pending[-1])
+        assert isinstance(packet, MapTilesPacket)
+        rows = []
+        for tile, count, *_ in packet.regions:
+            begin, end = (packet.allocation + each * TILE_SIZE for each in (tile, tile + count))
+            tiles, known = _bytes(begin, end), self._clocks.host
+            rows.append(
+                _Mapping(event.queue, event.ticket, begin, end, tiles, queue.label, call_site(), known)
+            )
+        self._handed[event.queue, event.ticket] = rows
+
+    @on(TilesMapped)
+    def mapped(self, event: TilesMapped) -> None:
+        """A queue has done it."""
+        self._settle()
+        for made in self._handed.pop((event.queue, event.ticket), ()):
+            buffer = self.names.buffer(made.begin)
+            if buffer is not None:
+                self._make(made, buffer)
+
+    @on(Freed)
+    def freed(self, event: Freed) -> None:
+        """May come at any moment."""
+        if event.kind == "reserved":
+            self._freed.append(event.address)
+
+    def _executing(self, event: Executing) -> None:
+        pointer = event.accesses.pointer
+        for i in range(len(event.accesses)):
+            entry = pointer + i
+            buffer = self.names.buffer(entry.address)
+            if buffer is None or buffer.created_as != "reserved":
+                continue
+            self._clocks.start(event.queue, event.ticket)
+            through = _Through(
+                event.queue, event.ticket, entry, event.accesses, self.names.work(event), event.command
+            )
+            known = self._clocks.of(event.queue)
+            for made in list(self._made.get(buffer._address, {}).values()):
+                if made.queue != event.queue and known.get(made.queue, 0) < made.ticket:
+                    self._compare(made, through, buffer)
+            key = event.queue, bytes(ffi.buffer(entry))
+            self._through.setdefault(buffer._address, {})[key] = through
+
+    def _make(self, made: _Mapping, buffer: Resource) -> None:
+        clock = self._clocks.of(made.queue)
+        for through in list(self._through.get(buffer._address, {}).values()):
+            known = max(clock.get(through.queue, 0), made.known.get(through.queue, 0))
+            if through.queue != made.queue and known < through.ticket:
+                self._compare(made, through, buffer)
+        rows = self._made.setdefault(buffer._address, {})
+        for other in list(rows.values()):
+            known = max(clock.get(other.queue, 0), made.known.get(other.queue, 0))
+            shared = max(made.begin, other.begin)
+            if other.queue != made.queue and known < other.ticket and shared < min(made.end, other.end):
+                tile = (shared - buffer._address) // TILE_SIZE
+                self.report("HAZARD_QUEUE", **text.mapped_twice(_call(other), _call(made), buffer, tile))
+        rows[made.queue, made.begin, made.end] = made
+
+    def _compare(self, made: _Mapping, through: _Through, buffer: Resource) -> None:
+        """Tells of a command that touches the tiles; nothing orders the two."""
+        byte = ffi.new("uint64_t *")
+        if lib.dmlk_footprints_meet(through.pattern, made.tiles, 0, 0, 2**64 - 1, byte) == 1:
+            tile = (byte[0] - buffer._address) // TILE_SIZE
+            command = through.work.command(through.packet)
+            self.report("HAZARD_QUEUE", **text.unordered(command, _call(made), buffer, tile))
+
+    def _settle(self) -> None:
+        while self._freed:
+            address = self._freed.popleft()
+            self._made.pop(address, None)
+            self._through.pop(address, None)
+
+
+def _call(made: _Mapping) -> str:
+    at = f" (called at {spell_site(made.site)})" if made.site else ""
+    return f"UpdateTileMappings on {made.label}{at}"
+
+
+CHECKS = (Tiles, TileHeaps, TileOrder)

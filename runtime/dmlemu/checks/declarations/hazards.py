@@ -47,7 +47,7 @@ HAZARD_DECLARATIONS = (
         Severity.ERROR,
         When.EXECUTE,
         why="Queues run at the same time, whatever the order in which they were given their work. Barriers order "
-        "nothing between them.",
+        "nothing between them. UpdateTileMappings writes the page table, and all that goes through those tiles reads it.",
         fix="Signal a fence on the one queue behind the command, and let the other queue, or the CPU that feeds it, "
         "wait for that value.",
         rule="ST19: Multi-engine synchronization",

@@ -15,7 +15,7 @@ from .lists import calling, known, state
 if TYPE_CHECKING:
     from ...d3d12.resource import Heap, Resource
 
-__all__ = ["null_tile", "overlaps_itself", "released_heap", "unordered", "used_heap"]
+__all__ = ["mapped_twice", "null_tile", "overlaps_itself", "released_heap", "unordered", "used_heap"]
 
 _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates"}
 
@@ -92,4 +92,16 @@ def unordered(command: NamedCommand, mapping: str, buffer: Resource, tile: int) 
         "context": (command.context,),
         "properties": {"buffer": buffer._title(), "tile": str(tile), "command": str(command.number)},
         "cause": (command.command.site, command.command.name, mapping, buffer._title()),
+    }
+
+
+def mapped_twice(first: str, second: str, buffer: Resource, tile: int) -> dict[str, Any]:
+    """Two queues map the same tile."""
+    return {
+        "message": f"{second} maps tile {tile} of {buffer._title()}, which {first} maps too, and no fence orders the "
+        "two.",
+        "operation": "UpdateTileMappings",
+        "object": buffer,
+        "properties": {"buffer": buffer._title(), "tile": str(tile)},
+        "cause": (first, second, buffer._title()),
     }
