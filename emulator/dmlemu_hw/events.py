@@ -125,7 +125,10 @@ class Freed(NamedTuple):
 
 
 class Mapped(Frozen):
-    """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL."""
+    """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL.
+
+    When the host had no more mappings only some of them, which OutOfMemory tells.
+    """
 
     allocation: int
     tile: int
@@ -133,6 +136,13 @@ class Mapped(Frozen):
     heap: int
     heap_tile: int
     reuse: bool
+
+
+class TilesMapped(NamedTuple):
+    """A queue has executed the change of tiles that it was given as this ticket."""
+
+    queue: int
+    ticket: int
 
 
 class Recorded(NamedTuple):
@@ -234,6 +244,7 @@ Event = (
     Allocated
     | Freed
     | Mapped
+    | TilesMapped
     | Recorded
     | Submitted
     | Queued

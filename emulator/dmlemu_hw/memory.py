@@ -231,11 +231,14 @@ class Memory:
             self.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
             reservation = allocation._reservation()
             storage = None if heap is None else heap._storage()
+            number = 0 if heap is None else heap.serial
             torn, self._torn = self._torn, True
             try:
                 for run in _runs(tile, count, storage, heap_tile, reuse):
                     self._map_run(reservation, run)
             except OSError as error:
+                if self._events:  # some of them may be mapped
+                    self._events.emit(Mapped(allocation.serial, tile, count, number, heap_tile, reuse))
                 raise self._out_of_memory(
                     f"The host refuses to map {count} tiles ({error.strerror}).", count * TILE_SIZE
                 ) from None
@@ -246,8 +249,7 @@ class Memory:
                     self._with_null.pop(allocation.serial, None)
             self._torn = torn
             if self._events:
-                serial = 0 if heap is None else heap.serial
-                self._events.emit(Mapped(allocation.serial, tile, count, serial, heap_tile, reuse))
+                self._events.emit(Mapped(allocation.serial, tile, count, number, heap_tile, reuse))
 
     def check_tiles(
         self, allocation: Allocation, tile: int, count: int, heap: Heap | None, heap_tile: int, reuse: bool

@@ -29,6 +29,7 @@ from .events import (
     Executing,
     Footprint,
     LeftUndefined,
+    TilesMapped,
     Waited,
 )
 from .faults import FaultKind, GpuFault, OutOfMemory, Progress
@@ -132,6 +133,8 @@ class Processor:
             if isinstance(packet, MapTilesPacket):
                 self._map_tiles(packet)
                 queue.pop()
+                if self._events:
+                    self._events.emit(TilesMapped(queue.serial, entry.ticket))
             elif isinstance(packet, SignalPacket):
                 self._fences.write(packet.fence, packet.value)
                 queue.pop()

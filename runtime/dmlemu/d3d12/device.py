@@ -255,6 +255,7 @@ class Device(GpuAtWork):
             weakref.WeakValueDictionary()
         )
         self._descriptor_uses = DescriptorUses(self._gpu.descriptors)
+        self._host_heaps: weakref.WeakSet[Heap] = weakref.WeakSet()  # those that the CPU can see
 
     # --- queues, lists, fences ---
 
@@ -382,7 +383,10 @@ class Device(GpuAtWork):
         alignment = desc.alignment or rules.TILE
         properties = rules.full_properties(desc.properties)
         desc = replace(desc, alignment=alignment, properties=properties, flags=HeapFlags(desc.flags))
-        return Heap(self, desc, heap)
+        made = Heap(self, desc, heap)
+        if rules.is_cpu_visible(properties):
+            self._host_heaps.add(made)
+        return made
 
     def create_committed_resource(
         self,

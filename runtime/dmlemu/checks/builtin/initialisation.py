@@ -80,7 +80,7 @@ class Initialisation(Check):
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
-        self._host = HostWrites(device._gpu.memory, self.shadow, self._note_host)
+        self._host = HostWrites(device._gpu.memory, self.shadow, device.events, self._note_host)
 
     @on(Allocated, Freed, Mapped)
     def memory(self, event: Allocated | Freed | Mapped) -> None:

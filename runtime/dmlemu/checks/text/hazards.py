@@ -180,30 +180,34 @@ def _elements(pattern: Pattern, shared: range) -> str:
 
 
 class Race(NamedTuple):
-    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command reads, the first at ``changed``.
+    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command touches, the first at ``changed``.
 
+    ``shown``: the mapped buffer with that byte, and the byte's place there; None: it is the same buffer.
     ``since``: what held the command back before; "" if nothing did.
     """
 
     command: NamedCommand
+    access: int
     buffer: Resource
     begin: int
     end: int
     changed: int
     bytes_changed: int
+    shown: tuple[Resource, int] | None
     since: str
 
     @property
     def message(self) -> str:
         """The sentence of the report."""
         start = self.buffer._address
-        read = f"{self.command.command.name} reads {_bytes(self.begin - start, self.end - start)}"
-        byte = self.changed - start
-        changed = (
-            f"byte {byte}" if self.bytes_changed == 1 else f"{self.bytes_changed} of them, byte {byte} first,"
-        )
+        verb = _VERBS.get(self.access, "uses")
+        touched = f"{self.command.command.name} {verb} {_bytes(self.begin - start, self.end - start)}"
+        byte = f"byte {self.changed - start}"
+        if self.shown is not None:
+            byte += f" (byte {self.shown[1]} of {self.shown[0]._title()})"
+        changed = byte if self.bytes_changed == 1 else f"{self.bytes_changed} of them, {byte} first,"
         return (
-            f"{read} of {self.buffer._title()}, and the CPU changed {changed} "
+            f"{touched} of {self.buffer._title()}, and the CPU changed {changed} "
             f"after {self.since or 'ExecuteCommandLists'}, before it knew that the command was done."
         )
 
