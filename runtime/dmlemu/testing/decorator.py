@@ -71,8 +71,9 @@ def layouts(
     all values are different and small.
 
     ``dims``: which sizes a named dimension may have, ``range(1, 5)`` if nothing is said; ``...`` how many
-    dimensions it stands for.  Mostly they differ from each other, since equal ones hide swapped strides.  ``kinds``: what layouts are tried (see :data:`LayoutKind`), by default all
-    but ``owned``.  ``device``: on which it runs, by default one of its own.
+    dimensions it stands for.  Mostly they differ from each other, since equal ones hide swapped strides.
+    ``kinds``: what layouts are tried (see :data:`LayoutKind`), by default all but ``owned``.  ``device``:
+    on which it runs, by default one of its own.
 
     Every run of the test tries the same layouts.  Raises TypeError or ValueError for arguments that make
     no sense.
