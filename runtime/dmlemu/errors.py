@@ -14,8 +14,8 @@ import sys
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, ClassVar, Protocol
 
 from dmlemu_hw.frozen import Frozen
 
@@ -141,14 +141,59 @@ class Report(Frozen):
 class Error(Exception):
     """A call failed: ``hresult`` is what the real API returns, ``report`` says why."""
 
+    _watch: ClassVar[ErrorWatch | None] = None
+    _watched_by: ErrorWatch | None = None  # until that one has seen where it got to
+
     def __init__(self, hresult: HResult, report: Report) -> None:
         super().__init__(report.text(hresult))
         self.hresult = hresult
         self.report = report
+        if self._watch is not None:
+            self._watch.created(self)
+
+    def __del__(self) -> None:
+        if self._watch is not None:
+            self._watch.forgotten(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How it goes to another process: by default with its text alone."""
-        return type(self), (self.hresult, self.report), self.__dict__
+        return type(self), (self.hresult, self.report), {**self.__dict__, "_watched_by": None}
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: its own traceback, which ends at the program's line."""
+        from IPython import get_ipython  # type: ignore[import-not-found]  # it is the caller
+
+        end_at_program(self)
+        shown: list[str] = get_ipython().InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__, tb_offset=1
+        )
+        return shown
+
+
+class ErrorWatch(Protocol):
+    """Who sees every error, whether it is raised or not: the pytest plugin."""
+
+    def created(self, error: Error) -> None: ...
+
+    def forgotten(self, error: Error) -> None:
+        """It ends, and still has its traceback."""
+
+
+def program_entry(error: BaseException) -> TracebackType | None:
+    """The innermost entry of the traceback that is the program's; None: the error left no call of ours."""
+    found, entry = None, error.__traceback__
+    while entry is not None:
+        if not _names_us(entry.tb_frame):
+            found = entry
+        entry = entry.tb_next
+    return found
+
+
+def end_at_program(error: BaseException) -> None:
+    """Has the traceback end where the program called us; whoever holds it sees it cut."""
+    last = program_entry(error)
+    if last is not None:
+        last.tb_next = None
 
 
 def _names_us(frame: FrameType) -> bool:

@@ -7,7 +7,10 @@ import io
 import json
 import os
 import pickle
+import sys
 import threading
+import traceback
+import types
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -105,6 +108,26 @@ def test_an_error_survives_the_way_to_another_process() -> None:
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert (str(other), other.hresult, other.report) == (str(error), error.hresult, ERROR)
         assert getattr(other, "__notes__", []) == getattr(error, "__notes__", [])
+
+
+def test_what_ipython_shows_ends_at_the_line_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython asks the error for its traceback, and gets its own without the frames of dmlemu."""
+
+    class Shell:
+        InteractiveTB: Any = None
+
+        def structured_traceback(self, *error: Any, tb_offset: int) -> list[str]:
+            return traceback.format_exception(*error)
+
+    shell = Shell()
+    shell.InteractiveTB = shell
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    with pytest.raises(Error) as raised:
+        d3d12.create_device(d3d12.Adapter()).create_fence(-1)
+    assert os.path.basename(raised.traceback[-1].path) != os.path.basename(__file__)
+    *_, line, message = raised.value._render_traceback_()
+    assert line.startswith(f'  File "{__file__}", line ') and ".create_fence(-1)" in line
+    assert message == f"dmlemu.errors.Error: {raised.value}\n"
 
 
 def test_a_warning_stands_at_the_line_of_the_caller(reports: Reporter) -> None:

@@ -192,13 +192,12 @@ def test_CM4_values(stage: Stage, values: tuple[int, ...]) -> None:
 
 
 def test_CM4_values_are_named(stage: Stage) -> None:
-    clears, report = Clears(stage, RAW), None
-    try:
+    clears = Clears(stage, RAW)
+    with pytest.raises(Error) as raised:
         clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (1, 2, -3, 4))
-    except Error as error:
-        report = error.report
+    report = raised.value.report
 
-    assert report is not None and (report.field, report.given) == ("Values[2]", "-3")
+    assert (report.field, report.given) == ("Values[2]", "-3")
     assert report.message == "Values[2] (-3) is not an unsigned 32-bit number."
 
 
