@@ -7,9 +7,7 @@ waited for: the order is handed on from command to command, whatever resources t
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-__all__ = ["ALIASING", "TRANSITION", "UAV_BARRIER", "Done", "Order", "Reach", "holds", "union", "with_one"]
+__all__ = ["ALIASING", "TRANSITION", "UAV_BARRIER", "Done", "Order", "holds", "union", "with_one"]
 
 TRANSITION, ALIASING, UAV_BARRIER = 0, 1, 2  # D3D12_RESOURCE_BARRIER_TYPE
 
@@ -46,19 +44,6 @@ def _trim(low: int, bits: int) -> Done:
     return low + ones, bits >> ones
 
 
-class Reach(NamedTuple):
-    """How a command reaches memory: by views or by copies, through the resources at ``addresses``."""
-
-    by_view: bool
-    addresses: tuple[int, ...]
-
-    def also(self, addresses: tuple[int, ...]) -> Reach:
-        """The same command reaches these resources as well."""
-        if all(each in self.addresses for each in addresses):
-            return self
-        return Reach(self.by_view, tuple(dict.fromkeys(self.addresses + addresses)))
-
-
 class Order:
     """Follows the commands and the barriers of a call; of an address, 0 stands for any resource."""
 
@@ -85,21 +70,24 @@ class Order:
         made._views, made._copies = self._views.copy(), self._copies.copy()
         return made
 
-    def begin(self, reach: Reach) -> Done:
-        """What has ended when such a command begins."""
+    def begin(self, by_view: bool, addresses: tuple[int, ...]) -> Done:
+        """What has ended when a command begins that reaches these resources, by views or by copies."""
         done = self._start
         if self._before:
-            done = _gather(done, self._before, reach.addresses)
-        if reach.by_view and self._before_views:
-            done = _gather(done, self._before_views, reach.addresses)
+            done = _gather(done, self._before, addresses)
+        if by_view and self._before_views:
+            done = _gather(done, self._before_views, addresses)
         return done
 
-    def end(self, reach: Reach, done: Done) -> None:
-        """Such a command was the next one; ``done`` holds it and all that it began behind."""
-        touched = self._views if reach.by_view else self._copies
-        for address in (0, *reach.addresses):
+    def end(self, by_view: bool, addresses: tuple[int, ...], done: Done) -> None:
+        """That command was the next one; ``done`` holds it and all that it began behind."""
+        touched = self._views if by_view else self._copies
+        for address in (0, *addresses):
             known = touched.get(address)
-            touched[address] = done if known is None else union(done, known)
+            if known is None or (not known[1] and known[0] <= done[0]):
+                touched[address] = done
+            else:
+                touched[address] = union(done, known)
 
     def pass_barrier(self, kind: int, first: int, then: int, commands: int) -> None:
         """A barrier behind so many commands; those of one resource name it twice."""
@@ -124,6 +112,6 @@ class Order:
 def _gather(done: Done, known: dict[int, Done], addresses: tuple[int, ...]) -> Done:
     for address in (0, *addresses):
         more = known.get(address)
-        if more is not None:
+        if more is not None and (more[1] or more[0] > done[0]):
             done = union(done, more)
     return done

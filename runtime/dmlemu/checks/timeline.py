@@ -1,7 +1,7 @@
 """One queue's course: its calls, the commands of the one under way, and the barriers between them.
 
-A command's phase is a number that rises along the queue: of the call that begins with ticket ``t`` the commands
-have ``t << SHIFT``, one more, and so on, so that a clock, which counts tickets, tells phases as well.
+A command's phase is a number that rises along the queue: of the call that begins with ticket ``t`` the
+commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts tickets, tells phases as well.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .clocks import NOTHING, Clock
 from .names import Work
-from .order import ALIASING, UAV_BARRIER, Done, Order, Reach, union, with_one
+from .order import ALIASING, UAV_BARRIER, Done, Order, union, with_one
 from .windows import Kind, Pattern, Touch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SHIFT = 40
 class Mark(NamedTuple):
     """Barrier ``number`` of a call, behind so many commands.  Addresses are of resources, 0 stands for any.
 
-    ``gives``: what commands with views of the resource began behind by it, were it the only one without merits.
+    ``gives``: what commands with views of the resource begin behind through it, by barriers with merits.
     """
 
     number: int
@@ -39,10 +39,10 @@ class Mark(NamedTuple):
 class Timeline:
     """``call``: the phase with which the ExecuteCommandLists call under way began.
 
-    ``command``: what the command under way has touched so far, by ``reach``.  ``temporary``: of that, the bytes
-    that it may use as it likes.  ``behind_all``: operands that are written when everything before is done.
-    ``done`` and ``proven_done`` have ended when it begins.  ``unproven``: barriers of the call that have ordered nothing yet; ``proven`` is
-    the order without them.
+    ``command``: what the command under way has touched so far, through the resources at ``addresses``.
+    ``temporary``: of that, the bytes that it may use as it likes.  ``behind_all``: operands that are written
+    when everything before is done.  ``done`` and ``proven_done`` have ended when it begins.
+    ``unproven``: barriers of the call that have ordered nothing yet; ``proven`` is the order without them.
     """
 
     def __init__(self, queue: int) -> None:
@@ -54,12 +54,13 @@ class Timeline:
         self.call_end = -1  # its last ticket
         self.order = Order()
         self.proven = self.order
-        self.commands: list[Reach] = []
+        self.commands: list[tuple[bool, tuple[int, ...]]] = []
         self.marks: list[Mark] = []
         self.unproven: list[Mark] = []
         self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call, with what they began behind
         self.command: list[tuple[Pattern, Kind, Touch]] = []
-        self.reach = Reach(False, ())
+        self.by_view = False
+        self.addresses: tuple[int, ...] = ()
         self.behind_all: tuple[int, ...] = ()
         self.done: Done = (0, 0)
         self.proven_done: Done = (0, 0)
@@ -83,9 +84,9 @@ class Timeline:
 
     def begin_command(self) -> None:
         """All parts of the command under way are known: what has ended when it begins?"""
-        self.done = self.proven_done = self.order.begin(self.reach)
+        self.done = self.proven_done = self.order.begin(self.by_view, self.addresses)
         if self.proven is not self.order:
-            self.proven_done = self.proven.begin(self.reach)
+            self.proven_done = self.proven.begin(self.by_view, self.addresses)
 
     def come_behind(self, copy: int) -> None:
         """The command under way is a copy that begins behind that one."""
@@ -98,12 +99,12 @@ class Timeline:
         done, proven = with_one(self.done, number), with_one(self.proven_done, number)
         if self.behind_all:
             done = proven = number + 1, 0
-        self.order.end(self.reach, done)
+        self.order.end(self.by_view, self.addresses, done)
         if self.proven is not self.order:
-            self.proven.end(self.reach, proven)
-        if not self.reach.by_view:
+            self.proven.end(self.by_view, self.addresses, proven)
+        if not self.by_view:
             self.copied[number] = done, proven
-        self.commands.append(self.reach)
+        self.commands.append((self.by_view, self.addresses))
         self.command.clear()
         self.behind_all = ()
         self.temporary = (0, 0)
@@ -138,7 +139,7 @@ class Timeline:
             else:
                 still.append(mark)
         self.unproven = still
-        known = union(self.proven_done, self.proven.begin(self.reach))
+        known = union(self.proven_done, self.proven.begin(self.by_view, self.addresses))
         self.proven_done = with_one(known, number)
 
     def _way(self, first: int) -> list[Mark] | None:
@@ -159,12 +160,12 @@ class Timeline:
                     _open(mark, touched, open)
                 mark = next(marks, None)
             is_end = number == len(self.commands)
-            reach = self.reach if is_end else self.commands[number]
-            through = None if number == first else _through(reach, open)
+            by_view, addresses = (self.by_view, self.addresses) if is_end else self.commands[number]
+            through = None if number == first else _through(by_view, addresses, open)
             if through is not None or number == first:
                 came[number] = through
-                for address in (0, *reach.addresses):
-                    touched.setdefault((reach.by_view, address), number)
+                for address in (0, *addresses):
+                    touched.setdefault((by_view, address), number)
         return _back(came, len(self.commands))
 
 
@@ -180,9 +181,11 @@ def _open(
         open.setdefault((only_views, mark.after), (mark, min(known)))
 
 
-def _through(reach: Reach, open: dict[tuple[bool, int], tuple[Mark, int]]) -> tuple[Mark, int] | None:
-    kinds = (False, True) if reach.by_view else (False,)
-    keys = [(only_views, address) for address in (0, *reach.addresses) for only_views in kinds]
+def _through(
+    by_view: bool, addresses: tuple[int, ...], open: dict[tuple[bool, int], tuple[Mark, int]]
+) -> tuple[Mark, int] | None:
+    kinds = (False, True) if by_view else (False,)
+    keys = [(only_views, address) for address in (0, *addresses) for only_views in kinds]
     found = [open[key] for key in keys if key in open]
     return min(found, key=lambda each: each[0].number) if found else None
 

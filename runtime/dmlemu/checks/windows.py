@@ -169,13 +169,6 @@ class _Members:
             self.first = command
         self.bits |= 1 << (command - self.first)
 
-    def remove(self, command: int) -> None:
-        if command >= self.first:
-            self.bits &= ~(1 << (command - self.first))
-
-    def clear(self) -> None:
-        self.bits = 0
-
     def without(self, done: Done) -> Iterator[tuple[int, int | None]]:
         """Ranges of commands: all that the other set lacks, and none that are in both."""
         low, ended = done
@@ -206,7 +199,7 @@ class Window:
     """Accesses through one place by one queue, of one kind, oldest first.
 
     Of equal ones only the last is kept, if all that comes behind it comes behind the others too.  ``phases``
-    rise.  ``call`` is the phase with which the last call began that is in the window.
+    rise.
     """
 
     def __init__(self, place: Place, queue: int, kind: Kind) -> None:
@@ -215,10 +208,12 @@ class Window:
         self.kind = kind
         self.last = -1  # phase of the newest
         self.last_change = -1  # of those that write
-        self.call = -1
         self.phases: list[int] = []
         self.touches: list[Touch] = []
         self.patterns: list[Pattern] = []
+        # Of the call that began with phase ``_call``: commands that have accesses below index ``_noted``.
+        self._call = -1
+        self._noted = 0
         self._members = _Members()
         self._changes = _Members()  # those that write
         self._index: dict[Pattern, int] = {}
@@ -239,17 +234,15 @@ class Window:
             if old >= call and not holds(done, old - call):
                 at = None
             elif at + 1 == len(phases):
-                self._begin(call)
-                if old >= call and (at == 0 or phases[at - 1] != old):
-                    self._members.remove(old - call)
-                    self._changes.remove(old - call)
                 phases[at], self.touches[at] = phase, touch
-                self._note(pattern, phase)
+                self._noted = min(self._noted, at)
+                self.last = phase
+                if pattern.changes:
+                    self.last_change = phase
                 return True
         count = len(phases)
         if count == self._capacity:
             return False
-        self._begin(call)
         if at is not None:
             self._entries[at].access = 0  # touches nothing: the new one stands for it
         self._entries[count] = pattern.struct[0]
@@ -257,7 +250,11 @@ class Window:
         self.touches.append(touch)
         self.patterns.append(pattern)
         self._index[pattern] = count
-        self._note(pattern, phase)
+        self.last = phase
+        if pattern.changes:
+            self.last_change = phase
+        if pattern.clip is not None:
+            self._is_clipped = True
         return True
 
     def make_room(self, ordered: int, call: int) -> None:
@@ -280,21 +277,18 @@ class Window:
         self.patterns = [self.patterns[i] for i in keep]
         self._index = {pattern: i for i, pattern in enumerate(self.patterns)}
         self._is_clipped = any(pattern.clip is not None for pattern in self.patterns)
-        self.call = -1
-        self._begin(call)
-        for pattern, phase in zip(self.patterns, self.phases, strict=True):
-            if phase >= call:
-                self._note(pattern, phase)
+        self._noted = 0
 
-    def pending(self, done: Done, only_changes: bool) -> list[tuple[int, int]]:
-        """Ranges of indices that hold all accesses of the last call that have not ended.
+    def pending(self, call: int, done: Done, only_changes: bool) -> list[tuple[int, int]]:
+        """Ranges of indices that hold all accesses of the call, the last one, that have not ended.
 
         ``only_changes``: of those that write.
         """
+        self._note(call)
         runs, count = [], len(self.phases)
         for first, end in (self._changes if only_changes else self._members).without(done):
-            start = bisect_left(self.phases, self.call + first)
-            runs.append((start, count if end is None else bisect_left(self.phases, self.call + end)))
+            start = bisect_left(self.phases, call + first)
+            runs.append((start, count if end is None else bisect_left(self.phases, call + end)))
         return runs
 
     def find(self, pattern: Pattern, start: int, end: int) -> int:
@@ -338,20 +332,16 @@ class Window:
             return at
         return -1
 
-    def _begin(self, call: int) -> None:
-        if self.call != call:
-            self.call = call
-            self._members.clear()
-            self._changes.clear()
-
-    def _note(self, pattern: Pattern, phase: int) -> None:
-        self.last = phase
-        self._members.add(phase - self.call)
-        if pattern.changes:
-            self.last_change = phase
-            self._changes.add(phase - self.call)
-        if pattern.clip is not None:
-            self._is_clipped = True
+    def _note(self, call: int) -> None:
+        """All members are known."""
+        if self._call != call or not self._noted:
+            self._call, self._noted = call, bisect_left(self.phases, call)
+            self._members.bits = self._changes.bits = 0
+        for i in range(self._noted, len(self.phases)):
+            self._members.add(self.phases[i] - call)
+            if self.patterns[i].changes:
+                self._changes.add(self.phases[i] - call)
+        self._noted = len(self.phases)
 
 
 class Places:

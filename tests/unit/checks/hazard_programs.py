@@ -295,14 +295,17 @@ def hazards(program: Program) -> set[Pair]:
                 pairs = (first[0], first[1], second[0], second[1]), (second[0], second[1], first[0], first[1])
                 if not ordered & set(pairs):
                     found.add(Pair("HAZARD_QUEUE", *more))
-            elif first[1] == second[1] and not keep_order(a, b):
-                if (first[2], second[2]) not in closed[first[0], first[1]]:
-                    id = "HAZARD_ALIAS"
-                    if a.buffer == b.buffer:
-                        id = {(True, True): "HAZARD_WAW", (True, False): "HAZARD_RAW"}.get(
-                            (a.writes, b.writes), "HAZARD_WAR"
-                        )
-                    found.add(Pair(id, *more))
+            elif (
+                first[1] == second[1]
+                and not keep_order(a, b)
+                and (first[2], second[2]) not in closed[first[0], first[1]]
+            ):
+                id = "HAZARD_ALIAS"
+                if a.buffer == b.buffer:
+                    id = {(True, True): "HAZARD_WAW", (True, False): "HAZARD_RAW"}.get(
+                        (a.writes, b.writes), "HAZARD_WAR"
+                    )
+                found.add(Pair(id, *more))
     return found
 
 

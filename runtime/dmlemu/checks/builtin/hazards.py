@@ -21,7 +21,7 @@ from ..check import Check, on
 from ..clocks import Clocks, FenceValue
 from ..declarations.hazards import HAZARD_DECLARATIONS
 from ..names import NamedCommand, Work
-from ..order import TRANSITION, UAV_BARRIER, Reach, holds
+from ..order import TRANSITION, UAV_BARRIER, holds
 from ..text import hazards as text
 from ..timeline import SHIFT, Timeline
 from ..windows import Access, Kind, Pattern, Places, Window
@@ -42,6 +42,7 @@ _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
     Opcode.RESOLVE_QUERY: (None, Kind.COPY_DEST),
     Opcode.WRITE_IMMEDIATE: (None, Kind.COPY_DEST),
 }
+_VIEWS = (Kind.UAV, Kind.TAIL)
 
 
 class Advice:
@@ -156,10 +157,10 @@ class Hazards(Check):
         elif opcode == Opcode.WRITE_IMMEDIATE:
             timeline.behind_all = _marked_out(event.packet)
         patterns, addresses = self._places.patterns(event.accesses)
-        if event.joined:
-            timeline.reach = timeline.reach.also(addresses)
-        else:
-            timeline.reach = Reach(kinds[1] in (Kind.UAV, Kind.TAIL), addresses)
+        if not event.joined:
+            timeline.by_view, timeline.addresses = kinds[1] in _VIEWS, addresses
+        elif addresses != timeline.addresses:
+            timeline.addresses = tuple(dict.fromkeys(timeline.addresses + addresses))
         low, high = timeline.temporary
         for pattern, operand in patterns:
             kind = kinds[pattern.changes]
@@ -171,7 +172,7 @@ class Hazards(Check):
 
     def _end_command(self, timeline: Timeline) -> None:
         timeline.begin_command()
-        if not timeline.reach.by_view:
+        if not timeline.by_view:
             self._follow_copies(timeline)
         try:
             self._compare(timeline)
@@ -186,7 +187,7 @@ class Hazards(Check):
             if kind != Kind.COPY_DEST or window is None:
                 continue
             while window.last >= timeline.call + timeline.done[0]:
-                at = window.newest(pattern, window.pending(timeline.done, only_changes=True))
+                at = window.newest(pattern, window.pending(timeline.call, timeline.done, only_changes=True))
                 if at < 0:
                     break
                 timeline.come_behind(window.phases[at] - timeline.call)
@@ -212,7 +213,7 @@ class Hazards(Check):
                 else:
                     if timeline.proven is not timeline.order:
                         self._credit(timeline, window, pattern)
-                    runs = window.pending(timeline.done, not pattern.changes)
+                    runs = window.pending(timeline.call, timeline.done, not pattern.changes)
                 if kind == window.kind == Kind.TAIL:
                     continue  # nobody relies on what either leaves there
                 at = window.newest(pattern, runs)
@@ -223,7 +224,7 @@ class Hazards(Check):
 
     def _credit(self, timeline: Timeline, window: Window, pattern: Pattern) -> None:
         """Looks for accesses that only barriers without merits so far order before this one."""
-        for start, end in window.pending(timeline.proven_done, not pattern.changes):
+        for start, end in window.pending(timeline.call, timeline.proven_done, not pattern.changes):
             while (at := window.find(pattern, start, end)) >= 0:
                 number, start = window.phases[at] - timeline.call, at + 1
                 if holds(timeline.done, number) and not holds(timeline.proven_done, number):
