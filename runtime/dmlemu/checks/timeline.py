@@ -1,7 +1,7 @@
 """One queue's course: its calls, the commands of the one under way, and the barriers between them.
 
 A command's phase is a number that rises along the queue: of the call that begins with ticket ``t`` the
-commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts tickets, tells phases as well.
+commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts tickets, tells phases too.
 """
 
 from __future__ import annotations

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, product
+from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from stage import FLOAT32, UAV, Stage, States, tensor
 
-from dmlemu import d3d12, dml
+from dmlemu import Strictness, d3d12, dml
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
 
@@ -363,8 +364,8 @@ class Reported(NamedTuple):
 class Machine(Stage):
     """Runs programs; ``recorded`` tells which action a list's command is."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, strictness: Strictness = Strictness.STRICT, **adapter: Any) -> None:
+        super().__init__(strictness, **adapter)
         self.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
         self.operators = {name: self._operator(*layouts) for name, layouts in OPERATORS.items()}
         for name, operator in self.operators.items():
@@ -379,6 +380,7 @@ class Machine(Stage):
         )
         self.heap, self.descriptors = self.device.create_descriptor_heap(heap), 0
         self.recorded: dict[tuple[str, int], Action] = {}
+        self.submitted: list[list[list[bytes]]] = [[], []]  # by queue and call: the packets of the lists
 
     def _operator(self, source: Layout, target: Layout) -> Any:
         def desc(layout: Layout) -> dml.BufferTensorDesc:
@@ -414,6 +416,7 @@ class Machine(Stage):
             if action.name in ("call", "signal", "wait") and items[queue]:
                 for each in lists[queue]:
                     each.close()
+                self.submitted[queue].append([each._recording.packets for each in lists[queue]])
                 self.queues[queue].execute_command_lists(lists[queue])
                 lists[queue], items[queue] = [], 0
             if action.name == "signal":
@@ -470,6 +473,32 @@ class Machine(Stage):
             queue.signal(fence, value + 1)
         for fence, value in zip(self.fences, values, strict=True):
             fence.wait(value + 1)
+
+    def fill(self) -> None:
+        """No two bytes of what the programs use hold the same for the same reason."""
+        for i, (name, pages) in enumerate(BUFFERS.items()):
+            size = PAGE * len(pages)
+            upload = self.host_buffer(name, size)
+            with upload.map(0, d3d12.Range(0, 0)) as memory:
+                memory[:] = Random(i).randbytes(size)
+            self.list.copy_resource(self.buffers[name], upload)
+            self.run()
+
+    def contents(self) -> list[bytes]:
+        """Of all buffers."""
+        found = []
+        for name, pages in BUFFERS.items():
+            readback = self.host_buffer(name, PAGE * len(pages), "READBACK")
+            self.list = self._open()
+            self.list.copy_resource(readback, self.buffers[name])
+            self.list.close()
+            self.fence_value += 1
+            self.queue.execute_command_lists([self.list])
+            self.queue.signal(self.fence, self.fence_value)
+            self.fence.wait(self.fence_value)
+            with readback.map() as memory:
+                found.append(bytes(memory))
+        return found
 
     def useless(self) -> set[Kind]:
         """The barriers that are reported at the end."""

@@ -20,6 +20,7 @@ from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
 from ..check import Check, on
 from ..clocks import Clocks, FenceValue
 from ..declarations.hazards import HAZARD_DECLARATIONS
+from ..declarations.resources import DECLARATIONS as COPIES
 from ..names import NamedCommand, Work
 from ..order import TRANSITION, UAV_BARRIER, holds
 from ..text import hazards as text
@@ -60,7 +61,7 @@ class Hazards(Check):
     What conflicts is told by footprints and clocks, however the emulated GPU happened to take its turns.
     """
 
-    declarations = HAZARD_DECLARATIONS
+    declarations = (*HAZARD_DECLARATIONS, *(row for row in COPIES if row.id == "COPY_SAME"))
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -176,6 +177,8 @@ class Hazards(Check):
             self._follow_copies(timeline)
         try:
             self._compare(timeline)
+            if len({kind for _, kind, _ in timeline.command} & {Kind.COPY_SOURCE, Kind.COPY_DEST}) == 2:
+                self._compare_sides(timeline)
         finally:
             self._enter(timeline)
             timeline.end_command()
@@ -221,6 +224,21 @@ class Hazards(Check):
                     found.append((window, at, Access(pattern, kind, touch)))
         if found:
             self._tell(found)
+
+    def _compare_sides(self, timeline: Timeline) -> None:
+        """Tells of a copy whose source and destination share memory."""
+        sides = [Access(*each) for each in timeline.command]
+        for source in (each for each in sides if each.kind == Kind.COPY_SOURCE):
+            for target in (each for each in sides if each.kind == Kind.COPY_DEST):
+                byte = target.pattern.first_byte(source.pattern)
+                if byte is None:
+                    continue
+                shared = range(byte, target.pattern.last_byte(source.pattern, byte) + 1)
+                is_whole = text.shares_all(source.pattern, target.pattern, shared)
+                both = self._side(source, shared), self._side(target, shared)
+                cause = both[1].command.command.site, both[0].title, both[1].title
+                self.report("COPY_SAME", cause=cause, **text.same(*both, is_whole))
+                return
 
     def _credit(self, timeline: Timeline, window: Window, pattern: Pattern) -> None:
         """Looks for accesses that only barriers without merits so far order before this one."""
