@@ -174,6 +174,7 @@ class Executing(NamedTuple):
     """The command that is about to run, and all that it will touch; ``packet`` holds its bytes.
 
     ``joined``: it is a further part of what the command before began; nothing comes between them.
+    ``continues``: the next one is a further part of it.
     """
 
     queue: int
@@ -184,6 +185,7 @@ class Executing(NamedTuple):
     packet: bytes
     joined: bool
     accesses: Accesses
+    continues: bool = False
 
 
 class LeftUndefined(NamedTuple):

@@ -243,14 +243,14 @@ class Processor:
         touched = NO_ACCESSES
         try:
             if self._events.wants(Executing):
-                joined = False
+                joined = continues = False
                 if opcode == Opcode.DISPATCH:
                     touched = dispatch_accesses(content, base + start, self._memory)
-                    joined = packets.is_joined(content)
+                    joined, continues = packets.is_joined(content), packets.is_joined(data, start + size)
                 elif opcode not in _TOUCH_NOTHING:
                     touched = accesses(self._decode(data, start), self._memory)
-                    joined = packets.is_joined(content)
-                self._events.emit(Executing(*place, opcode, content, joined, touched))
+                    joined, continues = packets.is_joined(content), packets.is_joined(data, start + size)
+                self._events.emit(Executing(*place, opcode, content, joined, touched, continues))
         except Exception:  # a subscriber does not want the command
             self._fault.status = lib.DMLK_OK
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from hazard_programs import (
     Action,
     Machine,
     Program,
+    closed_order,
+    entries,
     hazards,
     legal,
     programs,
@@ -21,11 +24,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from stage import UAV, Stage, States, half_product, other_queue
 
-from dmlemu import Error, chaos, d3d12, dml
+from dmlemu import Error, Strictness, chaos, d3d12, dml
 from dmlemu.checks.builtin.hazards import Hazards
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu_hw import reordering
+from dmlemu_hw.packets import Opcode
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # wrong programs, and right ones that use what nobody wrote
 
@@ -95,10 +100,78 @@ SIGNALLED_BEFORE_THE_HOST_KNEW = [
     act("wait", 0),
     act("dispatch", "packed", "alone", 0, "other", 32, queue=1),
 ]
+TURNS = [  # of one page, through three buffers
+    act("dispatch", "packed", "alone", 0, "whole", PAGE),
+    act("alias", "whole", "second"),
+    act("dispatch", "packed", "alone", 0, "second", 0),
+    act("alias", "second", "tiles"),
+    act("dispatch", "packed", "tiles", PAGE, "other", 0),
+    act("alias", "tiles", "whole"),
+    act("dispatch", "packed", "alone", 0, "whole", PAGE),
+]
+PING_PONG = [
+    act("dispatch", "packed", "alone", 0, "other", 0),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "alone", 0),
+    act("uav", "alone"),
+    act("dispatch", "packed", "alone", 0, "other", 0),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "alone", 0),
+]
+BY_WAY_OF_OTHERS = [  # the last one reads what the first one wrote, and no barrier names both
+    act("dispatch", "packed", "whole", 0, "second", 0),
+    act("uav", "second"),
+    act("dispatch", "packed", "second", 0, "alone", 0),
+    act("uav", "alone"),
+    act("dispatch", "gather", "alone", 0, "other", 64),
+    act("uav", "other"),
+    act("dispatch", "packed", "tiles", PAGE, "other", 64),
+]
+COPIES_HAND_ON = [  # two copies to the same bytes keep their order, and the second one hands it on
+    act("copy", "alone", 0, "whole", PAGE, 3),
+    act("copy", "alone", 0, "other", 0, 3),
+    act("alias", "other", "second"),
+    act("copy", "second", 0, "other", 64, 3),
+]
+TWO_READERS = [  # of the same bytes; only the second one is waited for
+    act("dispatch", "packed", "whole", 0, "alone", 0),
+    act("dispatch", "packed", "whole", 0, "other", 0),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "whole", 0),
+    act("uav", "whole"),
+]
+CHAINS = {
+    "turns": TURNS,
+    "ping-pong": PING_PONG,
+    "by way of others": BY_WAY_OF_OTHERS,
+    "copies": COPIES_HAND_ON,
+}
+
+
+@pytest.mark.parametrize("program", CHAINS.values(), ids=CHAINS)
+def test_a_chain_orders_its_ends_and_without_any_link_it_does_not(program: Program) -> None:
+    assert not hazards(legal(program))
+    check(program)
+    for link in program:
+        if link.name in ("alias", "uav"):
+            broken = [each for each in program if each is not link]
+            assert hazards(legal(broken))
+            check(broken)
+
+
+def test_chains_go_on_over_fences() -> None:
+    onward = [act("signal"), act("wait", 0, queue=1)]
+    there = [Action(1, each.name, each.arguments) for each in TURNS[4:]]
+    check(TURNS[:4] + onward + there)
+    assert not hazards(legal(TURNS[:4] + onward + there))
+    check(TURNS[:2] + onward + there)
+    check(TURNS[:4] + there)
 
 
 @random
 @given(programs(queues=1))
+@example(TWO_READERS)
+@example(BY_WAY_OF_OTHERS)
 @example(ACROSS_TILES)
 @example(ACROSS_TILES_AND_MET)
 @example(BEHIND_THE_LAST_ELEMENT)
@@ -139,6 +212,84 @@ def test_advice_on_barriers_is_right(program: Program) -> None:
     assert told >= useless_barriers(program)
     without = [action for action in program if (action.name, action.arguments) not in told]
     assert hazards(without) == hazards(program)
+
+
+# --- chaos ---
+
+
+def may_swap(lists: list[bytes], machine: Machine) -> set[tuple[int, int]]:
+    """Pairs of commands, by their numbers among all items, that chaos lets run in either order."""
+    units = list(reordering._units(lists, machine.device._gpu.memory))
+    followers: dict[int, set[int]] = {}
+    for before, after in sorted(reordering._constraints(units), reverse=True):
+        followers.setdefault(before, set()).update({after}, followers.get(after, ()))
+    items = [i for i, unit in enumerate(units) if unit.opcode not in reordering._REMARKS]
+    commands = [(number, i) for number, i in enumerate(items) if units[i].opcode != Opcode.BARRIER]
+    pairs = combinations(commands, 2)
+    return {(a, b) for (a, i), (b, j) in pairs if j not in followers.get(i, ())}
+
+
+@random
+@given(programs(queues=2, length=16))
+@example(TURNS)
+@example(BY_WAY_OF_OTHERS)
+@example(COPIES_HAND_ON)
+def test_chaos_may_swap_just_what_nothing_orders(program: Program) -> None:
+    program = legal(program)
+    machine = Machine()
+    machine.execute(program)
+    for queue, row in enumerate(entries(program)[0]):
+        calls = [entry.items for entry in row if entry.name == "call"]
+        for items, lists in zip(calls, machine.submitted[queue], strict=True):
+            commands = [i for i, item in enumerate(items) if item.name in ("dispatch", "copy")]
+            free = set(combinations(commands, 2)) - closed_order(items)
+            assert may_swap(lists, machine) == free, items
+
+
+def result(program: Program, policy: object) -> list[bytes]:
+    machine = Machine(Strictness.RUNTIME, policy=policy)
+    machine.fill()
+    machine.execute(program)
+    return machine.contents()
+
+
+def check_stable(program: Program, seeds: int) -> None:
+    program = legal(repaired(program)[0])
+    expected = result(program, Policy.LAZY)
+    for seed in range(seeds):
+        assert result(program, chaos(seed, {"order", "placement"})) == expected, (seed, program)
+
+
+@settings(max_examples=10)
+@given(programs(queues=2))
+@example(TURNS)
+@example(PING_PONG)
+def test_without_hazards_no_order_changes_the_result(program: Program) -> None:
+    check_stable(program, seeds=3)
+
+
+@pytest.mark.long
+@settings(max_examples=400)
+@given(programs(queues=2, length=20))
+def test_without_hazards_no_order_changes_the_result_long(program: Program) -> None:
+    check_stable(program, seeds=8)
+
+
+@pytest.mark.long
+@settings(max_examples=2000)
+@given(programs(queues=2, length=24))
+def test_programs_are_told_exactly_long(program: Program) -> None:
+    check(program)
+
+
+@pytest.mark.parametrize(
+    "program", [TURNS, PING_PONG, BY_WAY_OF_OTHERS], ids=["turns", "ping-pong", "others"]
+)
+def test_without_a_link_some_order_changes_the_result(program: Program) -> None:
+    for link in [each for each in program if each.name in ("alias", "uav")]:
+        broken = legal([each for each in program if each is not link])
+        expected = result(broken, Policy.LAZY)
+        assert any(result(broken, chaos(seed, {"order"})) != expected for seed in range(30)), link
 
 
 # --- whatever the GPU's turns are ---

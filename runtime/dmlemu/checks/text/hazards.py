@@ -15,7 +15,7 @@ from ..windows import Access, Kind, Pattern
 if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
-__all__ = ["Finding", "Race", "Side", "barrier", "shares_all", "useless"]
+__all__ = ["Finding", "Race", "Side", "barrier", "same", "shares_all", "useless"]
 
 _COUNTED = 4096  # bytes of a range that are looked at one by one
 _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates", UNDEFINE: "uses"}
@@ -43,8 +43,8 @@ class Side(NamedTuple):
         return Side(
             command,
             names[operand] if operand < len(names) else "",
-            _VERBS.get(pattern.access, "uses"),
-            access.kind == Kind.UAV,
+            "may overwrite" if access.kind == Kind.TAIL else _VERBS.get(pattern.access, "uses"),
+            access.kind <= Kind.TAIL,
             buffer,
             shared[0] - start,
             shared[-1] + 1 - start,
@@ -153,6 +153,20 @@ class Finding(NamedTuple):
     @property
     def _missing(self) -> str:
         return {"HAZARD_QUEUE": "no fence", "HAZARD_ALIAS": "no aliasing barrier"}.get(self.id, "no barrier")
+
+
+def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
+    """The fields of a report on a copy whose two sides meet."""
+    command, some = target.command, "" if is_whole else "some of the "
+    return {
+        "message": f"{command.command.name} copies {some}{_bytes(source.first, source.end)} of {source.title} "
+        f"onto {_bytes(target.first, target.end)} of {target.title}, which are the same memory.",
+        "object": target.title if target.buffer is None else target.buffer,
+        "operation": command.place,
+        "ranges": (source.line, target.line),
+        "context": (command.context,),
+        "properties": {"command": str(command.number)},
+    }
 
 
 def shares_all(a: Pattern, b: Pattern, shared: range) -> bool:
