@@ -17,7 +17,7 @@ FLOAT32 = 1
 
 
 class Copies:
-    """Copies 2 x 3 FLOAT32 with a gap of one element between the rows, whatever the packet says of the input's access."""
+    """Copies 2 x 3 FLOAT32 with a gap of one element between the rows, whatever access the packet names."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
