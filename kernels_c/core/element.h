@@ -75,7 +75,8 @@ static inline float dmlk_one_nan_float(float x) { return x == x ? x : dmlk_bits_
 static inline double dmlk_one_nan_double(double x) { return x == x ? x : (double)dmlk_bits_float(DMLK_NAN_BITS); }
 #define dmlk_one_nan(x) _Generic((x), float: dmlk_one_nan_float, double: dmlk_one_nan_double)(x)
 
-/* Exact; a NaN comes out quiet, with its sign and payload, as CPUs make it.  float16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits. */
+/* Exact; a NaN comes out quiet, with its sign and payload, as CPUs make it.
+ * float16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits. */
 static inline float dmlk_half_to_float(uint16_t half) {
     uint32_t magnitude = half & 0x7fffu;
     /* Normal: same fraction, exponent moved from bias 15 to bias 127.  Infinity, NaN: exponent all ones. */

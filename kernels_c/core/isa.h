@@ -1,4 +1,4 @@
-/* isa.h - which instructions the tuned kernels may use: chosen once, by what the CPU has. */
+/* isa.h - which instructions kernels may use: chosen once, by what the CPU has. */
 #ifndef DMLK_ISA_H
 #define DMLK_ISA_H
 

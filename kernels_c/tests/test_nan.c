@@ -27,7 +27,8 @@ static void fill(const dmlk_view *view, int64_t one_of) {
     int64_t index[DMLK_MAX_RANK] = {0};
     do {
         const bool special = random_between(1, one_of) == 1;
-        const uint64_t random = random_bits(), payload = random_between(0, 5) == 0 ? 0 : random & (infinity ^ (sign - 1));
+        const uint64_t random = random_bits();
+        const uint64_t payload = random_between(0, 5) == 0 ? 0 : random & (infinity ^ (sign - 1));
         const uint64_t bits = infinity | (random & sign) | payload;
         set_element(view, index, (double)random_between(-8, 8) / 2);
         if (special) {

@@ -1,8 +1,8 @@
 """A program of its own: runs operators of every kind on random bits and prints a digest of each result.
 
 ``test_same_bits.py`` runs it with different instructions, threads and kernels, and on a CPU without AVX: what
-it prints must be the same.  ``--plain`` runs the plain kernels (the checked build) too and fails when the tuned
-ones store anything else.  It imports nothing but the package: an emulated CPU is slow.
+it prints must be the same.  ``--plain`` runs the plain kernels (the checked build) too and fails when the
+tuned ones store anything else.  It imports nothing but the package: an emulated CPU is slow.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from dmlemu.dml import TensorDataType as T
 from dmlemu_hw.checked import checked
 
 Array = np.ndarray[Any, Any]
-Case = tuple[str, Any, dict[str, Array]]
 
 FLOATS = [T.FLOAT32, T.FLOAT16]
 ALL = [
@@ -32,8 +32,6 @@ ALL = [
 SIZES = [[1, 2, 3, 37], [3, 5, 40, 2], [2, 2, 2, 2], [700]]
 LARGE = [2, 3, 211, 251]  # pieces for three threads
 NAN = float("nan")
-
-random = np.random.default_rng(1)
 
 
 def layout(data_type: T, sizes: Sequence[int], kind: int) -> BufferTensorDesc:
@@ -48,20 +46,33 @@ def layout(data_type: T, sizes: Sequence[int], kind: int) -> BufferTensorDesc:
     return BufferTensorDesc(data_type, sizes, strides)
 
 
-def bits(data_type: T, sizes: Sequence[int]) -> Array:
-    """Any bits; of floats a third is NaN (quiet and signalling, of either sign), infinite or about 1."""
-    dtype = BufferTensorDesc(data_type, [1]).dtype
-    shape = tuple(sizes)
-    unsigned = np.dtype(f"u{dtype.itemsize}")
-    x = random.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(unsigned).reshape(shape)
-    if dtype.kind == "f":
-        infinity, one = (np.array(number, dtype).view(unsigned) for number in (np.inf, 1))
-        what = random.integers(0, 12, shape)
-        x = np.where(what == 0, x | infinity, x)  # NaN, mostly
-        x = np.where(what == 1, (x & ~(infinity ^ (infinity >> 1))) | infinity | 1, x)
-        x = np.where(what == 2, infinity | (x & ~(infinity - 1 + infinity)), x)
-        x = np.where(what > 8, (x & ~infinity) | one, x)
-    return np.ascontiguousarray(x.astype(unsigned)).view(dtype)
+@dataclass(frozen=True)
+class Contents:
+    """Of an input: any bits.  Of floats a third is NaN (quiet and signalling, of either sign), infinite or
+    about 1; ``mostly_numbers``: few are, else every sum would be NaN."""
+
+    data_type: T
+    sizes: Sequence[int]
+    mostly_numbers: bool = False
+
+    def array(self, random: np.random.Generator) -> Array:
+        dtype, shape = BufferTensorDesc(self.data_type, [1]).dtype, tuple(self.sizes)
+        unsigned = np.dtype(f"u{dtype.itemsize}")
+        x = random.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(unsigned).reshape(shape)
+        if dtype.kind == "f":
+            infinity, one = (np.array(number, dtype).view(unsigned) for number in (np.inf, 1))
+            fraction = ~infinity & (infinity - 1)
+            what = random.integers(0, 12, shape)
+            x = np.where(what == 0, x | infinity, x)  # NaN, mostly
+            x = np.where(what == 1, infinity | (x & ~fraction), x)
+            x = np.where(what > 8, (x & ~infinity) | one, x)
+        x = np.ascontiguousarray(x.astype(unsigned)).view(dtype)
+        if self.mostly_numbers:
+            x = np.where(random.random(shape) < 1 / 40, x, random.normal(0, 1, shape).astype(dtype))
+        return x
+
+
+Cases = Iterator[tuple[str, Any, dict[str, Contents]]]
 
 
 def each_unary() -> Iterator[tuple[str, type, dict[str, float]]]:
@@ -87,24 +98,28 @@ def each_unary() -> Iterator[tuple[str, type, dict[str, float]]]:
     yield "CLIP", dml.ElementWiseClipOperatorDesc, {"min": -1.0, "max": 1.0}
     yield "CLIP from NaN", dml.ElementWiseClipOperatorDesc, {"min": NAN, "max": 1.0}
     yield "CLIP by NaN", dml.ElementWiseClipOperatorDesc, {"min": NAN, "max": NAN}
-    yield "CLIP scaled", dml.ElementWiseClipOperatorDesc, {
-        "min": -1.0,
-        "max": NAN,
-        "scale_bias": dml.ScaleBias(NAN, 0.0),
-    }
+    yield (
+        "CLIP scaled",
+        dml.ElementWiseClipOperatorDesc,
+        {
+            "min": -1.0,
+            "max": NAN,
+            "scale_bias": dml.ScaleBias(NAN, 0.0),
+        },
+    )
 
 
-def element_wise() -> Iterator[Case]:
+def element_wise() -> Cases:
     for i, (name, desc, fields) in enumerate(each_unary()):
         for data_type in FLOATS:
             for kind, sizes in enumerate(SIZES):
                 x, y = layout(data_type, sizes, kind), layout(data_type, sizes, kind + i)
                 op = desc(input_tensor=x, output_tensor=y, **fields)
-                yield f"{name} {data_type.name} {kind}", op, {"input_tensor": bits(data_type, sizes)}
+                yield f"{name} {data_type.name} {kind}", op, {"input_tensor": Contents(data_type, sizes)}
     for i, data_type in enumerate(ALL):
         for kind, sizes in enumerate(SIZES[i % 2 :: 2]):
             x, y = layout(data_type, sizes, kind), layout(data_type, sizes, kind + 1)
-            arrays = {"a_tensor": bits(data_type, sizes), "b_tensor": bits(data_type, sizes)}
+            arrays = {"a_tensor": Contents(data_type, sizes), "b_tensor": Contents(data_type, sizes)}
             if data_type is not T.FLOAT64:
                 op: Any = dml.ElementWiseAddOperatorDesc(a_tensor=x, b_tensor=y, output_tensor=x)
                 yield f"ADD {data_type.name} {kind}", op, arrays
@@ -112,7 +127,7 @@ def element_wise() -> Iterator[Case]:
             yield f"BIT_XOR {data_type.name} {kind}", op, arrays
             count = layout(T.UINT32, sizes, kind)
             op = dml.ElementWiseBitCountOperatorDesc(input_tensor=x, output_tensor=count)
-            yield f"BIT_COUNT {data_type.name} {kind}", op, {"input_tensor": bits(data_type, sizes)}
+            yield f"BIT_COUNT {data_type.name} {kind}", op, {"input_tensor": Contents(data_type, sizes)}
     for i, (name, desc, fields) in enumerate(each_unary()):
         if "CLIP" not in name and "scaled" not in name:
             sizes, data_type = SIZES[i % 4], FLOATS[i % 2]
@@ -120,20 +135,20 @@ def element_wise() -> Iterator[Case]:
             op = dml.ElementWiseAdd1OperatorDesc(
                 a_tensor=x, b_tensor=y, output_tensor=y, fused_activation=desc(**fields)
             )
-            arrays = {"a_tensor": bits(data_type, sizes), "b_tensor": bits(data_type, sizes)}
+            arrays = {"a_tensor": Contents(data_type, sizes), "b_tensor": Contents(data_type, sizes)}
             yield f"ADD1 {name}", op, arrays
 
 
-def casts() -> Iterator[Case]:
+def casts() -> Cases:
     for i, source in enumerate(ALL):
         for j, target in enumerate(ALL):
             sizes = SIZES[(i + j) % 4]
             x, y = layout(source, sizes, i % 3), layout(target, sizes, j)
             op = dml.CastOperatorDesc(input_tensor=x, output_tensor=y)
-            yield f"CAST {source.name} {target.name}", op, {"input_tensor": bits(source, sizes)}
+            yield f"CAST {source.name} {target.name}", op, {"input_tensor": Contents(source, sizes)}
 
 
-def reductions() -> Iterator[Case]:
+def reductions() -> Cases:
     places = (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN)
     for function in ReduceFunction:
         for data_type in FLOATS:
@@ -147,15 +162,15 @@ def reductions() -> Iterator[Case]:
                     output_tensor=layout(T.UINT32 if function in places else data_type, small, k),
                     axes=axes,
                 )
-                x = products_of(data_type, sizes) if k < 2 else bits(data_type, sizes)
+                x = Contents(data_type, sizes, mostly_numbers=k < 2)
                 yield f"REDUCE {function.name} {data_type.name} {k}", op, {"input_tensor": x}
 
 
-def large() -> Iterator[Case]:
+def large() -> Cases:
     """Enough for three threads, of which each gets a piece of its own kind."""
     for k, data_type in enumerate(FLOATS):
         x = layout(data_type, LARGE, 3 * k)
-        arrays = {"a_tensor": bits(data_type, LARGE), "b_tensor": bits(data_type, LARGE)}
+        arrays = {"a_tensor": Contents(data_type, LARGE), "b_tensor": Contents(data_type, LARGE)}
         op: Any = dml.ElementWiseAddOperatorDesc(a_tensor=x, b_tensor=x, output_tensor=x)
         yield f"large ADD {data_type.name}", op, arrays
         op = dml.ActivationSoftsignOperatorDesc(input_tensor=x, output_tensor=x)
@@ -167,10 +182,10 @@ def large() -> Iterator[Case]:
             output_tensor=BufferTensorDesc(T.FLOAT16, [1, 3]),
             axes=[0],
         )
-        yield f"large REDUCE {function.name}", op, {"input_tensor": bits(T.FLOAT16, [rows, 3])}
+        yield f"large REDUCE {function.name}", op, {"input_tensor": Contents(T.FLOAT16, [rows, 3])}
 
 
-def products() -> Iterator[Case]:
+def products() -> Cases:
     shapes = [(1, 1, 1), (1, 70, 9), (7, 5, 3), (33, 20, 50), (8, 300, 48), (160, 200, 170)]
     for k, (m, depth, n) in enumerate(shapes):
         for data_type in FLOATS:
@@ -178,9 +193,12 @@ def products() -> Iterator[Case]:
                 trans_a, trans_b = MatrixTransform(k % 2), MatrixTransform(k // 2 % 2)
                 a = [depth, m] if trans_a else [m, depth]
                 b = [n, depth] if trans_b else [depth, n]
-                arrays = {"a_tensor": products_of(data_type, a), "b_tensor": products_of(data_type, b)}
+                arrays = {
+                    "a_tensor": Contents(data_type, a, mostly_numbers=True),
+                    "b_tensor": Contents(data_type, b, mostly_numbers=True),
+                }
                 if with_c:
-                    arrays["c_tensor"] = bits(data_type, [m, n])
+                    arrays["c_tensor"] = Contents(data_type, [m, n])
                 op = dml.GemmOperatorDesc(
                     a_tensor=layout(data_type, a, k),
                     b_tensor=layout(data_type, b, k // 2),
@@ -195,14 +213,7 @@ def products() -> Iterator[Case]:
                 yield f"GEMM {data_type.name} {m}x{depth}x{n} {with_c}", op, arrays
 
 
-def products_of(data_type: T, sizes: Sequence[int]) -> Array:
-    """Mostly numbers: else every sum would be NaN."""
-    rare = random.random(sizes) < 1 / 40
-    numbers = random.normal(0, 1, sizes).astype(BufferTensorDesc(data_type, [1]).dtype)
-    return np.where(rare, bits(data_type, sizes), numbers)
-
-
-def others() -> Iterator[Case]:
+def others() -> Cases:
     for k, sizes in enumerate(SIZES):
         rank, count = len(sizes), int(np.prod(sizes))
         for data_type in (T.FLOAT32, T.FLOAT16, T.INT8) if rank == 4 else ():
@@ -211,7 +222,11 @@ def others() -> Iterator[Case]:
                 output_count_tensor=BufferTensorDesc(T.UINT32, [1] * rank),
                 output_coordinates_tensor=BufferTensorDesc(T.UINT32, [1] * (rank - 2) + [count, rank]),
             )
-            yield f"NONZERO_COORDINATES {data_type.name} {k}", op, {"input_tensor": bits(data_type, sizes)}
+            yield (
+                f"NONZERO_COORDINATES {data_type.name} {k}",
+                op,
+                {"input_tensor": Contents(data_type, sizes)},
+            )
     shapes = [(3, 5, 1, 3), (8, 16, 1, 1), (16, 16, 16, 3), (4, 6, 2, 2)]
     for k, (channels, filters, groups, window) in enumerate(shapes):
         for data_type in (T.UINT8, T.INT8):
@@ -230,14 +245,14 @@ def others() -> Iterator[Case]:
                 group_count=groups,
             )
             arrays = {
-                "input_tensor": bits(data_type, sizes),
-                "input_zero_point_tensor": bits(data_type, [1, 1, 1, 1]),
-                "filter_tensor": bits(T.INT8, filter_sizes),
+                "input_tensor": Contents(data_type, sizes),
+                "input_zero_point_tensor": Contents(data_type, [1, 1, 1, 1]),
+                "filter_tensor": Contents(T.INT8, filter_sizes),
             }
             yield f"CONVOLUTION_INTEGER {data_type.name} {k}", op, arrays
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Cases:
     for group in (element_wise, casts, reductions, large, products, others):
         yield from group()
 
@@ -256,9 +271,11 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth case")
     arguments = parser.parse_args()
-    for number, (name, desc, arrays) in enumerate(cases()):
+    for number, (name, desc, contents) in enumerate(cases()):
         if number % arguments.every:
             continue
+        random = np.random.default_rng(number)
+        arrays = {name: each.array(random) for name, each in contents.items()}
         if arguments.plain:
             with checked() as checker:
                 found = results(desc, arrays)

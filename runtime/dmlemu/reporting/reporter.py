@@ -147,6 +147,18 @@ class Reporter:
         for sink in [*self._sinks, *defaults.sinks]:
             sink(stored)
 
+    def again(self, id: str, cause: Hashable) -> bool:
+        """Counts a further occurrence of a stored cause; False: tell it, for it is not stored, or not only
+        stored but raised or warned of."""
+        with self._lock:
+            stored = self._stored.get((id, cause))
+            if stored is None:
+                return False
+            if not stored.suppressed and self.responses[stored.report.severity] is not Response.COLLECT:
+                return False
+        self.add(stored.report, cause)
+        return True
+
     def _store(self, report: Report, cause: Hashable, hresult: HResult | None) -> Stored:
         """The entry of a cause.  One stands for all those of a check that are beyond the limit."""
         key: tuple[str, Hashable] = (report.id, cause)

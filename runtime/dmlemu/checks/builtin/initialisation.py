@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...d3d12.recording import Command
     from ...d3d12.resource import Resource
 
-_KEPT = 8192  # commands whose writes are remembered
+_KEPT = 8192  # commands whose writes are remembered, and causes
 _HOPS = 8  # copies that are followed back
 _NEAR = 4096  # bytes in which a neighbour is looked for
 
@@ -78,6 +78,9 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device._gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
+        self._told: dict[
+            tuple[str, Hashable], int
+        ] = {}  # causes, and the unwritten byte that each was found by
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
         self._host = HostWrites(device._gpu.memory, self.shadow, device.events, self._note_host)
@@ -86,6 +89,7 @@ class Initialisation(Check):
     def memory(self, event: Allocated | Freed | Mapped) -> None:
         """The shadow follows the memory."""
         self.shadow.on_event(event)
+        self._told.clear()
         if isinstance(event, Freed):
             self._host.freed(event.address)
 
@@ -179,6 +183,9 @@ class Initialisation(Check):
     def _note(self, key: Hashable, write: Write) -> None:
         """The write is the newest one; it stands for those before with the same key."""
         writes = self._writes
+        if self._told and (write.undefined or write.source):
+            told = self._told.items()
+            self._told = {cause: byte for cause, byte in told if not write.begin <= byte < write.end}
         writes[key] = write
         writes.move_to_end(key)
         if len(writes) > _KEPT:
@@ -197,10 +204,13 @@ class Initialisation(Check):
         resource = self.names.buffer(address)
         if resource is None:
             return
-        copied, origin, last = self._origin(resource, address)
-        undefined = last is not None and last.undefined
         operand = command.operand(access)
         id = "MEM_POISON_READ" if operand == "TemporaryResource" else "MEM_UNINIT_READ"
+        cause = command.command.site or event.packet, command.command.name, operand, str(resource)
+        if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
+            return  # nothing has happened to that byte since
+        copied, origin, last = self._origin(resource, address)
+        undefined = last is not None and last.undefined
         zeros = not undefined and not _is_not_zeroed(origin)
         words = text.Read(
             command=command,
@@ -225,8 +235,10 @@ class Initialisation(Check):
                 command.context,
                 *self._neighbours(resource, access.footprint.byte_range, address, copied),
             ),
-            cause=(command.command.site or event.packet, command.command.name, operand, str(resource)),
+            cause=cause,
         )
+        if len(self._told) < _KEPT:
+            self._told[id, cause] = address
 
     def _origin(self, resource: Resource, address: int) -> tuple[Write | None, Resource, Write | None]:
         """Where an unwritten byte came from: the first copy on the way, its buffer, what befell it there."""
