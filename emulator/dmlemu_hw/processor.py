@@ -130,6 +130,7 @@ class Processor:
         packet = decode_one(entry)
         try:
             if isinstance(packet, MapTilesPacket):
+                entry.promise = None
                 self._map_tiles(packet)
                 queue.pop()
             elif isinstance(packet, SignalPacket):

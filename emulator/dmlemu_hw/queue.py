@@ -10,6 +10,7 @@ from enum import IntEnum
 from . import packets
 from .events import EventStream, Queued, Submitted
 from .fence import Fence
+from .host import MappingPromise
 from .lock import Lock
 from .memory import Allocation, Heap, Memory
 
@@ -25,9 +26,11 @@ class QueueKind(IntEnum):
 class Entry(bytes):
     """A packet, its ticket, and the fence that it names, which lives until the packet is executed.
 
-    ``group`` is the ticket of the last entry that was queued by the same call.
+    ``group`` is the ticket of the last entry that was queued by the same call.  ``promise`` keeps what
+    mapping tiles will need of the host.
     """
 
+    promise: MappingPromise | None = None
     fence: Fence | None
     ticket: int
     group: int
@@ -101,7 +104,7 @@ class Queue:
     ) -> int:
         """Queues mapping tiles: (tile, count, heap or None for NULL, heap tile, reuse) each, in order.
 
-        ValueError: tiles outside of allocation or heap.
+        ValueError: tiles outside of allocation or heap.  OutOfMemory: the host has not so many mappings.
         """
         for tile, count, heap, heap_tile, reuse in regions:
             self._memory.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
@@ -109,7 +112,9 @@ class Queue:
             (tile, count, 0 if heap is None else heap.serial, heap_tile, reuse)
             for tile, count, heap, heap_tile, reuse in regions
         ]
-        return self._entry(Entry(packets.map_tiles(allocation.address, rows)))
+        entry = Entry(packets.map_tiles(allocation.address, rows))
+        entry.promise = self._memory.promise_mappings(regions)
+        return self._entry(entry)
 
     def done(self, ticket: int) -> bool:
         """Whether no entry up to that ticket is left to execute; those that never came are not."""

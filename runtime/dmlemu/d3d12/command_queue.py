@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.queue import Queue as HardwareQueue
 
 from ..errors import Error, HResult, Severity, call_site, spell_site
@@ -144,7 +145,10 @@ class CommandQueue(DeviceChild):
             with self._lock:
                 ticket = self._queue.submitted + 1
                 self._device._pending.add(Submission(self._queue, ticket, needs=needs, command=command))
-                self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+                try:
+                    self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+                except OutOfMemory as error:
+                    raise _too_many_mappings(error, resource) from None
             self._device._let_run()
 
     def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
@@ -389,6 +393,18 @@ class CommandQueue(DeviceChild):
             object=fence,
         )
         self._device._info(error, Severity.WARNING)
+
+
+def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
+    return failure(
+        "OUT_OF_MEMORY",
+        str(error),
+        operation="UpdateTileMappings",
+        rule="RS5: ID3D12CommandQueue::UpdateTileMappings",
+        hresult=HResult.E_OUTOFMEMORY,
+        object=resource,
+        hint="Map tiles that lie side by side in the heap in one range, or release resources.",
+    )
 
 
 def _run_last_checks(recordings: list[Recording]) -> None:
