@@ -6,6 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from typing import Any
 
 from . import packets
 from .events import EventStream, Queued, Submitted
@@ -57,12 +58,13 @@ class Queue:
         events: EventStream,
         lock: Lock,
         on_entry: Callable[[], None],
+        owner: weakref.ref[Any] | None = None,
     ) -> None:
         self.kind = kind
         self.label = label
         self.serial = serial
         self.removed = False
-        self.owner: weakref.ref[object] | None = None
+        self._owner = owner
         self._closed = False
         # A signal's handler may raise anywhere: every change is one step, and what is said of the head
         # names it.
@@ -141,7 +143,7 @@ class Queue:
 
         A property, as no finalizer of the owner can be relied on: the handler of a signal may end it.
         """
-        return self._closed or (self.owner is not None and self.owner() is None)
+        return self._closed or (self._owner is not None and self._owner() is None)
 
     @property
     def completed(self) -> int:

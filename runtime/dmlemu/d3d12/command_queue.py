@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.faults import OutOfMemory
-from dmlemu_hw.queue import Queue as HardwareQueue
+from dmlemu_hw.queue import QueueKind
 
 from ..errors import Error, HResult, Severity, call_site, spell_site
 from .arguments import instance, integer, sequence
@@ -41,13 +41,12 @@ class CommandQueue(DeviceChild):
 
     kind = "command queue"
 
-    def __init__(self, device: Device, desc: CommandQueueDesc, queue: HardwareQueue) -> None:
+    def __init__(self, device: Device, desc: CommandQueueDesc) -> None:
         super().__init__(device)
         self._desc = replace(desc, node_mask=1)
-        self._queue = queue
+        self._queue = queue = device._gpu.create_queue(QueueKind(int(desc.type)), owner=weakref.ref(self))
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
         device._queues.add(self)
-        queue.owner = weakref.ref(self)
         self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:

@@ -16,7 +16,7 @@ from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.frozen import Frozen
-from dmlemu_hw.gpu import Gpu, QueueKind
+from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
 
@@ -264,7 +264,7 @@ class Device(GpuAtWork):
         self._check_alive("CreateCommandQueue")
         desc = CommandQueueDesc() if desc is None else desc
         command_queue.check_desc(desc)
-        return CommandQueue(self, desc, self._gpu.create_queue(QueueKind(int(desc.type))))
+        return CommandQueue(self, desc)
 
     def create_command_allocator(self, type: CommandListType) -> CommandAllocator:
         """An allocator for lists of one type (CL1).
