@@ -13,7 +13,7 @@ from operator import is_
 
 from .kernels import ffi, lib
 
-__all__ = ["HostFile", "HostRange"]
+__all__ = ["HostFile", "HostRange", "MappingPromise"]
 
 
 class HostRange:
@@ -51,6 +51,14 @@ class HostRange:
         # cffi's destructor does nothing here but hold a reference to the range.
         pointer = ffi.gc(ffi.cast("uint8_t *", self.host + offset), partial(is_, self._range))
         return memoryview(ffi.buffer(pointer, size))
+
+
+class MappingPromise:
+    """So many mappings of the host are kept free while this object lives.  OSError: there are not so many."""
+
+    def __init__(self, mappings: int) -> None:
+        self._range = ffi.gc(ffi.new("dmlk_range *"), lib.dmlk_range_end)
+        _check(lib.dmlk_range_promise(self._range, mappings))
 
 
 class HostFile:

@@ -14,7 +14,7 @@ import sys
 import weakref
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import index
 from random import Random
@@ -27,7 +27,7 @@ from .addresses import Addresses
 from .chaos import Mode
 from .events import Allocated, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
-from .host import HostFile, HostRange
+from .host import HostFile, HostRange, MappingPromise
 from .kernels import lib
 from .lock import Lock
 
@@ -269,6 +269,17 @@ class Memory:
                 f"{count} tiles from {heap_tile} on do not lie in the {heap.capacity // TILE_SIZE} tiles of "
                 f"{heap.describe()}."
             )
+
+    def promise_mappings(self, regions: Sequence[tuple[int, int, Heap | None, int, bool]]) -> MappingPromise:
+        """Keeps as many mappings free as :meth:`map_tiles` of these regions may need.  OutOfMemory."""
+        needed = sum(2 + (count if reuse else 1) for _, count, _, _, reuse in regions)
+        try:
+            return MappingPromise(needed)
+        except OSError as error:
+            tiles = sum(count for _, count, _, _, _ in regions)
+            raise self._out_of_memory(
+                f"The host refuses to map {tiles} tiles ({error.strerror}).", tiles * TILE_SIZE
+            ) from None
 
     # --- what the GPU sees ---
 

@@ -131,6 +131,7 @@ class Processor:
         packet = decode_one(entry)
         try:
             if isinstance(packet, MapTilesPacket):
+                entry.promise = None
                 self._map_tiles(packet)
                 queue.pop()
                 if self._events:

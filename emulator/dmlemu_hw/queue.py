@@ -6,10 +6,12 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from typing import Any
 
 from . import packets
 from .events import EventStream, Queued, Submitted
 from .fence import Fence, QueuedWait
+from .host import MappingPromise
 from .lock import Lock
 from .memory import Allocation, Heap, Memory
 
@@ -26,9 +28,10 @@ class Entry(bytes):
     """A packet, its ticket, and the fence that it names, which lives until the packet is executed.
 
     ``group`` is the ticket of the last entry that was queued by the same call, ``wait`` what a WAIT knows
-    of its fence.
+    of its fence.  ``promise`` keeps what mapping tiles will need of the host.
     """
 
+    promise: MappingPromise | None = None
     fence: Fence | None
     wait: QueuedWait | None = None
     ticket: int
@@ -56,12 +59,13 @@ class Queue:
         events: EventStream,
         lock: Lock,
         on_entry: Callable[[], None],
+        owner: weakref.ref[Any] | None = None,
     ) -> None:
         self.kind = kind
         self.label = label
         self.serial = serial
         self.removed = False
-        self.owner: weakref.ref[object] | None = None
+        self._owner = owner
         self._closed = False
         # A signal's handler may raise anywhere: every change is one step, and what is said of the head
         # names it.
@@ -104,7 +108,7 @@ class Queue:
     ) -> int:
         """Queues mapping tiles: (tile, count, heap or None for NULL, heap tile, reuse) each, in order.
 
-        ValueError: tiles outside of allocation or heap.
+        ValueError: tiles outside of allocation or heap.  OutOfMemory: the host has not so many mappings.
         """
         for tile, count, heap, heap_tile, reuse in regions:
             self._memory.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
@@ -112,7 +116,9 @@ class Queue:
             (tile, count, 0 if heap is None else heap.serial, heap_tile, reuse)
             for tile, count, heap, heap_tile, reuse in regions
         ]
-        return self._entry(Entry(packets.map_tiles(allocation.address, rows)))
+        entry = Entry(packets.map_tiles(allocation.address, rows))
+        entry.promise = self._memory.promise_mappings(regions)
+        return self._entry(entry)
 
     def done(self, ticket: int) -> bool:
         """Whether no entry up to that ticket is left to execute; those that never came are not."""
@@ -139,7 +145,7 @@ class Queue:
 
         A property, as no finalizer of the owner can be relied on: the handler of a signal may end it.
         """
-        return self._closed or (self.owner is not None and self.owner() is None)
+        return self._closed or (self._owner is not None and self._owner() is None)
 
     @property
     def completed(self) -> int:

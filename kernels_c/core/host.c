@@ -82,18 +82,25 @@ int dmlk_range_put(dmlk_range *range, uint64_t start, uint64_t size, int fd, uin
     return 0;
 }
 
+int dmlk_range_promise(dmlk_range *range, int64_t mappings) {
+    if (!count(mappings)) {
+        return DMLK_TOO_MANY_MAPPINGS;
+    }
+    range->mappings = mappings;
+    return 0;
+}
+
 void dmlk_range_clear(const dmlk_range *range, uint64_t start, uint64_t size) {
     madvise(range->host + start, size, MADV_DONTNEED);
 }
 
 void dmlk_range_end(dmlk_range *range) {
-    if (range->host == NULL) {
-        return;
+    if (range->host != NULL) {
+        if (range->file_owner == getpid()) { /* a forked process shares the file: its parent needs the bytes */
+            madvise(range->host, range->size, MADV_REMOVE);
+        }
+        munmap(range->host, range->size);
     }
-    if (range->file_owner == getpid()) { /* a forked process shares the file: its parent still needs the bytes */
-        madvise(range->host, range->size, MADV_REMOVE);
-    }
-    munmap(range->host, range->size);
     count(-range->mappings);
     *range = (dmlk_range){0};
 }

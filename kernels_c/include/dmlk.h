@@ -363,6 +363,9 @@ typedef struct dmlk_range {
 int dmlk_range_map(dmlk_range *range, uint64_t size, int fd, uint64_t offset, int64_t mappings, int large);
 int dmlk_range_put(dmlk_range *range, uint64_t start, uint64_t size, int fd, uint64_t offset, int64_t mappings);
 
+/* No addresses, but so many mappings are counted until the range ends. */
+int dmlk_range_promise(dmlk_range *range, int64_t mappings);
+
 /* Private zeros are zeros again. */
 void dmlk_range_clear(const dmlk_range *range, uint64_t start, uint64_t size);
 void dmlk_range_end(dmlk_range *range);

@@ -6,11 +6,14 @@ are its two renderings, and :class:`Error` carries one.
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 import re
 import reprlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
@@ -130,7 +133,8 @@ class Report(Frozen):
 
         The middle of long texts is left out, as in :meth:`text`.
         """
-        import json
+        with loading():
+            import json
 
         value = {name: _elided(field) for name, field in asdict(self).items()}
         value["severity"] = self.severity.name
@@ -415,3 +419,26 @@ def _spell_flags(value: IntFlag) -> str:
     if bits:
         names.append(f"0x{bits:X}")
     return " | ".join(names)
+
+
+HOST_IS_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What the host says when it has no open files or no memory left."""
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Around imports inside of calls: E_OUTOFMEMORY when no open files are left for them."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in HOST_IS_FULL:
+            raise
+        raise failure(
+            "OUT_OF_MEMORY",
+            f"A part of dmlemu cannot be loaded ({error.strerror}).",
+            api="D3D12",
+            operation="import",
+            rule="",
+            hresult=HResult.E_OUTOFMEMORY,
+            hint="Close files or release devices that are no longer used.",
+        ) from None

@@ -243,10 +243,11 @@ class _Session:
 
     def finish(self) -> None:
         """Has the GPU do what an exception has left to it."""
-        if self._unfinished is not None:
-            self._unfinished.finish()
-            self._unfinished.discard()
+        parts = self._unfinished
+        if parts is not None:
+            parts.finish()
             self._unfinished = None
+            parts.discard()
 
     def run(
         self, desc: OperatorDesc, flags: dml.ExecutionFlags, offset: int, arrays: Mapping[str, Any]

@@ -227,7 +227,9 @@ def fuzz(seconds: float, seed: int) -> int:
                 count += 1
                 world.settle()
             world.check()
-            assert world.holdings() == before, (world.holdings(), before)
+            now = world.holdings()
+            # Checks that start anew may have fewer mappings for a while.
+            assert all(a <= b for a, b in zip(now, before, strict=True)), (now, before)
     except BaseException:
         print("The last interrupts:", *last, sep="\n  ", file=sys.stderr)
         raise

@@ -121,7 +121,8 @@ class FlightCheck(Check):
 
     def stop(self) -> None:
         """Ends the subscriptions."""
-        self._flights.watchers.remove(self.took_off)
+        if self.took_off in self._flights.watchers:  # else the start was interrupted
+            self._flights.watchers.remove(self.took_off)
         super().stop()
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:

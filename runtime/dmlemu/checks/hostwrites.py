@@ -180,6 +180,12 @@ class HostWrites:
         while self._hidden:
             self._fill(*self._hidden.pop())
 
+    def end(self) -> None:
+        """Leaves no pattern behind."""
+        self._hidden.clear()
+        for known in list(self._maps.values()):
+            self._end(known)
+
     # --- events ---
 
     def _map(self, event: HostMapped) -> None:

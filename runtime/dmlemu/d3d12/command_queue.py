@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dmlemu_hw.queue import Queue as HardwareQueue
+from dmlemu_hw.faults import OutOfMemory
+from dmlemu_hw.queue import QueueKind
 
 from ..errors import Error, HResult, Severity, call_site, spell_site
 from .arguments import instance, integer, sequence
@@ -40,13 +41,12 @@ class CommandQueue(DeviceChild):
 
     kind = "command queue"
 
-    def __init__(self, device: Device, desc: CommandQueueDesc, queue: HardwareQueue) -> None:
+    def __init__(self, device: Device, desc: CommandQueueDesc) -> None:
         super().__init__(device)
         self._desc = replace(desc, node_mask=1)
-        self._queue = queue
+        self._queue = queue = device._gpu.create_queue(QueueKind(int(desc.type)), owner=weakref.ref(self))
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
         device._queues.add(self)
-        queue.owner = weakref.ref(self)
         self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:
@@ -144,7 +144,10 @@ class CommandQueue(DeviceChild):
             with self._lock:
                 ticket = self._queue.submitted + 1
                 self._device._pending.add(Submission(self._queue, ticket, needs=needs, command=command))
-                self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+                try:
+                    self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+                except OutOfMemory as error:
+                    raise _too_many_mappings(error, resource) from None
             self._device._let_run()
 
     def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
@@ -389,6 +392,18 @@ class CommandQueue(DeviceChild):
             object=fence,
         )
         self._device._info(error, Severity.WARNING)
+
+
+def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
+    return failure(
+        "OUT_OF_MEMORY",
+        str(error),
+        operation="UpdateTileMappings",
+        rule="RS5: ID3D12CommandQueue::UpdateTileMappings",
+        hresult=HResult.E_OUTOFMEMORY,
+        object=resource,
+        hint="Map tiles that lie side by side in the heap in one range, or release resources.",
+    )
 
 
 def _run_last_checks(recordings: list[Recording]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import itertools
 import sys
@@ -18,11 +17,11 @@ from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.frozen import Frozen
-from dmlemu_hw.gpu import Gpu, QueueKind
+from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
 
-from ..errors import Error, HResult, Severity, Strictness
+from ..errors import HOST_IS_FULL, Error, HResult, Severity, Strictness
 from ..reporting import defaults, on_created
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
@@ -129,9 +128,6 @@ def _new_device(adapter: Adapter, strictness: Strictness) -> Device:
     return device
 
 
-_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-
-
 def _introduce(device: Device) -> None:
     """Tells the layers above of a new device; if one of them refuses it, there is none."""
     try:
@@ -139,7 +135,7 @@ def _introduce(device: Device) -> None:
             tell(device)
     except BaseException as error:
         device._adapter._forget(device)
-        if isinstance(error, OSError) and error.errno in _FULL:  # the checks need a file, too
+        if isinstance(error, OSError) and error.errno in HOST_IS_FULL:  # the checks need a file, too
             raise _host_is_full(error.strerror) from None
         raise
 
@@ -188,17 +184,21 @@ def _host_is_full(reason: str | None) -> Error:
 
 
 class _OutOfMemory(Frozen):
-    """Turns the hardware's running out of memory into the error of a create method."""
+    """Turns the hardware's running out of memory into the error of a create method.
+
+    ``field`` is empty where no argument has an influence.
+    """
 
     operation: str
     rule: str
     field: str
-    message_id: MessageId
+    message_id: MessageId | None
 
     def guard(self, work: Callable[[], _Result]) -> _Result:
         try:
             return work()
         except OutOfMemory as error:
+            left = max(0, error.budget - error.used)
             raise failure(
                 "OUT_OF_MEMORY",
                 str(error),
@@ -207,8 +207,8 @@ class _OutOfMemory(Frozen):
                 hresult=HResult.E_OUTOFMEMORY,
                 message_id=self.message_id,
                 field=self.field,
-                given=f"{error.needed} bytes",
-                expected=f"at most {max(0, error.budget - error.used)} bytes: the rest is in use",
+                given=f"{error.needed} bytes" if self.field else "",
+                expected=f"at most {left} bytes: the rest is in use" if self.field else "",
             ) from None
 
 
@@ -267,7 +267,7 @@ class Device(GpuAtWork):
         self._check_alive("CreateCommandQueue")
         desc = CommandQueueDesc() if desc is None else desc
         command_queue.check_desc(desc)
-        return CommandQueue(self, desc, self._gpu.create_queue(QueueKind(int(desc.type))))
+        return CommandQueue(self, desc)
 
     def create_command_allocator(self, type: CommandListType) -> CommandAllocator:
         """An allocator for lists of one type (CL1).
@@ -329,7 +329,8 @@ class Device(GpuAtWork):
         self._check_alive("CreateFence")
         fence.check_flags(flags)
         fence.check_value(initial_value, "ID3D12Device::CreateFence", "InitialValue")
-        return Fence(self, self._gpu.create_fence(initial_value), flags)
+        lacking = _OutOfMemory("CreateFence", "FN1", "", None)
+        return Fence(self, lacking.guard(lambda: self._gpu.create_fence(initial_value)), flags)
 
     def set_event_on_multiple_fence_completion(
         self,

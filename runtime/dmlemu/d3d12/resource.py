@@ -134,13 +134,19 @@ class MappedMemory:
 
     def __getitem__(self, index: Any) -> Any:
         memory = self._opened()
-        value = memory[index]
+        try:
+            value = memory[index]
+        except NotImplementedError:
+            raise TypeError("index must be an integer or a slice: the bytes have one dimension.") from None
         self._tell(*_bytes_of(index, len(memory)), reads=True, writes=False)
         return value
 
     def __setitem__(self, index: Any, value: Any) -> None:
         memory = self._opened()
-        memory[index] = value
+        try:
+            memory[index] = value
+        except NotImplementedError:
+            raise TypeError("index must be an integer or a slice: the bytes have one dimension.") from None
         self._tell(*_bytes_of(index, len(memory)), reads=False, writes=True)
 
     def __enter__(self) -> MappedMemory:

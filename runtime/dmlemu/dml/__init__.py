@@ -97,9 +97,12 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        from . import operators
+        from ..errors import loading
 
-        desc = operators.find(name)
+        with loading():
+            from . import operators
+
+            desc = operators.find(name)
         if desc is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = desc

@@ -13,7 +13,7 @@ from dmlemu_hw.frozen import Frozen
 
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.object import Object
-from ..errors import Error, HResult, Strictness, as_integer, quote, shorten, spell
+from ..errors import Error, HResult, Strictness, as_integer, loading, quote, shorten, spell
 from .binding_table import BindingTable
 from .command_recorder import CommandRecorder
 from .compile import Program, tensor_fields
@@ -274,8 +274,9 @@ class Device(Object):
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
         feature level 2_1.
         """
-        from .graph import lower_graph
-        from .graph_checks import check_graph
+        with loading():
+            from .graph import lower_graph
+            from .graph_checks import check_graph
 
         operation = "CompileGraph"
         self._check_alive(operation)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from ..errors import Severity, printable
+from ..errors import Severity, loading, printable
 from .stored import Stored
 
 __all__ = ["ReportFile", "print_reports", "summarize"]
@@ -121,7 +121,8 @@ def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> Non
 
 def summarize(reports: Iterable[Stored]) -> str:
     """A line for each report, and for each reason of suppressed ones; empty without any."""
-    from textwrap import shorten
+    with loading():
+        from textwrap import shorten
 
     severities: Counter[Severity] = Counter()
     suppressed: Counter[tuple[str, str]] = Counter()

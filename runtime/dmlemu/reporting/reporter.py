@@ -16,7 +16,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from ..errors import Error, HResult, Report, Severity, call_site
+from ..errors import Error, HResult, Report, Severity, call_site, loading
 from .defaults import Response, Sink, defaults
 from .files import summarize
 from .filters import InfoQueueFilter, desc_of
@@ -104,7 +104,8 @@ class Reporter:
         for each in what:
             known = not isinstance(each, str) or any(fnmatchcase(id, each) for id in self.declared)
             if self.declared and not known:
-                from difflib import get_close_matches
+                with loading():
+                    from difflib import get_close_matches
 
                 near = get_close_matches(str(each).upper(), self.declared, 1)
                 hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all."

@@ -93,6 +93,11 @@ class Initialisation(Check):
         if isinstance(event, Freed):
             self._host.freed(event.address)
 
+    def stop(self) -> None:
+        """Ends the subscriptions, and takes patterns out of memory."""
+        super().stop()
+        self._host.end()
+
     # --- the CPU ---
 
     @on(HostMapped, HostAccessed, HostUnmapped, Submitted, Queued, Signalled)

@@ -23,7 +23,7 @@ import numpy as np
 
 from dmlemu_hw.frozen import Frozen, dataclass_transform
 
-from ...errors import HResult, as_integer, failure, quote
+from ...errors import HResult, as_integer, failure, loading, quote
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 from ..structs import ScalarUnion, ScaleBias
 from ..tensor_desc import BufferTensorDesc
@@ -171,7 +171,8 @@ def registry() -> Mapping[OperatorType, type[OperatorDesc]]:
     """Every declared operator by its type.  The folder is the list: see ``operators/__init__.py``."""
     from . import load_all
 
-    load_all()
+    with loading():
+        load_all()
     return _REGISTRY
 
 
@@ -184,7 +185,8 @@ def find_operator(name: str) -> type[OperatorDesc]:
     if suffix == "SCATTER":  # the header defines it as another name of SCATTER_ELEMENTS
         suffix = "SCATTER_ELEMENTS"
     if suffix not in OperatorType.__members__ or suffix == "INVALID":
-        from difflib import get_close_matches
+        with loading():
+            from difflib import get_close_matches
 
         close = get_close_matches(suffix, OperatorType.__members__, n=3)
         hint = f" (did you mean {' or '.join(close)}?)" if close else ""
@@ -193,7 +195,8 @@ def find_operator(name: str) -> type[OperatorDesc]:
     if kind not in _REGISTRY:
         from . import find
 
-        find(f"{camel(suffix.lower())}OperatorDesc")  # else the whole registry
+        with loading():
+            find(f"{camel(suffix.lower())}OperatorDesc")  # else the whole registry
     found = _REGISTRY.get(kind)
     if found is None:
         raise NotImplementedError(f"DML_OPERATOR_{suffix} is not emulated.")
