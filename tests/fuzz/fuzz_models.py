@@ -153,6 +153,19 @@ def reshape(box: Any, key: Any, chance: random.Random, found: list[tuple[Any, An
         box.insert(key, copy.deepcopy(box[key]))
 
 
+def add_paths(model: Any, chance: random.Random, world: Path) -> None:
+    """The model reads from a path, or writes to two: nothing else keeps it from coming so far."""
+    kinds = {"initialValuesDataType": "FLOAT32"}
+    source, *targets = (path.format(world=world) for path in chance.choices(PATHS, k=3))
+    if chance.random() < 0.5:
+        model["resources"]["read"] = {**kinds, "initialValues": {"sourcePath": source}}
+    else:
+        model["resources"]["written"] = {**kinds, "initialValues": [1, 2, 3]}
+        model["commands"] = [
+            {"type": "writeFile", "resource": "written", "targetPath": target} for target in targets
+        ]
+
+
 def mutate_bytes(data: bytes, chance: random.Random) -> bytes:
     """A few bytes replaced, removed, repeated, or the end cut off."""
     changed = bytearray(data)
@@ -168,7 +181,9 @@ def mutate_bytes(data: bytes, chance: random.Random) -> bytes:
 def mutant(chance: random.Random, world: Path) -> bytes:
     """The text of a model; the files that it reads may be changed, too."""
     model = copy.deepcopy(chance.choice(VALID))
-    if chance.random() < 0.8:
+    if chance.random() < 0.2:
+        add_paths(model, chance, world)
+    elif chance.random() < 0.8:
         mutate_values(model, chance, world)
     for name, data in DATA.items():
         if chance.random() < 0.2:
@@ -252,7 +267,7 @@ def try_one(seed: int, number: int) -> str:
         return (
             "ran"
             if code == 0
-            else next((word for word in errors.split() if word.isupper() and "_" in word), "?")
+            else next((word for word in errors.split() if word.isupper() and "_" in word), "ran, unreported")
         )
     finally:
         os.chdir("/")
