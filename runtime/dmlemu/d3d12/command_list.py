@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
 import numpy as np
 
 from dmlemu_hw.events import Recorded
-from dmlemu_hw.packets import Opcode, PacketWriter
+from dmlemu_hw.packets import Opcode, PacketWriter, disassemble
 
 from ..errors import CallSite, Error, HResult, call_site, spell_site
 from . import commands, states
@@ -149,6 +149,31 @@ class CommandList(DeviceChild):
         if initial_state is not None:
             raise not_implemented(operation, "A pipeline state")
         self._start(allocator, operation)
+
+    def disassemble(self) -> str:
+        """What the closed list is to the GPU: its packets, a line for each, below the command that made them.
+
+        A line has number and offset of the packet, its name and its fields.  Nothing in Direct3D 12 is like
+        it.  E_FAIL while the list is open.
+        """
+        self._check_open("disassemble")
+        if self._is_open:
+            message = f"{self} is open: it has no packets before Close."
+            raise self._life_cycle_error(
+                "LIST_OPEN", message, "disassemble", "CL6", MessageId.COMMAND_LIST_OPEN
+            )
+        if self._recording is None:  # created closed
+            return ""
+        lines: list[str] = []
+        last = -1
+        packets = disassemble(self._recording.packets).splitlines()
+        for command, packet in zip(self._recording.commands, packets, strict=True):
+            if command.number != last:
+                last = command.number
+                at = f" ({command.recorded_at})" if command.recorded_at else ""
+                lines.append(f"{command.name}{at}")
+            lines.append(packet)
+        return "\n".join(lines)
 
     def _free(self) -> None:  # an open recording ends, so that its allocator is free again
         if self._is_open and self._recording is not None:

@@ -173,3 +173,11 @@ def test_a_pipe_is_not_waited_for(world: Path, add: Any, capsys: pytest.CaptureF
     os.mkfifo(world / "model" / "pipe")
     assert run(world, add, source="pipe") == 1
     assert "pipe is no regular file" in capsys.readouterr().err
+
+
+def test_no_path_is_longer_than_others_can_name(
+    world: Path, add: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(world, add, target="a/" * 3000 + "b") == 1
+    assert "cannot be written: File name too long" in capsys.readouterr().err
+    assert not (world / "here" / "a").exists()

@@ -6,6 +6,7 @@ directory and without following links: what somebody else moves meanwhile leads 
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ __all__ = ["EVERYWHERE", "File", "Folders", "exists", "read_whole", "unreadable"
 
 Buffer = bytes | bytearray | memoryview
 
+_MOST_BYTES = 4095  # of a path: PATH_MAX without its end
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe is not waited for
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -114,6 +116,8 @@ class Folders(Frozen):
             place = Path(os.path.realpath(path, strict=True))
         except OSError as error:
             place, problem = Path(os.path.realpath(path)), error
+        if len(os.fsencode(place)) > _MOST_BYTES:  # opened step by step, it would be no problem
+            problem = OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         for root in self.roots:
             if place.is_relative_to(root):
                 if problem is not None and not isinstance(problem, FileNotFoundError):
