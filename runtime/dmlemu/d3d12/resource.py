@@ -237,7 +237,10 @@ class Resource(DeviceChild):
 
         Mirrors ``ID3D12Resource::Map`` (nf-d3d12-id3d12resource-map).  The memory always starts at
         byte 0.  ``read_range``: what the host may read, None for everything, an empty one for
-        nothing.  E_INVALIDARG: the heap is not CPU-visible (MP1), the subresource is not 0 (MP2), or
+        nothing: at strictness ``strict`` bytes that nobody has written then hold a pattern.  What is
+        read through an array or a pointer is seen by nobody, and one that is kept is read before the
+        fence unnoticed: await the fence first, or use chaos, under which the GPU's writes come late.
+        E_INVALIDARG: the heap is not CPU-visible (MP1), the subresource is not 0 (MP2), or
         the range runs past the buffer (MP5).
         """
         self._device._check_alive("Map")
