@@ -295,7 +295,8 @@ class Program:
             return
         given, named = _arguments(function, arguments, choose)
         if function is d3d12.create_device:
-            given = [choose.choice([self.adapter, *JUNK[1:]])]  # None: of the process, shared by all programs
+            # Not None: that adapter is the process's, and shared by all programs.
+            named["adapter"] = choose.choice([self.adapter] * 20 + JUNK[1:])
         self._call(function, *given, **named)
 
     def _call(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -341,6 +342,8 @@ class Program:
             (queue, "update_tile_mappings", (buffers[2], None, None, one(d3d12.Heap))),
             (fence, "signal", (value,)),
             (fence, "wait", (value, 0.001)),
+            (self, "_fill", (buffers[0], value)),
+            (self, "_graph", (one(dml.Operator), one(dml.Operator))),
             (buffers[0], "map", ()),
             (buffers[0], "unmap", ()),
             (one(d3d12.MappedMemory), "view", ()),
@@ -366,6 +369,17 @@ class Program:
         target, name, given = choose.choice(calls)
         if target is not None:
             self._call(getattr(target, name), *given)
+
+    def _fill(self, buffer: d3d12.Resource, value: int) -> None:
+        with buffer.map() as memory:
+            memory.view()[:] = value
+
+    def _graph(self, first: dml.Operator, second: dml.Operator) -> None:
+        """One operator behind the other, where they fit."""
+        nodes = [dml.OperatorGraphNodeDesc(first), dml.OperatorGraphNodeDesc(second)]
+        inputs, outputs = [dml.InputGraphEdgeDesc(0, 0, 0)], [dml.OutputGraphEdgeDesc(1, 0, 0)]
+        between = [dml.IntermediateGraphEdgeDesc(0, 0, 1, 0)]
+        self._keep(self.dml.compile_graph(dml.GraphDesc(1, 1, nodes, inputs, outputs, between)))
 
     # --- the end ---
 

@@ -19,6 +19,12 @@ def device() -> dml.Device:
     return dml.create_device(d3d12.create_device(d3d12.Adapter(dedicated_memory=1 << 24)))
 
 
+def test_a_number_in_an_array_is_a_number(device: dml.Device) -> None:
+    feature: Any = np.array(int(d3d12.Feature.FORMAT_SUPPORT))
+    found = device.get_parent_device().check_feature_support(feature)
+    assert found.format == d3d12.Format.UNKNOWN
+
+
 @pytest.mark.parametrize("value", [SQUARE, SCALAR])
 def test_arguments_of_direct3d(device: dml.Device, value: Any) -> None:
     parent = device.get_parent_device()

@@ -286,7 +286,8 @@ _ANSWERS: dict[int, tuple[type, Callable[[Any], Any]]] = {
 
 def answer(feature: Feature, data: Any = None) -> Any:
     """The struct of ``feature`` with the device's answers; ``data`` holds the inputs, if it has some."""
-    if integer(feature, "feature") not in list(Feature):
+    number = integer(feature, "feature")
+    if number not in list(Feature):
         raise failure(
             "FEATURE_DATA",
             f"Feature ({spell(feature)}) is not a D3D12_FEATURE.",
@@ -296,6 +297,7 @@ def answer(feature: Feature, data: Any = None) -> Any:
             given=feature,
             expected="a member of D3D12_FEATURE",
         )
+    feature = Feature(number)
     if feature not in _ANSWERS:
         raise not_implemented("CheckFeatureSupport", f"The query of feature {spell(feature)}")
     kind, respond = _ANSWERS[feature]
