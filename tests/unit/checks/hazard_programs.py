@@ -12,6 +12,7 @@ from itertools import combinations, product
 from random import Random
 from typing import Any, NamedTuple
 
+import numpy as np
 from hypothesis import strategies as st
 from stage import FLOAT32, UAV, Stage, States, tensor
 
@@ -497,7 +498,7 @@ class Machine(Stage):
             self.queue.signal(self.fence, self.fence_value)
             self.fence.wait(self.fence_value)
             with readback.map() as memory:
-                found.append(bytes(memory))
+                found.append(memory.view(np.uint8).tobytes())
         return found
 
     def useless(self) -> set[Kind]:
