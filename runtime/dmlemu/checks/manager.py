@@ -42,7 +42,7 @@ class Checks:
         if self._clocks is None:
             device = self._device()
             assert device is not None
-            self._clocks = Clocks()
+            self._clocks = Clocks(device._gpu)
             self._clocks.follow(device.events)
         return self._clocks
 
@@ -52,7 +52,7 @@ class Checks:
         if self._flights is None:
             device = self._device()
             assert device is not None
-            self._flights = Flights(device._pending)
+            self._flights = Flights(device._pending, self.clocks)
             self._flights.follow(device.events)
         return self._flights
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -404,15 +404,24 @@ class Places:
         """To be called at any moment: it only takes a note."""
         self._freed.append(event)
 
-    def settle(self) -> None:
-        """Does what the notes ask for."""
+    def settle(self) -> set[int]:
+        """Does what the notes ask for; returns the addresses of what was freed."""
+        gone = set()
         while self._freed:
             event = self._freed.popleft()
+            gone.add(event.address)
             self._by_serial.pop(event.serial, None)
             place = self._places.pop(event.address, None)
             if place is not None:
                 del self._starts[bisect_left(self._starts, place.address)]
                 self._retired.append(place)
+        return gone
+
+    def forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with accesses of these queues any more."""
+        for place in (*self._places.values(), *self._retired):
+            place.own = {key: window for key, window in place.own.items() if window.queue not in gone}
+            place.windows = [window for window in place.windows if window.queue not in gone]
 
     def forget_retired(self, done: Callable[[int], int]) -> None:
         """Lets go of freed allocations that nobody can conflict with: queues are done up to a phase."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import (
@@ -29,10 +30,10 @@ from ..windows import Access, Kind, Pattern, Places, Window
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
+    from ...errors import CallSite
 
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
-_ADVICE_KEPT = 4096
 
 # How reads and writes of each command are reached; None: by a way that needs no barriers (query heaps).
 _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
@@ -66,17 +67,21 @@ class Hazards(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: Clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
         self._places = Places(device._gpu.memory)
         self._timelines: dict[int, Timeline] = {}
         self._running = Timeline(0)
-        self._advice: dict[object, Advice] = {}
+        self._advice: dict[tuple[CallSite | None, int], Advice] = {}
 
     # --- the host, fences, memory ---
 
     @on(Submitted, Queued)
     def handed(self, _event: Submitted | Queued) -> None:
         """The host hands something to a queue: what was freed until then is not its."""
-        self._places.settle()
+        gone = self._places.settle()
+        if gone:  # barriers on these, if they have ordered something, need no further look
+            for key in [key for key, each in self._advice.items() if key[1] in gone and each.is_useful]:
+                del self._advice[key]
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
@@ -141,6 +146,13 @@ class Hazards(Check):
             timeline = self._timelines[queue] = Timeline(queue)
         self._running = timeline
         return timeline
+
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        self._timelines = {queue: each for queue, each in self._timelines.items() if queue not in gone}
+        if self._running.queue in gone:
+            self._running = Timeline(0)
+        self._places.forget_queues(gone)
 
     def _begin_list(self, timeline: Timeline, event: Executing) -> None:
         queue, ticket = event.queue, event.ticket
@@ -271,7 +283,7 @@ class Hazards(Check):
         site = work.commands[event.command].site if event.command < len(work.commands) else None
         key = site, event.address
         advice = self._advice.get(key)
-        if advice is None and site is not None and len(self._advice) < _ADVICE_KEPT:
+        if advice is None and site is not None:
             barrier = text.barrier(self.names.buffer(event.address) if event.address else None)
             advice = self._advice[key] = Advice(work.command(event.command), barrier)
         return advice
