@@ -121,6 +121,11 @@ class Clocks:
         """The first signal behind that ticket which the queue has executed."""
         return next((signal for each, signal in self._queue(queue).signals if each > ticket), None)
 
+    def is_told(self, signal: FenceValue, queue: int, ticket: int) -> bool:
+        """Does who awaits the value of the fence know that the work of that ticket is done?"""
+        fence = self._fences.get(signal.fence)
+        return fence is not None and fence.tells(signal.value).get(queue, 0) >= ticket
+
     def last_wait(self, queue: int) -> FenceValue | None:
         """What the queue awaited last."""
         return self._queue(queue).awaited

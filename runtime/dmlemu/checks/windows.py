@@ -151,6 +151,11 @@ class Access(NamedTuple):
         return self.touch[0].ticket, self.number
 
     @property
+    def handed(self) -> int:
+        """Which call of the host handed the command to its queue."""
+        return self.touch[0].handed
+
+    @property
     def commands(self) -> list[Command]:
         """Those of the list: no other list has the same one."""
         return self.touch[0].commands
