@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations, product
 from random import Random
 from typing import Any, NamedTuple
@@ -75,6 +76,7 @@ def physical(buffer: str, places: Iterator[int]) -> frozenset[tuple[int, int]]:
     return frozenset((BUFFERS[buffer][place // PAGE], place % PAGE) for place in places)
 
 
+@lru_cache(maxsize=4096)
 def accesses(action: Action) -> list[Access]:
     if action.name == "dispatch":
         operator, source, start, target, to = action.arguments
