@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Flight", "FlightCheck", "Flights"]
 
-_KEPT = 4096  # flights remembered when no fence is ever awaited
+_FEW = 1024  # flights that are remembered without a look at whether the host knows them to be done
 
 
 @dataclass(eq=False)
@@ -78,10 +78,16 @@ class Flight:
 class Flights:
     """Follows what one device's queues are given, once for all checks that want to know."""
 
-    def __init__(self, pending: Pending) -> None:
-        self.flights: deque[Flight] = deque(maxlen=_KEPT)
+    def __init__(self, pending: Pending, clocks: Clocks) -> None:
+        self.flights: deque[Flight] = deque()
         self.watchers: list[Callable[[Flight, Recording | None], None]] = []
         self._pending = pending
+        self._clocks = clocks
+        self._most = _FEW
+
+    def is_known(self, flight: Flight) -> bool:
+        """Does the host know that it is done?"""
+        return self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
 
     def follow(self, stream: EventStream) -> None:
         """Is told by the stream from now on."""
@@ -104,6 +110,9 @@ class Flights:
                 watcher(flight, recording)
         finally:
             self.flights.append(flight)
+            if len(self.flights) > self._most:
+                self.flights = deque(each for each in self.flights if not self.is_known(each))
+                self._most = max(_FEW, 2 * len(self.flights))
 
 
 class FlightCheck(Check):
@@ -133,14 +142,14 @@ class FlightCheck(Check):
 
         At strictness debug only what the GPU has not executed: the debug layer sees that much.
         """
-        device, known, flights = self.device, self._clocks.host, self._flights.flights
-        while flights and flights[0].ticket <= known.get(flights[0].queue, 0):
+        device, is_known, flights = self.device, self._flights.is_known, self._flights.flights
+        while flights and is_known(flights[0]):
             flights.popleft()
         if device._removed is not None:
             return
         is_strict = device._strictness is Strictness.STRICT
         for flight in list(flights):
-            if flight.ticket > known.get(flight.queue, 0) and (is_strict or not self.is_done(flight)):
+            if not is_known(flight) and (is_strict or not self.is_done(flight)):
                 yield flight
 
     def is_done(self, flight: Flight) -> bool:

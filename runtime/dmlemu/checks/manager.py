@@ -46,7 +46,7 @@ class Checks:
         if self._clocks is None:
             device = self._device()
             assert device is not None
-            clocks = Clocks()
+            clocks = Clocks(device._gpu)
             self._follow(clocks)
             self._clocks = clocks
         return self._clocks
@@ -57,7 +57,7 @@ class Checks:
         if self._flights is None:
             device = self._device()
             assert device is not None
-            flights = Flights(device._pending)
+            flights = Flights(device._pending, self.clocks)
             self._follow(flights)
             self._flights = flights
         return self._flights

@@ -51,6 +51,7 @@ class Timeline:
         self.ticket = -1  # of the list under way
         self.work = Work([], "", "")
         self.call = 0
+        self.handed = 0  # which call of the host it is
         self.call_end = -1  # its last ticket
         self.order = Order()
         self.proven = self.order
@@ -68,10 +69,11 @@ class Timeline:
 
     def begin_list(self, ticket: int, work: Work) -> None:
         self.ticket = ticket
-        self.work = work
+        self.work = work._replace(handed=self.handed)
 
-    def begin_call(self, ticket: int, end: int, clock: Clock) -> None:
+    def begin_call(self, ticket: int, end: int, clock: Clock, handed: int) -> None:
         """All work of the queue before is done."""
+        self.handed = handed
         self.call = ticket << SHIFT
         self.call_end = end
         self.clock = clock

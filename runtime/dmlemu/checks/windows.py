@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -149,6 +149,11 @@ class Access(NamedTuple):
     def order(self) -> tuple[int, int]:
         """Where the command stands among those that its queue got: its list's ticket, and its number."""
         return self.touch[0].ticket, self.number
+
+    @property
+    def handed(self) -> int:
+        """Which call of the host handed the command to its queue."""
+        return self.touch[0].handed
 
     @property
     def commands(self) -> list[Command]:
@@ -405,15 +410,24 @@ class Places:
         if event.address in self._places:
             self._freed.append(event)
 
-    def settle(self) -> None:
-        """Does what the notes ask for."""
+    def settle(self) -> set[int]:
+        """Does what the notes ask for; returns the addresses of what was freed."""
+        gone = set()
         while self._freed:
             event = self._freed.popleft()
+            gone.add(event.address)
             self._by_serial.pop(event.serial, None)
             place = self._places.pop(event.address, None)
             if place is not None:
                 del self._starts[bisect_left(self._starts, place.address)]
                 self._retired.append(place)
+        return gone
+
+    def forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with accesses of these queues any more."""
+        for place in (*self._places.values(), *self._retired):
+            place.own = {key: window for key, window in place.own.items() if window.queue not in gone}
+            place.windows = [window for window in place.windows if window.queue not in gone]
 
     def forget_retired(self, done: Callable[[int], int]) -> None:
         """Lets go of freed allocations that nobody can conflict with: queues are done up to a phase."""

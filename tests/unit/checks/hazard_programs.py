@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations, product
 from random import Random
 from typing import Any, NamedTuple
 
+import numpy as np
 from hypothesis import strategies as st
 from stage import FLOAT32, UAV, Stage, States, tensor
 
@@ -74,6 +76,7 @@ def physical(buffer: str, places: Iterator[int]) -> frozenset[tuple[int, int]]:
     return frozenset((BUFFERS[buffer][place // PAGE], place % PAGE) for place in places)
 
 
+@lru_cache(maxsize=4096)
 def accesses(action: Action) -> list[Access]:
     if action.name == "dispatch":
         operator, source, start, target, to = action.arguments
@@ -497,7 +500,7 @@ class Machine(Stage):
             self.queue.signal(self.fence, self.fence_value)
             self.fence.wait(self.fence_value)
             with readback.map() as memory:
-                found.append(bytes(memory))
+                found.append(memory.view(np.uint8).tobytes())
         return found
 
     def useless(self) -> set[Kind]:

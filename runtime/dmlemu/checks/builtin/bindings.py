@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
@@ -49,7 +48,6 @@ _CHANGES = WRITE | UNDEFINE
 _WITH_NOTES = frozenset((int(Opcode.DISPATCH), int(Opcode.DISCARD)))
 _NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
 _LISTS_KEPT = 256  # with clears, before those that are gone are forgotten
-_INITIALIZERS_KEPT = 16  # of one operator
 _ROWS_KEPT = 4096  # ranges whose physical memory is remembered
 
 
@@ -123,7 +121,7 @@ class Descriptors(FlightCheck):
     # --- inside ---
 
     def _is_in_flight(self, flight: Flight) -> bool:
-        return flight.ticket > self._clocks.host.get(flight.queue, 0)
+        return not self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
 
     def _clear_readers(self, recording: Recording) -> Iterator[Reader]:
         """Readers for the clears of a list: what their descriptors hold when it is executed is right."""
@@ -233,12 +231,13 @@ class Dispatches(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: Clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
         self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
         self._notes = weakref.WeakKeyDictionary()
         self._initializers: weakref.WeakKeyDictionary[Recording, list[DispatchRecorded]]
         self._initializers = weakref.WeakKeyDictionary()
         self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, what is initialised
-        self._initialized: weakref.WeakKeyDictionary[CompiledOperator, deque[_Initialization]]
+        self._initialized: weakref.WeakKeyDictionary[CompiledOperator, list[_Initialization]]
         self._initialized = weakref.WeakKeyDictionary()
         self._kept: weakref.WeakKeyDictionary[CompiledOperator, _Kept] = weakref.WeakKeyDictionary()
         self._index: list[tuple[int, int, _Kept]] = []  # physical begin and end, sorted
@@ -294,6 +293,9 @@ class Dispatches(Check):
         if self._index:
             self._watch(filled, event)
 
+    def _forget_queues(self, gone: Container[int]) -> None:
+        self._running = {queue: each for queue, each in self._running.items() if queue not in gone}
+
     # --- one dispatch ---
 
     def _note(self, event: Executing) -> DispatchRecorded | None:
@@ -327,8 +329,9 @@ class Dispatches(Check):
         at = f" at {spell_site(note.site)}" if note.site else ""
         context = f"{note.dispatchable} was recorded{at} into {recording.owner}"
         for operator, _, _ in note.persistent:
-            rows = self._initialized.setdefault(operator, deque(maxlen=_INITIALIZERS_KEPT))
-            rows.append(_Initialization(queue, ticket, context))
+            rows = self._initialized.setdefault(operator, [])
+            if all(row.queue != queue for row in rows):  # who comes behind a later one comes behind the first
+                rows.append(_Initialization(queue, ticket, context))
 
     def _check_order(self, operator: CompiledOperator, event: Executing) -> None:
         """Does the queue know that an initializer has finished?"""
@@ -339,7 +342,7 @@ class Dispatches(Check):
         for row in rows:
             if row.queue == event.queue and row.ticket <= event.ticket:
                 return
-            if clock.get(row.queue, 0) >= row.ticket:
+            if self._clocks.is_done(clock, row.queue, row.ticket):
                 return
         last, command = rows[-1], self.names.command(event)
         words = text.unordered(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import (
@@ -14,7 +16,7 @@ from dmlemu_hw.events import (
     Submitted,
     Waited,
 )
-from dmlemu_hw.packets import Opcode, WriteImmediatePacket, decode_one, is_tail
+from dmlemu_hw.packets import HEADER, Opcode, WriteImmediatePacket, decode_one, is_tail
 
 from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
 from ..check import Check, on
@@ -29,10 +31,10 @@ from ..windows import Access, Kind, Pattern, Places, Window
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
+    from ...errors import CallSite
 
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
-_ADVICE_KEPT = 4096
 
 # How reads and writes of each command are reached; None: by a way that needs no barriers (query heaps).
 _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
@@ -66,17 +68,26 @@ class Hazards(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: Clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
         self._places = Places(device._gpu.memory)
         self._timelines: dict[int, Timeline] = {}
         self._running = Timeline(0)
-        self._advice: dict[object, Advice] = {}
+        self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls that have not begun: last ticket, number
+        self._calls = 0
+        self._advice: dict[tuple[CallSite | None, int], Advice] = {}
 
     # --- the host, fences, memory ---
 
     @on(Submitted, Queued)
-    def handed(self, _event: Submitted | Queued) -> None:
+    def handed(self, event: Submitted | Queued) -> None:
         """The host hands something to a queue: what was freed until then is not its."""
-        self._places.settle()
+        if isinstance(event, Submitted):
+            self._calls += 1
+            self._handed.setdefault(event.queue, deque()).append((event.ticket, self._calls))
+        gone = self._places.settle()
+        if gone:  # barriers on these, if they have ordered something, need no further look
+            for key in [key for key, each in self._advice.items() if key[1] in gone and each.is_useful]:
+                del self._advice[key]
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
@@ -142,12 +153,29 @@ class Hazards(Check):
         self._running = timeline
         return timeline
 
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        self._timelines = {queue: each for queue, each in self._timelines.items() if queue not in gone}
+        if self._running.queue in gone:
+            self._running = Timeline(0)
+        self._handed = {queue: each for queue, each in self._handed.items() if queue not in gone}
+        self._places.forget_queues(gone)
+
     def _begin_list(self, timeline: Timeline, event: Executing) -> None:
         queue, ticket = event.queue, event.ticket
         if ticket > timeline.call_end:
             end = self._clocks.start(queue, ticket)
-            timeline.begin_call(ticket, end, self._clocks.of(queue))
+            timeline.begin_call(ticket, end, self._clocks.of(queue), self._number(queue, ticket))
         timeline.begin_list(ticket, self.names.work(event))
+
+    def _number(self, queue: int, ticket: int) -> int:
+        """Of the call that gave the queue that ticket."""
+        calls = self._handed.get(queue)
+        while calls:
+            last, number = calls.popleft()
+            if last >= ticket:
+                return number
+        return 0
 
     def _collect(self, timeline: Timeline, event: Executing, kinds: tuple[Kind | None, Kind | None]) -> None:
         """Notes what a part of a command touches."""
@@ -271,7 +299,7 @@ class Hazards(Check):
         site = work.commands[event.command].site if event.command < len(work.commands) else None
         key = site, event.address
         advice = self._advice.get(key)
-        if advice is None and site is not None and len(self._advice) < _ADVICE_KEPT:
+        if advice is None and site is not None:
             barrier = text.barrier(self.names.buffer(event.address) if event.address else None)
             advice = self._advice[key] = Advice(work.command(event.command), barrier)
         return advice
@@ -294,12 +322,14 @@ class Hazards(Check):
 
     def _found(self, window: Window, first: Access, then: Access, byte: int) -> None:
         """Reports two accesses, of which that byte is the first that both touch."""
-        ticket = first.touch[0].ticket
         shared = range(byte, then.pattern.last_byte(first.pattern, byte) + 1)
         is_one_queue = window.queue == self._running.queue
         is_one_list = is_one_queue and first.commands is then.commands
+        context, hint = ((), "") if is_one_queue else self._fences(window.queue, first, then)
         if is_one_queue and first.order > then.order:  # chaos has them run the other way round
             first, then = then, first
+        if not is_one_list:
+            first, then = text.apart(first, then)
         finding = text.Finding(
             self._name(window, first.pattern, then.pattern),
             self._side(first, shared),
@@ -307,10 +337,10 @@ class Hazards(Check):
             text.shares_all(first.pattern, then.pattern, shared),
             is_one_list,
         )
-        context: tuple[str, ...] = ()
-        if not is_one_queue:
-            context = self._fences(window.queue, ticket)
-        self.report(finding.id, finding.message, cause=finding.cause, **finding.fields(*context))
+        fields = finding.fields(*context)
+        self.report(
+            finding.id, finding.message, cause=finding.cause, **{**fields, "hint": hint or fields["hint"]}
+        )
 
     def _side(self, access: Access, shared: range) -> text.Side:
         buffer = self.names.buffer(access.pattern.place.address)
@@ -325,23 +355,41 @@ class Hazards(Check):
             return "HAZARD_WAR"
         return "HAZARD_RAW" if then.access & READ else "HAZARD_WAW"
 
-    def _fences(self, queue: int, ticket: int) -> tuple[str, ...]:
-        """What would order the two queues, and what does not."""
-        names, running = self.names, self._running.queue
-        signal = self._clocks.signal_after(queue, ticket) or self._queued_signal(queue, ticket)
-        awaited = self._clocks.last_wait(running)
-        behind = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
-        before = (
-            f"waited for {names.fence(awaited.fence)} to reach {awaited.value}"
-            if awaited
-            else "has not waited for any"
-        )
-        return f"{names.queue(queue)} {behind} behind that list", f"{names.queue(running)} {before} before"
+    def _fences(self, queue: int, first: Access, then: Access) -> tuple[tuple[str, ...], str]:
+        """What would order the queues, and what does not; and the wait that is missing, if it is certain."""
+        running = self._running.queue
+        signal, awaited = self._signal(queue, first), self._clocks.last_wait(running)
+        context = text.signals(self.names, queue, signal), text.waits(self.names, running, awaited)
+        if first.handed <= then.handed:
+            earlier, later, other, behind = first, then, queue, signal
+        else:  # the emulated GPU happened to take the queues the other way round
+            earlier, later, other = then, first, running
+            behind = self._signal(running, then)
+        if behind is None or not self._is_told_by(behind, other, earlier):
+            return context, ""
+        return context, text.wait(self.names, behind, later)
 
-    def _queued_signal(self, serial: int, ticket: int) -> FenceValue | None:
+    def _signal(self, serial: int, access: Access) -> FenceValue | None:
+        """The first signal that the queue was given behind a list."""
+        ticket = access.touch[0].ticket
+        signal = self._clocks.signal_after(serial, ticket)
+        if signal is None:
+            queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
+            queued = None if queue is None else queue.signal_after(ticket)
+            signal = None if queued is None else FenceValue(queued[0].address, queued[1])
+        return signal
+
+    def _is_told_by(self, signal: FenceValue, serial: int, access: Access) -> bool:
+        """Does whoever awaits the signal know that the access is done, and does the queue get there?"""
+        ticket = access.touch[0].ticket
+        if self._clocks.is_told(signal, serial, ticket):
+            return True
         queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
-        signal = None if queue is None else queue.signal_after(ticket)
-        return None if signal is None else FenceValue(signal[0].address, signal[1])
+        fence = self.device._gpu.find_fence(signal.fence)
+        if queue is None or fence is None or fence.value >= signal.value:
+            return False
+        behind = (HEADER.unpack_from(each)[0] for each in queue.pending if each.ticket > ticket)
+        return next((each for each in behind if each != Opcode.EXECUTE), None) == Opcode.SIGNAL
 
 
 def _marked_out(packet: bytes) -> tuple[int, ...]:

@@ -106,8 +106,10 @@ class Fences(Check):
     @on(Signalled)
     def signalled(self, event: Signalled) -> None:
         """A fence got a value."""
-        sites = self._sites[event.queue] if event.queue else None
-        site = call_site() if sites is None else sites.popleft() if sites else None
+        sites = self._sites.get(event.queue)
+        site = sites.popleft() if sites else None if event.queue else call_site()
+        if sites is not None and not sites:
+            del self._sites[event.queue]
         fence = self.device._gpu.find_fence(event.fence)
         if fence is None or fence.closed:
             return

@@ -8,14 +8,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dmlemu_hw.events import READ, UNDEFINE, WRITE
 from dmlemu_hw.kernels import ffi, lib
 
-from ...errors import shorten
-from ..names import NamedCommand
+from ...errors import shorten, spell_site
+from ..clocks import FenceValue
+from ..names import NamedCommand, Names
 from ..windows import Access, Kind, Pattern
 
 if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
-__all__ = ["Finding", "Race", "Side", "barrier", "same", "shares_all", "useless"]
+__all__ = [
+    "Finding",
+    "Race",
+    "Side",
+    "apart",
+    "barrier",
+    "same",
+    "shares_all",
+    "signals",
+    "useless",
+    "wait",
+    "waits",
+]
 
 _COUNTED = 4096  # bytes of a range that are looked at one by one
 _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates", UNDEFINE: "uses"}
@@ -153,6 +166,40 @@ class Finding(NamedTuple):
     @property
     def _missing(self) -> str:
         return {"HAZARD_QUEUE": "no fence", "HAZARD_ALIAS": "no aliasing barrier"}.get(self.id, "no barrier")
+
+
+def apart(first: Access, then: Access) -> tuple[Access, Access]:
+    """Two lists of one name are told apart by where they were executed."""
+    works = first.touch[0], then.touch[0]
+    if works[0].list != works[1].list or works[0].executed_at == works[1].executed_at:
+        return first, then
+    named = (work._replace(list=f"{work.list} executed at {spell_site(work.executed_at)}") for work in works)
+    return (
+        first._replace(touch=(next(named), *first.touch[1:])),
+        then._replace(touch=(next(named), *then.touch[1:])),
+    )
+
+
+def signals(names: Names, queue: int, signal: FenceValue | None) -> str:
+    """What a queue signals behind the list that it has executed."""
+    said = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
+    return f"{names.queue(queue)} {said} behind that list"
+
+
+def waits(names: Names, queue: int, awaited: FenceValue | None) -> str:
+    """What a queue has waited for."""
+    said = f"for {names.fence(awaited.fence)} to reach {awaited.value}" if awaited else "for any"
+    return f"{names.queue(queue)} has {'' if awaited else 'not '}waited {said} before"
+
+
+def wait(names: Names, signal: FenceValue, later: Access) -> str:
+    """The wait that is missing."""
+    work = later.touch[0]
+    at = f" at {spell_site(work.executed_at)}" if work.executed_at else ""
+    return (
+        f"Wait({names.fence(signal.fence)}, {signal.value}) on {work.queue} "
+        f"before ExecuteCommandLists{at}, or a wait of the CPU before that call"
+    )
 
 
 def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
