@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from dmlemu_hw.frozen import Frozen
 
 from ..d3d12 import Device as D3D12Device
+from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..errors import Error, HResult, Strictness, as_integer, quote, spell
 from .binding_table import BindingTable
@@ -359,8 +360,12 @@ class Device(Object):
             self._check_own(item, field, operation)
             if item._residency + step * pageables.count(item) < 0:
                 raise _wrong(field, f"{item._title()}, evicted before", "a resident object", "DD7", operation)
+        here = self._d3d12_device._here()
         for item in pageables:
             item._residency += step
+            item._evicted_at = here
+        gone = (item for item in dict.fromkeys(pageables) if item._residency == 0)
+        self._d3d12_device._tell(*map(Evicted, gone))
 
     # --- removal ---
 
