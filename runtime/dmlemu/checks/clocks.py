@@ -117,9 +117,20 @@ class Clocks:
 
     # --- for messages ---
 
+    def signals_after(self, queue: int, ticket: int) -> list[FenceValue]:
+        """The signals behind that ticket which the queue has executed, the first one first."""
+        return [signal for each, signal in self._queue(queue).signals if each > ticket]
+
     def signal_after(self, queue: int, ticket: int) -> FenceValue | None:
-        """The first signal behind that ticket which the queue has executed."""
-        return next((signal for each, signal in self._queue(queue).signals if each > ticket), None)
+        """The first one."""
+        return next(iter(self.signals_after(queue, ticket)), None)
+
+    def is_shared(self, signal: FenceValue, queue: int, ticket: int) -> bool:
+        """The fence can have reached that value without the queue having done the ticket."""
+        fence = self._fences.get(signal.fence)
+        if fence is None or not fence.values or fence.values[-1] < signal.value:
+            return False
+        return fence.tells(signal.value).get(queue, 0) < ticket
 
     def is_told(self, signal: FenceValue, queue: int, ticket: int) -> bool:
         """Does who awaits the value of the fence know that the work of that ticket is done?"""

@@ -20,7 +20,7 @@ from ..d3d12.pending import Pending, Submission, advice
 from ..d3d12.recording import Command, Recording
 from ..errors import CallSite, Strictness
 from .check import Check
-from .clocks import Clocks
+from .clocks import Clocks, FenceValue
 
 if TYPE_CHECKING:
     from ..d3d12.device import Device
@@ -162,16 +162,28 @@ class FlightCheck(Check):
 
     def advice(self, flight: Flight) -> str:
         """The fence value that would have told that it is done."""
-        return advice(flight.label, self.awaitable(flight))
+        signal = self._awaitable(flight)
+        if signal is None or not self._clocks.is_shared(signal, flight.queue, flight.ticket):
+            return advice(flight.label, self.awaitable(flight))
+        return (
+            f"Signal a fence or a value on {flight.label} that nothing else signals, and wait for it: "
+            f"{self.names.fence(signal.fence)} reaches {signal.value} without {flight.label}, too."
+        )
 
     def awaitable(self, flight: Flight) -> tuple[str, int] | None:
-        """The first signal behind it: what the fence is called, and the value."""
-        signal = self._clocks.signal_after(flight.queue, flight.ticket)
-        if signal is not None:
-            return self.names.fence(signal.fence), signal.value
+        """A signal behind it: what the fence is called, and the value."""
+        signal = self._awaitable(flight)
+        return None if signal is None else (self.names.fence(signal.fence), signal.value)
+
+    def _awaitable(self, flight: Flight) -> FenceValue | None:
+        """The first signal behind it that tells of it; without one, the first."""
+        signals = self._clocks.signals_after(flight.queue, flight.ticket)
         queue = self._queue(flight)
         queued = None if queue is None else queue.signal_after(flight.ticket)
-        return None if queued is None else (queued[0].describe(), queued[1])
+        if queued is not None:
+            signals.append(FenceValue(queued[0].address, queued[1]))
+        telling = (each for each in signals if not self._clocks.is_shared(each, flight.queue, flight.ticket))
+        return next(telling, signals[0] if signals else None)
 
     def properties(self, flight: Flight) -> dict[str, str]:
         """Queue, list and the fence value, for filters."""

@@ -261,9 +261,9 @@ class CommandQueue(DeviceChild):
         journey = Journey()
         lenient = self._device._is_runtime
         for i, recording in enumerate(recordings):
-            for resource in recording.resources:
-                if resource._pageable._residency <= 0 and not lenient:
-                    raise self._evicted_error(resource, recording)
+            for thing in () if lenient else recording.needs:
+                if _pageable(thing)._residency <= 0:
+                    raise self._evicted_error(thing, recording)
             for resource, track in recording.tracks.items():
                 conflict = journey.enter(resource, track, recording)
                 if conflict is not None and not (lenient and conflict.clash is Clash.USE):
@@ -350,20 +350,20 @@ class CommandQueue(DeviceChild):
             hint="Release it once the GPU has finished the list.",
         )
 
-    def _evicted_error(self, resource: Resource, recording: Recording) -> Error:
-        pageable, command = resource._pageable, recording.need(resource)
-        which = "which" if pageable is resource else f"and {pageable}, in which it is placed,"
+    def _evicted_error(self, thing: Object, recording: Recording) -> Error:
+        pageable, command = _pageable(thing), recording.need(thing)
+        which = "which" if pageable is thing else f"and {pageable}, in which it is placed,"
         at = spell_site(pageable._evicted_at)
         evicted = (f"It was evicted at {at}",) if at else ()
         return failure(
             "RES_NOT_RESIDENT",
-            f"{recording.owner} uses {resource}, {which} is not resident.",
+            f"{recording.owner} uses {thing}, {which} is not resident.",
             operation="ExecuteCommandLists",
             context=(*(() if command is None else (command.context(recording.owner),)), *evicted),
             rule="RD2: ID3D12Device::Evict",
             hresult=HResult.DXGI_ERROR_INVALID_CALL,
             message_id=MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
-            object=resource,
+            object=thing,
             hint="Call MakeResident before the list is executed.",
         )
 
@@ -419,6 +419,11 @@ def _run_last_checks(recordings: list[Recording]) -> None:
         for take_back in reversed(undo):
             take_back()
         raise
+
+
+def _pageable(thing: Any) -> Any:
+    """What residency is counted of, also of DirectML's objects: a placed buffer's heap, else the object."""
+    return thing._pageable if isinstance(thing, Resource) else thing
 
 
 def check_desc(desc: CommandQueueDesc) -> None:

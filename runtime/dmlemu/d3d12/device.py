@@ -45,6 +45,7 @@ from .enums import (
     MultipleFenceWaitFlags,
     ResourceStates,
 )
+from .events import Evicted
 from .fence import Event, Fence
 from .gpu_at_work import GpuAtWork
 from .live_objects import LiveObjects
@@ -547,6 +548,7 @@ class Device(GpuAtWork):
         for each in chosen:
             each._residency -= 1
             each._evicted_at = here
+        self._tell(*(Evicted(each) for each in dict.fromkeys(chosen) if each._residency == 0))
 
     # --- descriptors ---
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from dmlemu_hw.frozen import Frozen
 
 from ..d3d12 import Device as D3D12Device
+from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..errors import Error, HResult, Strictness, as_integer, loading, quote, shorten, spell
 from .binding_table import BindingTable
@@ -362,8 +363,12 @@ class Device(Object):
             if item._residency + step * times < 0:
                 field = f"Objects[{pageables.index(item)}]"
                 raise _wrong(field, f"{item._title()}, evicted before", "a resident object", "DD7", operation)
+        here = self._d3d12_device._here()
         for item in pageables:
             item._residency += step
+            item._evicted_at = here
+        gone = (item for item in dict.fromkeys(pageables) if item._residency == 0)
+        self._d3d12_device._tell(*map(Evicted, gone))
 
     # --- removal ---
 

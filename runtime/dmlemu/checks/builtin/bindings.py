@@ -149,6 +149,9 @@ class Descriptors(FlightCheck):
             return
         writer = self._writers.get(reader.start + slots[0] * DESCRIPTOR_SIZE)
         hint = "write the descriptors of a binding table only through the table"
+        if writer is not None and writer.operation.startswith("CopyDescriptors"):
+            done = f"the GPU has executed {reader.list_name}"
+            hint = f"copy to slots that no recorded command needs, or once {done}"
         words = text.overwritten(
             self.device, self.names, reader, slots, contents, writer, hint, in_flight=False
         )
@@ -385,6 +388,7 @@ class Dispatches(Check):
     def _watch(self, filled: tuple[_Kept, ...], event: Executing) -> None:
         """Does the command write what an initializer has left for an operator?"""
         pointer = event.accesses.pointer
+        hits: dict[_Kept, tuple[int, int]] = {}  # the lowest byte of each, and the access
         for i in range(len(event.accesses)):
             entry = pointer[i]
             if not entry.access & _CHANGES:
@@ -396,15 +400,14 @@ class Dispatches(Check):
                     at -= 1
                     begin, end, kept = self._index[at]
                     if end > low and kept.written is None and kept not in filled:
-                        self._compare(event, i, row, kept, max(begin, low), min(end, high))
-
-    def _compare(self, event: Executing, i: int, row: _Row, kept: _Kept, begin: int, end: int) -> None:
-        access = event.accesses[i]
-        shift = row.address - row.physical
-        byte = meet(access.footprint, Footprint(begin + shift, 8, (end - begin,), (1,)))
-        if byte is not None:
+                        shift, footprint = row.address - row.physical, event.accesses[i].footprint
+                        begin, end = max(begin, low) + shift, min(end, high) + shift
+                        byte = meet(footprint, Footprint(begin, 8, (end - begin,), (1,)))
+                        if byte is not None and (kept not in hits or byte < hits[kept][0]):
+                            hits[kept] = byte, i
+        for kept, (byte, i) in hits.items():
             command = self.names.command(event)
-            kept.written = command, command.operand(access), byte
+            kept.written = command, command.operand(event.accesses[i]), byte
 
     # --- bindings that meet ---
 

@@ -69,6 +69,9 @@ class Write(NamedTuple):
         return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
 
 
+_Copies = list[tuple[Write, str]]
+
+
 class Initialisation(Check):
     """Keeps the shadow memory up to date and looks at every read."""
 
@@ -214,7 +217,7 @@ class Initialisation(Check):
         cause = command.command.site or event.packet, command.command.name, operand, str(resource)
         if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
             return  # nothing has happened to that byte since
-        copied, origin, last = self._origin(resource, address)
+        copies, origin, last = self._origin(resource, address)
         undefined = last is not None and last.undefined
         zeros = not undefined and not _is_not_zeroed(origin)
         words = text.Read(
@@ -225,8 +228,7 @@ class Initialisation(Check):
             buffer=resource,
             zeros=zeros,
             undefined_by=text.author(last) if last is not None and undefined else "",
-            copied_by=text.author(copied) if copied is not None else "",
-            origin=origin,
+            copies=[(text.author(write), source) for write, source in copies],
         )
         self.report(
             id,
@@ -238,36 +240,37 @@ class Initialisation(Check):
             ranges=tuple(text.picture(self.shadow, resource, access, address)),
             context=(
                 command.context,
-                *self._neighbours(resource, access.footprint.byte_range, address, copied),
+                *self._neighbours(resource, access.footprint.byte_range, address, copies),
             ),
             cause=cause,
         )
         if len(self._told) < _KEPT:
             self._told[id, cause] = address
 
-    def _origin(self, resource: Resource, address: int) -> tuple[Write | None, Resource, Write | None]:
-        """Where an unwritten byte came from: the first copy on the way, its buffer, what befell it there."""
-        copied = None
-        for _ in range(_HOPS):
+    def _origin(self, resource: Resource, address: int) -> tuple[_Copies, Resource, Write | None]:
+        """Where an unwritten byte came from: the copies on the way, the last one first, each with what it
+        read; the first buffer, and what befell the byte there."""
+        copies: _Copies = []
+        while True:
             last = self._last(address)
-            if last is None or last.undefined or not last.source:
-                break
-            copied = copied or last
+            is_known = any(write is last for write, _ in copies)  # two buffers were copied to and fro
+            if last is None or last.undefined or not last.source or is_known or len(copies) == _HOPS:
+                return copies, resource, last
             address += last.source - last.begin
             source = self.names.buffer(address)
+            copies.append((last, "a buffer that is gone" if source is None else source._title()))
             if source is None:
-                return copied, resource, None
+                return copies, resource, None
             resource = source
-        return copied, resource, last
 
     def _neighbours(
-        self, resource: Resource, span: tuple[int, int], address: int, copied: Write | None
+        self, resource: Resource, span: tuple[int, int], address: int, copies: _Copies
     ) -> Iterator[str]:
-        """Who wrote the bytes around the first one that nobody wrote, nearest first, but ``copied``."""
-        told: list[Write] = []
+        """Who wrote the bytes around the first one that nobody wrote, nearest first, but the copies of it."""
+        told = [write for write, _ in copies[:1]]
         for near in self._written_around(*span, address):
             write = self._last(near)
-            if write is not None and not write.undefined and write is not copied and write not in told:
+            if write is not None and not write.undefined and write not in told:
                 told.append(write)
                 yield text.wrote(write, resource)
 

@@ -76,19 +76,21 @@ class EarlyReads(FlightCheck):
         if begin == end:
             return
         for flight in self.in_flight():
-            for write in self._writes.get(flight, ()):
-                shared = _shared(buffer, begin, end, write)
-                if shared is not None:
-                    words = text.early_read(buffer, *shared, flight, write.packet, self.is_done(flight))
-                    words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
-                    self.report(
-                        "READBACK_EARLY",
-                        operation=operation,
-                        hint=self.advice(flight),
-                        properties=self.properties(flight),
-                        **words,
-                    )
-                    return
+            writes = self._writes.get(flight, ())
+            spans = [(_shared(buffer, begin, end, write), write.packet) for write in writes]
+            found = min(((span, packet) for span, packet in spans if span is not None), default=None)
+            if found is not None:
+                span, packet = found
+                words = text.early_read(buffer, *span, flight, packet, self.is_done(flight))
+                words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
+                self.report(
+                    "READBACK_EARLY",
+                    operation=operation,
+                    hint=self.advice(flight),
+                    properties=self.properties(flight),
+                    **words,
+                )
+                return
 
 
 def _writes_of(recording: Recording, memory: Memory) -> Iterator[_Write]:
