@@ -39,7 +39,7 @@ def spans(allocation: Allocation) -> list[Span]:
 
 def heap_number(heap: Heap) -> int:
     """``Span.heap`` of all that stands on the heap.  ValueError: the heap is closed."""
-    return heap._opened().file_offset
+    return heap._storage().file_offset
 
 
 def spans_after(allocation: Allocation, memory: Memory, changes: Iterable[MapTilesPacket]) -> list[Span]:
