@@ -221,21 +221,32 @@ static void join_floats(const struct job *job, struct block *block, const uint8_
     join_doubles(job->how, block->lanes[index % job->lanes], x.f, n);
 }
 
+/* What becomes of the sums or products. */
+static void map_results(const struct job *job, const struct block *block, double *v) {
+#define EACH(value)                               \
+    for (int64_t i = 0; i < block->count; i++) {  \
+        v[i] = (value);                           \
+    }                                             \
+    break
+    switch (job->function) {
+    case DMLK_REDUCE_AVERAGE: EACH(v[i] / (double)job->reduced.count);
+    case DMLK_REDUCE_L2: EACH(sqrt(v[i]));
+    case DMLK_REDUCE_LOG_SUM: EACH(log(v[i]));
+    case DMLK_REDUCE_LOG_SUM_EXP: EACH(log(v[i]) + block->shift.f[i]);
+    default: break;
+    }
+#undef EACH
+}
+
 static void finish_floats(const struct job *job, const struct block *block, uint8_t *at, int64_t stride) {
     dmlk_wide result;
+    memcpy(result.f, block->lanes[0], (size_t)block->count * sizeof *result.f);
+    for (int64_t lane = 1; lane < job->lanes; lane++) {
+        join_doubles(job->how, result.f, block->lanes[lane], block->count);
+    }
+    map_results(job, block, result.f);
     for (int64_t i = 0; i < block->count; i++) {
-        double v = block->lanes[0][i];
-        for (int64_t lane = 1; lane < job->lanes; lane++) {
-            v = combine_floats(job->how, v, block->lanes[lane][i]);
-        }
-        switch (job->function) {
-        case DMLK_REDUCE_AVERAGE: v /= (double)job->reduced.count; break;
-        case DMLK_REDUCE_L2: v = sqrt(v); break;
-        case DMLK_REDUCE_LOG_SUM: v = log(v); break;
-        case DMLK_REDUCE_LOG_SUM_EXP: v = log(v) + block->shift.f[i]; break;
-        default: break;
-        }
-        result.f[i] = dmlk_one_nan(v);
+        result.f[i] = dmlk_one_nan(result.f[i]);
     }
     dmlk_store_wide(job->out, at, stride, block->count, DMLK_KIND_FLOAT, &result);
 }
