@@ -338,7 +338,7 @@ def elide(text: str, most: int) -> str:
     """The text; of a long one the middle is left out, with a count of what that was."""
     if len(text) <= most:
         return text
-    half = most // 2
+    half = max(most - 30, most // 2) // 2  # the count takes less than 30 itself
     return f"{text[:half]} ... {len(text) - 2 * half} characters ... {text[-half:]}"
 
 

@@ -155,8 +155,8 @@ def test_the_count_of_what_is_left_out(add: Any, path: Path, capsys: pytest.Capt
     put(add, "resources.A.sizeInBytes", "ab" * 500)
     path.write_text(json.dumps(add))
     assert main(["run", str(path)]) == 1
-    half = "ab" * 15
-    assert f'given "{half} ... 940 characters ... {half}"; expected' in capsys.readouterr().err
+    seven = "ab" * 7
+    assert f'given "{seven}a ... 970 characters ... b{seven}"; expected' in capsys.readouterr().err
 
 
 # --- the file of --report ---
