@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dmlemu_hw.events import (
@@ -37,6 +37,7 @@ from ...errors import Severity
 from ..check import Check, on
 from ..declarations.initialisation import DECLARATIONS
 from ..hostwrites import HostEvent, HostWrites
+from ..mapped import Range, add_span, without
 from ..text import initialisation as text
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device._gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
+        self._undefined: list[Range] = []  # by writes that are not remembered any more
         self._freed: deque[Freed] = deque()
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
@@ -187,7 +189,10 @@ class Initialisation(Check):
         writes[key] = write
         writes.move_to_end(key)
         if len(writes) > _KEPT:
-            writes.popitem(last=False)
+            _, oldest = writes.popitem(last=False)
+            pattern = oldest.pattern
+            if oldest.undefined and pattern.rank == 1 and pattern.strides[0] == 1:  # nearly all of them
+                add_span(self._undefined, oldest.begin, oldest.end)
 
     def _settle(self) -> None:
         while self._freed:
@@ -196,6 +201,9 @@ class Initialisation(Check):
                 end = event.address + event.size
                 gone = Write(event.address, end, None, False, None, 0, "", None, freed=True)
                 self._writes[event.kind, event.serial] = gone
+                self._undefined = list(
+                    chain.from_iterable(without(each, [(event.address, end)]) for each in self._undefined)
+                )
 
     def _last(self, address: int) -> Write | None:
         """What happened last to a byte."""
@@ -211,7 +219,8 @@ class Initialisation(Check):
         if resource is None:
             return
         copied, origin, last = self._origin(resource, address)
-        undefined = last is not None and last.undefined
+        forgotten = last is copied is None and any(begin <= address < end for begin, end in self._undefined)
+        undefined = forgotten or (last is not None and last.undefined)
         operand = command.operand(access)
         id = "MEM_POISON_READ" if operand == "TemporaryResource" else "MEM_UNINIT_READ"
         zeros = not undefined and not _is_not_zeroed(origin)
@@ -222,7 +231,11 @@ class Initialisation(Check):
             byte=address - resource._address,
             buffer=resource,
             zeros=zeros,
-            undefined_by=text.author(last) if last is not None and undefined else "",
+            undefined_by="a command long ago"
+            if forgotten
+            else text.author(last)
+            if undefined and last
+            else "",
             copied_by=text.author(copied) if copied is not None else "",
             origin=origin,
         )
