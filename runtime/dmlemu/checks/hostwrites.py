@@ -7,9 +7,11 @@ memory becomes visible to the GPU were not written.  Elsewhere everything that w
 written.
 
 An array of smaller elements may be stored to in parts of words, and a stored byte may well be the pattern's.
-There a run of 8 bytes of the pattern or more tells that they were not written, but for 3 bytes at each end:
-those count as written and are left as they are, so that what a program has stored is not lost.  The
-pattern's bytes are such as are seldom stored alone: no small numbers, no text, neither 0x80 nor 0xFF.
+Where memory is zeroed, what such arrays reach counts as written: bytes that nobody stored to are zeros, which
+a pattern beside stored ones would change.  Where it is not zeroed, a run of 8 bytes of the pattern or more
+tells that they were not written, but for 3 bytes at each end: those count as written and are left as they
+are, so that what a program has stored is not lost.  The pattern's bytes are such as are seldom stored alone:
+no small numbers, no text, neither 0x80 nor 0xFF.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from dmlemu_hw.memory import Memory
 from dmlemu_hw.physical import spans
 from dmlemu_hw.shadow import Shadow
 
+from ..d3d12.enums import HeapFlags
 from ..d3d12.events import HostAccessed, HostMapped, HostUnmapped
 from .mapped import without
 from .visible import place_of
@@ -78,6 +81,7 @@ class _Map:
     memory: _Bytes
     heap: int
     offset: int
+    is_zeroed: bool
     write_only: bool = True
     words: list[_Span] = field(default_factory=list)
     split: list[_Span] = field(default_factory=list)
@@ -88,7 +92,9 @@ class _Map:
     def of(resource: Resource) -> _Map:
         allocation, place = resource._allocation, place_of(resource)
         memory = np.frombuffer(allocation.buffer()[: resource._width], np.uint8)
-        return _Map(allocation.address, memory, place.heap, place.offset)
+        flags = resource._heap_flags if resource._heap is None else resource._heap._desc.flags
+        is_zeroed = not flags & HeapFlags.CREATE_NOT_ZEROED
+        return _Map(allocation.address, memory, place.heap, place.offset, is_zeroed)
 
     @property
     def physical(self) -> int:
@@ -208,11 +214,13 @@ class HostWrites:
             self._wrote(known, span)
             for word in {_word_of(span[0]), _word_of(span[1] - 1)}:
                 self._fray(known, word, span)
-        elif not known.write_only:
+            return
+        is_whole = event.element % _WORD == event.begin % _WORD == 0
+        if known.write_only and (is_whole or not known.is_zeroed):
+            self._hand_out(known, span, is_whole)
+        else:
             self._loosen(known, span)
             known.loose = _union([*known.loose, span])
-        else:
-            self._hand_out(known, span, event.element % _WORD == event.begin % _WORD == 0)
 
     def _hand_out(self, known: _Map, span: _Span, is_whole: bool) -> None:
         """The program stores to the span through an array, whole words or parts of them."""

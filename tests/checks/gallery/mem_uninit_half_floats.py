@@ -15,7 +15,14 @@ def run(stage: Stage, fixed: bool) -> None:
         dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout), "act"
     )
     stage.initialize(operator)
-    upload, weights = stage.host_buffer("upload", 2 * ROWS * ROW), stage.buffer("weights", 2 * ROWS * ROW)
+    upload = stage.device.create_committed_resource(
+        d3d12.HeapProperties(d3d12.HeapType.UPLOAD),
+        d3d12.HeapFlags.CREATE_NOT_ZEROED,
+        d3d12.ResourceDesc.buffer(2 * ROWS * ROW),
+        d3d12.ResourceStates.GENERIC_READ,
+    )
+    upload.set_name("upload")
+    weights = stage.buffer("weights", 2 * ROWS * ROW)
     with upload.map(0, d3d12.Range(0, 0)) as memory:
         rows = memory.view(np.float16).reshape(ROWS, ROW)
         if fixed:

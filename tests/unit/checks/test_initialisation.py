@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dmlemu import Severity, Strictness, d3d12, dml
+from dmlemu import Error, Severity, Strictness, d3d12, dml
+from dmlemu.checks.builtin import initialisation
 from dmlemu.checks.builtin.initialisation import Initialisation
 from dmlemu.checks.hostwrites import _PATTERN
 from dmlemu.d3d12 import HeapType, Range, ResourceStates
@@ -174,7 +175,7 @@ class Store:
         if self.content == "zeros":
             return np.zeros(len(at), np.uint8)
         data = random.integers(0, 256, len(at), np.uint8)
-        if self.content in ("small", "random") and self.dtype.itemsize < 4:  # none is the pattern's
+        if self.content == "small":  # none is the pattern's
             data &= 0x7F
         if self.content == "nearly the pattern":  # but for one byte of each element
             other = np.where(at % 4 == (at[:1] if self.dtype.itemsize < 4 else self.seed) % 4, 0x55, 0)
@@ -295,16 +296,40 @@ def test_many_gaps_of_one_word_are_no_accident(ground: Ground, value: int) -> No
 
 
 @quick
-@given(stores(["<f4"], [1, 2, 3, 9]) | stores(["u1", "<u2"], [1]), st.integers(0, 256))
-def test_what_the_cpu_stores_is_not_lost(drawn: Store, told: int) -> None:
+@given(
+    stores(["u1", "<u2", "<f4"], [1, 2, 3, 9]).map(lambda drawn: (drawn, True))
+    | stores(["u1", "<u2"], [1]).map(lambda drawn: (drawn, False)),
+    st.integers(0, 256),
+)
+def test_what_the_cpu_stores_is_not_lost(case: tuple[Store, bool], told: int) -> None:
     """It reaches the GPU, whether it is found or not, and whatever Unmap tells."""
-    ground = Ground()
-    buffer = ground.buffer(256, HeapType.UPLOAD)
+    (drawn, zeroed), ground = case, Ground()
+    buffer = ground.buffer(256, HeapType.UPLOAD, zeroed=zeroed)
     with buffer.map(0, NOTHING) as memory:
         at, data = drawn.run(memory, 256)
         buffer.map(0, NOTHING)
         buffer.unmap(0, Range(0, told))
     assert np.array_equal(ground.read(buffer)[at], data)
+
+
+@quick
+@given(stores(["u1", "<u2"], [1, 2, 3, 9], "the pattern"), st.integers(0, 3))
+def test_small_elements_may_be_any(drawn: Store, offset: int) -> None:
+    """In zeroed memory nothing is known of what an array of bytes reaches: all of it counts as written."""
+    ground = Ground()
+    buffer = ground.buffer(256, HeapType.UPLOAD)
+    with buffer.map(0, NOTHING) as memory:
+        floats = memory.view(np.float32, 0, 16)  # the same bytes, by words
+        at, data = drawn.run(memory, 256)
+        if offset % 2:
+            floats[:] = 1
+            data[at < 64] = floats.view(np.uint8)[at[at < 64]]
+    assert ground.written(buffer) >= set(at.tolist())
+    expected = np.zeros(256, np.uint8)
+    if offset % 2:
+        expected[:64] = floats.view(np.uint8)
+    expected[at] = data
+    assert np.array_equal(ground.read(buffer), expected)
 
 
 def _small(width: int, stored: Bytes) -> Bytes:
@@ -325,12 +350,12 @@ def _small(width: int, stored: Bytes) -> Bytes:
 def test_arrays_of_small_elements_tell_runs_that_nobody_stored_to(
     drawn: Store, floats: str | None, is_read: bool
 ) -> None:
-    """A run of 8 bytes or more is no accident; what was stored is never lost."""
+    """Where memory is not zeroed a run of 8 bytes or more is no accident; what was stored is never lost."""
     ground = Ground()
-    buffer = ground.buffer(256, HeapType.UPLOAD)
+    buffer = ground.buffer(256, HeapType.UPLOAD, zeroed=False)
     expected = np.zeros(256, np.uint8)
     stored = np.zeros(256, bool)
-    drawn.content = "small" if drawn.content == "nearly the pattern" else drawn.content
+    drawn.content = "zeros" if drawn.content == "zeros" else "small"
     with buffer.map(0, NOTHING) as memory:
         if floats == "before":  # the same bytes, by words
             memory.view(np.float32, 0, 4)[:] = 1
@@ -346,8 +371,7 @@ def test_arrays_of_small_elements_tell_runs_that_nobody_stored_to(
     got = ground.written(buffer)
     assert got >= set(np.flatnonzero(stored).tolist())
     assert not got & set(np.flatnonzero(known).tolist())
-    seen = ground.read(buffer)
-    assert np.array_equal(seen[stored | known], expected[stored | known])
+    assert np.array_equal(ground.read(buffer)[stored], expected[stored])
 
 
 # --- sequences of anything ---
@@ -623,6 +647,24 @@ def test_the_tail_of_an_output_becomes_undefined(ground: Ground, total: int) -> 
     desc = identity([5], None, UINT8, total_tensor_size_in_bytes=total)
     ground.dispatch(desc, [source], [target])
     assert ground.written(target) == {*range(5), *range(total, 64)}
+
+
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
+def test_what_was_left_undefined_stays_so_however_much_is_written_elsewhere(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no zero of the buffer's creation."""
+    monkeypatch.setattr(initialisation, "_KEPT", 2)
+    source, target, other = (ground.buffer(64) for _ in range(3))
+    fill(ground, source)
+    fill(ground, target)
+    ground.dispatch(identity([5], None, UINT8), [source], [target])
+    for _ in range(4):
+        ground.list.copy_buffer_region(other, 0, source, 0, 64)
+        ground.run()
+    with pytest.raises(Error, match=r"from byte 5 of .*, which a command long ago left undefined") as raised:
+        ground.dispatch(identity([8], None, UINT8), [target], [other])
+    assert raised.value.report.severity is Severity.ERROR
 
 
 @quick

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dmlemu_hw.events import (
@@ -37,6 +37,7 @@ from ...errors import Severity
 from ..check import Check, on
 from ..declarations.initialisation import DECLARATIONS
 from ..hostwrites import HostEvent, HostWrites
+from ..mapped import Range, add_span, without
 from ..text import initialisation as text
 
 if TYPE_CHECKING:
@@ -81,9 +82,8 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device._gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
-        self._told: dict[
-            tuple[str, Hashable], int
-        ] = {}  # causes, and the unwritten byte that each was found by
+        self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
+        self._undefined: list[Range] = []  # by writes that are not remembered any more
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
         self._host = HostWrites(device._gpu.memory, self.shadow, device.events, self._note_host)
@@ -197,7 +197,12 @@ class Initialisation(Check):
         writes[key] = write
         writes.move_to_end(key)
         if len(writes) > _KEPT:
-            writes.popitem(last=False)
+            _, oldest = writes.popitem(last=False)
+            pattern = oldest.pattern
+            if oldest.undefined and pattern.rank == 1 and pattern.strides[0] == 1:  # nearly all of them
+                find = self.device._gpu.memory.find
+                self._undefined = [each for each in self._undefined if find(each[0]) is not None]
+                add_span(self._undefined, oldest.begin, oldest.end)
 
     def _last(self, address: int) -> Write | None:
         """What happened last to a byte, None if its memory has been given up."""
@@ -218,7 +223,10 @@ class Initialisation(Check):
         if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
             return  # nothing has happened to that byte since
         copies, origin, last = self._origin(resource, address)
-        undefined = last is not None and last.undefined
+        forgotten = (
+            last is None and not copies and any(begin <= address < end for begin, end in self._undefined)
+        )
+        undefined = forgotten or (last is not None and last.undefined)
         zeros = not undefined and not _is_not_zeroed(origin)
         words = text.Read(
             command=command,
@@ -227,7 +235,7 @@ class Initialisation(Check):
             byte=address - resource._address,
             buffer=resource,
             zeros=zeros,
-            undefined_by=text.author(last) if last is not None and undefined else "",
+            undefined_by="a command long ago" if forgotten else text.author(last) if undefined and last else "",
             copies=[(text.author(write), source) for write, source in copies],
         )
         self.report(
