@@ -269,14 +269,16 @@ def test_without_hazards_no_order_changes_the_result(program: Program) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=150, phases=[Phase.generate])
+@pytest.mark.timeout(3600)
+@settings(max_examples=400, phases=[Phase.generate])
 @given(programs(queues=2, length=20))
 def test_without_hazards_no_order_changes_the_result_long(program: Program) -> None:
     check_stable(program, seeds=8)
 
 
 @pytest.mark.long
-@settings(max_examples=600)
+@pytest.mark.timeout(3600)
+@settings(max_examples=2000)
 @given(programs(queues=2, length=24))
 def test_programs_are_told_exactly_long(program: Program) -> None:
     check(program)
