@@ -22,7 +22,7 @@ from hazard_programs import (
 )
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from stage import UAV, Stage, States, half_product, other_queue
+from stage import UAV, Stage, States, half_product, other_queue, tensor
 
 from dmlemu import Error, Strictness, chaos, d3d12, dml
 from dmlemu.checks.builtin.hazards import Hazards
@@ -269,6 +269,7 @@ def test_without_hazards_no_order_changes_the_result(program: Program) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @settings(max_examples=400, phases=[Phase.generate])
 @given(programs(queues=2, length=20))
 def test_without_hazards_no_order_changes_the_result_long(program: Program) -> None:
@@ -276,6 +277,7 @@ def test_without_hazards_no_order_changes_the_result_long(program: Program) -> N
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @settings(max_examples=2000)
 @given(programs(queues=2, length=24))
 def test_programs_are_told_exactly_long(program: Program) -> None:
@@ -476,3 +478,58 @@ def test_a_released_buffer_s_memory_is_still_remembered(stage: Stage) -> None:
     other.submit()
     with pytest.raises(Error, match="HAZARD_QUEUE"):
         other.wait()
+
+
+# --- what is named ---
+
+
+def test_of_two_operands_the_one_with_the_lowest_byte_is_named(stage: Stage) -> None:
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    copy, act = stage.copy_operator("copy"), stage.filled("act")
+    layout = tensor([16])
+    desc = dml.ElementWiseAddOperatorDesc(a_tensor=layout, b_tensor=layout, output_tensor=layout)
+    add, result = stage.compile(desc, "add"), stage.buffer("result")
+    stage.initialize(add)
+    for first, second in ((16, 0), (0, 16)):
+        parts = [dml.BufferBinding(act, start, 64) for start in (first, second)]
+        stage.dispatch(copy, [stage.filled("more")], [act])
+        stage.dispatch(add, parts, [result])
+        stage.run()
+        report = [each.report for each in stage.device.reports][-1]
+        assert (report.id, report.properties["bytes"]) == ("HAZARD_RAW", "0-63")
+
+
+def test_of_many_conflicts_the_newest_is_named(stage: Stage) -> None:
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    copy, more = stage.copy_operator("copy"), stage.filled("more")
+    target, result = stage.filled("target", 4096), stage.filled("result", 4096)
+    for i in range(20):
+        stage.dispatch(
+            copy, [dml.BufferBinding(target, 48 - i // 8 * 16, 64)], [dml.BufferBinding(result, 64 * i, 64)]
+        )
+    stage.dispatch(copy, [more], [target])
+    stage.run()
+    report = [each.report for each in stage.device.reports][-1]
+    assert (report.id, report.properties["other_command"]) == ("HAZARD_WAR", "20")
+
+
+# --- what is kept ---
+
+
+def test_queues_that_are_gone_leave_nothing(stage: Stage) -> None:
+    copy, source, target = stage.copy_operator("copy"), stage.filled("source"), stage.buffer("target")
+    check = next(each for each in stage.device.checks if isinstance(each, Hazards))
+    for _ in range(200):
+        queue, fence = stage.device.create_command_queue(stage.queue.get_desc()), stage.device.create_fence()
+        stage.descriptors = 0
+        stage.dispatch(copy, [source], [target])
+        stage.list.close()
+        queue.execute_command_lists([stage.list])
+        queue.signal(fence, 1)
+        fence.wait(1)
+        stage.wait()
+        queue.release()
+        fence.release()
+    places = check._places._places.values()
+    assert sum(len(place.windows) for place in places) < 100
+    assert len(check._timelines) + len(check._clocks._queues) + len(check._clocks._fences) < 200
