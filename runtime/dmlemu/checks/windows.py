@@ -65,13 +65,6 @@ class Place:
         self.linked.append(other)
         self.windows += other.own.values()
 
-    def forget(self, queue: int) -> None:
-        """Lets go of its windows of a queue."""
-        gone = [window for window in self.own.values() if window.queue == queue]
-        self.own = {key: window for key, window in self.own.items() if window not in gone}
-        for place in (self, *self.linked):
-            place.windows = [window for window in place.windows if window not in gone]
-
     def unlink(self, other: Place) -> None:
         self.linked.remove(other)
         self.windows = [each for each in self.windows if each.place is not other]
@@ -447,16 +440,6 @@ class Places:
                     self._by_heap[heap].remove(place)
                     if not self._by_heap[heap]:
                         del self._by_heap[heap]
-
-    def forget_queue(self, queue: int, done: int) -> bool:
-        """Lets go of the windows of a queue that is gone; False: not all are done up to that phase."""
-        places = [*self._places.values(), *self._retired]
-        windows = [each for place in places for each in place.own.values() if each.queue == queue]
-        if not all(window.last < done for window in windows):
-            return False
-        for place in {window.place for window in windows}:
-            place.forget(queue)
-        return True
 
     @property
     def has_retired(self) -> bool:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ...d3d12.device import Device
     from ...errors import CallSite
 
-_FEW_QUEUES = 16
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
 
@@ -72,7 +71,6 @@ class Hazards(Check):
         self._clocks.watchers.append(self._forget_queues)
         self._places = Places(device._gpu.memory)
         self._timelines: dict[int, Timeline] = {}
-        self._most_timelines = _FEW_QUEUES
         self._running = Timeline(0)
         self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls that have not begun: last ticket, number
         self._calls = 0
@@ -96,8 +94,6 @@ class Hazards(Check):
         """What nobody can conflict with any more is forgotten."""
         if event.queue == 0 and self._places.has_retired:
             self._places.forget_retired(self._done)
-        if event.queue == 0 and len(self._timelines) > self._most_timelines:
-            self._forget_queues()
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
@@ -148,14 +144,6 @@ class Hazards(Check):
                 self.report("BARRIER_USELESS", cause=key, **text.useless(advice.command, advice.barrier))
 
     # --- inside ---
-
-    def _forget_queues(self) -> None:
-        """Lets go of queues that are gone, once there are many: each makes every access dearer."""
-        kept = {queue.serial for queue in self.device._gpu.queues} | {self._running.queue}
-        for queue in self._timelines.keys() - kept:
-            if self._places.forget_queue(queue, self._done(queue)):
-                del self._timelines[queue]
-        self._most_timelines = max(_FEW_QUEUES, 2 * len(self._timelines))
 
     def _switch(self, queue: int) -> Timeline:
         """Another queue has its turn."""

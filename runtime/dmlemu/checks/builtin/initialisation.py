@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dmlemu_hw.events import (
@@ -37,7 +37,7 @@ from ...errors import Severity
 from ..check import Check, on
 from ..declarations.initialisation import DECLARATIONS
 from ..hostwrites import HostEvent, HostWrites
-from ..mapped import Range, add_span, without
+from ..mapped import Range, add_span
 from ..text import initialisation as text
 
 if TYPE_CHECKING:
@@ -227,6 +227,9 @@ class Initialisation(Check):
             last is None and not copies and any(begin <= address < end for begin, end in self._undefined)
         )
         undefined = forgotten or (last is not None and last.undefined)
+        undefined_by = "a command long ago" if forgotten else ""
+        if last is not None and last.undefined:
+            undefined_by = text.author(last)
         zeros = not undefined and not _is_not_zeroed(origin)
         words = text.Read(
             command=command,
@@ -235,7 +238,11 @@ class Initialisation(Check):
             byte=address - resource._address,
             buffer=resource,
             zeros=zeros,
-            undefined_by="a command long ago" if forgotten else text.author(last) if undefined and last else "",
+            undefined_by="a command long ago"
+            if forgotten
+            else text.author(last)
+            if undefined and last
+            else "",
             copies=[(text.author(write), source) for write, source in copies],
         )
         self.report(
