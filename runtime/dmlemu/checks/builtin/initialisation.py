@@ -238,11 +238,7 @@ class Initialisation(Check):
             byte=address - resource._address,
             buffer=resource,
             zeros=zeros,
-            undefined_by="a command long ago"
-            if forgotten
-            else text.author(last)
-            if undefined and last
-            else "",
+            undefined_by=undefined_by,
             copies=[(text.author(write), source) for write, source in copies],
         )
         self.report(
