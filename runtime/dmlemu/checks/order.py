@@ -30,6 +30,8 @@ def union(a: Done, b: Done) -> Done:
 def with_one(done: Done, command: int) -> Done:
     """The set with one more command."""
     low, bits = done
+    if not bits and command == low:
+        return low + 1, 0
     return done if command < low else _trim(low, bits | 1 << (command - low))
 
 
