@@ -30,6 +30,8 @@ def union(a: Done, b: Done) -> Done:
 def with_one(done: Done, command: int) -> Done:
     """The set with one more command."""
     low, bits = done
+    if not bits and command == low:
+        return low + 1, 0
     return done if command < low else _trim(low, bits | 1 << (command - low))
 
 
@@ -73,10 +75,12 @@ class Order:
     def begin(self, by_view: bool, addresses: tuple[int, ...]) -> Done:
         """What has ended when a command begins that reaches these resources, by views or by copies."""
         done = self._start
-        if self._before:
-            done = _gather(done, self._before, addresses)
-        if by_view and self._before_views:
-            done = _gather(done, self._before_views, addresses)
+        for known in (self._before, self._before_views) if by_view else (self._before,):
+            if known:
+                for address in (0, *addresses):
+                    more = known.get(address)
+                    if more is not None and (more[1] or more[0] > done[0]):
+                        done = union(done, more)
         return done
 
     def end(self, by_view: bool, addresses: tuple[int, ...], done: Done) -> None:
@@ -92,7 +96,7 @@ class Order:
     def pass_barrier(self, kind: int, first: int, then: int, commands: int) -> None:
         """A barrier behind so many commands; those of one resource name it twice."""
         if kind == UAV_BARRIER:
-            self.join(first, self.viewed(first))
+            self._before_views[first] = self.viewed(first)  # which holds what it was before
             return
         if first == then == 0:
             self.reset(commands)
@@ -107,11 +111,3 @@ class Order:
     def join(self, address: int, done: Done) -> None:
         """Commands with views of the resource begin behind these from now on."""
         self._before_views[address] = union(done, self._before_views.get(address, _NONE))
-
-
-def _gather(done: Done, known: dict[int, Done], addresses: tuple[int, ...]) -> Done:
-    for address in (0, *addresses):
-        more = known.get(address)
-        if more is not None and (more[1] or more[0] > done[0]):
-            done = union(done, more)
-    return done

@@ -98,7 +98,8 @@ class Timeline:
     def end_command(self) -> None:
         """The next one may come."""
         number = len(self.commands)
-        done, proven = with_one(self.done, number), with_one(self.proven_done, number)
+        done = with_one(self.done, number)
+        proven = done if self.proven is self.order else with_one(self.proven_done, number)
         if self.behind_all:
             done = proven = number + 1, 0
         self.order.end(self.by_view, self.addresses, done)

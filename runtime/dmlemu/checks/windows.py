@@ -236,12 +236,13 @@ class Window:
             old = phases[at]
             if old == phase:
                 return True
-            if old >= call and not holds(done, old - call):
+            if old >= call + done[0] and not holds(done, old - call):
                 at = None
             elif at + 1 == len(phases):
-                phases[at], self.touches[at] = phase, touch
-                self._noted = min(self._noted, at)
-                self.last = phase
+                phases[at] = self.last = phase
+                self.touches[at] = touch
+                if self._noted > at:
+                    self._noted = at
                 if pattern.changes:
                     self.last_change = phase
                 return True

@@ -45,7 +45,7 @@ _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
     Opcode.RESOLVE_QUERY: (None, Kind.COPY_DEST),
     Opcode.WRITE_IMMEDIATE: (None, Kind.COPY_DEST),
 }
-_VIEWS = (Kind.UAV, Kind.TAIL)
+_BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
 
 
 class Advice:
@@ -187,14 +187,15 @@ class Hazards(Check):
             timeline.behind_all = _marked_out(event.packet)
         patterns, addresses = self._places.patterns(event.accesses)
         if not event.joined:
-            timeline.by_view, timeline.addresses = kinds[1] in _VIEWS, addresses
+            timeline.by_view, timeline.addresses = opcode in _BY_VIEW, addresses
         elif addresses != timeline.addresses:
             timeline.addresses = tuple(dict.fromkeys(timeline.addresses + addresses))
         low, high = timeline.temporary
+        work, packet, command = timeline.work, event.command, timeline.command
         for pattern, operand in patterns:
             kind = kinds[pattern.changes]
-            if kind is not None and not (pattern.begin >= low and pattern.end <= high):
-                timeline.command.append((pattern, kind, (timeline.work, event.command, operand)))
+            if kind is not None and not (pattern.end <= high and pattern.begin >= low):
+                command.append((pattern, kind, (work, packet, operand)))
         if is_discard and not event.joined and len(timeline.command) == 1:
             whole = timeline.command[0][0]  # what is in the temporary resource needs no further look
             timeline.temporary = (whole.begin, whole.end)
@@ -205,7 +206,7 @@ class Hazards(Check):
             self._follow_copies(timeline)
         try:
             self._compare(timeline)
-            if len({kind for _, kind, _ in timeline.command} & {Kind.COPY_SOURCE, Kind.COPY_DEST}) == 2:
+            if not timeline.by_view and len(timeline.command) > 1:
                 self._compare_sides(timeline)
         finally:
             self._enter(timeline)
