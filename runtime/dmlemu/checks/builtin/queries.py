@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.events import Executing, Freed
@@ -38,6 +39,7 @@ class QueryHeaps(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
         # By heap and index: the last uses by queue, and whether they write.
         self._uses: dict[int, dict[int, dict[tuple[int, bool], _Use]]] = {}
         self._gone: deque[int] = deque()
@@ -47,6 +49,13 @@ class QueryHeaps(Check):
         """A heap was given up; garbage collection may bring this at any moment."""
         if event.serial in self._uses:
             self._gone.append(event.serial)
+
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        for queries in self._uses.values():
+            for uses in queries.values():
+                for key in [key for key in uses if key[0] in gone]:
+                    del uses[key]
 
     @on(Executing)
     def executing(self, event: Executing) -> None:
@@ -82,7 +91,8 @@ class QueryHeaps(Check):
         """Is there a use by another queue that nothing orders?  It is reported."""
         known = self._clocks.of(queue)
         for (other, wrote), before in uses.items():
-            if other != queue and (writes or wrote) and before.ticket > known.get(other, 0):
+            conflicts = other != queue and (writes or wrote)
+            if conflicts and not self._clocks.is_done(known, other, before.ticket):
                 signal = self._clocks.signal_after(other, before.ticket)
                 shared = signal is not None and self._clocks.is_shared(signal, other, before.ticket)
                 fence = None if signal is None or shared else (self.names.fence(signal.fence), signal.value)

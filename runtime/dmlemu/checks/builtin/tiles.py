@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -266,6 +266,7 @@ class TileOrder(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: Clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
         self._handed: dict[tuple[int, int], list[_Mapping]] = {}  # not made yet: by queue and ticket
         # Of those that are alike only the newest: if that is ordered, the others are.  By buffer.
         self._made: dict[int, dict[Hashable, _Mapping]] = {}
@@ -325,7 +326,7 @@ class TileOrder(Check):
             )
             known = self._clocks.of(event.queue)
             for made in list(self._made.get(buffer._address, {}).values()):
-                if made.queue != event.queue and known.get(made.queue, 0) < made.ticket:
+                if made.queue != event.queue and not self._clocks.is_done(known, made.queue, made.ticket):
                     self._compare(made, through, buffer)
             key = event.queue, bytes(ffi.buffer(entry))
             self._through.setdefault(buffer._address, {})[key] = through
@@ -333,17 +334,30 @@ class TileOrder(Check):
     def _make(self, made: _Mapping, buffer: Resource) -> None:
         clock = self._clocks.of(made.queue)
         for through in list(self._through.get(buffer._address, {}).values()):
-            known = max(clock.get(through.queue, 0), made.known.get(through.queue, 0))
-            if through.queue != made.queue and known < through.ticket:
+            if through.queue != made.queue and not self._is_behind(made, clock, through):
                 self._compare(made, through, buffer)
         rows = self._made.setdefault(buffer._address, {})
         for other in list(rows.values()):
-            known = max(clock.get(other.queue, 0), made.known.get(other.queue, 0))
             shared = max(made.begin, other.begin)
-            if other.queue != made.queue and known < other.ticket and shared < min(made.end, other.end):
+            meet = other.queue != made.queue and shared < min(made.end, other.end)
+            if meet and not self._is_behind(made, clock, other):
                 tile = (shared - buffer._address) // TILE_SIZE
                 self.report("HAZARD_QUEUE", **text.mapped_twice(_call(other), _call(made), buffer, tile))
         rows[made.queue, made.begin, made.end] = made
+
+    def _is_behind(self, made: _Mapping, clock: Clock, other: _Through | _Mapping) -> bool:
+        """Does the mapping, made on a queue with that clock, come behind the other?"""
+        is_done = self._clocks.is_done
+        return is_done(clock, other.queue, other.ticket) or is_done(made.known, other.queue, other.ticket)
+
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        for made in self._made.values():
+            for key in [key for key, each in made.items() if each.queue in gone]:
+                del made[key]
+        for through in self._through.values():
+            for use in [use for use, each in through.items() if each.queue in gone]:
+                del through[use]
 
     def _compare(self, made: _Mapping, through: _Through, buffer: Resource) -> None:
         """Tells of a command that touches the tiles; nothing orders the two."""
