@@ -105,6 +105,7 @@ class MapRaces(Check):
     @on(HostMapped)
     def mapped(self, event: HostMapped) -> None:
         """Until now nobody could change the bytes of that buffer."""
+        self._settle()
         number = place_of(event.resource).heap
         heap = self._heaps.get(number)
         if heap is None:
@@ -120,6 +121,7 @@ class MapRaces(Check):
         if event.maps == 0:
             for heap in self._heaps.values():
                 heap.maps.pop(event.resource._address, None)
+            self._forget_heaps()
 
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
@@ -178,7 +180,8 @@ class MapRaces(Check):
     @on(Freed)
     def freed(self, event: Freed) -> None:
         """May come at any moment."""
-        if event.address:
+        is_mapped = any(event.address in heap.maps for heap in list(self._heaps.values()))
+        if event.address and (is_mapped or self._open):
             self._freed.append(event.address)
 
     # --- the GPU ---
@@ -300,6 +303,10 @@ class MapRaces(Check):
         for use in self._open:
             for part in use.watched:
                 add_span(self._heaps[part.heap].watched, part.begin, part.end)
+        self._forget_heaps()
+
+    def _forget_heaps(self) -> None:
+        """Those of which nothing is mapped, nor watched."""
         self._heaps = {number: heap for number, heap in self._heaps.items() if heap.maps or heap.watched}
 
     def _compare(self, use: _Use) -> None:

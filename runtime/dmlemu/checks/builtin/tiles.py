@@ -310,7 +310,7 @@ class TileOrder(Check):
     @on(Freed)
     def freed(self, event: Freed) -> None:
         """May come at any moment."""
-        if event.kind == "reserved":
+        if event.address in self._made or event.address in self._through:
             self._freed.append(event.address)
 
     def _executing(self, event: Executing) -> None:
