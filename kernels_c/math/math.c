@@ -1,0 +1,62 @@
+/* math.c - what dmlk_math.h has no room for: circular functions of large numbers. */
+#include "dmlk_math.h"
+
+/* 2/pi in words of 32 bits, the first below the point; and no bit that matters is missing for a FLOAT32. */
+static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
+                                        0xfe5163ab};
+
+/* x * 2/pi, of which the bits from 2^1 downwards are kept: 24 bits of x times 96 bits of 2/pi that fit its exponent. */
+dmlk_circular dmlk_reduce_large(double x) {
+    const uint64_t bits = dmlk_bits(fabs(x));
+    const uint64_t mantissa = ((bits >> 29) & 0x7fffff) | 0x800000; /* x = mantissa 2^shift */
+    const int shift = (int)(bits >> 52) - 1023 - 23;
+    /* Bits of 2/pi before `first` give multiples of 4: mantissa * 2^shift * 2^-(first) >= 4. */
+    const int first = shift > 2 ? shift - 2 : 0, word = first / 32, offset = first % 32;
+    uint32_t part[3];
+    for (int i = 0; i < 3; i++) {
+        const uint64_t pair = (uint64_t)two_over_pi[word + i] << 32 | two_over_pi[word + i + 1];
+        part[i] = (uint32_t)(pair >> (32 - offset));
+    }
+    /* mantissa * part, a fraction of 96 bits with what is above dropped, times 2^(shift - first). */
+    const uint64_t low = mantissa * part[2], middle = mantissa * part[1] + (low >> 32);
+    const uint64_t high = mantissa * part[0] + (middle >> 32);
+    uint64_t top = high << 32 | (middle & 0xffffffff); /* 64 bits below the point, before the shift */
+    const uint32_t rest = (uint32_t)low;
+    const int left = shift - first; /* 0 to 2 */
+    const uint64_t whole = left ? (high >> (32 - left)) & 3 : 0;
+    uint64_t n = ((high >> 32) << left) + whole;
+    top = left ? top << left | rest >> (32 - left) : top;
+    const int64_t fraction = (int64_t)top; /* from -1/2 to 1/2 */
+    n += top >> 63;
+    double r = (double)fraction * (1.57079632679489661923 * 0x1p-64);
+    if (x < 0) {
+        n = 0 - n;
+        r = -r;
+    }
+    return (dmlk_circular){r, n};
+}
+
+/* Large values are set aside: the loop over the rest has no branch. */
+#define DMLK_EACH_CIRCULAR(name)                                                    \
+    void name##_each(double *values, int64_t count) {                               \
+        double large[DMLK_MATH_CHUNK];                                              \
+        int64_t at[DMLK_MATH_CHUNK], larges = 0;                                    \
+        for (int64_t i = 0; i < count; i++) {                                       \
+            if (fabs(values[i]) >= DMLK_CIRCULAR_LIMIT) {                            \
+                large[larges] = values[i];                                          \
+                at[larges++] = i;                                                   \
+                values[i] = 0;                                                      \
+            }                                                                       \
+        }                                                                           \
+        for (int64_t i = 0; i < count; i++) {                                       \
+            values[i] = name##_of(dmlk_reduce_circular(values[i]));                 \
+        }                                                                           \
+        for (int64_t i = 0; i < larges; i++) {                                      \
+            const bool is_finite = fabs(large[i]) < (double)INFINITY;               \
+            values[at[i]] = is_finite ? name##_of(dmlk_reduce_large(large[i])) : (double)NAN; \
+        }                                                                           \
+    }
+
+DMLK_EACH_CIRCULAR(dmlk_sin)
+DMLK_EACH_CIRCULAR(dmlk_cos)
+DMLK_EACH_CIRCULAR(dmlk_tan)

@@ -1,0 +1,128 @@
+/* Elementary functions beside those of the C library, which are good to a unit in the last place of a double. */
+#include "dmlk_math.h"
+#include "element.h"
+#include "test.h"
+
+typedef double unary(double x);
+
+static double each(void (*loop)(double *values, int64_t count), double x) {
+    double values[3] = {0.5, x, 0.5};
+    loop(values, 3);
+    CHECK(values[0] == values[2]); /* neighbours of a large number */
+    return values[1];
+}
+
+static double sin_of(double x) { return each(dmlk_sin_each, x); }
+static double cos_of(double x) { return each(dmlk_cos_each, x); }
+static double tan_of(double x) { return each(dmlk_tan_each, x); }
+
+#define WITH(name) {#name, dmlk_##name, name}
+static const struct function {
+    const char *name;
+    unary *ours, *theirs;
+} functions[] = {
+    WITH(exp),   WITH(expm1), WITH(log),   WITH(log1p), WITH(tanh), WITH(sinh), WITH(cosh), WITH(asinh),
+    WITH(acosh), WITH(atanh), WITH(atan),  WITH(asin),  WITH(acos), WITH(erf),  WITH(erfc),
+    {"sin", sin_of, sin},     {"cos", cos_of, cos},     {"tan", tan_of, tan},
+};
+enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+static float float_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Units in the last place between two floats; a NaN is only near a NaN. */
+static int64_t distance(float a, float b) {
+    int32_t i, j;
+    memcpy(&i, &a, sizeof i);
+    memcpy(&j, &b, sizeof j);
+    if (isnan(a) || isnan(b)) {
+        return isnan(a) && isnan(b) ? 0 : INT64_MAX;
+    }
+    if (signbit(a) != signbit(b)) {
+        return a == b ? 1 : INT64_MAX; /* zeros have their sign */
+    }
+    return llabs((int64_t)i - j);
+}
+
+static int64_t off(const char *name, double x, double ours, double theirs) {
+    const int64_t units = distance((float)ours, (float)theirs);
+    if (units > 1 || ((ours == 0 || theirs == 0) && units)) {
+        fprintf(stderr, "%s(%a) is %a, not %a\n", name, x, ours, theirs);
+        test_failures++;
+    }
+    return units;
+}
+
+TEST(every_float16_is_rounded_as_the_library_does) {
+    for (int f = 0; f < FUNCTIONS; f++) {
+        for (uint32_t h = 0; h < 65536; h++) {
+            const double x = (double)dmlk_half_to_float((uint16_t)h);
+            const double ours = functions[f].ours(x), theirs = functions[f].theirs(x);
+            const uint16_t a = dmlk_double_to_half(ours), b = dmlk_double_to_half(theirs);
+            const bool are_nan = isnan(ours) && isnan(theirs);
+            if (a != b && !are_nan) {
+                fprintf(stderr, "%s(%a) is %a, not %a\n", functions[f].name, x, ours, theirs);
+                test_failures++;
+            }
+        }
+    }
+}
+
+/* Every 20,011th float, of every sign and exponent, and as many near 1. */
+TEST(floats_are_correctly_rounded_but_for_a_few) {
+    for (int f = 0; f < FUNCTIONS; f++) {
+        int64_t wrong = 0, tried = 0;
+        for (uint64_t bits = (uint64_t)f; bits < UINT64_C(1) << 32; bits += 20011) {
+            const float near = 1 - 2 * (float)bits * 0x1p-32f;
+            const double values[] = {(double)float_of((uint32_t)bits), (double)near};
+            for (int i = 0; i < 2; i++) {
+                wrong += off(functions[f].name, values[i], functions[f].ours(values[i]), functions[f].theirs(values[i]));
+                tried++;
+            }
+        }
+        CHECK(wrong <= tried / 10000);
+    }
+}
+
+TEST(powers) {
+    static const double special[] = {0.0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 0x1p-149, -0x1p-149, 3e38, -3e38, 5, 16777215,
+                                     (double)INFINITY, -(double)INFINITY, (double)NAN};
+    enum { SPECIAL = sizeof special / sizeof special[0] };
+    for (int i = 0; i < SPECIAL * SPECIAL; i++) {
+        const double x = special[i / SPECIAL], y = special[i % SPECIAL];
+        off("pow", x, dmlk_pow(x, y), pow(x, y));
+        off("atan2", x, dmlk_atan2(x, y), atan2(x, y));
+    }
+    int64_t wrong = 0;
+    for (int i = 0; i < 200000; i++) {
+        const double x = (double)float_of((uint32_t)random_bits()), y = (double)random_between(-4000, 4000) / 64;
+        wrong += off("pow", x, dmlk_pow(x, y), pow(x, y));
+        wrong += off("atan2", x, dmlk_atan2(x, y), atan2(x, y));
+    }
+    CHECK(wrong <= 40);
+}
+
+/* The floats nearest to multiples of pi/2 need the most bits of pi. */
+TEST(large_angles) {
+    static const float hard[] = {0x1p25f,       0x1.000002p25f, 0x1.4c8d7cp26f,  0x1.33333p31f, 0x1.b951f1p40f,
+                                 0x1.fffffep49f, 0x1.2a3b4cp63f, 0x1.6ac5b2p90f, 0x1.fffffep127f};
+    for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
+        for (int sign = -1; sign < 2; sign += 2) {
+            const double x = sign * (double)hard[i];
+            off("sin", x, sin_of(x), sin(x));
+            off("cos", x, cos_of(x), cos(x));
+            off("tan", x, tan_of(x), tan(x));
+        }
+    }
+}
+
+int main(void) {
+    RUN(every_float16_is_rounded_as_the_library_does);
+    RUN(floats_are_correctly_rounded_but_for_a_few);
+    RUN(powers);
+    RUN(large_angles);
+    return RESULT();
+}
