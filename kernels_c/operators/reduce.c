@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "dmlk_math.h"
 #include "kernel.h"
 
 #define LANES 8
@@ -80,31 +81,6 @@ static const struct methods bits_methods[] = {
 
 /* --- sums and products of floats --- */
 
-/* exp(x) for x <= 0 and infinity, a NaN for a NaN: 2^n * exp(r), |r| <= log(2) / 2.  Within 1e-14, and the compiler
- * can work on several at a time. */
-static inline double exp_of_shifted(double x) {
-    static const double log2e = 0x1.71547652b82fep0;
-    static const double log2_high = 0x1.62e42fee00000p-1, log2_low = 0x1.a39ef35793c76p-33;
-    const double shifter = 0x1.8p52; /* after adding it the low bits are n */
-    const double t = x * log2e + shifter, n = t - shifter;
-    const double r = x - n * log2_high - n * log2_low;
-    double sum = 1.0 / 479001600;
-    sum = sum * r + 1.0 / 39916800;
-    sum = sum * r + 1.0 / 3628800;
-    sum = sum * r + 1.0 / 362880;
-    sum = sum * r + 1.0 / 40320;
-    sum = sum * r + 1.0 / 5040;
-    sum = sum * r + 1.0 / 720;
-    sum = sum * r + 1.0 / 120;
-    sum = sum * r + 1.0 / 24;
-    sum = sum * r + 1.0 / 6;
-    sum = sum * r + 1.0 / 2;
-    sum = sum * r + 1;
-    sum = sum * r + 1;
-    const double y = dmlk_bits_double(dmlk_double_bits(sum) + (dmlk_double_bits(t) << 52));
-    return x < -700 ? 0 : x > 700 ? (double)INFINITY : x == x ? y : x;
-}
-
 DMLK_EACH_ISA(map_floats, (uint32_t function, double *x, int64_t n, const double *shift, int64_t shift_stride),
               (function, x, n, shift, shift_stride)) {
     switch (function) {
@@ -121,7 +97,7 @@ DMLK_EACH_ISA(map_floats, (uint32_t function, double *x, int64_t n, const double
         break;
     case DMLK_REDUCE_LOG_SUM_EXP:
         for (int64_t i = 0; i < n; i++) {
-            x[i] = exp_of_shifted(x[i] - shift[i * shift_stride]);
+            x[i] = dmlk_exp(x[i] - shift[i * shift_stride]);
         }
         break;
     default: break;
@@ -222,7 +198,7 @@ static void join_floats(const struct job *job, struct block *block, const uint8_
 }
 
 /* What becomes of the sums or products. */
-static void map_results(const struct job *job, const struct block *block, double *v) {
+DMLK_EACH_ISA(map_results, (const struct job *job, const struct block *block, double *v), (job, block, v)) {
 #define EACH(value)                               \
     for (int64_t i = 0; i < block->count; i++) {  \
         v[i] = (value);                           \
@@ -231,8 +207,8 @@ static void map_results(const struct job *job, const struct block *block, double
     switch (job->function) {
     case DMLK_REDUCE_AVERAGE: EACH(v[i] / (double)job->reduced.count);
     case DMLK_REDUCE_L2: EACH(sqrt(v[i]));
-    case DMLK_REDUCE_LOG_SUM: EACH(log(v[i]));
-    case DMLK_REDUCE_LOG_SUM_EXP: EACH(log(v[i]) + block->shift.f[i]);
+    case DMLK_REDUCE_LOG_SUM: EACH(dmlk_log(v[i]));
+    case DMLK_REDUCE_LOG_SUM_EXP: EACH(dmlk_log(v[i]) + block->shift.f[i]);
     default: break;
     }
 #undef EACH
