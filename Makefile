@@ -9,7 +9,8 @@ help:
 	@echo "make test    the tests (under five minutes)"
 	@echo "make check   what CI runs: format, lint, types, imports, C warnings and sanitizers, tests"
 	@echo "make dev     editable install with all tools; run again after changing C"
-	@echo "make ctest   C tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make ctest   C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
+	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: under a minute)"
 	@echo "make test-long, make wheel, make docs, make clean"
 
@@ -37,11 +38,29 @@ check: .venv/tools
 	$(MAKE) check-wheel
 	$(MAKE) test
 
-ctest: .venv/build-tools
-	$(BIN)/cmake -S kernels_c -B build/ctest -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-		-DDMLK_TESTS=ON -DCMAKE_BUILD_TYPE=Debug --log-level=WARNING
-	$(BIN)/cmake --build build/ctest
+# Two builds: with AddressSanitizer and UndefinedBehaviorSanitizer, and of what is about threads with ThreadSanitizer.
+ctest: ctest-build
 	$(BIN)/ctest --test-dir build/ctest --output-on-failure
+	$(BIN)/ctest --test-dir build/ctest-threads --output-on-failure
+
+SANITIZED := -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DDMLK_TESTS=ON -DCMAKE_BUILD_TYPE=Debug \
+	--log-level=WARNING
+
+ctest-build: .venv/build-tools
+	$(BIN)/cmake -S kernels_c -B build/ctest $(SANITIZED) -DDMLK_SANITIZER=address,undefined
+	$(BIN)/cmake --build build/ctest
+	$(BIN)/cmake -S kernels_c -B build/ctest-threads $(SANITIZED) -DDMLK_SANITIZER=thread
+	$(BIN)/cmake --build build/ctest-threads
+
+# Each fuzzer for so long, one after the other; with the same seed it does the same.
+FUZZ_SECONDS ?= 3600
+FUZZ_SEED    ?= $(shell date +%s)
+
+fuzz: .venv/tools ctest-build
+	@set -e; for fuzzer in tests/fuzz/fuzz_*.py; do \
+		echo "$$fuzzer --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)"; \
+		$(BIN)/python $$fuzzer --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED); \
+	done
 
 # numpy's threads are not to spin while the next one is measured.
 BENCH := OPENBLAS_THREAD_TIMEOUT=4 $(BIN)/python tests/bench/bench.py
@@ -100,11 +119,11 @@ clean:
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[cli,test,dev]"
+	$(PIP) "dmlemu[test,dev]"
 	@touch $@
 
 .venv/bench: .venv/installed
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long dev check ctest bench bench-quick docs wheel check-wheel clean
+.PHONY: help run test test-long dev check ctest ctest-build fuzz bench bench-quick docs wheel check-wheel clean

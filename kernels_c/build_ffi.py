@@ -12,23 +12,6 @@ from cffi import FFI
 HERE = Path(__file__).parent
 HEADERS = [HERE / "include" / "dmlk.h", *sorted((HERE / "operators").glob("*.h"))]
 
-# The memory of the emulated GPU is mapped by the host's own system calls.
-SYSTEM_CALLS = """
-#define PROT_READ ...
-#define PROT_WRITE ...
-#define MAP_SHARED ...
-#define MAP_PRIVATE ...
-#define MAP_ANONYMOUS ...
-#define MAP_FIXED ...
-#define MAP_NORESERVE ...
-#define MADV_DONTNEED ...
-#define MADV_HUGEPAGE ...
-#define MADV_REMOVE ...
-void *mmap(void *address, size_t length, int protection, int flags, int fd, long offset);
-int munmap(void *address, size_t length);
-int madvise(void *address, size_t length, int advice);
-"""
-
 # What dmlk_set_poll is given: see dmlemu_hw.kernels.
 HOST = 'extern "Python" int dmlemu_poll(void);'
 
@@ -41,9 +24,8 @@ def declarations(header: Path) -> str:
 
 
 ffibuilder = FFI()
-ffibuilder.cdef(SYSTEM_CALLS)
 ffibuilder.cdef(HOST)
-includes = ["#define _GNU_SOURCE", "#include <sys/mman.h>"]
+includes: list[str] = []
 for path in HEADERS:
     ffibuilder.cdef(declarations(path))
     includes.append(f'#include "{path.name}"')

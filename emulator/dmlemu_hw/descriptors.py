@@ -122,7 +122,7 @@ class Descriptors:
                 memory.close()  # the allocation keeps the bytes
             heap = DescriptorHeap(self, allocation, count, shader_visible)
             self._heaps[allocation.address] = heap
-        self._lock.settle()
+        self._memory.settle()
         return heap
 
     def locate(self, cpu_handle: int) -> tuple[DescriptorHeap, int] | None:

@@ -19,6 +19,7 @@ _KINDS = {
     lib.DMLK_NOT_IMPLEMENTED: FaultKind.NOT_IMPLEMENTED,
     lib.DMLK_OUT_OF_MEMORY: FaultKind.OUT_OF_MEMORY,
     lib.DMLK_STOPPED: FaultKind.STOPPED,
+    lib.DMLK_BAD_ACCESS: FaultKind.BAD_PACKET,
 }
 _OF_TENSORS = (FaultKind.BAD_ADDRESS, FaultKind.BAD_DESCRIPTOR, FaultKind.OUT_OF_RANGE)
 
@@ -30,7 +31,12 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
     kernel = f"kernel '{kernels.name(packet.kernel)}'" if known else f"kernel {packet.kernel}"
     if fault.tensor != SLOT_NONE and kind in _OF_TENSORS:
         return _tensor_fault(kind, fault, packet, kernel, memory)
-    if kind is FaultKind.NOT_IMPLEMENTED:
+    if status == lib.DMLK_BAD_ACCESS:
+        message = (
+            f"Tensor {fault.tensor} of {kernel} (descriptor slot {fault.slot}) is an output, "
+            "but the packet gives it READ access only; it needs WRITE access."
+        )
+    elif kind is FaultKind.NOT_IMPLEMENTED:
         types = ", ".join(packets.type_name(each.data_type) for each in packet.tensors if not each.absent)
         message = f"There is no code of {kernel} for tensors of {types}."
     elif kind is FaultKind.OUT_OF_MEMORY:

@@ -125,7 +125,10 @@ class Freed(NamedTuple):
 
 
 class Mapped(Frozen):
-    """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL."""
+    """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL.
+
+    When the host had no more mappings only some of them, which OutOfMemory tells.
+    """
 
     allocation: int
     tile: int
@@ -133,6 +136,13 @@ class Mapped(Frozen):
     heap: int
     heap_tile: int
     reuse: bool
+
+
+class TilesMapped(NamedTuple):
+    """A queue has executed the change of tiles that it was given as this ticket."""
+
+    queue: int
+    ticket: int
 
 
 class Recorded(NamedTuple):
@@ -164,6 +174,7 @@ class Executing(NamedTuple):
     """The command that is about to run, and all that it will touch; ``packet`` holds its bytes.
 
     ``joined``: it is a further part of what the command before began; nothing comes between them.
+    ``continues``: the next one is a further part of it.
     """
 
     queue: int
@@ -174,6 +185,7 @@ class Executing(NamedTuple):
     packet: bytes
     joined: bool
     accesses: Accesses
+    continues: bool = False
 
 
 class LeftUndefined(NamedTuple):
@@ -234,6 +246,7 @@ Event = (
     Allocated
     | Freed
     | Mapped
+    | TilesMapped
     | Recorded
     | Submitted
     | Queued

@@ -7,6 +7,8 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any
 
 from .events import EventStream, Signalled, Waited
@@ -20,6 +22,12 @@ _SLOTS = TILE_SIZE // _SLOT_SIZE
 _VALUE = struct.Struct("<Q")
 
 
+class QueuedWait:
+    """A wait of a queue: ``over`` once the fence has had the value, even if the fence goes back."""
+
+    over = False
+
+
 class Fence:
     """A counter; mirrors ``ID3D12Fence``.  ``address`` is where its value stands."""
 
@@ -31,6 +39,8 @@ class Fence:
         self._fences = fences
         self._slot = slot
         self._callbacks: list[tuple[int, Callable[[], None]]] = []
+        # A heap: the value, a number that tells equal values apart, and the wait for it.
+        self._queued_waits: list[tuple[int, int, QueuedWait]] = []
 
     @property
     def value(self) -> int:
@@ -58,6 +68,20 @@ class Fence:
         """Calls back once, as soon as the value is reached: at once if it has been."""
         self._fences.register(self, value, callback)
 
+    def queue_wait(self, value: int) -> QueuedWait:
+        """A queue is to wait for the value: from now on every value that the fence has counts (FN3)."""
+        return self._fences.queue_wait(self, value)
+
+    def end_waits(self) -> None:
+        """Ends the queued waits for what the fence has reached.  To be called with the lock.
+
+        A wait is taken off after it is over: a signal's handler that raises in between loses none.
+        """
+        value, waits = self.value, self._queued_waits
+        while waits and waits[0][0] <= value:
+            waits[0][2].over = True
+            heappop(waits)
+
     def close(self) -> None:
         """Ends the fence and releases whatever waits for it.
 
@@ -74,6 +98,16 @@ class Fence:
     def describe(self) -> str:
         """For messages: the label, or the serial when it has none."""
         return self.label or f"fence {self.serial}"
+
+
+class _Slot(weakref.ref[Fence]):
+    """Where the value of a fence stands; free when the fence is gone.
+
+    The callback of the reference is C code: the handler of a signal could keep Python code from being run.
+    """
+
+    address = 0  # until it is complete
+    memory = memoryview(b"")
 
 
 class _Firing(threading.local):
@@ -95,29 +129,31 @@ class Fences:
         self._lock = lock
         self._pages: list[Allocation] = []
         self._page_used = _SLOTS
-        self._free: deque[tuple[int, memoryview]] = deque()
-        self._by_address: weakref.WeakValueDictionary[int, Fence] = weakref.WeakValueDictionary()
+        self._free: deque[_Slot] = deque()  # a queue holds the fences that its entries name: not these
+        self._by_address: dict[int, _Slot] = {}
         self._due: deque[Callable[[], None]] = deque()
         self._firing = _Firing()
         self._serial = 0
+        self._wait_numbers = count()
 
     def create(self, initial_value: int) -> Fence:
         _check(initial_value)
         self._memory.check_process()
         with self._lock:
-            address, slot = self._new_slot()
-            _VALUE.pack_into(slot, 0, initial_value)
+            address, memory = self._new_slot()
+            _VALUE.pack_into(memory, 0, initial_value)
             self._serial += 1
-            fence = Fence(self, address, slot, self._serial)
-            self._by_address[address] = fence
-            # A queue holds the fences that its entries name: a free slot is named by none.
-            weakref.finalize(fence, self._free.append, (address, slot)).atexit = False
+            fence = Fence(self, address, memory, self._serial)
+            slot = _Slot(fence, self._free.append)
+            slot.address, slot.memory = address, memory
+            self._by_address[address] = slot
             self.tell(address, initial_value, 0)
             return fence
 
     def find(self, address: int) -> Fence | None:
         """The fence whose value stands at the address."""
-        return self._by_address.get(address)
+        slot = self._by_address.get(address)
+        return None if slot is None else slot()
 
     def read(self, address: int) -> int:
         """The value at an address, as the GPU reads it.  GpuFault: no memory there."""
@@ -132,6 +168,7 @@ class Fences:
             return
         _VALUE.pack_into(slot, 0, value)
         if fence is not None:
+            fence.end_waits()
             self._collect_due(fence, value)
         self.on_write()
 
@@ -170,11 +207,21 @@ class Fences:
             self._due.append(callback)
         self.fire()
 
+    def queue_wait(self, fence: Fence, value: int) -> QueuedWait:
+        """:meth:`Fence.queue_wait`."""
+        wait = QueuedWait()
+        with self._lock:
+            heappush(fence._queued_waits, (value, next(self._wait_numbers), wait))
+            fence.end_waits()
+        return wait
+
     def remove_all(self) -> None:
         """The device is gone: every fence reads 2**64 - 1, and who waited may go on."""
         self.removed = True
-        for fence in list(self._by_address.values()):
-            self._collect_due(fence, U64_MAX)
+        for slot in list(self._by_address.values()):
+            fence = slot()
+            if fence is not None:
+                self._collect_due(fence, U64_MAX)
 
     def fire(self) -> None:
         """Runs the callbacks that are due.  To be called without the lock.
@@ -205,8 +252,10 @@ class Fences:
             fence._callbacks = [each for each in fence._callbacks if each[0] > value]
 
     def _new_slot(self) -> tuple[int, memoryview]:
-        if self._free:
-            return self._free.popleft()
+        while self._free:
+            slot = self._free.popleft()
+            if slot.address:
+                return slot.address, slot.memory
         if self._page_used == _SLOTS:
             self._pages.append(self._memory.create_internal(TILE_SIZE, "fence values"))
             self._page_used = 0

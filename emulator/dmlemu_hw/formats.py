@@ -2,79 +2,182 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+import math
+import struct
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# DXGI_FORMAT: components and the type of each; raw (typeless) ones take the bits as they come.
+# DXGI_FORMAT: kind, and bits of each component, the lowest first; raw (typeless) ones take the bits as
+# they come.
 _FORMATS = {
-    1: (4, "raw32"),  # R32G32B32A32
-    2: (4, "float32"),
-    3: (4, "uint32"),
-    4: (4, "int32"),
-    9: (4, "raw16"),  # R16G16B16A16
-    10: (4, "float16"),
-    12: (4, "uint16"),
-    14: (4, "int16"),
-    15: (2, "raw32"),  # R32G32
-    16: (2, "float32"),
-    17: (2, "uint32"),
-    18: (2, "int32"),
-    30: (4, "uint8"),  # R8G8B8A8
-    32: (4, "int8"),
-    34: (2, "float16"),  # R16G16
-    36: (2, "uint16"),
-    38: (2, "int16"),
-    39: (1, "raw32"),  # R32
-    41: (1, "float32"),
-    42: (1, "uint32"),
-    43: (1, "int32"),
-    50: (2, "uint8"),  # R8G8
-    52: (2, "int8"),
-    53: (1, "raw16"),  # R16
-    54: (1, "float16"),
-    57: (1, "uint16"),
-    59: (1, "int16"),
-    62: (1, "uint8"),  # R8
-    64: (1, "int8"),
+    1: ("raw", (32, 32, 32, 32)),  # R32G32B32A32
+    2: ("float", (32, 32, 32, 32)),
+    3: ("uint", (32, 32, 32, 32)),
+    4: ("sint", (32, 32, 32, 32)),
+    6: ("float", (32, 32, 32)),  # R32G32B32
+    7: ("uint", (32, 32, 32)),
+    8: ("sint", (32, 32, 32)),
+    9: ("raw", (16, 16, 16, 16)),  # R16G16B16A16
+    10: ("float", (16, 16, 16, 16)),
+    11: ("unorm", (16, 16, 16, 16)),
+    12: ("uint", (16, 16, 16, 16)),
+    13: ("snorm", (16, 16, 16, 16)),
+    14: ("sint", (16, 16, 16, 16)),
+    15: ("raw", (32, 32)),  # R32G32
+    16: ("float", (32, 32)),
+    17: ("uint", (32, 32)),
+    18: ("sint", (32, 32)),
+    24: ("unorm", (10, 10, 10, 2)),  # R10G10B10A2
+    25: ("uint", (10, 10, 10, 2)),
+    26: ("float", (11, 11, 10)),  # R11G11B10
+    28: ("unorm", (8, 8, 8, 8)),  # R8G8B8A8
+    30: ("uint", (8, 8, 8, 8)),
+    31: ("snorm", (8, 8, 8, 8)),
+    32: ("sint", (8, 8, 8, 8)),
+    34: ("float", (16, 16)),  # R16G16
+    35: ("unorm", (16, 16)),
+    36: ("uint", (16, 16)),
+    37: ("snorm", (16, 16)),
+    38: ("sint", (16, 16)),
+    39: ("raw", (32,)),  # R32
+    41: ("float", (32,)),
+    42: ("uint", (32,)),
+    43: ("sint", (32,)),
+    49: ("unorm", (8, 8)),  # R8G8
+    50: ("uint", (8, 8)),
+    51: ("snorm", (8, 8)),
+    52: ("sint", (8, 8)),
+    53: ("raw", (16,)),  # R16
+    54: ("float", (16,)),
+    56: ("unorm", (16,)),
+    57: ("uint", (16,)),
+    58: ("snorm", (16,)),
+    59: ("sint", (16,)),
+    61: ("unorm", (8,)),  # R8
+    62: ("uint", (8,)),
+    63: ("snorm", (8,)),
+    64: ("sint", (8,)),
+    65: ("unorm", (8,)),  # A8
+    85: ("unorm", (5, 6, 5)),  # B5G6R5
+    86: ("unorm", (5, 5, 5, 1)),  # B5G5R5A1
+    87: ("unorm", (8, 8, 8, 8)),  # B8G8R8A8
+    115: ("unorm", (4, 4, 4, 4)),  # B4G4R4A4
+    191: ("unorm", (4, 4, 4, 4)),  # A4B4G4R4
+}
+# Which of the four values (R, G, B, A) each component takes, where they do not come in that order.
+_ORDERS = {
+    65: (3,),
+    85: (2, 1, 0),
+    86: (2, 1, 0, 3),
+    87: (2, 1, 0, 3),
+    115: (2, 1, 0, 3),
+    191: (3, 2, 1, 0),
 }
 
 
 def element_size(format: int) -> int | None:
     """Bytes of one element; None: the format cannot be cleared."""
-    pattern = clear_pattern(format, (0, 0, 0, 0), False)
-    return None if pattern is None else len(pattern)
+    known = _FORMATS.get(format)
+    return None if known is None else sum(known[1]) // 8
 
 
-@cache
+@lru_cache(maxsize=1024)
 def clear_pattern(
     format: int, values: tuple[int, int, int, int], is_float: bool
 ) -> npt.NDArray[np.uint8] | None:
     """The bytes of one cleared element; None: the format cannot be cleared.
 
-    ``values`` are raw u32.  A uint clear cuts them to the component's width.  A float clear takes
-    them as FLOAT32 and converts: to FLOAT16 rounding to nearest even, to integers truncating and
-    saturating with NaN as 0; typeless formats get the bits.
+    ``values`` are raw u32.  A uint clear takes the low bits of each, as many as its component has.  A
+    float clear takes them as FLOAT32 and converts by the data conversion rules of Direct3D; typeless
+    formats get the bits.
     """
     known = _FORMATS.get(format)
     if known is None:
         return None
-    count, name = known
-    raw = np.array(values[:count], np.uint32)
-    if is_float and not name.startswith("raw"):
-        return _convert(raw.view(np.float32), np.dtype(name)).view(np.uint8)
-    width = np.dtype(name.replace("raw", "uint")).itemsize
-    return raw.astype(f"u{width}").view(np.uint8)
+    kind, bits = known
+    convert = _CONVERSIONS[kind] if is_float else _low_bits
+    element, shift = 0, 0
+    for width, component in zip(bits, _ORDERS.get(format, range(len(bits))), strict=True):
+        element |= convert(values[component], width) << shift
+        shift += width
+    return np.frombuffer(element.to_bytes(shift // 8, "little"), np.uint8)
 
 
-def _convert(values: npt.NDArray[np.float32], to: np.dtype[Any]) -> npt.NDArray[Any]:
-    if to.kind == "f":
+def _low_bits(raw: int, bits: int) -> int:
+    return raw & ((1 << bits) - 1)
+
+
+def _float(raw: int) -> float:
+    value: float = struct.unpack("<f", struct.pack("<I", raw))[0]
+    return value
+
+
+def _clamped(raw: int, low: float, high: float) -> float:
+    """The FLOAT32 value within limits; NaN is 0."""
+    value = _float(raw)
+    return 0.0 if math.isnan(value) else min(max(value, low), high)
+
+
+def _to_unorm(raw: int, bits: int) -> int:
+    """To the nearest, halves away from 0."""
+    return int(_clamped(raw, 0.0, 1.0) * ((1 << bits) - 1) + 0.5)
+
+
+def _to_snorm(raw: int, bits: int) -> int:
+    """To the nearest, halves away from 0; the lowest number of all, a second -1, is not used."""
+    scaled = _clamped(raw, -1.0, 1.0) * ((1 << (bits - 1)) - 1)
+    return _low_bits(int(scaled + math.copysign(0.5, scaled)), bits)
+
+
+def _to_uint(raw: int, bits: int) -> int:
+    """Truncated."""
+    return int(_clamped(raw, 0, (1 << bits) - 1))
+
+
+def _to_sint(raw: int, bits: int) -> int:
+    """Truncated."""
+    highest = (1 << (bits - 1)) - 1
+    return _low_bits(int(_clamped(raw, -highest - 1, highest)), bits)
+
+
+def _to_float(raw: int, bits: int) -> int:
+    if bits == 32:
+        return raw
+    if bits == 16:  # to the nearest even, what is too large becomes infinite
         with np.errstate(over="ignore"):
-            return values.astype(to)
-    limits = np.iinfo(to)
-    whole = np.trunc(np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=2.0**63, neginf=-(2.0**63)))
-    return np.clip(whole, limits.min, limits.max).astype(to)
+            return int(np.uint32(raw).view(np.float32).astype(np.float16).view(np.uint16))
+    return _to_small_float(raw, bits)
+
+
+def _to_small_float(raw: int, bits: int) -> int:
+    """To 11 or 10 bits: no sign, 5 bits of exponent.
+
+    Towards 0: what is too large becomes the largest number.  What is negative becomes 0.
+    """
+    mantissa, infinite = bits - 5, 31 << (bits - 5)
+    value = _float(raw)
+    if math.isnan(value):
+        return infinite | 1 << (mantissa - 1)
+    if math.isinf(value) and value > 0:
+        return infinite
+    if value <= 0:
+        return 0
+    exponent = max(math.frexp(value)[1] - 1, -14)
+    steps = int(math.ldexp(value, mantissa - exponent))  # the implicit bit is one of them
+    return min(((exponent + 14) << mantissa) + steps, infinite - 1)
+
+
+_CONVERSIONS: dict[str, Callable[[int, int], int]] = {
+    "raw": _low_bits,
+    "float": _to_float,
+    "uint": _to_uint,
+    "sint": _to_sint,
+    "unorm": _to_unorm,
+    "snorm": _to_snorm,
+}

@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from .chaos import Chaos, Mode
 from .clock import Clock
@@ -91,8 +92,8 @@ class Gpu:
         """In the order of their creation, without those that are closed and empty."""
         return [queue for queue in self._scheduler.queues if queue.pending or not queue.closed]
 
-    def create_queue(self, kind: QueueKind, label: str = "") -> Queue:
-        """A new, empty queue."""
+    def create_queue(self, kind: QueueKind, label: str = "", owner: weakref.ref[Any] | None = None) -> Queue:
+        """A new, empty queue.  ``owner``: see :class:`Queue`."""
         self.memory.check_process()
         with self._lock:
             self._queue_serial += 1
@@ -104,10 +105,11 @@ class Gpu:
                 self.events,
                 self._lock,
                 self._changed,
+                owner,
             )
             if self.fault is not None:
                 queue.remove()
-            self._scheduler.queues.append(queue)
+            self._scheduler.queues = [*self.queues, queue]
             return queue
 
     def create_fence(self, initial_value: int = 0) -> Fence:

@@ -59,7 +59,7 @@ _INSTRUCTIONS = ("generic", "avx2", "avx512")
 
 
 def instructions() -> str:
-    """What tuned kernels use: ``generic``, ``avx2`` or ``avx512``.
+    """What kernels use: ``generic``, ``avx2`` or ``avx512``.
 
     It is the best that the CPU has, or what the environment variable ``DMLEMU_ISA`` names, if the CPU has
     that.  Results are the same bits in any case.

@@ -31,8 +31,12 @@ class Lock(_RLock):  # type: ignore[misc, valid-type]
 
         Where something is, :meth:`settle` does it.  ``work`` may be called again when it was interrupted.
         """
-        self._last.append(work)
+        self.put_off(work)
         self.settle()
+
+    def put_off(self, work: Callable[[], None]) -> None:
+        """Has the next :meth:`settle` run ``work``."""
+        self._last.append(work)
 
     def settle(self) -> None:
         """Does what was put off, unless this thread is in the middle of something."""

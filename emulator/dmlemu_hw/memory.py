@@ -11,11 +11,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import threading
 import weakref
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import index
 from random import Random
@@ -24,10 +23,12 @@ from typing import Any
 import numpy as np
 
 from . import chaos
+from .addresses import Addresses
 from .chaos import Mode
 from .events import Allocated, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
-from .kernels import ffi, lib
+from .host import HostFile, HostRange, MappingPromise
+from .kernels import lib
 from .lock import Lock
 
 TILE_SIZE = 65536
@@ -36,11 +37,8 @@ END_ADDRESS = 1 << 47  # what the host can address too
 
 POISON_BYTE: int = lib.DMLK_POISON_BYTE
 
-_LARGE_PAGE = 1 << 21
 _LARGEST_GAP = 64  # tiles between two allocations, under chaos
 _FREED_KEPT = 4096  # freed allocations remembered for messages
-
-_SEGMENT = np.dtype([("address", "<u8"), ("size", "<u8"), ("host", "<u8")])  # struct dmlk_segment
 
 _process = os.getpid()  # kept, as asking the system takes longer than all else that a call does
 
@@ -63,7 +61,8 @@ class Memory:
 
     Heaps and allocations belong to whoever asked for them and are given up with the last reference.
     The handler of a signal may raise in the middle of any change: ``_torn`` says that one was begun and
-    not ended, and :meth:`settle` puts everything that follows from the living objects right again.
+    not ended, and :meth:`settle` puts everything that follows from the living objects right again.  It may
+    raise in a finalizer, too: ``_gone`` has the entries of all objects that have ended, however they did.
     ``draw`` gives the random numbers of a mode of chaos, None for one that is off.
     """
 
@@ -84,10 +83,9 @@ class Memory:
         self._file = _File()
         self._next_address = FIRST_ADDRESS
         self._next_serial = 1
-        self._heaps: weakref.WeakValueDictionary[int, Heap] = weakref.WeakValueDictionary()
-        self._starts: list[int] = []  # addresses of the live allocations, sorted
-        self._live: list[weakref.ref[Allocation]] = []  # in the same order
-        self._segments = _Segments()
+        self._heaps: dict[int, _Entry] = {}  # by serial
+        self._live: Addresses[_Entry] = Addresses()
+        self._gone: deque[_Entry] = deque()
         self._freed: deque[tuple[int, int, str]] = deque(maxlen=_FREED_KEPT)
         self._with_null: dict[int, _Reservation] = {}  # by allocation serial: has NULL tiles
 
@@ -97,12 +95,17 @@ class Memory:
         self.settle()
         return self._used
 
+    @property
+    def is_own(self) -> bool:
+        """Did this process make the memory?  Or was it forked from the one that did?"""
+        return self._file.owner == _process
+
     def check_process(self) -> None:
         """ForeignProcess: this process was forked from the one that made the memory.
 
         It may share bytes with its parent, but not what says whose they are.
         """
-        if self._file.owner != _process:
+        if not self.is_own:
             raise ForeignProcess(
                 f"The GPU belongs to process {self._file.owner}, from which this one ({_process}) was forked."
             )
@@ -136,7 +139,7 @@ class Memory:
                 self._fill_poison(storage.export(0, capacity))
             torn, self._torn = self._torn, True
             heap = Heap(self, storage, size, self._serial(), label)
-            self._heaps[heap.serial] = heap
+            self._heaps[heap.serial] = heap._entry
             self._used += capacity
             storage.reckoning = self._reckoning
             self._torn = torn
@@ -152,8 +155,9 @@ class Memory:
 
     def find_heap(self, serial: int) -> Heap | None:
         """The open heap of that serial."""
-        heap = self._heaps.get(serial)
-        return None if heap is None or heap.closed else heap
+        entry = self._heaps.get(serial)
+        heap = None if entry is None else entry()
+        return heap if isinstance(heap, Heap) and not heap.closed else None
 
     # --- allocations ---
 
@@ -163,7 +167,7 @@ class Memory:
         ValueError: the heap is closed or too small.  TypeError: no integers.  OutOfMemory: no addresses
         left.
         """
-        storage, offset, size = heap._opened(), index(offset), index(size)
+        storage, offset, size = heap._storage(), index(offset), index(size)
         if size <= 0 or offset < 0 or offset + size > heap.capacity:
             raise ValueError(
                 f"The range of {size} bytes at offset {offset} does not lie in {heap.describe()} "
@@ -226,12 +230,15 @@ class Memory:
         with self._lock:
             self.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
             reservation = allocation._reservation()
-            storage = None if heap is None else heap._opened()
+            storage = None if heap is None else heap._storage()
+            number = 0 if heap is None else heap.serial
             torn, self._torn = self._torn, True
             try:
                 for run in _runs(tile, count, storage, heap_tile, reuse):
                     self._map_run(reservation, run)
             except OSError as error:
+                if self._events:  # some of them may be mapped
+                    self._events.emit(Mapped(allocation.serial, tile, count, number, heap_tile, reuse))
                 raise self._out_of_memory(
                     f"The host refuses to map {count} tiles ({error.strerror}).", count * TILE_SIZE
                 ) from None
@@ -242,8 +249,7 @@ class Memory:
                     self._with_null.pop(allocation.serial, None)
             self._torn = torn
             if self._events:
-                serial = 0 if heap is None else heap.serial
-                self._events.emit(Mapped(allocation.serial, tile, count, serial, heap_tile, reuse))
+                self._events.emit(Mapped(allocation.serial, tile, count, number, heap_tile, reuse))
 
     def check_tiles(
         self, allocation: Allocation, tile: int, count: int, heap: Heap | None, heap_tile: int, reuse: bool
@@ -256,7 +262,7 @@ class Memory:
             )
         if heap is None:
             return
-        if not heap._opened().mappable:
+        if not heap._storage().mappable:
             raise ValueError(f"{heap.describe()} is not mappable: its tiles cannot be mapped.")
         if heap_tile < 0 or heap_tile + (1 if reuse else count) > heap.capacity // TILE_SIZE:
             raise ValueError(
@@ -264,14 +270,26 @@ class Memory:
                 f"{heap.describe()}."
             )
 
+    def promise_mappings(self, regions: Sequence[tuple[int, int, Heap | None, int, bool]]) -> MappingPromise:
+        """Keeps as many mappings free as :meth:`map_tiles` of these regions may need.  OutOfMemory."""
+        needed = sum(2 + (count if reuse else 1) for _, count, _, _, reuse in regions)
+        try:
+            return MappingPromise(needed)
+        except OSError as error:
+            tiles = sum(count for _, count, _, _, _ in regions)
+            raise self._out_of_memory(
+                f"The host refuses to map {tiles} tiles ({error.strerror}).", tiles * TILE_SIZE
+            ) from None
+
     # --- what the GPU sees ---
 
     def find(self, address: int) -> Allocation | None:
         """The live allocation that holds the address."""
         self.settle()
         with self._lock:
-            allocation = self._at_or_before(address)
-            return allocation if allocation and address < allocation.address + allocation.size else None
+            entry = self._live.at(address)
+            found = None if entry is None else entry()
+            return found if isinstance(found, Allocation) else None
 
     def find_freed(self, address: int) -> str | None:
         """Label of the freed allocation that once held the address (addresses are never used again)."""
@@ -302,18 +320,23 @@ class Memory:
         with self._lock:
             self.translate(address, size)
             allocation = self.find(address)
-            assert allocation is not None and allocation._mapped is not None
-            return allocation._mapped.export(allocation.offset + address - allocation.address, size)
+            assert allocation is not None
+            mapped = allocation._entry.mapped  # a closed one stays until the step is over
+            assert mapped is not None
+            return mapped.export(allocation.offset + address - allocation.address, size)
 
     def segments(self) -> tuple[Any, int]:
-        """The live allocations as ``dmlk_segment *`` and their number, sorted by address."""
-        return self._segments.pointer, self._segments.count
+        """``dmlk_segment *`` of the live allocations and their number, sorted by address.
+
+        Those without bytes are of allocations that have been given up.
+        """
+        return self._live.segments()
 
     def drop_null_writes(self) -> None:
         """Makes all NULL tiles read 0 again; to be called after commands that may have written there."""
         for reservation in self._with_null.values():
             for start, size in reservation.null_ranges():
-                lib.madvise(ffi.cast("void *", reservation.host + start), size, lib.MADV_DONTNEED)
+                reservation.range.clear(start, size)
 
     @property
     def has_null_tiles(self) -> bool:
@@ -327,7 +350,7 @@ class Memory:
         freed = self.find_freed(address)
         if freed is not None:
             return f"{freed}, which has been released" if freed else "an allocation that has been released"
-        before = self._at_or_before(address)
+        before = self._live.before(address)
         if before is not None:
             past = address - before.address - before.size
             if past < TILE_SIZE:
@@ -336,46 +359,41 @@ class Memory:
 
     def close(self) -> None:
         """Gives everything up."""
-        for each in list(self._live):
-            allocation = each()
-            if allocation is not None:
-                allocation.close()
-        for heap in list(self._heaps.values()):
-            heap.close()
+        for entry in [*self._live, *self._heaps.values()]:
+            owner = entry()
+            if owner is not None:
+                owner.close()
+        self.settle()
 
     # --- inside ---
 
     def settle(self) -> None:
         """Before anything relies on what is known here: see :class:`Memory`."""
         self._lock.settle()
-        if self._torn and not self._lock.is_mine():
+        if (self._torn or self._gone) and not self._lock.is_mine():
             with self._lock:
-                self._mend()
+                if self._torn:
+                    self._mend()
+                while self._gone:
+                    self._remove(self._gone[0])
+                    self._gone.popleft()
 
     def _mend(self) -> None:
         """Everything that follows from heaps and allocations, anew."""
-        live = [(each, allocation) for each in self._live if (allocation := each()) and allocation._mapped]
-        heaps = [heap for heap in self._heaps.values() if heap._storage is not None]
-        reservations = {a.serial: a._mapped for _, a in live if isinstance(a._mapped, _Reservation)}
-        users = [heap._storage for heap in heaps]
-        users += [a._mapped for _, a in live if isinstance(a._mapped, _Storage)]
-        users += [run.storage for reservation in reservations.values() for run in reservation.runs]
-        counts = Counter(storage for storage in users if storage is not None)
+        live = [each for each in self._live.entries if each is not None and each.mapped is not None]
+        heaps = [each for each in self._heaps.values() if each.mapped is not None]
+        reservations = {each.serial: each.mapped for each in live if isinstance(each.mapped, _Reservation)}
+        users = [each.mapped for each in [*heaps, *live] if isinstance(each.mapped, _Storage)]
+        users += [run.storage for each in reservations.values() for run in each.runs if run.storage]
+        counts = Counter(users)
         self._reckoning += 1
         for storage, count in counts.items():
             storage.users, storage.reckoning = count, self._reckoning
         self._used = sum(storage.charge for storage in counts)
-        self._starts = []  # never longer than _live
-        self._live = [each for each, _ in live]
-        self._starts = [allocation.address for _, allocation in live]
-        self._segments.set([(a.address, a.size, a.host) for _, a in live])
+        self._live = Addresses(live)
+        self._heaps = {each.serial: each for each in heaps}
         self._with_null = {serial: each for serial, each in reservations.items() if each.count_null()}
         self._torn = False
-
-    def _at_or_before(self, address: int) -> Allocation | None:
-        """The live allocation that begins there, or nearest before."""
-        at = bisect_right(self._starts, address) - 1
-        return self._live[at]() if at >= 0 else None
 
     def _serial(self) -> int:
         serial = self._next_serial
@@ -416,8 +434,6 @@ class Memory:
         # One tile stays free behind each range, so that running past an end never hits the neighbour.
         self._next_address = allocation.address + round_to_tile(allocation.size) + TILE_SIZE
         self._live.append(allocation._entry)  # addresses only grow: the order is kept
-        self._starts.append(allocation.address)
-        self._segments.append(allocation.address, allocation.size, allocation.host)
 
     def _tell(self, allocation: Allocation) -> None:
         if self._events:
@@ -434,46 +450,36 @@ class Memory:
                 )
             )
 
-    def _remove(self, allocation: Allocation) -> None:
+    def _remove(self, entry: _Entry) -> None:
+        """Gives up a heap or an allocation.  Doing it again does no harm, nor does one that is not known."""
         if self._torn:
             self._mend()
-        mapped = allocation._mapped
-        at = bisect_right(self._starts, allocation.address) - 1
-        if mapped is None or at < 0 or self._live[at] is not allocation._entry:
-            return  # done before, or never completed
-        self._freed.append((allocation.address, allocation.size, allocation.label))
-        self._torn = True
-        allocation._mapped = None
-        del self._starts[at]
-        del self._live[at]
-        self._segments.remove(at)
-        self._with_null.pop(allocation.serial, None)
-        if isinstance(mapped, _Reservation):
-            for run in mapped.runs:
-                self._drop_user(run.storage)
-        elif isinstance(mapped, _Storage):
-            self._drop_user(mapped)
-        self._torn = False
-        if self._events:
-            self._events.emit(
-                Freed(
-                    allocation.kind, allocation.serial, allocation.address, allocation.size, allocation.label
-                )
-            )
+        if self._knows(entry):
+            entry.untold = True
+            self._torn = True
+            mapped, entry.mapped = entry.mapped, None
+            if entry.kind == "heap":
+                del self._heaps[entry.serial]
+            else:
+                self._freed.append((entry.address, entry.size, entry.label))
+                self._live.remove(entry)
+                self._with_null.pop(entry.serial, None)
+            if isinstance(mapped, _Reservation):
+                for run in mapped.runs:
+                    self._drop_user(run.storage)
+            elif isinstance(mapped, _Storage):
+                self._drop_user(mapped)
+            self._torn = False
+        if entry.untold:
+            if self._events:
+                self._events.emit(Freed(entry.kind, entry.serial, entry.address, entry.size, entry.label))
+            entry.untold = False
 
-    def _remove_heap(self, heap: Heap) -> None:
-        if self._torn:
-            self._mend()
-        storage = heap._storage
-        if storage is None:
-            return
-        self._torn = True
-        self._heaps.pop(heap.serial, None)
-        heap._storage = None
-        self._drop_user(storage)
-        self._torn = False
-        if self._events:
-            self._events.emit(Freed("heap", heap.serial, 0, heap.size, heap.label))
+    def _knows(self, entry: _Entry) -> bool:
+        """Its making was completed, and it has not been given up."""
+        if entry.kind == "heap":
+            return self._heaps.get(entry.serial) is entry
+        return self._live.at(entry.address) is entry
 
     def _map_run(self, reservation: _Reservation, run: _Run) -> None:
         added, removed = reservation.map(run)
@@ -489,50 +495,119 @@ class Memory:
                 self._used -= storage.charge
 
 
-class Heap:
-    """``size`` bytes of memory, ``capacity`` with the rounding; mirrors ``ID3D12Heap``.
+class _Entry(weakref.ref[Any]):
+    """What the memory knows of a heap or an allocation: a weak reference, which leaves itself at its end.
 
-    The bytes live on while an allocation or a tile uses them.
+    ``mapped`` so lives until the memory has taken notice.  ``untold``: it has been given up, and nobody has
+    been told.
     """
 
-    closed = True  # until it is complete
+    # Until it is complete:
+    address = 0
+    kind = ""
+    label = ""
+    mapped: _Mapped | None = None
+    offset = 0
+    serial = 0
+    size = 0
+    untold = False
 
-    def __init__(self, memory: Memory, storage: _Storage, size: int, serial: int, label: str) -> None:
+    @property
+    def host(self) -> int:
+        return 0 if self.mapped is None else self.mapped.host + self.offset
+
+    def describe(self) -> str:
+        """For messages: label and size, or the serial when it has no label."""
+        return f"{self.label or f'allocation {self.serial}'} ({self.size} bytes)"
+
+
+class _Owned:
+    """Base of heaps and allocations: they are given up with the last reference."""
+
+    _closing = True  # until it is complete
+    _entry: _Entry
+
+    def __init__(
+        self,
+        memory: Memory,
+        kind: str,
+        mapped: _Mapped,
+        serial: int,
+        address: int,
+        offset: int,
+        size: int,
+        label: str,
+    ) -> None:
         self.size = size
-        self.capacity = storage.capacity
         self.serial = serial
-        self.label = label
         self._memory = memory
-        self._storage: _Storage | None = storage
-        self.closed = False
+        self._entry = entry = _Entry(self, memory._gone.append)  # C code: nothing interrupts it
+        entry.kind, entry.serial, entry.address, entry.size = kind, serial, address, size
+        entry.label, entry.mapped, entry.offset, entry.untold = label, mapped, offset, False
+        self._closing = False
+
+    @property
+    def label(self) -> str:
+        """What it is called in messages and events."""
+        return self._entry.label
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self._entry.label = label
+
+    @property
+    def closed(self) -> bool:
+        """It has been given up."""
+        return self._closing or self._entry.mapped is None
 
     def close(self) -> None:
-        """Gives the heap up; calling it again does nothing."""
-        if not self.closed:
-            self.closed = True
-            self._memory._lock.run_last(partial(self._memory._remove_heap, self))
+        """Gives it up for good; calling it again does nothing."""
+        if not self._closing:
+            lock = self._memory._lock
+            lock.put_off(partial(self._memory._remove, self._entry))
+            self._closing = True
+            lock.settle()
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_finalizing():  # the modules of those who listen may be gone
             self.close()
 
     def describe(self) -> str:
+        """For messages."""
+        raise NotImplementedError
+
+    def _opened(self) -> _Mapped:
+        mapped = self._entry.mapped
+        if self._closing or mapped is None:
+            raise ValueError(f"{self.describe()} is closed.")
+        return mapped
+
+
+class Heap(_Owned):
+    """``size`` bytes of memory, ``capacity`` with the rounding; mirrors ``ID3D12Heap``.
+
+    The bytes live on while an allocation or a tile uses them.
+    """
+
+    def __init__(self, memory: Memory, storage: _Storage, size: int, serial: int, label: str) -> None:
+        super().__init__(memory, "heap", storage, serial, 0, 0, size, label)
+        self.capacity = storage.capacity
+
+    def describe(self) -> str:
         """For messages: the label, or the serial when it has none."""
         return self.label or f"heap {self.serial}"
 
-    def _opened(self) -> _Storage:
-        if self.closed or self._storage is None:
-            raise ValueError(f"{self.describe()} is closed.")
-        return self._storage
+    def _storage(self) -> _Storage:
+        storage = self._opened()
+        assert isinstance(storage, _Storage)
+        return storage
 
 
-class Allocation:
+class Allocation(_Owned):
     """GPU virtual addresses [address, address + size); their bytes stand at ``host`` in this process.
 
     ``heap`` and ``offset`` tell where a placed allocation lies; ``heap`` is None for a reserved one.
     """
-
-    closed = True  # until it is complete
 
     def __init__(
         self,
@@ -546,16 +621,12 @@ class Allocation:
         serial: int,
     ) -> None:
         self.address = address
-        self.size = size
         self.host = mapped.host + offset
         self.heap = heap
         self.offset = offset
-        self.label = label
-        self.serial = serial
-        self._memory = memory
-        self._mapped: _Mapped | None = mapped
-        self._entry = weakref.ref(self)  # in the memory's list
-        self.closed = False
+        super().__init__(
+            memory, "reserved" if heap is None else "placed", mapped, serial, address, offset, size, label
+        )
 
     @property
     def kind(self) -> str:
@@ -570,62 +641,19 @@ class Allocation:
 
     def heap_buffer(self) -> memoryview:
         """All bytes of the heap that a placed allocation lies in, as by :meth:`buffer`."""
-        assert self.heap is not None
-        return self._opened().export(0, self.heap.capacity)
-
-    def close(self) -> None:
-        """Gives the addresses up for good; calling it again does nothing."""
-        if not self.closed:
-            self.closed = True
-            self._memory._lock.run_last(partial(self._memory._remove, self))
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():  # the modules of those who listen may be gone
-            self.close()
+        mapped = self._opened()
+        assert isinstance(mapped, _Storage)
+        return mapped.export(0, mapped.capacity)
 
     def describe(self) -> str:
         """For messages: label and size, or the serial when it has no label."""
-        return f"{self.label or f'allocation {self.serial}'} ({self.size} bytes)"
-
-    def _opened(self) -> _Mapped:
-        if self.closed or self._mapped is None:
-            raise ValueError(f"{self.describe()} is closed.")
-        return self._mapped
+        return self._entry.describe()
 
     def _reservation(self) -> _Reservation:
         mapped = self._opened()
         if not isinstance(mapped, _Reservation):
             raise ValueError(f"{self.describe()} is not a reserved allocation: it has no tiles.")
         return mapped
-
-
-class _Segments:
-    """The segment table that the C side reads, kept sorted by address."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._table = np.zeros(64, _SEGMENT)
-        self._point()
-
-    def append(self, address: int, size: int, host: int) -> None:
-        if self.count == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-            self._point()
-        self._table[self.count] = (address, size, host)
-        self.count += 1
-
-    def set(self, rows: list[tuple[int, int, int]]) -> None:
-        self._table = np.zeros(max(64, len(rows)), _SEGMENT)
-        self._table[: len(rows)] = rows
-        self._point()
-        self.count = len(rows)
-
-    def remove(self, index: int) -> None:
-        self._table[index : self.count - 1] = self._table[index + 1 : self.count]
-        self.count -= 1
-
-    def _point(self) -> None:
-        self.pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
 
 
 class _File:
@@ -637,12 +665,12 @@ class _File:
 
     def __init__(self) -> None:
         self.owner = _process
-        self.fd = os.memfd_create("dmlemu")
+        self._file = HostFile.create("dmlemu")
+        self.fd = self._file.fd
         self.size = 0
-        _at_end(self, partial(os.close, self.fd))
 
-    def map_new(self, size: int, mappable: bool) -> tuple[int, int]:
-        """Offset and host address of ``size`` new bytes; they take no memory until they are touched.
+    def map_new(self, size: int, mappable: bool) -> tuple[int, HostRange]:
+        """Offset and host addresses of ``size`` new bytes; they take no memory until they are touched.
 
         OSError: the host refuses.
         """
@@ -651,29 +679,23 @@ class _File:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         if mappable:
             os.ftruncate(self.fd, offset + size)
-        _mappings.take(1)
-        try:
-            host = _map(0, size, self.fd, offset) if mappable else _map_large(size)
-        except OSError:
-            _mappings.give(1)
-            raise
+            range = HostRange(size, self.fd, offset)
+            range.free_bytes_of(self.owner)
+        else:
+            range = HostRange(size, large=True)
         self.size = offset + size
-        return offset, host
+        return offset, range
 
 
 class _Mapped:
-    """Host addresses that stay mapped while this object lives; every exported buffer holds it."""
+    """Host addresses that stay mapped while this object lives; every exported buffer holds them."""
 
-    def __init__(self, host: int) -> None:
-        self.host = host
+    def __init__(self, range: HostRange) -> None:
+        self.range = range
+        self.host = range.host
 
     def export(self, offset: int, size: int) -> memoryview:
-        # cffi's destructor does nothing here but hold a reference to the mapping's owner.
-        pointer = ffi.gc(ffi.cast("uint8_t *", self.host + offset), self._hold)
-        return memoryview(ffi.buffer(pointer, size))
-
-    def _hold(self, _pointer: object) -> None:
-        pass
+        return self.range.export(offset, size)
 
 
 class _Storage(_Mapped):
@@ -690,9 +712,8 @@ class _Storage(_Mapped):
         self.users = 1
         self.reckoning = -1
         self.mappable = mappable
-        self.file_offset, host = file.map_new(capacity, mappable)
-        super().__init__(host)
-        _at_end(self, partial(_release, host, capacity, file.owner if mappable else 0))
+        self.file_offset, range = file.map_new(capacity, mappable)
+        super().__init__(range)
 
 
 def _add_user(storage: _Storage | None) -> None:
@@ -733,13 +754,7 @@ class _Reservation(_Mapped):
     def __init__(self, tiles: int) -> None:
         self.tiles = tiles
         self.runs = [_Run(0, tiles, None, 0)]
-        _mappings.take(1)
-        try:
-            super().__init__(_map(0, tiles * TILE_SIZE, -1, 0))
-        except OSError:
-            _mappings.give(1)
-            raise
-        _at_end(self, partial(_release_runs, self.host, tiles * TILE_SIZE, self.runs))
+        super().__init__(HostRange(tiles * TILE_SIZE))
         self.null_runs = 1
         self._null_ranges: list[tuple[int, int]] | None = None
 
@@ -756,24 +771,19 @@ class _Reservation(_Mapped):
             added.insert(0, removed[0].part(0, run.first))
         if removed[-1].end > run.end:
             added.append(removed[-1].part(run.end, self.tiles))
-        _mappings.take(len(added) - len(removed))
-        try:
-            self._map(run)
-        except OSError:
-            _mappings.give(len(added) - len(removed))
-            raise
+        self._map(run, len(self.runs) + len(added) - len(removed))
         self.runs[start:end] = added
         self.null_runs += _count_null(added) - _count_null(removed)
         self._null_ranges = None
         return added, removed
 
-    def _map(self, run: _Run) -> None:
-        host, size = self.host + run.first * TILE_SIZE, run.count * TILE_SIZE
+    def _map(self, run: _Run, runs: int) -> None:
+        first, size = run.first * TILE_SIZE, run.count * TILE_SIZE
         if run.storage is None:
-            _map(host, size, -1, 0)
+            self.range.put(first, size, -1, 0, runs)
         else:
             offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
-            _map(host, size, run.storage.file.fd, offset)
+            self.range.put(first, size, run.storage.file.fd, offset, runs)
 
     def count_null(self) -> int:
         """Counts the runs of NULL tiles anew."""
@@ -796,77 +806,3 @@ def _first(run: _Run) -> int:
 
 def _count_null(runs: list[_Run]) -> int:
     return sum(run.storage is None for run in runs)
-
-
-def _map(host: int, size: int, fd: int, offset: int) -> int:
-    """Maps a range of the memory file, or private zeros when fd is -1.  OSError: the host refuses."""
-    flags = lib.MAP_NORESERVE | (lib.MAP_FIXED if host else 0)
-    flags |= lib.MAP_SHARED if fd >= 0 else lib.MAP_PRIVATE | lib.MAP_ANONYMOUS
-    result = lib.mmap(ffi.cast("void *", host), size, lib.PROT_READ | lib.PROT_WRITE, flags, fd, offset)
-    address = int(ffi.cast("uintptr_t", result))
-    if address == 2**64 - 1:
-        raise OSError(ffi.errno, os.strerror(ffi.errno))
-    return address
-
-
-def _map_large(size: int) -> int:
-    """Maps new zeros, in large pages as far as the host has them.  OSError: the host refuses."""
-    if size < _LARGE_PAGE:
-        return _map(0, size, -1, 0)
-    start = _map(0, size + _LARGE_PAGE, -1, 0)
-    host = -(-start // _LARGE_PAGE) * _LARGE_PAGE  # large pages lie at multiples of their size
-    if host > start:
-        _unmap(start, host - start)
-    _unmap(host + size, start + _LARGE_PAGE - host)
-    lib.madvise(ffi.cast("void *", host), size, lib.MADV_HUGEPAGE)  # a host that has none refuses
-    return host
-
-
-class _Mappings:
-    """Keeps this process away from the host's limit of mappings: at the limit even malloc fails."""
-
-    def __init__(self) -> None:
-        with open("/proc/sys/vm/max_map_count") as file:
-            limit = int(file.read())
-        self._limit = limit - limit // 8
-        self._count = 0
-        self._given: deque[int] = deque()
-        self._lock = threading.Lock()
-
-    def take(self, count: int) -> None:
-        """OSError: too many."""
-        with self._lock:
-            while self._given:
-                self._count -= self._given.popleft()
-            if count > 0 and self._count + count > self._limit:
-                raise OSError(errno.ENOMEM, f"{self._count} mappings are in use")
-            self._count += count
-
-    def give(self, count: int) -> None:
-        """Takes no lock: garbage collection may call it at any moment."""
-        self._given.append(count)
-
-
-_mappings = _Mappings()
-
-
-def _unmap(host: int, size: int) -> None:
-    lib.munmap(ffi.cast("void *", host), size)
-
-
-def _release(host: int, size: int, file_owner: int = 0) -> None:
-    """``file_owner``: the process whose memory file holds the bytes, 0 if none does."""
-    if _process == file_owner:  # a forked process shares the file: its parent still needs the bytes
-        lib.madvise(ffi.cast("void *", host), size, lib.MADV_REMOVE)
-    _unmap(host, size)
-    _mappings.give(1)
-
-
-def _release_runs(host: int, size: int, runs: list[_Run]) -> None:
-    _unmap(host, size)
-    _mappings.give(len(runs))
-
-
-def _at_end(owner: object, work: Any) -> None:
-    """Runs ``work`` when ``owner`` is gone, but not at exit, where arrays may still be in use."""
-    weakref.finalize(owner, work).atexit = False

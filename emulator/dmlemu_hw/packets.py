@@ -525,12 +525,17 @@ def names_heaps(data: bytes, offset: int, size: int) -> bool:
     return size >= _HEAPS_SIZE and size == _HEAPS_SIZE + _U64.size * int(_COUNT.unpack_from(data, start)[0])
 
 
-def is_joined(packet: bytes) -> bool:
-    """Is it a further part of what the packet before began?"""
-    if len(packet) < _OPCODE_AND_FLAGS.size:
+def is_joined(packets: bytes, at: int = 0) -> bool:
+    """Does a packet begin there that is a further part of what the one before began?"""
+    if len(packets) - at < _OPCODE_AND_FLAGS.size:
         return False
-    opcode, flags = _OPCODE_AND_FLAGS.unpack_from(packet)
+    opcode, flags = _OPCODE_AND_FLAGS.unpack_from(packets, at)
     return flags & FLAG_JOINED != 0 and opcode in (Opcode.DISPATCH, Opcode.DISCARD)
+
+
+def is_tail(packet: bytes) -> bool:
+    """Of a DISCARD: is it about the bytes after the last element of an output?"""
+    return bool(_OPCODE_AND_FLAGS.unpack_from(packet)[1] & FLAG_TAIL)
 
 
 # --- for people ---

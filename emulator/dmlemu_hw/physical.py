@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .memory import TILE_SIZE, Allocation, _Reservation, _Storage
+from .memory import TILE_SIZE, Allocation, Heap, Memory, _Reservation, _Storage
+from .packets import MapTilesPacket
 
-__all__ = ["Span", "spans"]
+__all__ = ["Span", "heap_number", "spans", "spans_after"]
 
 
 class Span(NamedTuple):
@@ -33,3 +35,35 @@ def spans(allocation: Allocation) -> list[Span]:
         for run in mapped.runs
         if run.storage is not None
     ]
+
+
+def heap_number(heap: Heap) -> int:
+    """``Span.heap`` of all that stands on the heap.  ValueError: the heap is closed."""
+    return heap._storage().file_offset
+
+
+def spans_after(allocation: Allocation, memory: Memory, changes: Iterable[MapTilesPacket]) -> list[Span]:
+    """:func:`spans` once these changes are made, which queues still hold."""
+    found = spans(allocation)
+    for packet in changes:
+        if packet.allocation != allocation.address:
+            continue
+        for tile, count, serial, heap_tile, reuse in packet.regions:
+            begin, end = tile * TILE_SIZE, (tile + count) * TILE_SIZE
+            found = [part for each in found for part in _outside(each, begin, end)]
+            heap = memory.find_heap(serial)
+            if heap is not None:
+                size = TILE_SIZE if reuse else end - begin
+                place = heap_number(heap), heap_tile * TILE_SIZE
+                found += [Span(start, size, *place) for start in range(begin, end, size)]
+    return sorted(found)
+
+
+def _outside(span: Span, begin: int, end: int) -> Iterator[Span]:
+    """What the span has before and behind those bytes of the allocation."""
+    last = span.start + span.size
+    if span.start < begin:
+        yield span._replace(size=min(last, begin) - span.start)
+    if last > end:
+        first = max(span.start, end)
+        yield Span(first, last - first, span.heap, span.offset + first - span.start)

@@ -29,6 +29,7 @@ from .events import (
     Executing,
     Footprint,
     LeftUndefined,
+    TilesMapped,
     Waited,
 )
 from .faults import FaultKind, GpuFault, OutOfMemory, Progress
@@ -130,8 +131,11 @@ class Processor:
         packet = decode_one(entry)
         try:
             if isinstance(packet, MapTilesPacket):
+                entry.promise = None
                 self._map_tiles(packet)
                 queue.pop()
+                if self._events:
+                    self._events.emit(TilesMapped(queue.serial, entry.ticket))
             elif isinstance(packet, SignalPacket):
                 self._fences.write(packet.fence, packet.value)
                 queue.pop()
@@ -240,14 +244,14 @@ class Processor:
         touched = NO_ACCESSES
         try:
             if self._events.wants(Executing):
-                joined = False
+                joined = continues = False
                 if opcode == Opcode.DISPATCH:
                     touched = dispatch_accesses(content, base + start, self._memory)
-                    joined = packets.is_joined(content)
+                    joined, continues = packets.is_joined(content), packets.is_joined(data, start + size)
                 elif opcode not in _TOUCH_NOTHING:
                     touched = accesses(self._decode(data, start), self._memory)
-                    joined = packets.is_joined(content)
-                self._events.emit(Executing(*place, opcode, content, joined, touched))
+                    joined, continues = packets.is_joined(content), packets.is_joined(data, start + size)
+                self._events.emit(Executing(*place, opcode, content, joined, touched, continues))
         except Exception:  # a subscriber does not want the command
             self._fault.status = lib.DMLK_OK
             raise
@@ -373,7 +377,7 @@ class Processor:
             )
         width = len(pattern)
         data = view_bytes(packet.table, view, 0, view.size // width * width, self._memory)
-        word = np.dtype(f"u{min(width, 8)}")
+        word = np.dtype(f"u{min(width & -width, 8)}")  # an element is whole words
         elements = np.ndarray((len(data) // width, width // word.itemsize), word, data)
         moved = 0
         for first, end in packet.ranges or ((0, len(elements)),):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from typing import Any
 
 from . import packets
 from .events import EventStream, Queued, Submitted
-from .fence import Fence
+from .fence import Fence, QueuedWait
+from .host import MappingPromise
 from .lock import Lock
 from .memory import Allocation, Heap, Memory
 
@@ -24,10 +27,13 @@ class QueueKind(IntEnum):
 class Entry(bytes):
     """A packet, its ticket, and the fence that it names, which lives until the packet is executed.
 
-    ``group`` is the ticket of the last entry that was queued by the same call.
+    ``group`` is the ticket of the last entry that was queued by the same call, ``wait`` what a WAIT knows
+    of its fence.  ``promise`` keeps what mapping tiles will need of the host.
     """
 
+    promise: MappingPromise | None = None
     fence: Fence | None
+    wait: QueuedWait | None = None
     ticket: int
     group: int
 
@@ -40,7 +46,8 @@ class Entry(bytes):
 class Queue:
     """A row of entries, each a packet; mirrors ``ID3D12CommandQueue``.
 
-    Every entry has a ticket, a number that counts up from 1; entries run in that order.
+    Every entry has a ticket, a number that counts up from 1; entries run in that order.  ``owner`` refers
+    to the object that submits through the queue: when it is garbage, the queue is closed.
     """
 
     def __init__(
@@ -52,16 +59,17 @@ class Queue:
         events: EventStream,
         lock: Lock,
         on_entry: Callable[[], None],
+        owner: weakref.ref[Any] | None = None,
     ) -> None:
         self.kind = kind
         self.label = label
         self.serial = serial
         self.removed = False
-        self.closed = False
+        self._owner = owner
+        self._closed = False
         # A signal's handler may raise anywhere: every change is one step, and what is said of the head
         # names it.
         self._done = 0  # ticket of the entry last executed
-        self._released: object = None
         self._progress: tuple[object, int, int] = (None, 0, 0)
         self._entries: deque[Entry] = deque()
         self._memory = memory
@@ -91,14 +99,16 @@ class Queue:
 
     def wait(self, fence: Fence, value: int) -> int:
         """Queues holding all that follows until the fence has reached the value.  ValueError: not a u64."""
-        return self._entry(Entry(packets.wait(fence.address, value), fence))
+        entry = Entry(packets.wait(fence.address, value), fence)
+        entry.wait = fence.queue_wait(value)
+        return self._entry(entry)
 
     def map_tiles(
         self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
     ) -> int:
         """Queues mapping tiles: (tile, count, heap or None for NULL, heap tile, reuse) each, in order.
 
-        ValueError: tiles outside of allocation or heap.
+        ValueError: tiles outside of allocation or heap.  OutOfMemory: the host has not so many mappings.
         """
         for tile, count, heap, heap_tile, reuse in regions:
             self._memory.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
@@ -106,7 +116,9 @@ class Queue:
             (tile, count, 0 if heap is None else heap.serial, heap_tile, reuse)
             for tile, count, heap, heap_tile, reuse in regions
         ]
-        return self._entry(Entry(packets.map_tiles(allocation.address, rows)))
+        entry = Entry(packets.map_tiles(allocation.address, rows))
+        entry.promise = self._memory.promise_mappings(regions)
+        return self._entry(entry)
 
     def done(self, ticket: int) -> bool:
         """Whether no entry up to that ticket is left to execute; those that never came are not."""
@@ -124,11 +136,16 @@ class Queue:
         return None
 
     def close(self) -> None:
-        """Gives the queue up; what it holds is still executed.
+        """Gives the queue up; what it holds is still executed, and the scheduler forgets it then."""
+        self._closed = True
 
-        It only leaves a note for the scheduler: garbage collection may call it at any moment.
+    @property
+    def closed(self) -> bool:
+        """Nothing more will be queued.
+
+        A property, as no finalizer of the owner can be relied on: the handler of a signal may end it.
         """
-        self.closed = True
+        return self._closed or (self._owner is not None and self._owner() is None)
 
     @property
     def completed(self) -> int:
@@ -152,13 +169,10 @@ class Queue:
         return self._entries
 
     @property
-    def released(self) -> bool:
-        """The head is a WAIT, and its value was reached once."""
-        return self._released is self._entries[0]
-
-    def release(self) -> None:
-        """The value that the head waits for is reached."""
-        self._released = self._entries[0]
+    def blocked(self) -> bool:
+        """The head is a WAIT whose value has not been reached since it was queued."""
+        wait = self._entries[0].wait
+        return wait is not None and not wait.over
 
     @property
     def position(self) -> int:
@@ -180,7 +194,7 @@ class Queue:
         """The entry at the head is done."""
         self._done = self._entries[0].ticket
         self._entries.popleft()
-        self._released, self._progress = None, (None, 0, 0)
+        self._progress = (None, 0, 0)
 
     def remove(self) -> None:
         """The device is gone: nothing queued will run."""

@@ -11,8 +11,6 @@ from .fence import Fences
 from .packets import SignalPacket, WaitPacket, decode_one
 from .queue import Queue
 
-_WAIT = packets.HEADER.pack(packets.Opcode.WAIT, len(packets.wait(0, 0)))[:4]
-
 
 class Policy(str, Enum):
     """When the GPU runs.
@@ -36,7 +34,7 @@ class Scheduler:
 
     def next_queue(self) -> Queue | None:
         """The queue whose head is to run now; None: all are empty or wait."""
-        ready = [queue for queue in self.queues if queue.pending and (not _waits(queue) or queue.released)]
+        ready = [queue for queue in self.queues if queue.pending and not queue.blocked]
         if not ready:
             return None
         if self._random is not None:
@@ -46,18 +44,16 @@ class Scheduler:
         return queue
 
     def refresh(self) -> None:
-        """Releases each queue whose head waits for a value that its fence has now.
+        """Forgets closed queues when they are empty, and looks again at the fences that queues wait for.
 
-        Called whenever a fence or a head changes, so that a value seen once counts, even if the
-        fence goes back before the queue gets its turn.  Closed queues are forgotten when empty.
+        The fence ends waits by itself, unless the handler of a signal raised before it could.
         """
         for queue in list(self.queues):
             entries = queue.pending
-            if entries and entries[0].startswith(_WAIT) and not queue.released:
-                packet = decode_one(entries[0])
-                assert isinstance(packet, WaitPacket)
-                if self._fences.read(packet.fence) >= packet.value:
-                    queue.release()
+            if entries and queue.blocked:
+                fence = entries[0].fence
+                assert fence is not None
+                fence.end_waits()
             elif queue.closed and not entries:
                 self.queues = [each for each in self.queues if each is not queue]
 
@@ -87,7 +83,7 @@ class Scheduler:
         """The queues that cannot go on, and the wait at the head of each."""
         found = {}
         for queue in self.queues:
-            if queue.pending and _waits(queue) and not queue.released:
+            if queue.pending and queue.blocked:
                 packet = decode_one(queue.pending[0])
                 assert isinstance(packet, WaitPacket)
                 found[queue] = packet
@@ -106,10 +102,6 @@ class Scheduler:
     def _fence_name(self, address: int) -> str:
         fence = self._fences.find(address)
         return fence.describe() if fence is not None else f"the fence at {address:#x}"
-
-
-def _waits(queue: Queue) -> bool:
-    return queue.pending[0].startswith(_WAIT)
 
 
 def _signals(queue: Queue) -> Iterator[SignalPacket]:

@@ -11,25 +11,14 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .events import Accesses, Event, Freed, Mapped
+from .host import HostFile, HostRange
 from .kernels import ffi, lib
-from .memory import (
-    TILE_SIZE,
-    Allocation,
-    Memory,
-    _at_end,
-    _map,
-    _mappings,
-    _release,
-    _release_runs,
-    _Reservation,
-    _Storage,
-)
+from .memory import TILE_SIZE, Allocation, Memory, _Reservation, _Storage
 
 _TILE_BITS = TILE_SIZE // 8  # bytes of bits
 _NOWHERE = 2**64 - 1
@@ -226,9 +215,9 @@ class _File:
 
     def __init__(self, old_end: int) -> None:
         self.old_end = old_end
-        self.fd = os.memfd_create("dmlemu shadow")
+        self._file = HostFile.create("dmlemu shadow")
+        self.fd = self._file.fd
         self._size = 0
-        _at_end(self, partial(os.close, self.fd))
 
     def reach(self, end: int) -> None:
         """OSError: the host refuses."""
@@ -243,13 +232,9 @@ class _HeapBits:
     def __init__(self, storage: _Storage, file: _File) -> None:
         self.offset, size = storage.file_offset // 8, storage.capacity // 8
         file.reach(self.offset + size)
-        _mappings.take(1)
-        try:
-            self.host = _map(0, size, file.fd, self.offset)
-        except OSError:
-            _mappings.give(1)
-            raise
-        _at_end(self, partial(_release, self.host, size, storage.file.owner))
+        self._range = HostRange(size, file.fd, self.offset)
+        self._range.free_bytes_of(storage.file.owner)
+        self.host = self._range.host
         self.full = np.zeros(1 + -(-8 * size // _CHUNK), np.uint8)
         if storage.file_offset < file.old_end:
             np.frombuffer(ffi.buffer(ffi.cast("uint8_t *", self.host), size), np.uint8).fill(0xFF)
@@ -281,21 +266,16 @@ class _TileBits(_Bits):
         runs = list(reservation.runs)
         self._heaps = [None if run.storage is None else heap_bits(run.storage) for run in runs]
         size = reservation.tiles * _TILE_BITS
-        _mappings.take(len(runs))
-        try:
-            host = _map(0, size, -1, 0)
-        except OSError:
-            _mappings.give(len(runs))
-            raise
-        _at_end(self, partial(_release_runs, host, size, runs))
+        self._range = HostRange(size, mappings=len(runs))
         for run, heap in zip(runs, self._heaps, strict=True):
             if heap is not None:
                 heap.full[0] = 1  # its bits may change through these from now on
                 offset = heap.offset + run.heap_tile * _TILE_BITS
-                _map(host + run.first * _TILE_BITS, run.count * _TILE_BITS, file.fd, offset)
+                first, length = run.first * _TILE_BITS, run.count * _TILE_BITS
+                self._range.put(first, length, file.fd, offset, len(runs))
         null = np.zeros(-(-reservation.tiles // 64) * 64, bool)
         for start, length in reservation.null_ranges():
             null[start // TILE_SIZE : (start + length) // TILE_SIZE] = True
         self._null_tiles = np.packbits(null, bitorder="little")
         null_tiles = self._null_tiles.ctypes.data if null.any() else 0
-        self.row = (allocation.address, allocation.size, host, 0, null_tiles, 0)
+        self.row = (allocation.address, allocation.size, self._range.host, 0, null_tiles, 0)

@@ -11,10 +11,12 @@ struct kernel {
     const char *name;
     dmlk_run *run, *checked;
     dmlk_select *select; /* NULL: it reads the whole of its inputs */
+    const uint32_t *outputs; /* how many; NULL: one */
 };
 
 static const struct kernel kernels[] = {
-#define DMLK_KERNEL(stem) {#stem, dmlk_run_##stem, dmlk_checked_run_##stem, dmlk_reads_##stem},
+#define DMLK_KERNEL(stem) \
+    {#stem, dmlk_run_##stem, dmlk_checked_run_##stem, dmlk_reads_##stem, &dmlk_outputs_##stem},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -148,6 +150,12 @@ static bool decode_header(const uint8_t *packet, uint64_t size, dmlk_dispatch_he
            header->kernel < dmlk_kernel_count();
 }
 
+/* Outputs are the kernel's last tensors. */
+static bool is_output(const dmlk_dispatch_header *header, uint32_t tensor) {
+    const uint32_t *outputs = kernels[header->kernel].outputs;
+    return header->tensor_count - tensor <= (outputs != NULL ? *outputs : 1);
+}
+
 static int run_kernel(uint32_t number, const dmlk_call *call) {
     const struct kernel *kernel = &kernels[number];
     dmlk_checker *checker = dmlk_current_checker();
@@ -162,6 +170,9 @@ static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const 
         memcpy(&tensor, tensors + k * sizeof tensor, sizeof tensor);
         fault->tensor = k;
         int status = decode_tensor(memory, header->table, &tensor, &views[k], fault);
+        if (status == DMLK_OK && views[k].base != NULL && is_output(header, k) && !(tensor.access & DMLK_WRITE)) {
+            status = set_fault(fault, DMLK_BAD_ACCESS, 0, 0, 0);
+        }
         if (status != DMLK_OK) {
             return status;
         }

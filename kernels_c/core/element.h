@@ -66,20 +66,30 @@ static inline double dmlk_bits_double(uint64_t bits) {
     return x;
 }
 
-/* Exact.  float16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits. */
+/* Results are the same bits on every CPU: which NaN an operation gives, and of several the sign and payload of
+ * which one, is up to the instructions, the order of the operands and where the work is split.  So what a kernel
+ * computes is stored as itself if it is a number, and else as this NaN. */
+#define DMLK_NAN_BITS 0x7fc00000u /* as FLOAT64 and FLOAT16 7ff8000000000000 and 7e00 */
+
+static inline float dmlk_one_nan_float(float x) { return x == x ? x : dmlk_bits_float(DMLK_NAN_BITS); }
+static inline double dmlk_one_nan_double(double x) { return x == x ? x : (double)dmlk_bits_float(DMLK_NAN_BITS); }
+#define dmlk_one_nan(x) _Generic((x), float: dmlk_one_nan_float, double: dmlk_one_nan_double)(x)
+
+/* Exact; a NaN comes out quiet, with its sign and payload, as CPUs make it.
+ * float16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits. */
 static inline float dmlk_half_to_float(uint16_t half) {
     uint32_t magnitude = half & 0x7fffu;
     /* Normal: same fraction, exponent moved from bias 15 to bias 127.  Infinity, NaN: exponent all ones. */
     uint32_t normal = (magnitude << 13) + ((127u - 15u) << 23);
     normal |= magnitude >= 0x7c00u ? 0x7f800000u : 0u;
-    normal |= magnitude > 0x7c00u ? 0x400000u : 0u; /* a NaN comes out quiet, as CPUs make it */
+    normal |= magnitude > 0x7c00u ? 0x400000u : 0u; /* quiet */
     /* Denormal: as the low bits of 0.5f they count 2^-24 each. */
     float denormal = dmlk_bits_float(0x3f000000u | magnitude) - 0.5f;
     uint32_t bits = magnitude < 0x400u ? dmlk_float_bits(denormal) : normal;
     return dmlk_bits_float(bits | (uint32_t)(half & 0x8000u) << 16);
 }
 
-/* Rounds to nearest even, overflows to infinity, keeps NaN a NaN. */
+/* Rounds to nearest even, overflows to infinity; a NaN keeps its sign and as much of its payload as fits, quiet. */
 static inline uint16_t dmlk_float_to_half(float x) {
     uint32_t bits = dmlk_float_bits(x), magnitude = bits & 0x7fffffffu;
     /* Normal: drop 13 fraction bits; the carry of the rounding may raise the exponent, as it should. */

@@ -3,7 +3,6 @@
 #include <stdbool.h>
 
 #include "isa.h"
-#include "parallel.h"
 
 /* Each stride that compilers know makes a loop that handles several elements at a time. */
 #define GATHER(type)                                                       \
@@ -45,7 +44,8 @@
         break;                                                             \
     }
 
-DMLK_CLONES static void gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
+DMLK_EACH_ISA(gather_any_step, (const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to),
+              (from, step, bytes, count, to)) {
     switch (bytes) {
     case 1: GATHER(uint8_t)
     case 2: GATHER(uint16_t)
@@ -129,7 +129,7 @@ WIDTHS(copy)
 
 void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
     const int64_t done = dmlk_isa() == DMLK_ISA_AVX512 ? gather_avx512(from, step / bytes, bytes, count, to) : 0;
-    gather(from + done * step, step, bytes, count - done, to + done * bytes);
+    gather_any_step(from + done * step, step, bytes, count - done, to + done * bytes);
 }
 
 void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
@@ -145,7 +145,7 @@ void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t byt
 #else
 
 void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
-    gather(from, step, bytes, count, to);
+    gather_any_step(from, step, bytes, count, to);
 }
 
 void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {

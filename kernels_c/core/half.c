@@ -54,11 +54,8 @@ DMLK_AVX2 static int64_t narrow_avx2(const float *from, int64_t count, uint16_t 
     return i;
 }
 
-/* dmlk_isa does not ask for F16C, which is older than AVX2. */
-static enum dmlk_isa instructions(void) { return __builtin_cpu_supports("f16c") ? dmlk_isa() : DMLK_ISA_GENERIC; }
-
 void dmlk_widen_halves(const uint16_t *from, int64_t count, float *to) {
-    const enum dmlk_isa isa = instructions();
+    const enum dmlk_isa isa = dmlk_isa();
     const int64_t done = isa == DMLK_ISA_AVX512 ? widen_avx512(from, count, to)
                          : isa == DMLK_ISA_AVX2 ? widen_avx2(from, count, to)
                                                 : 0;
@@ -66,7 +63,7 @@ void dmlk_widen_halves(const uint16_t *from, int64_t count, float *to) {
 }
 
 void dmlk_narrow_floats(const float *from, int64_t count, uint16_t *to) {
-    const enum dmlk_isa isa = instructions();
+    const enum dmlk_isa isa = dmlk_isa();
     const int64_t done = isa == DMLK_ISA_AVX512 ? narrow_avx512(from, count, to)
                          : isa == DMLK_ISA_AVX2 ? narrow_avx2(from, count, to)
                                                 : 0;

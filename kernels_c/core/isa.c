@@ -13,7 +13,7 @@ const char *dmlk_instructions(void) { return names[dmlk_isa()]; }
 static enum dmlk_isa of_cpu(void) {
 #ifdef DMLK_X86
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c")) {
         return DMLK_ISA_GENERIC;
     }
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
@@ -27,23 +27,15 @@ static enum dmlk_isa of_cpu(void) {
 #endif
 }
 
-static enum dmlk_isa choose(void) {
+enum dmlk_isa dmlk_chosen_isa;
+
+__attribute__((constructor)) static void choose(void) {
     const enum dmlk_isa best = of_cpu();
     const char *wanted = getenv("DMLEMU_ISA");
+    dmlk_chosen_isa = best;
     for (enum dmlk_isa isa = DMLK_ISA_GENERIC; wanted != NULL && isa < best; isa++) {
         if (strcmp(wanted, names[isa]) == 0) {
-            return isa;
+            dmlk_chosen_isa = isa;
         }
     }
-    return best;
-}
-
-enum dmlk_isa dmlk_isa(void) {
-    static int chosen = -1; /* whoever is first finds the same as others */
-    int isa = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
-    if (isa < 0) {
-        isa = (int)choose();
-        __atomic_store_n(&chosen, isa, __ATOMIC_RELAXED);
-    }
-    return (enum dmlk_isa)isa;
 }

@@ -99,13 +99,13 @@ static uint64_t skip_full_words(const dmlk_shadow *s, uint64_t word, uint64_t en
             }
             word = stop;
         } else {
-            while (s->bits[word] == UINT64_MAX) {
+            while (word < stop && s->bits[word] == UINT64_MAX) { /* all, if another thread has set them meanwhile */
                 word++;
             }
-            if (!is_null(s, word)) {
+            if (word < stop && !is_null(s, word)) {
                 return word;
             }
-            word = (word / TILE_WORDS + 1) * TILE_WORDS;
+            word = word < stop ? (word / TILE_WORDS + 1) * TILE_WORDS : stop;
         }
     }
     return end;

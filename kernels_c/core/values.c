@@ -1,5 +1,5 @@
 /* values.c - what the elements of a tensor are, for checks of values. */
-#include "parallel.h"
+#include "isa.h"
 #include "view.h"
 #include "wide.h"
 
@@ -149,7 +149,7 @@ static void take_in(struct scan *scan, dmlk_values *out, const uint8_t *at, int6
     for (int class = 0; class < DMLK_VALUE_CLASSES; class++) {
         if (piece.counts[class] > 0 && out->counts[class] == 0) {
             const int64_t i = methods[scan->bits_type].find(&scan->type, at, stride, n, 1u << class);
-            out->firsts[class] = position + (uint64_t)i;
+            out->firsts[class] = position + (uint64_t)dmlk_min(i, n - 1); /* the host may write: it may be gone */
         }
         out->counts[class] += piece.counts[class];
     }

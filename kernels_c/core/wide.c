@@ -2,7 +2,6 @@
 
 #include "access.h"
 #include "isa.h"
-#include "parallel.h"
 
 static inline uint16_t narrow_float16(double x) { return dmlk_double_to_half(x); }
 static inline float narrow_float32(double x) { return (float)x; }
@@ -13,12 +12,12 @@ struct functions {
     void (*store[3])(uint8_t *at, int64_t stride, int64_t count, const dmlk_wide *from); /* by kind */
 };
 
-#define INSTRUCTIONS DMLK_CLONES
-#define INTEGER_INSTRUCTIONS /* AVX2 has none for that, and compilers do worse than one by one */
+#define INSTRUCTIONS
+#define INTEGER_INSTRUCTIONS
 #define VARIANT(function) function
 #define DMLK_BODY "wide.inc"
 #include "each_type.inc"
-static const struct functions plain[] = {
+static const struct functions generic[] = {
 #define DMLK_BODY "wide_table.inc"
 #include "each_type.inc"
 };
@@ -27,6 +26,19 @@ static const struct functions plain[] = {
 #undef VARIANT
 
 #ifdef DMLK_X86
+
+#define INSTRUCTIONS DMLK_AVX2
+#define INTEGER_INSTRUCTIONS /* AVX2 has none for that, and compilers do worse than one by one */
+#define VARIANT(function) function##_avx2
+#define DMLK_BODY "wide.inc"
+#include "each_type.inc"
+static const struct functions avx2[] = {
+#define DMLK_BODY "wide_table.inc"
+#include "each_type.inc"
+};
+#undef INSTRUCTIONS
+#undef INTEGER_INSTRUCTIONS
+#undef VARIANT
 
 #define INSTRUCTIONS DMLK_AVX512
 #define INTEGER_INSTRUCTIONS DMLK_AVX512
@@ -38,11 +50,14 @@ static const struct functions avx512[] = {
 #include "each_type.inc"
 };
 
-static const struct functions *functions(void) { return dmlk_isa() == DMLK_ISA_AVX512 ? avx512 : plain; }
+static const struct functions *functions(void) {
+    static const struct functions *const each[] = {generic, avx2, avx512};
+    return each[dmlk_isa()];
+}
 
 #else
 
-static const struct functions *functions(void) { return plain; }
+static const struct functions *functions(void) { return generic; }
 
 #endif
 

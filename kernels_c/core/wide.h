@@ -18,7 +18,7 @@ typedef union dmlk_wide {
 void dmlk_load_wide(uint32_t type, const uint8_t *at, int64_t stride, int64_t count, dmlk_wide *to);
 
 /* Writes count <= DMLK_CHUNK elements of kind `kind`:
- *   to a float: rounded to nearest even, overflow to infinity, NaN stays;
+ *   to a float: rounded to nearest even, overflow to infinity, a NaN keeps its sign and what fits of its payload;
  *   float to integer: truncated toward zero, saturated, NaN to 0;
  *   integer to narrower integer: the low bits. */
 void dmlk_store_wide(uint32_t type, uint8_t *at, int64_t stride, int64_t count, enum dmlk_kind kind,

@@ -28,8 +28,8 @@ static void fill_any(const dmlk_plan *p, const uint8_t *const from[4], const dml
 }
 
 /* Quads whose bytes are all there, `step` bytes apart from each to the next. */
-DMLK_CLONES static void fill_inside(const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip,
-                                    uint8_t *to) {
+DMLK_EACH_ISA(fill_inside, (const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip, uint8_t *to),
+              (from, step, count, flip, to)) {
     const uint8_t *restrict a = from[0], *restrict b = from[1], *restrict c = from[2], *restrict d = from[3];
     uint8_t *restrict quad = to;
     if (step == 1) {
@@ -167,7 +167,7 @@ static void fill_row(const dmlk_strip *s, int64_t plane, int64_t row, uint8_t *t
     fill_inside(inner, step, count, p->flip, to);
 }
 
-DMLK_CLONES static void flip_bytes(uint8_t *bytes, int64_t count, uint8_t flip) {
+DMLK_EACH_ISA(flip_bytes, (uint8_t *bytes, int64_t count, uint8_t flip), (bytes, count, flip)) {
     for (int64_t i = 0; i < count; i++) {
         bytes[i] ^= flip;
     }
@@ -195,7 +195,8 @@ static void fill_transposed(const dmlk_strip *s, int64_t phase, int64_t row, uin
 
 /* --- copies --- */
 
-DMLK_CLONES static void copy_flipped(const uint8_t *restrict from, int64_t count, uint8_t flip, uint8_t *restrict to) {
+DMLK_EACH_ISA(copy_flipped, (const uint8_t *restrict from, int64_t count, uint8_t flip, uint8_t *restrict to),
+              (from, count, flip, to)) {
     for (int64_t i = 0; i < count; i++) {
         to[i] = from[i] ^ flip;
     }
@@ -294,7 +295,8 @@ static void sum_lines(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-DMLK_CLONES static void add(const int32_t *restrict from, int64_t step, int64_t count, int32_t *restrict to) {
+DMLK_EACH_ISA(add, (const int32_t *restrict from, int64_t step, int64_t count, int32_t *restrict to),
+              (from, step, count, to)) {
     for (int64_t i = 0; i < count; i++) {
         to[i] += from[i * step];
     }

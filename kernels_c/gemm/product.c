@@ -156,16 +156,30 @@ static void fetch_share(struct source *s) {
 DMLK_AVX512 static inline void scale_avx512(const dmlk_product *p, const float *c, int64_t count, const float *sums,
                                             float *to) {
     const __m512 alpha = _mm512_set1_ps(p->alpha), beta = _mm512_set1_ps(p->beta);
+    const __m512 nan = _mm512_set1_ps(dmlk_bits_float(DMLK_NAN_BITS));
     for (int64_t j = 0; j < count; j += 16) {
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - j)));
         __m512 x = _mm512_mul_ps(alpha, _mm512_maskz_loadu_ps(there, sums + j));
         if (c != NULL) {
             x = _mm512_add_ps(x, _mm512_mul_ps(beta, _mm512_maskz_loadu_ps(there, c + j)));
         }
+        x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
         _mm512_mask_storeu_ps(to + j, there, x);
     }
 }
 #endif
+
+DMLK_EACH_ISA(scale_floats, (const dmlk_product *p, const float *c, int64_t count, const float *restrict sums,
+                          float *restrict to),
+              (p, c, count, sums, to)) {
+    const float alpha = p->alpha, beta = p->beta;
+    for (int64_t j = 0; j < count && c == NULL; j++) {
+        to[j] = dmlk_one_nan(alpha * sums[j]);
+    }
+    for (int64_t j = 0; j < count && c != NULL; j++) {
+        to[j] = dmlk_one_nan(alpha * sums[j] + beta * c[j]);
+    }
+}
 
 /* to = alpha sums + beta c, if there is a c. */
 static void scale(const struct job *job, const float *c, int64_t count, const float *sums, float *to) {
@@ -176,9 +190,7 @@ static void scale(const struct job *job, const float *c, int64_t count, const fl
         return;
     }
 #endif
-    for (int64_t j = 0; j < count; j++) {
-        to[j] = c == NULL ? p->alpha * sums[j] : p->alpha * sums[j] + p->beta * c[j];
-    }
+    scale_floats(p, c, count, sums, to);
 }
 
 /* `count` <= PANEL elements of a row. */

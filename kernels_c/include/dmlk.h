@@ -56,7 +56,8 @@ enum dmlk_status {
     DMLK_OUT_OF_RANGE = 4,    /* the tensor does not fit the range its descriptor gives */
     DMLK_NOT_IMPLEMENTED = 5, /* the kernel has no code for these types */
     DMLK_OUT_OF_MEMORY = 6,
-    DMLK_STOPPED = 7          /* the host ended it; its outputs may be half written */
+    DMLK_STOPPED = 7,         /* the host ended it; its outputs may be half written */
+    DMLK_BAD_ACCESS = 8       /* the packet gives an output no access that writes */
 };
 
 #define DMLK_FLAG_POISON 1 /* fill what the documents call undefined with DMLK_POISON_BYTE */
@@ -342,6 +343,47 @@ const char *dmlk_instructions(void);
 
 /* Does it tell which elements of its inputs it reads, so that there may be several footprints for one? */
 int dmlk_kernel_selects(uint32_t kernel);
+
+/* --- what the host gives: each is owned by a struct from the moment that it exists, and its end gives it back --- */
+
+/* Host addresses and the mappings on them.  All zero: none. */
+typedef struct dmlk_range {
+    uint8_t *host;
+    uint64_t size;
+    int64_t mappings;   /* how many of the process's are counted for it */
+    int32_t file_owner; /* the process whose file's bytes are freed with the range; 0: none are */
+    int32_t reserved;
+} dmlk_range;
+
+#define DMLK_TOO_MANY_MAPPINGS 4096
+
+/* These return 0, an errno, or DMLK_TOO_MANY_MAPPINGS (which is none); then nothing has changed.  fd is a file of which the bytes
+ * from `offset` on are mapped, or -1: private zeros, in large pages as far as the host has them if `large`.
+ * `mappings`: how many the range consists of then; dmlk_range_put maps a part of it anew. */
+int dmlk_range_map(dmlk_range *range, uint64_t size, int fd, uint64_t offset, int64_t mappings, int large);
+int dmlk_range_put(dmlk_range *range, uint64_t start, uint64_t size, int fd, uint64_t offset, int64_t mappings);
+
+/* No addresses, but so many mappings are counted until the range ends. */
+int dmlk_range_promise(dmlk_range *range, int64_t mappings);
+
+/* Private zeros are zeros again. */
+void dmlk_range_clear(const dmlk_range *range, uint64_t start, uint64_t size);
+void dmlk_range_end(dmlk_range *range);
+
+/* At the system's limit of mappings even malloc fails: this process keeps away from it. */
+void dmlk_limit_mappings(int64_t limit);
+int64_t dmlk_count_mappings(void);
+
+/* An open file.  All zero: none. */
+typedef struct dmlk_file {
+    int32_t fd;
+    int32_t is_open;
+} dmlk_file;
+
+/* A new memory file, and another number for an open file.  These return 0 or an errno. */
+int dmlk_file_create(dmlk_file *file, const char *name);
+int dmlk_file_duplicate(dmlk_file *file, int fd);
+void dmlk_file_end(dmlk_file *file);
 
 /* cffi: end */
 

@@ -57,17 +57,16 @@ static inline int32_t limited(float x, int32_t low, int32_t high) {
     PAIR(INT64, int64_t, INT32, int32_t, x)                   \
     PAIR(INT64, int64_t, UINT32, uint32_t, x)
 
-#define ROW(in_type, from, out_type, to, value)                                                             \
-    DMLK_CLONES static void in_type##_##out_type(uint8_t *const *at, const int64_t *strides, int64_t count, \
-                                                 const void *context) {                                     \
-        (void)context;                                                                                      \
-        const from *in = (const from *)at[0];                                                               \
-        to *out = (to *)at[1];                                                                              \
-        const int64_t in_stride = strides[0], out_stride = strides[1];                                      \
-        for (int64_t i = 0; i < count; i++) {                                                               \
-            const from x = in[i * in_stride];                                                               \
-            out[i * out_stride] = (to)(value);                                                              \
-        }                                                                                                   \
+#define ROW(in_type, from, out_type, to, value)                        \
+    DMLK_ROW_OF_EACH_ISA(in_type##_##out_type) {                       \
+        (void)context;                                                 \
+        const from *in = (const from *)at[0];                          \
+        to *out = (to *)at[1];                                         \
+        const int64_t in_stride = strides[0], out_stride = strides[1]; \
+        for (int64_t i = 0; i < count; i++) {                          \
+            const from x = in[i * in_stride];                          \
+            out[i * out_stride] = (to)(value);                         \
+        }                                                              \
     }
 #define ENTRY(in_type, from, out_type, to, value) [DMLK_##in_type][DMLK_##out_type] = in_type##_##out_type,
 

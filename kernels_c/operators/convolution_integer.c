@@ -51,7 +51,8 @@ static int read_zero(const dmlk_view *view, int64_t channel) {
 }
 
 /* `count` elements, less the zero point; the loop over packed ones is vectorised. */
-DMLK_CLONES static void read_row(const uint8_t *from, int64_t stride, int64_t count, int sign, int zero, int16_t *to) {
+DMLK_EACH_ISA(read_row, (const uint8_t *from, int64_t stride, int64_t count, int sign, int zero, int16_t *to),
+              (from, stride, count, sign, zero, to)) {
     if (stride == 1) {
         for (int64_t i = 0; i < count; i++) {
             to[i] = read(DMLK_LOAD(from, i), sign, zero);
@@ -128,8 +129,9 @@ static void fill_patches(const struct job *job, int64_t group, const struct run 
 }
 
 /* sums[p][f] = dot product of patch p and filter f.  Unsigned, because it may wrap. */
-DMLK_CLONES static void multiply(const int16_t *restrict patches, const int16_t *restrict filters, int64_t row,
-                                 uint32_t (*restrict sums)[FILTERS]) {
+DMLK_EACH_ISA(multiply, (const int16_t *restrict patches, const int16_t *restrict filters, int64_t row,
+                         uint32_t (*restrict sums)[FILTERS]),
+              (patches, filters, row, sums)) {
     const int16_t *p0 = patches, *p1 = patches + row;
     const int16_t *f0 = filters, *f1 = filters + row, *f2 = filters + 2 * row, *f3 = filters + 3 * row;
     uint32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;

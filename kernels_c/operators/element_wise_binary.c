@@ -20,7 +20,7 @@ static void row_float16_float32(uint8_t *const *at, const int64_t *strides, int6
     for (int64_t i = 0; i < count; i++) {
         const float x = dmlk_half_to_float(DMLK_LOAD(a, i * a_stride));
         const float y = dmlk_half_to_float(DMLK_LOAD(b, i * b_stride));
-        DMLK_STORE(out, i * out_stride, x + (x != x ? x : y)); /* see element_wise_binary.inc */
+        DMLK_STORE(out, i * out_stride, dmlk_one_nan(x + y));
     }
 }
 

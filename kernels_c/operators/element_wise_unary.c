@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "dmlk_math.h"
 #include "kernel.h"
 #include "packed.h"
 
@@ -26,9 +27,9 @@ static inline double max2(double a, double b) { return a > b || b != b ? a : b; 
 static inline double min2(double a, double b) { return a < b || b != b ? a : b; }
 
 /* log(1 + exp(x)) without overflow. */
-static inline double softplus(double x) { return log1p(exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
+static inline double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
 
-static void activate(const dmlk_element_wise_unary *k, double *v, int64_t n) {
+DMLK_EACH_ISA(activate, (const dmlk_element_wise_unary *k, double *v, int64_t n), (k, v, n)) {
     const double alpha = k->alpha, beta = k->beta, gamma = k->gamma;
 #define EACH(value)                       \
     for (int64_t i = 0; i < n; i++) {     \
@@ -37,25 +38,31 @@ static void activate(const dmlk_element_wise_unary *k, double *v, int64_t n) {
     }                                     \
     break
     switch (k->function) {
-    case DMLK_UNARY_ELU: EACH(x >= 0 ? x : alpha * expm1(x));
-    case DMLK_UNARY_CELU: EACH(max2(0, x) + min2(0, alpha * expm1(x / alpha)));
+    case DMLK_UNARY_ELU: EACH(x >= 0 ? x : alpha * dmlk_expm1(x));
+    case DMLK_UNARY_CELU: EACH(max2(0, x) + min2(0, alpha * dmlk_expm1(x / alpha)));
     case DMLK_UNARY_HARD_SIGMOID: EACH(max2(0, min2(alpha * x + beta, 1)));
     case DMLK_UNARY_LEAKY_RELU: EACH(x >= 0 ? x : alpha * x);
     case DMLK_UNARY_LINEAR: EACH(alpha * x + beta);
     case DMLK_UNARY_PARAMETRIC_SOFTPLUS: EACH(alpha * softplus(beta * x));
     case DMLK_UNARY_RELU: EACH(x > 0 ? x : 0);
-    case DMLK_UNARY_SCALED_ELU: EACH(x > 0 ? gamma * x : gamma * (alpha * expm1(x)));
-    case DMLK_UNARY_SCALED_TANH: EACH(alpha * tanh(beta * x));
-    case DMLK_UNARY_SIGMOID: EACH(1 / (1 + exp(-x)));
+    case DMLK_UNARY_SCALED_ELU: EACH(x > 0 ? gamma * x : gamma * (alpha * dmlk_expm1(x)));
+    case DMLK_UNARY_SCALED_TANH: EACH(alpha * dmlk_tanh(beta * x));
+    case DMLK_UNARY_SIGMOID: EACH(1 / (1 + dmlk_exp(-x)));
     case DMLK_UNARY_SOFTPLUS: EACH(softplus(alpha * x) / alpha);
     case DMLK_UNARY_SOFTSIGN: EACH(x / (1 + fabs(x)));
-    case DMLK_UNARY_TANH: EACH(tanh(x));
+    case DMLK_UNARY_TANH: EACH(dmlk_tanh(x));
     case DMLK_UNARY_THRESHOLDED_RELU: EACH(x > alpha ? x : 0);
     case DMLK_UNARY_SHRINK: EACH(x > alpha ? x - beta : x < -alpha ? x + beta : 0);
-    case DMLK_UNARY_GELU: EACH(x * 0.5 * erfc(-x * 0.70710678118654752440)); /* 1 + erf(y) = erfc(-y) */
+    case DMLK_UNARY_GELU: EACH(x * 0.5 * dmlk_erfc(-x * 0.70710678118654752440)); /* 1 + erf(y) = erfc(-y) */
     default: break; /* IDENTITY */
     }
 #undef EACH
+}
+
+static void make_nans_one(double *v, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        v[i] = dmlk_one_nan(v[i]);
+    }
 }
 
 static bool is_clip(uint32_t function) { return function == DMLK_UNARY_CLIP || function == DMLK_UNARY_CLIP1; }
@@ -129,6 +136,9 @@ static void unary_row(uint8_t *const *at, const int64_t *strides, int64_t count,
         } else {
             activate(&job->k, v.f, n);
         }
+        if (wanted == DMLK_KIND_FLOAT) {
+            make_nans_one(v.f, n);
+        }
         dmlk_store_wide(job->out, at[1] + i * out_step, strides[1], n, wanted, &v);
     }
 }
@@ -145,28 +155,30 @@ static dmlk_row *const clip_rows[] = {
 #include "each_type.inc"
 };
 
-DMLK_CLONES static void float32_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+DMLK_ROW_OF_EACH_ISA(float32_row) {
     const struct job *job = context;
     const double alpha = job->k.alpha, beta = job->k.beta;
     const float *in = (const float *)at[0];
     float *out = (float *)at[1];
     const int64_t in_stride = strides[0], out_stride = strides[1];
-#define EACH(value)                                     \
-    for (int64_t i = 0; i < count; i++) {               \
-        const double x = in[i * in_stride];             \
-        out[i * out_stride] = (float)(value);           \
-    }                                                   \
+#define EACH(value)                             \
+    for (int64_t i = 0; i < count; i++) {       \
+        const double x = in[i * in_stride];     \
+        out[i * out_stride] = (float)(value);   \
+    }                                           \
     break
+#define OR_NAN(value) dmlk_one_nan((float)(value)) /* the others are never NaN */
     switch (job->k.function) {
     case DMLK_UNARY_HARD_SIGMOID: EACH(max2(0, min2(alpha * x + beta, 1)));
-    case DMLK_UNARY_LEAKY_RELU: EACH(x >= 0 ? x : alpha * x);
-    case DMLK_UNARY_LINEAR: EACH(alpha * x + beta);
+    case DMLK_UNARY_LEAKY_RELU: EACH(OR_NAN(x >= 0 ? x : alpha * x));
+    case DMLK_UNARY_LINEAR: EACH(OR_NAN(alpha * x + beta));
     case DMLK_UNARY_RELU: EACH(x > 0 ? x : 0);
-    case DMLK_UNARY_SOFTSIGN: EACH(x / (1 + fabs(x)));
+    case DMLK_UNARY_SOFTSIGN: EACH(OR_NAN(x / (1 + fabs(x))));
     case DMLK_UNARY_THRESHOLDED_RELU: EACH(x > alpha ? x : 0);
-    default: EACH(x > alpha ? x - beta : x < -alpha ? x + beta : 0); /* SHRINK */
+    default: EACH(OR_NAN(x > alpha ? x - beta : x < -alpha ? x + beta : 0)); /* SHRINK */
     }
 #undef EACH
+#undef OR_NAN
 }
 
 static dmlk_row *choose_row(const struct job *job) {

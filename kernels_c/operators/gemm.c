@@ -42,7 +42,7 @@ static void plain_part(int64_t begin, int64_t end, int part, void *context) {
             if (p->has_c) {
                 x += p->beta * read(&p->c, matrices.at[2], row, column);
             }
-            write(&p->out, matrices.at[3], row, column, x);
+            write(&p->out, matrices.at[3], row, column, dmlk_one_nan(x));
         }
     }
 }

@@ -74,6 +74,8 @@ static bool outputs_fit(const dmlk_view *in, const dmlk_view *count, const dmlk_
            dmlk_view_elements(count) == 1;
 }
 
+const uint32_t dmlk_outputs_nonzero_coordinates = 2;
+
 int dmlk_run_nonzero_coordinates(const dmlk_call *call) {
     dmlk_nonzero_coordinates k;
     if (!dmlk_has_views(call, 3, 0) || !dmlk_get_constants(call, &k, sizeof k)) {

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "dmlk_math.h"
 #include "kernel.h"
 
 #define LANES 8
@@ -80,33 +81,8 @@ static const struct methods bits_methods[] = {
 
 /* --- sums and products of floats --- */
 
-/* exp(x) for x <= 0, infinity and NaN: 2^n * exp(r), |r| <= log(2) / 2.  Within 1e-14, and the compiler
- * can work on several at a time. */
-static inline double exp_of_shifted(double x) {
-    static const double log2e = 0x1.71547652b82fep0;
-    static const double log2_high = 0x1.62e42fee00000p-1, log2_low = 0x1.a39ef35793c76p-33;
-    const double shifter = 0x1.8p52; /* after adding it the low bits are n */
-    const double t = x * log2e + shifter, n = t - shifter;
-    const double r = x - n * log2_high - n * log2_low;
-    double sum = 1.0 / 479001600;
-    sum = sum * r + 1.0 / 39916800;
-    sum = sum * r + 1.0 / 3628800;
-    sum = sum * r + 1.0 / 362880;
-    sum = sum * r + 1.0 / 40320;
-    sum = sum * r + 1.0 / 5040;
-    sum = sum * r + 1.0 / 720;
-    sum = sum * r + 1.0 / 120;
-    sum = sum * r + 1.0 / 24;
-    sum = sum * r + 1.0 / 6;
-    sum = sum * r + 1.0 / 2;
-    sum = sum * r + 1;
-    sum = sum * r + 1;
-    const double y = dmlk_bits_double(dmlk_double_bits(sum) + (dmlk_double_bits(t) << 52));
-    return x < -700 ? 0 : x > 700 ? (double)INFINITY : y;
-}
-
-DMLK_CLONES static void map_floats(uint32_t function, double *x, int64_t n, const double *shift,
-                                   int64_t shift_stride) {
+DMLK_EACH_ISA(map_floats, (uint32_t function, double *x, int64_t n, const double *shift, int64_t shift_stride),
+              (function, x, n, shift, shift_stride)) {
     switch (function) {
     case DMLK_REDUCE_L1:
         for (int64_t i = 0; i < n; i++) {
@@ -121,12 +97,22 @@ DMLK_CLONES static void map_floats(uint32_t function, double *x, int64_t n, cons
         break;
     case DMLK_REDUCE_LOG_SUM_EXP:
         for (int64_t i = 0; i < n; i++) {
-            x[i] = exp_of_shifted(x[i] - shift[i * shift_stride]);
+            x[i] = dmlk_exp(x[i] - shift[i * shift_stride]);
         }
         break;
     default: break;
     }
 }
+
+/* Is what is added or multiplied not the inputs themselves? */
+static inline bool is_mapped(uint32_t function) {
+    return function == DMLK_REDUCE_L1 || function == DMLK_REDUCE_L2 || function == DMLK_REDUCE_SUM_SQUARE ||
+           function == DMLK_REDUCE_LOG_SUM_EXP;
+}
+
+/* Of single lanes it is up to luck whether compilers add several at a time.  Chains of additions wait for each
+ * other: wider ones would not be faster. */
+typedef double pair __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
 
 static inline double combine_floats(enum combination how, double a, double b) {
     return how == PRODUCT ? a * b : a + b;
@@ -149,17 +135,19 @@ static inline __attribute__((always_inline)) void fold_floats_by(enum combinatio
             double *v = &block->lanes[(index + i) % LANES][output];
             *v = combine_floats(how, *v, x[i]);
         }
-        double v[LANES];
+        pair v[LANES / 2];
         for (int lane = 0; lane < LANES; lane++) {
-            v[lane] = block->lanes[lane][output];
+            v[lane / 2][lane % 2] = block->lanes[lane][output];
         }
         for (; i + LANES <= n; i += LANES) {
-            for (int lane = 0; lane < LANES; lane++) {
-                v[lane] = combine_floats(how, v[lane], x[i + lane]);
+#pragma GCC unroll 4
+            for (int k = 0; k < LANES / 2; k++) {
+                const pair next = *(const pair *)(x + i + 2 * k);
+                v[k] = how == PRODUCT ? v[k] * next : v[k] + next;
             }
         }
         for (int lane = 0; lane < LANES; lane++) {
-            block->lanes[lane][output] = v[lane];
+            block->lanes[lane][output] = v[lane / 2][lane % 2];
         }
     }
     for (; i < n; i++) {
@@ -168,8 +156,9 @@ static inline __attribute__((always_inline)) void fold_floats_by(enum combinatio
     }
 }
 
-DMLK_CLONES static void fold_doubles(const struct job *job, struct block *block, int64_t output, const double *x,
-                                     int64_t n, int64_t index) {
+DMLK_EACH_ISA(fold_doubles, (const struct job *job, struct block *block, int64_t output, const double *x, int64_t n,
+                             int64_t index),
+              (job, block, output, x, n, index)) {
     if (job->how == PRODUCT) {
         fold_floats_by(PRODUCT, job->lanes, block, output, x, n, index);
     } else {
@@ -184,12 +173,15 @@ static void fold_floats(const struct job *job, struct block *block, int64_t outp
     for (int64_t r = 0; r < n; r += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - r, DMLK_CHUNK);
         dmlk_load_wide(job->in, at + r * stride * bytes, stride, count, &x);
-        map_floats(job->function, x.f, count, block->shift.f + output, 0);
+        if (is_mapped(job->function)) {
+            map_floats(job->function, x.f, count, block->shift.f + output, 0);
+        }
         fold_doubles(job, block, output, x.f, count, index + r);
     }
 }
 
-DMLK_CLONES static void join_doubles(enum combination how, double *restrict v, const double *restrict x, int64_t n) {
+DMLK_EACH_ISA(join_doubles, (enum combination how, double *restrict v, const double *restrict x, int64_t n),
+              (how, v, x, n)) {
     for (int64_t i = 0; i < n; i++) {
         v[i] = combine_floats(how, v[i], x[i]);
     }
@@ -199,25 +191,38 @@ static void join_floats(const struct job *job, struct block *block, const uint8_
                         int64_t index) {
     dmlk_wide x;
     dmlk_load_wide(job->in, at, stride, n, &x);
-    map_floats(job->function, x.f, n, block->shift.f, 1);
+    if (is_mapped(job->function)) {
+        map_floats(job->function, x.f, n, block->shift.f, 1);
+    }
     join_doubles(job->how, block->lanes[index % job->lanes], x.f, n);
+}
+
+/* What becomes of the sums or products. */
+DMLK_EACH_ISA(map_results, (const struct job *job, const struct block *block, double *v), (job, block, v)) {
+#define EACH(value)                               \
+    for (int64_t i = 0; i < block->count; i++) {  \
+        v[i] = (value);                           \
+    }                                             \
+    break
+    switch (job->function) {
+    case DMLK_REDUCE_AVERAGE: EACH(v[i] / (double)job->reduced.count);
+    case DMLK_REDUCE_L2: EACH(sqrt(v[i]));
+    case DMLK_REDUCE_LOG_SUM: EACH(dmlk_log(v[i]));
+    case DMLK_REDUCE_LOG_SUM_EXP: EACH(dmlk_log(v[i]) + block->shift.f[i]);
+    default: break;
+    }
+#undef EACH
 }
 
 static void finish_floats(const struct job *job, const struct block *block, uint8_t *at, int64_t stride) {
     dmlk_wide result;
+    memcpy(result.f, block->lanes[0], (size_t)block->count * sizeof *result.f);
+    for (int64_t lane = 1; lane < job->lanes; lane++) {
+        join_doubles(job->how, result.f, block->lanes[lane], block->count);
+    }
+    map_results(job, block, result.f);
     for (int64_t i = 0; i < block->count; i++) {
-        double v = block->lanes[0][i];
-        for (int64_t lane = 1; lane < job->lanes; lane++) {
-            v = combine_floats(job->how, v, block->lanes[lane][i]);
-        }
-        switch (job->function) {
-        case DMLK_REDUCE_AVERAGE: v /= (double)job->reduced.count; break;
-        case DMLK_REDUCE_L2: v = sqrt(v); break;
-        case DMLK_REDUCE_LOG_SUM: v = log(v); break;
-        case DMLK_REDUCE_LOG_SUM_EXP: v = log(v) + block->shift.f[i]; break;
-        default: break;
-        }
-        result.f[i] = v;
+        result.f[i] = dmlk_one_nan(result.f[i]);
     }
     dmlk_store_wide(job->out, at, stride, block->count, DMLK_KIND_FLOAT, &result);
 }

@@ -2,8 +2,11 @@
 
 int test_failures = 0;
 
+static uint64_t state = 88172645463325252u;
+
+void random_seed(uint64_t seed) { state = (seed + 1) * 0x9e3779b97f4a7c15u | 1; }
+
 uint64_t random_bits(void) { /* xorshift */
-    static uint64_t state = 88172645463325252u;
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;

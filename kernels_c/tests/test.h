@@ -45,8 +45,9 @@ extern int test_failures;
 
 #define RESULT() (test_failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE)
 
-/* Numbers that are the same on every run. */
+/* Numbers that are the same on every run, or with every seed. */
 uint64_t random_bits(void);
+void random_seed(uint64_t seed);
 
 /* low .. high, both included. */
 int64_t random_between(int64_t low, int64_t high);

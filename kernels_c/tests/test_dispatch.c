@@ -1,5 +1,5 @@
 /* What dmlk_dispatch refuses, and that a refused dispatch writes nothing. */
-#include "device.h"
+#include "packets.h"
 
 /* A copy of 6 float32, ready to run. */
 static void begin_copy(device *d) {
@@ -85,6 +85,33 @@ TEST(bad_tensors) {
     TENSOR_FAULT(DMLK_BAD_ADDRESS, tensor.slot = 6);
     TENSOR_FAULT(DMLK_BAD_ADDRESS, tensor.slot = UINT32_MAX - 1);
     TENSOR_FAULT(DMLK_BAD_DESCRIPTOR, tensor.slot = 4);
+}
+
+/* A shader resource view is enough to read, so what is only read must not be written. */
+TEST(outputs_without_write_access) {
+    TENSOR_FAULT(DMLK_BAD_ACCESS, tensor.access = DMLK_READ);
+    for (uint32_t kernel = 0; kernel < dmlk_kernel_count(); kernel++) {
+        for (int round = 0; round < 20; round++) {
+            device d;
+            packet_random(&d, kernel);
+            for (uint32_t k = 0; k < d.tensor_count; k++) { /* what packet_random lets write is an output */
+                dmlk_tensor tensor = device_get_tensor(&d, k);
+                if (tensor.slot == DMLK_SLOT_NONE || tensor.access == DMLK_READ) {
+                    continue;
+                }
+                const uint32_t access = tensor.access;
+                tensor.access = DMLK_READ;
+                device_set_tensor(&d, k, &tensor);
+                CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_ACCESS);
+                CHECK_EQUAL(d.fault.tensor, k);
+                CHECK_EQUAL(d.fault.slot, k);
+                tensor.access = access;
+                device_set_tensor(&d, k, &tensor);
+            }
+            CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+            device_end(&d);
+        }
+    }
 }
 
 TEST(tensors_out_of_range) {
@@ -239,11 +266,23 @@ TEST(constant_data_writes_its_constants) {
     }
 }
 
+TEST(constant_data_leaves_no_gaps) {
+    const uint8_t bytes[12] = {0};
+    device d;
+    device_begin(&d, "constant_data");
+    device_tensor(&d, DMLK_UINT32, 1, (const int64_t[]){2}, (const int64_t[]){2});
+    device_constants(&d, bytes, sizeof bytes, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
+    CHECK_EQUAL(d.views[0].base[4], DEVICE_UNTOUCHED);
+    device_end(&d);
+}
+
 int main(void) {
     RUN(a_good_packet_runs);
     RUN(truncated_packets);
     RUN(bad_headers);
     RUN(bad_tensors);
+    RUN(outputs_without_write_access);
     RUN(tensors_out_of_range);
     RUN(the_fault_tells_bytes_and_place);
     RUN(bad_descriptors);
@@ -255,5 +294,6 @@ int main(void) {
     RUN(segments_are_found);
     RUN(more_tensors_than_usual);
     RUN(constant_data_writes_its_constants);
+    RUN(constant_data_leaves_no_gaps);
     return RESULT();
 }

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import reporting
-from .errors import Error, HResult, Report, Severity, Strictness
+from .errors import Error, HResult, Report, Severity, Strictness, loading
 
 if TYPE_CHECKING:
     from dmlemu_hw.chaos import Chaos as Chaos
@@ -46,7 +46,8 @@ def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _LATER[name]
-    loaded = import_module(module)
+    with loading():
+        loaded = import_module(module)
     globals()[name] = getattr(loaded, attribute) if attribute else loaded
     return globals()[name]
 

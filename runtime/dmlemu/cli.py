@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn, TextIO
 
 from dmlemu import d3d12
-from dmlemu.errors import Error, Severity
+from dmlemu.errors import Error, Severity, printable, shorten
 from dmlemu.frontends import dxdispatch
 from dmlemu.frontends.dxdispatch.printing import format_bytes
 from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
@@ -22,7 +23,7 @@ class _UsageError(Exception):
     """Something that was asked for on the command line does not exist."""
 
     def __str__(self) -> str:
-        return f"dmlemu: error: {self.args[0]}"
+        return f"dmlemu: error: {shorten(self.args[0], 2000)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,25 +31,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Wrong usage leaves with 2, as :mod:`argparse` does.
     """
+    _prepare_streams()
+    code = 1
+    try:
+        code = _command(arguments)
+    except (Error, dxdispatch.ModelError, _UsageError) as error:
+        _tell(str(error))
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:  # "dmlemu ... | head"
+        pass
+    except (MemoryError, OSError) as error:  # of this machine, not of the emulated one
+        _tell(f"dmlemu: error: {printable(str(error)) or 'this machine has no more memory'}")
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _flush(stream)
+    return code
+
+
+def _command(arguments: Sequence[str] | None) -> int:
+    try:
+        parsed = _parser().parse_args(arguments)
+        code: int = parsed.run(parsed)
+    except SystemExit:  # of argparse, which may have printed help
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return code
+
+
+def _prepare_streams() -> None:
+    """A stream that was closed (``>&-``) takes everything; names of a model may be any Unicode."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # names of a model may be any Unicode
-    parsed = _parser().parse_args(arguments)
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _tell(text: str) -> None:
+    """Prints to stderr, if anybody still listens."""
+    with suppress(OSError):
+        print(text, file=sys.stderr)
+
+
+def _flush(stream: TextIO) -> None:
+    """Whoever read it may have gone, or the disk may be full: then Python would fail again at its end."""
     try:
-        code: int = parsed.run(parsed)
-        sys.stdout.flush()
-    except (Error, dxdispatch.ModelError, _UsageError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # "dmlemu ... | head"
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (MemoryError, OSError) as error:  # of this machine, not of the emulated one
-        print(f"dmlemu: error: {error or 'this machine has no more memory'}", file=sys.stderr)
-        return 1
-    return code
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Parser(argparse.ArgumentParser):
+    """Shows arguments without the control characters that they may have."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(shorten(message, 2000))
 
 
 class _Version(argparse.Action):
@@ -62,7 +103,7 @@ class _Version(argparse.Action):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="dmlemu", description="A hardware emulator of the DirectML / Direct3D 12 compute API."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
@@ -98,23 +139,55 @@ def _run(parsed: argparse.Namespace) -> int:
     elif options.model is None:
         raise _UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
-        with _told(parsed.report):
-            model = dxdispatch.read_model(options.model, options.input_path)
+        file = _Reports(parsed.report)
+        with _told(file):
+            model = dxdispatch.read_model(
+                options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
+            )
             dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
+        return 1 if file.has_failed else 0
     return 0
 
 
+class _Reports:
+    """The file of ``--report``, if there is one.  What is wrong with it is told, and ends nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self.has_failed = path, False
+        self._file: ReportFile | None = None
+        if path is not None:
+            with self._telling():
+                self._file = ReportFile(path)
+
+    def add(self, stored: Stored) -> None:
+        if self._file is not None:
+            self._file(stored)
+
+    def close(self) -> None:
+        if self._file is not None:
+            with self._telling():
+                self._file.close()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            name = shorten(str(self._path), 2000)
+            _tell(f"dmlemu: error: the reports cannot be written to '{name}': {reason}")
+            self.has_failed = True
+
+
 @contextmanager
-def _told(path: Path | None) -> Iterator[None]:
+def _told(file: _Reports) -> Iterator[None]:
     """Writes what devices report to a file, and prints it at the end: if nothing failed, only warnings."""
     told: dict[tuple[str, str], Stored] = {}  # by id and message: what is raised may have more context
     raised = ("", "")
-    file = None if path is None else ReportFile(path)
 
     def take(stored: Stored) -> None:
         told.setdefault((stored.report.id, stored.report.message), stored)
-        if file is not None:
-            file(stored)
+        file.add(stored)
 
     defaults.sinks.append(take)
     try:
@@ -126,9 +199,7 @@ def _told(path: Path | None) -> Iterator[None]:
         raise
     finally:
         defaults.sinks.remove(take)
-        if file is not None:
-            file.close()
-        sys.stdout.flush()
+        file.close()
         least = Severity.WARNING if raised == ("", "") else Severity.INFO
         left = (stored for key, stored in told.items() if key != raised)
         print_reports(stored for stored in left if stored.report.severity <= least)

@@ -6,16 +6,19 @@ are its two renderings, and :class:`Error` carries one.
 
 from __future__ import annotations
 
+import errno
 import operator
 import os
 import re
 import reprlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, ClassVar, Protocol
 
 from dmlemu_hw.frozen import Frozen
 
@@ -98,7 +101,10 @@ class Report(Frozen):
     properties: dict[str, str] = dataclass_field(default_factory=dict)
 
     def text(self, hresult: HResult | None = None) -> str:
-        """The report for people: one sentence first, then where, why and what to do."""
+        """The report for people: one sentence first, then where, why and what to do.
+
+        Of bounded size, and without characters that a terminal would act upon.
+        """
         place = f" [{self.operation}]" if self.operation else ""
         lines = [f"{self.api} {self.severity.name} {self.id}{place}", self.message]
         if self.given or self.expected:
@@ -109,7 +115,9 @@ class Report(Frozen):
             told = not self.created_at or self.created_at in self.object
             lines.append(f"  object: {self.object}{'' if told else line}")
         lines += [f"  range: {line}" for line in self.ranges]
-        lines += [f"  - {line}" for line in self.context]
+        context = [f"  - {line}" for line in self.context]
+        pictures = {line for line in context if "\n" in line}  # of layouts: these have lines of their own
+        lines += context
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         if self.rule:
@@ -118,13 +126,17 @@ class Report(Frozen):
             lines.append(f"  D3D12_MESSAGE_ID: {self.d3d12_id}")
         if hresult is not None:
             lines.append(f"  HRESULT 0x{int(hresult):08X} {hresult.name}")
-        return "\n".join(lines)
+        return "\n".join(_printed(line, line in pictures) for line in lines)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field, how often it came up, and ``more``."""
-        import json
+        """The report as one JSON line: every field, how often it came up, and ``more``.
 
-        value = asdict(self)
+        The middle of long texts is left out, as in :meth:`text`.
+        """
+        with loading():
+            import json
+
+        value = {name: _elided(field) for name, field in asdict(self).items()}
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)
@@ -133,14 +145,59 @@ class Report(Frozen):
 class Error(Exception):
     """A call failed: ``hresult`` is what the real API returns, ``report`` says why."""
 
+    _watch: ClassVar[ErrorWatch | None] = None
+    _watched_by: ErrorWatch | None = None  # until that one has seen where it got to
+
     def __init__(self, hresult: HResult, report: Report) -> None:
         super().__init__(report.text(hresult))
         self.hresult = hresult
         self.report = report
+        if self._watch is not None:
+            self._watch.created(self)
+
+    def __del__(self) -> None:
+        if self._watch is not None:
+            self._watch.forgotten(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How it goes to another process: by default with its text alone."""
-        return type(self), (self.hresult, self.report), self.__dict__
+        return type(self), (self.hresult, self.report), {**self.__dict__, "_watched_by": None}
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: its own traceback, which ends at the program's line."""
+        from IPython import get_ipython  # type: ignore[import-not-found]  # it is the caller
+
+        end_at_program(self)
+        shown: list[str] = get_ipython().InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__, tb_offset=1
+        )
+        return shown
+
+
+class ErrorWatch(Protocol):
+    """Who sees every error, whether it is raised or not: the pytest plugin."""
+
+    def created(self, error: Error) -> None: ...
+
+    def forgotten(self, error: Error) -> None:
+        """It ends, and still has its traceback."""
+
+
+def program_entry(error: BaseException) -> TracebackType | None:
+    """The innermost entry of the traceback that is the program's; None: the error left no call of ours."""
+    found, entry = None, error.__traceback__
+    while entry is not None:
+        if not _names_us(entry.tb_frame):
+            found = entry
+        entry = entry.tb_next
+    return found
+
+
+def end_at_program(error: BaseException) -> None:
+    """Has the traceback end where the program called us; whoever holds it sees it cut."""
+    last = program_entry(error)
+    if last is not None:
+        last.tb_next = None
 
 
 def _names_us(frame: FrameType) -> bool:
@@ -252,6 +309,7 @@ def not_implemented(operation: str, what: str, hint: str = "", *, api: str) -> E
 # --- values in messages ---
 
 _MOST_CHARACTERS = 200  # of a text; of a value half as many
+_MOST_LINE = 8000  # of an entry of a report, which may show a whole layout
 _MOST_BITS = 128  # of a number that is spelled out; Python itself refuses to above 4300 digits
 
 
@@ -273,12 +331,41 @@ _quote = _Quote().repr
 
 def shorten(text: str, most: int = _MOST_CHARACTERS) -> str:
     """A text for a message: the middle of a long one is left out, and what cannot be printed is spelled."""
-    if len(text) > most:
-        half = most // 2
-        text = f"{text[:half]} ... {text[-half:]}"
+    return printable(elide(text, most))
+
+
+def elide(text: str, most: int) -> str:
+    """The text; of a long one the middle is left out, with a count of what that was."""
+    if len(text) <= most:
+        return text
+    half = max(most - 30, most // 2) // 2  # the count takes less than 30 itself
+    return f"{text[:half]} ... {len(text) - 2 * half} characters ... {text[-half:]}"
+
+
+def printable(text: str) -> str:
+    """The text with its control characters spelled, so that a terminal shows them and does not obey them.
+
+    Newlines are among them, as are the marks that change the direction of writing.
+    """
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def _elided(value: Any) -> Any:
+    """What a field of a report holds, with short texts."""
+    if isinstance(value, str):
+        return elide(value, _MOST_LINE)
+    if isinstance(value, tuple):
+        return tuple(map(_elided, value))
+    if isinstance(value, dict):
+        return {_elided(name): _elided(each) for name, each in value.items()}
+    return value
+
+
+def _printed(entry: str, is_picture: bool) -> str:
+    entry = elide(entry, _MOST_LINE)
+    return "\n".join(map(printable, entry.split("\n"))) if is_picture else printable(entry)
 
 
 def quote(value: object) -> str:
@@ -332,3 +419,26 @@ def _spell_flags(value: IntFlag) -> str:
     if bits:
         names.append(f"0x{bits:X}")
     return " | ".join(names)
+
+
+HOST_IS_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What the host says when it has no open files or no memory left."""
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Around imports inside of calls: E_OUTOFMEMORY when no open files are left for them."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in HOST_IS_FULL:
+            raise
+        raise failure(
+            "OUT_OF_MEMORY",
+            f"A part of dmlemu cannot be loaded ({error.strerror}).",
+            api="D3D12",
+            operation="import",
+            rule="",
+            hresult=HResult.E_OUTOFMEMORY,
+            hint="Close files or release devices that are no longer used.",
+        ) from None

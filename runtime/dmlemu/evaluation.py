@@ -227,16 +227,27 @@ class _Session:
         self.policy: Any = None  # of a private device
         self.lock = threading.RLock()
         self._parts: _Parts | None = None
+        self._unfinished: _Parts | None = None
 
     @property
     def is_removed(self) -> bool:
         return self.device.get_device_removed_reason() != 0
 
     def discard(self) -> None:
-        """After a mistake nothing half-recorded is kept."""
-        if self._parts is not None:
-            self._parts.discard()
-            self._parts = None
+        """After an exception nothing half-recorded is kept, unless the GPU is still to execute it."""
+        parts, self._parts = self._parts, None
+        if parts is not None and parts.is_pending:
+            self._unfinished = parts
+        elif parts is not None:
+            parts.discard()
+
+    def finish(self) -> None:
+        """Has the GPU do what an exception has left to it."""
+        parts = self._unfinished
+        if parts is not None:
+            parts.finish()
+            self._unfinished = None
+            parts.discard()
 
     def run(
         self, desc: OperatorDesc, flags: dml.ExecutionFlags, offset: int, arrays: Mapping[str, Any]
@@ -245,6 +256,7 @@ class _Session:
         compiled = self.device.compile_operator(operator, flags)
         gaps = self.device.get_parent_device()._gpu.random(ChaosMode.PLACEMENT)
         plan = _Plan(compiled, arrays, offset, gaps)
+        self.finish()
         parts = self._parts
         if parts is None:
             parts = self._parts = _Parts(self.device.get_parent_device())
@@ -320,12 +332,21 @@ class _Parts:
 
     def execute(self) -> None:
         self.queue.execute_command_lists([self.commands])
+        self.finish()
+
+    def finish(self) -> None:
+        """Waits until the GPU has done all that it was given."""
         self.done += 1
         self.queue.signal(self.fence, self.done)
         self.fence.wait(self.done)
 
+    @property
+    def is_pending(self) -> bool:
+        """Is the GPU still to do something with it?"""
+        return bool(self.queue._queue.pending)
+
     def discard(self) -> None:
-        """Gives all of it up, after an exception: work may be pending, which is nobody's mistake."""
+        """Gives all of it up, after an exception: that is nobody's mistake."""
         buffers, parts = self.buffers.made, (self.descriptors, self.commands, self.allocator)
         for part in (*buffers, *parts, self.fence, self.queue):
             part._release(tell=False)

@@ -90,7 +90,8 @@ def test_refusals_of_a_model_are_in_the_file(
 def test_a_report_file_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "none" / "x.jsonl"
     assert main(["run", str(MODELS / "add.json"), "--report", str(path)]) == 1
-    assert capsys.readouterr().err.startswith("dmlemu: error: [Errno 2] No such file or directory")
+    told = f"dmlemu: error: the reports cannot be written to '{path}': No such file or directory\n"
+    assert capsys.readouterr().err.endswith(told)
 
 
 def test_remarks_are_told_when_something_fails(

@@ -71,6 +71,7 @@ def test_there_are_pages() -> None:
     assert [page.name for page in PAGES][:2] == ["README.md", "01-first-program.md"]
 
 
+@pytest.mark.dmlemu(expect=["TENSOR_TOTAL_SMALL*", "BIND_SIZE_SMALL*"])  # two pages catch and print one
 def test_page_runs_as_printed(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__tutorial__"}
     found = blocks(page)

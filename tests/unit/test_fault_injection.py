@@ -457,6 +457,12 @@ def unsupported(call: Callable[[], Any]) -> None:
     assert raised.value.hresult is HResult.E_NOTIMPL
 
 
+def is_open(call: Callable[[], Any]) -> None:
+    with pytest.raises(Error) as raised:
+        call()
+    assert raised.value.report.id == "LIST_OPEN"
+
+
 def gives(expected: Any) -> Callable[[Callable[[], Any]], None]:
     def check(call: Callable[[], Any]) -> None:
         assert call() == expected
@@ -583,6 +589,7 @@ METHODS: dict[str, dict[str, Row]] = {
         ),
         "copy_buffer_region": (nothing, lambda w, x: x.copy_buffer_region(w.buffer, 0, w.upload, 0, 16)),
         "copy_resource": (nothing, lambda w, x: x.copy_resource(w.buffer, w.upload)),
+        "disassemble": (is_open, lambda w, x: x.disassemble()),
         "end_event": (nothing, lambda w, x: x.end_event()),
         "end_query": (nothing, lambda w, x: x.end_query(w.queries, d3d12.QueryType.TIMESTAMP, 0)),
         "get_type": (gives(COMPUTE), lambda w, x: x.get_type()),

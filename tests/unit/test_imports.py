@@ -11,7 +11,7 @@ import pytest
 MODEL = Path(__file__).parents[1] / "programs/dxdispatch/models/add.json"
 HEAVY = {
     *("argparse", "cffi", "difflib", "email", "hashlib", "hypothesis", "importlib.metadata", "json"),
-    *("numpy.random", "numpy.typing", "pathlib", "pytest", "rich", "secrets", "textwrap", "urllib.parse"),
+    *("numpy.random", "numpy.typing", "pathlib", "pytest", "secrets", "textwrap", "urllib.parse"),
 }
 
 

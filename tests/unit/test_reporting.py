@@ -7,7 +7,11 @@ import io
 import json
 import os
 import pickle
+import subprocess
+import sys
 import threading
+import traceback
+import types
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +21,7 @@ import pytest
 
 from dmlemu import Error, HResult, Report, Severity, Strictness, d3d12
 from dmlemu.d3d12 import InfoQueueFilter, InfoQueueFilterDesc
-from dmlemu.errors import sentence
+from dmlemu.errors import elide, sentence
 from dmlemu.reporting import (
     Defaults,
     Reporter,
@@ -105,6 +109,26 @@ def test_an_error_survives_the_way_to_another_process() -> None:
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert (str(other), other.hresult, other.report) == (str(error), error.hresult, ERROR)
         assert getattr(other, "__notes__", []) == getattr(error, "__notes__", [])
+
+
+def test_what_ipython_shows_ends_at_the_line_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython asks the error for its traceback, and gets its own without the frames of dmlemu."""
+
+    class Shell:
+        InteractiveTB: Any = None
+
+        def structured_traceback(self, *error: Any, tb_offset: int) -> list[str]:
+            return traceback.format_exception(*error)
+
+    shell = Shell()
+    shell.InteractiveTB = shell
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    with pytest.raises(Error) as raised:
+        d3d12.create_device(d3d12.Adapter()).create_fence(-1)
+    assert os.path.basename(raised.traceback[-1].path) != os.path.basename(__file__)
+    *_, line, message = raised.value._render_traceback_()
+    assert line.startswith(f'  File "{__file__}", line ') and ".create_fence(-1)" in line
+    assert message == f"dmlemu.errors.Error: {raised.value}\n"
 
 
 def test_a_warning_stands_at_the_line_of_the_caller(reports: Reporter) -> None:
@@ -535,3 +559,76 @@ def test_what_is_suppressed_is_no_message(device: d3d12.Device) -> None:
     device.reports.suppress("FENCE_ZERO_WAIT", "it is a test")
     assert remark(device) == []
     assert [stored.suppressed for stored in device.reports] == ["it is a test"]
+
+
+# --- hostile text, files that fail ---
+
+
+EVIL = "\x1b[31m\x07\x9b\x7f\u202e\u2028"
+
+
+def test_a_report_spells_control_characters() -> None:
+    fields = dict.fromkeys(("message", "operation", "field", "given", "expected", "object", "hint"), EVIL)
+    report = replace(ERROR, **fields, ranges=(EVIL,), context=(f"in\n{EVIL}",), rule=EVIL, created_at=EVIL)
+    for text in (report.text(), Stored(report).json(), summarize([Stored(report)])):
+        assert text.replace("\n", "").isprintable()
+    assert r"\x1b[31m\x07\x9b\x7f\u202e\u2028" in report.text()
+
+
+def test_a_name_makes_no_lines_of_its_own() -> None:
+    text = replace(ERROR, message="a\nD3D12 ERROR b", object="c\nd").text()
+    assert text.splitlines()[1] == r"a\nD3D12 ERROR b"
+    assert r"  object: c\nd" in text.splitlines()
+
+
+def test_a_report_is_of_bounded_size() -> None:
+    long = "x" * 1_000_000
+    report = replace(ERROR, message=long, object=long, context=(long,), properties={"name": long})
+    assert len(report.text()) < 30_000
+    assert len(report.json()) < 40_000
+    assert "x ... 992030 characters ... x" in report.text()
+    assert report.message == long  # only what is shown is short
+
+
+@pytest.mark.parametrize(("text", "short"), [("abcdef", "abcdef"), ("abcdefg", "a ... 5 characters ... g")])
+def test_the_middle_of_a_long_text_is_left_out(text: str, short: str) -> None:
+    assert elide(text, 6) == short
+
+
+def test_a_full_disk_is_told_when_the_file_is_closed(reports: Reporter) -> None:
+    file = ReportFile("/dev/full")
+    reports.add_sink(file)
+    add_all(reports)  # the calls that report go on
+    with pytest.raises(OSError, match="No space left on device"):
+        file.close()
+    file.close()
+
+
+def test_a_full_disk_is_told_at_the_end_of_the_program() -> None:
+    program = """
+from dmlemu.errors import Report
+from dmlemu.reporting import ReportFile, Stored
+ReportFile("/dev/full")(Stored(Report("ID", "text")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == "dmlemu: the reports cannot be written to '/dev/full': No space left on device\n"
+
+
+def test_a_pipe_without_a_reader_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no program reads from it"):
+        ReportFile(tmp_path / "pipe")
+
+
+def test_a_pipe_gets_the_counts_in_one_go(reports: Reporter, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    file = ReportFile(tmp_path / "pipe")
+    reports.add_sink(file)
+    for _ in range(3):
+        reports.add(WARNING)
+    file.close()
+    [line] = os.read(reader, 100_000).splitlines()
+    os.close(reader)
+    assert json.loads(line)["count"] == 3

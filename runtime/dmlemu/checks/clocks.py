@@ -8,21 +8,25 @@ one, only what all of them knew.
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Container, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Waited
 from dmlemu_hw.packets import Opcode
+
+if TYPE_CHECKING:
+    from dmlemu_hw.gpu import Gpu
 
 __all__ = ["Clock", "Clocks", "FenceValue"]
 
 Clock = Mapping[int, int]
 NOTHING: Clock = {}
 
-_VALUES_KEPT = 1024  # of one fence; who awaits an older one is taken to know what the oldest kept tells
-_SIGNALS_KEPT = 256  # of one queue, for messages
+_FEW = 64  # values or signals that are kept without a look at whether anybody can still ask for them
+_WORK = (Opcode.EXECUTE, Opcode.MAP_TILES)
 
 
 class FenceValue(NamedTuple):
@@ -33,16 +37,26 @@ class FenceValue(NamedTuple):
 
 
 class Clocks:
-    """The clocks of one GPU, which is told by events from its beginning on."""
+    """The clocks of one GPU, which is told by events from its beginning on.
 
-    def __init__(self) -> None:
+    Queues that are given up are forgotten when all know that their work is done; ``watchers`` are told which.
+    """
+
+    def __init__(self, gpu: Gpu | None = None) -> None:
         self.host: Clock = NOTHING
+        self.watchers: list[Callable[[Container[int]], None]] = []
+        self._gpu = None if gpu is None else weakref.ref(gpu)
         self._queues: dict[int, _Queue] = {}
         self._fences: dict[int, _Fence] = {}
+        self._most = _FEW  # queues and fences, before those that are gone are looked for
 
     def of(self, queue: int) -> Clock:
         """What the work that the queue now executes may rely on; of the queue itself it says nothing."""
         return self._queue(queue).clock
+
+    def is_done(self, clock: Clock, queue: int, ticket: int) -> bool:
+        """Does whoever has the clock know that the work of that ticket is done?"""
+        return ticket <= clock.get(queue, 0) or queue not in self._queues
 
     def follow(self, stream: EventStream) -> None:
         """Is told by the stream from now on."""
@@ -53,7 +67,10 @@ class Clocks:
     def handed(self, event: Submitted | Queued) -> None:
         """The host handed something to a queue: it relies on what the host knows then."""
         opcode = event.opcode if isinstance(event, Queued) else Opcode.EXECUTE
-        self._queue(event.queue).arrivals.append((event.ticket, opcode, self.host))
+        queue = self._queue(event.queue)
+        queue.arrivals.append((event.ticket, opcode, self.host))
+        if opcode in _WORK:
+            queue.work = event.ticket
 
     def start(self, queue: int, ticket: int) -> int:
         """The queue executes the list of that ticket; returns the last ticket of the same call."""
@@ -69,8 +86,16 @@ class Clocks:
             queue = self._queue(event.queue)
             ticket = queue.advance(Opcode.SIGNAL) or queue.ticket
             queue.signals.append((ticket, FenceValue(event.fence, event.value)))
+            if len(queue.signals) >= queue.most_signals:
+                queue.forget_signals(self.done_for_all(event.queue))
             clock = {**queue.clock, event.queue: ticket}
-        self._fences.setdefault(event.fence, _Fence()).set(event.value, clock)
+        fence = self._fences.get(event.fence)
+        if fence is None:
+            self._tidy()
+            fence = self._fences[event.fence] = _Fence()
+        fence.set(event.value, clock)
+        if len(fence.values) + len(fence.gone) >= fence.most:
+            fence.forget({serial: self.done_for_all(serial) for serial in self._queues})
 
     def waited(self, event: Waited) -> None:
         """The host (queue 0) or a queue knows from now on what the value of the fence tells."""
@@ -92,9 +117,25 @@ class Clocks:
 
     # --- for messages ---
 
+    def signals_after(self, queue: int, ticket: int) -> list[FenceValue]:
+        """The signals behind that ticket which the queue has executed, the first one first."""
+        return [signal for each, signal in self._queue(queue).signals if each > ticket]
+
     def signal_after(self, queue: int, ticket: int) -> FenceValue | None:
-        """The first signal behind that ticket which the queue has executed."""
-        return next((signal for each, signal in self._queue(queue).signals if each > ticket), None)
+        """The first one."""
+        return next(iter(self.signals_after(queue, ticket)), None)
+
+    def is_shared(self, signal: FenceValue, queue: int, ticket: int) -> bool:
+        """The fence can have reached that value without the queue having done the ticket."""
+        fence = self._fences.get(signal.fence)
+        if fence is None or not fence.values or fence.values[-1] < signal.value:
+            return False
+        return fence.tells(signal.value).get(queue, 0) < ticket
+
+    def is_told(self, signal: FenceValue, queue: int, ticket: int) -> bool:
+        """Does who awaits the value of the fence know that the work of that ticket is done?"""
+        fence = self._fences.get(signal.fence)
+        return fence is not None and fence.tells(signal.value).get(queue, 0) >= ticket
 
     def last_wait(self, queue: int) -> FenceValue | None:
         """What the queue awaited last."""
@@ -103,19 +144,57 @@ class Clocks:
     def _queue(self, serial: int) -> _Queue:
         queue = self._queues.get(serial)
         if queue is None:
+            self._tidy()
             queue = self._queues[serial] = _Queue()
         return queue
 
+    def _tidy(self) -> None:
+        """Now and then: forgets queues and fences that are gone, and of which nobody can learn anything."""
+        gpu = None if self._gpu is None else self._gpu()
+        if gpu is None or len(self._queues) + len(self._fences) < self._most:
+            return
+        alive = {queue.serial for queue in gpu.queues}
+        for serial, queue in self._queues.items():
+            queue.is_gone = serial not in alive
+        gone = {
+            serial
+            for serial, queue in self._queues.items()
+            if queue.is_gone and queue.work <= self.done_for_all(serial)
+        }
+        self._fences = {at: fence for at, fence in self._fences.items() if gpu.find_fence(at) is not None}
+        if gone:
+            self._forget(gone)
+        self._most = max(_FEW, 2 * (len(self._queues) + len(self._fences)))
+
+    def _forget(self, gone: set[int]) -> None:
+        for serial in gone:
+            del self._queues[serial]
+        self.host = _without(self.host, gone)
+        for queue in self._queues.values():
+            queue.clock = _without(queue.clock, gone)
+            queue.arrivals = deque((*each[:2], _without(each[2], gone)) for each in queue.arrivals)
+        for fence in self._fences.values():
+            fence.clocks = [_without(clock, gone) for clock in fence.clocks]
+            fence.gone = deque((value, _without(clock, gone)) for value, clock in fence.gone)
+        for watcher in self.watchers:
+            watcher(gone)
+
 
 class _Queue:
-    """``arrivals``: what was handed over and has not begun, with what the host knew then."""
+    """``arrivals``: what was handed over and has not begun, with what the host knew then.
+
+    ``work``: the last ticket of what touches memory.  ``is_gone``: it is given up and has executed all.
+    """
 
     def __init__(self) -> None:
+        self.work = 0
+        self.is_gone = False
         self.clock: Clock = NOTHING
         self.ticket = 0
         self.is_idle = True  # nothing of what has begun is still to go on
         self.arrivals: deque[tuple[int, int, Clock]] = deque()
-        self.signals: deque[tuple[int, FenceValue]] = deque(maxlen=_SIGNALS_KEPT)
+        self.signals: deque[tuple[int, FenceValue]] = deque()
+        self.most_signals = _FEW
         self.awaited: FenceValue | None = None
 
     def advance(self, opcode: int, ticket: int = 0) -> int | None:
@@ -132,24 +211,36 @@ class _Queue:
 
     def known(self, queue: int, host: int) -> int:
         """Up to which ticket of another queue all that this one is still to execute relies on it."""
+        if self.is_gone:
+            return host
         here = self.clock.get(queue, 0)
         if not self.is_idle:
             return here
         return max(here, self.arrivals[0][2].get(queue, 0) if self.arrivals else host)
 
+    def forget_signals(self, done: int) -> None:
+        """Nobody asks for a signal behind work that all know to be done."""
+        while self.signals and self.signals[0][0] <= done:
+            self.signals.popleft()
+        self.most_signals = max(_FEW, 2 * len(self.signals))
+
 
 class _Fence:
-    """What is told by the fence having reached a value: ``clocks[i]`` by ``values[i]``, which rise."""
+    """What is told by the fence having reached a value: ``clocks[i]`` by ``values[i]``, which rise.
+
+    ``gone``: values that the fence had before it went back, the oldest first, which fall.
+    """
 
     def __init__(self) -> None:
         self.values: list[int] = []
         self.clocks: list[Clock] = []
-        self.gone: deque[tuple[int, Clock]] = deque(maxlen=16)
+        self.gone: deque[tuple[int, Clock]] = deque()
+        self.most = _FEW
 
     def set(self, value: int, clock: Clock) -> None:
         values, clocks = self.values, self.clocks
         while values and values[-1] > value:  # the fence goes back: those are not seen any more
-            self.gone.append((values.pop(), clocks.pop()))
+            self._lose(values.pop(), clocks.pop())
         if not values or values[-1] != value:
             values.append(value)
             clocks.append(clock)
@@ -159,8 +250,23 @@ class _Fence:
             if i + 1 < len(clocks) and both == clocks[i]:
                 break
             clocks[i] = both
-        if len(values) > _VALUES_KEPT:
-            del values[: _VALUES_KEPT // 2], clocks[: _VALUES_KEPT // 2]
+
+    def forget(self, floor: Clock) -> None:
+        """Lets go of values that tell nobody anything: all know what is in ``floor``."""
+        known = 0
+        while known < len(self.values) and _is_within(self.clocks[known], floor):
+            known += 1
+        if known > 1:  # the last of them answers for the others
+            del self.values[: known - 1], self.clocks[: known - 1]
+        while self.gone and _is_within(self.gone[0][1], floor):
+            self.gone.popleft()
+        self.most = max(_FEW, 2 * (len(self.values) + len(self.gone)))
+
+    def _lose(self, value: int, clock: Clock) -> None:
+        """Of values that the fence had twice, and of lower ones, the later time counts."""
+        while self.gone and self.gone[-1][0] <= value:
+            self.gone.pop()
+        self.gone.append((value, clock))
 
     def tells(self, value: int) -> Clock:
         at = bisect_left(self.values, value)
@@ -184,3 +290,14 @@ def _meet(a: Clock, b: Clock) -> Clock:
     if a is b:
         return a
     return {queue: min(ticket, b[queue]) for queue, ticket in a.items() if queue in b}
+
+
+def _is_within(clock: Clock, floor: Clock) -> bool:
+    """Does ``floor`` know all that the clock tells?"""
+    return all(ticket <= floor.get(queue, 0) for queue, ticket in clock.items())
+
+
+def _without(clock: Clock, gone: Container[int]) -> Clock:
+    if not any(queue in gone for queue in clock):
+        return clock
+    return {queue: ticket for queue, ticket in clock.items() if queue not in gone}

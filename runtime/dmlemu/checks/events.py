@@ -18,6 +18,7 @@ from dmlemu_hw.events import (
     Recorded,
     Signalled,
     Submitted,
+    TilesMapped,
     Waited,
 )
 from dmlemu_hw.packets import Opcode
@@ -46,6 +47,7 @@ __all__ = [
     "Recorded",
     "Signalled",
     "Submitted",
+    "TilesMapped",
     "Waited",
     *_d3d12.__all__,
     *_dml.__all__,

@@ -20,14 +20,14 @@ from ..d3d12.pending import Pending, Submission, advice
 from ..d3d12.recording import Command, Recording
 from ..errors import CallSite, Strictness
 from .check import Check
-from .clocks import Clocks
+from .clocks import Clocks, FenceValue
 
 if TYPE_CHECKING:
     from ..d3d12.device import Device
 
 __all__ = ["Flight", "FlightCheck", "Flights"]
 
-_KEPT = 4096  # flights remembered when no fence is ever awaited
+_FEW = 1024  # flights that are remembered without a look at whether the host knows them to be done
 
 
 @dataclass(eq=False)
@@ -78,10 +78,16 @@ class Flight:
 class Flights:
     """Follows what one device's queues are given, once for all checks that want to know."""
 
-    def __init__(self, pending: Pending) -> None:
-        self.flights: deque[Flight] = deque(maxlen=_KEPT)
+    def __init__(self, pending: Pending, clocks: Clocks) -> None:
+        self.flights: deque[Flight] = deque()
         self.watchers: list[Callable[[Flight, Recording | None], None]] = []
         self._pending = pending
+        self._clocks = clocks
+        self._most = _FEW
+
+    def is_known(self, flight: Flight) -> bool:
+        """Does the host know that it is done?"""
+        return self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
 
     def follow(self, stream: EventStream) -> None:
         """Is told by the stream from now on."""
@@ -104,6 +110,9 @@ class Flights:
                 watcher(flight, recording)
         finally:
             self.flights.append(flight)
+            if len(self.flights) > self._most:
+                self.flights = deque(each for each in self.flights if not self.is_known(each))
+                self._most = max(_FEW, 2 * len(self.flights))
 
 
 class FlightCheck(Check):
@@ -121,7 +130,8 @@ class FlightCheck(Check):
 
     def stop(self) -> None:
         """Ends the subscriptions."""
-        self._flights.watchers.remove(self.took_off)
+        if self.took_off in self._flights.watchers:  # else the start was interrupted
+            self._flights.watchers.remove(self.took_off)
         super().stop()
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
@@ -132,14 +142,14 @@ class FlightCheck(Check):
 
         At strictness debug only what the GPU has not executed: the debug layer sees that much.
         """
-        device, known, flights = self.device, self._clocks.host, self._flights.flights
-        while flights and flights[0].ticket <= known.get(flights[0].queue, 0):
+        device, is_known, flights = self.device, self._flights.is_known, self._flights.flights
+        while flights and is_known(flights[0]):
             flights.popleft()
         if device._removed is not None:
             return
         is_strict = device._strictness is Strictness.STRICT
         for flight in list(flights):
-            if flight.ticket > known.get(flight.queue, 0) and (is_strict or not self.is_done(flight)):
+            if not is_known(flight) and (is_strict or not self.is_done(flight)):
                 yield flight
 
     def is_done(self, flight: Flight) -> bool:
@@ -152,16 +162,28 @@ class FlightCheck(Check):
 
     def advice(self, flight: Flight) -> str:
         """The fence value that would have told that it is done."""
-        return advice(flight.label, self.awaitable(flight))
+        signal = self._awaitable(flight)
+        if signal is None or not self._clocks.is_shared(signal, flight.queue, flight.ticket):
+            return advice(flight.label, self.awaitable(flight))
+        return (
+            f"Signal a fence or a value on {flight.label} that nothing else signals, and wait for it: "
+            f"{self.names.fence(signal.fence)} reaches {signal.value} without {flight.label}, too."
+        )
 
     def awaitable(self, flight: Flight) -> tuple[str, int] | None:
-        """The first signal behind it: what the fence is called, and the value."""
-        signal = self._clocks.signal_after(flight.queue, flight.ticket)
-        if signal is not None:
-            return self.names.fence(signal.fence), signal.value
+        """A signal behind it: what the fence is called, and the value."""
+        signal = self._awaitable(flight)
+        return None if signal is None else (self.names.fence(signal.fence), signal.value)
+
+    def _awaitable(self, flight: Flight) -> FenceValue | None:
+        """The first signal behind it that tells of it; without one, the first."""
+        signals = self._clocks.signals_after(flight.queue, flight.ticket)
         queue = self._queue(flight)
         queued = None if queue is None else queue.signal_after(flight.ticket)
-        return None if queued is None else (queued[0].describe(), queued[1])
+        if queued is not None:
+            signals.append(FenceValue(queued[0].address, queued[1]))
+        telling = (each for each in signals if not self._clocks.is_shared(each, flight.queue, flight.ticket))
+        return next(telling, signals[0] if signals else None)
 
     def properties(self, flight: Flight) -> dict[str, str]:
         """Queue, list and the fence value, for filters."""

@@ -27,7 +27,7 @@ def holds(gpu: Gpu) -> dict[int, Hold]:
     """By the serial of each queue that is held; to be called under the GPU's lock.
 
     Queues are taken to have come as far as they may have: how far the emulated ones are does not matter.
-    (A value that the host took back again counts for the waits that were at the head of their queue then.)
+    A value that the host took back again counts for the waits that were queued by then.
     """
     rows = {queue.serial: _waits_and_signals(queue) for queue in gpu.queues}
     heads = {serial: next(row, None) for serial, row in rows.items()}
@@ -61,10 +61,10 @@ class _Step(NamedTuple):
 
 
 def _waits_and_signals(queue: Queue) -> Iterator[_Step]:
-    """What the queue still has to do, a wait that is over at the moment left out."""
-    entries = list(queue.pending)
-    for entry in entries[bool(entries) and queue.released :]:
-        if HEADER.unpack_from(entry)[0] in (Opcode.WAIT, Opcode.SIGNAL):
+    """What the queue still has to do, waits that are over left out."""
+    for entry in list(queue.pending):
+        is_over = entry.wait is not None and entry.wait.over
+        if not is_over and HEADER.unpack_from(entry)[0] in (Opcode.WAIT, Opcode.SIGNAL):
             packet = decode_one(entry)
             assert isinstance(packet, WaitPacket | SignalPacket) and entry.fence is not None
             is_signal = isinstance(packet, SignalPacket)

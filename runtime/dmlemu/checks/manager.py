@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..errors import Strictness, quote
+from dmlemu_hw.events import EventStream, Subscription
+
+from ..errors import Report, Severity, Strictness, quote
 from ..reporting import defaults
 from . import builtin
 from .catalogue import catalogue
@@ -32,6 +34,8 @@ class Checks:
         self._checks: dict[type[Check], Check] = {}
         self._clocks: Clocks | None = None
         self._flights: Flights | None = None
+        self._following: list[Subscription] = []  # of clocks and flights
+        self._resting: list[type[Check]] = []
 
     def __iter__(self) -> Iterator[Check]:
         return iter(list(self._checks.values()))
@@ -42,8 +46,9 @@ class Checks:
         if self._clocks is None:
             device = self._device()
             assert device is not None
-            self._clocks = Clocks()
-            self._clocks.follow(device.events)
+            clocks = Clocks(device._gpu)
+            self._follow(clocks)
+            self._clocks = clocks
         return self._clocks
 
     @property
@@ -52,9 +57,43 @@ class Checks:
         if self._flights is None:
             device = self._device()
             assert device is not None
-            self._flights = Flights(device._pending)
-            self._flights.follow(device.events)
+            flights = Flights(device._pending, self.clocks)
+            self._follow(flights)
+            self._flights = flights
         return self._flights
+
+    def _follow(self, follower: Clocks | Flights) -> None:
+        stream = _KeepingStream(self._device().events, self._following)  # type: ignore[union-attr]
+        follower.follow(stream)  # type: ignore[arg-type]
+
+    def rest(self) -> None:
+        """An exception such as KeyboardInterrupt has ended a call in the middle: they may be wrong now.
+
+        Until :meth:`resume` those of dmlemu watch nothing; then they know nothing of what was before.
+        """
+        for kind in [each for each in self._checks if each in _builtin()]:
+            if kind not in self._resting:
+                self._resting.append(kind)
+            self.remove(kind)
+        while self._following:
+            self._following[-1].close()
+            self._following.pop()
+        self._clocks = self._flights = None
+
+    @property
+    def is_resting(self) -> bool:
+        """Do some wait for :meth:`resume`?"""
+        return bool(self._resting)
+
+    def resume(self) -> None:
+        """To be called when the GPU has nothing to do: the checks start anew, which a report tells."""
+        device = self._device()
+        assert device is not None
+        while self._resting:
+            self.add(self._resting[0])
+            self._resting.pop(0)
+        text = "An exception ended a call in the middle; the checks know nothing of what was before."
+        device.reports.add(Report("CHECKS_RESTARTED", text, severity=Severity.MESSAGE))
 
     def add(self, kind: type[Check]) -> Check:
         """Has a check of this class watch the device from now on; returns it.
@@ -69,8 +108,8 @@ class Checks:
             if not hasattr(check, "_subscriptions"):
                 raise TypeError(f"{kind.__name__}.__init__ must call super().__init__(device).")
             device.reports.declared.update((each.id, each) for each in kind.declarations)
-            check.start()
             self._checks[kind] = check
+            check.start()
         return self._checks[kind]
 
     def remove(self, kind: type[Check]) -> None:
@@ -83,6 +122,18 @@ class Checks:
         """The device ends, or the program wants to know now: checks tell what only the end shows."""
         for check in self:
             check.end()
+
+
+class _KeepingStream:
+    """A stream of events that keeps its subscriptions in a list."""
+
+    def __init__(self, stream: EventStream, kept: list[Subscription]) -> None:
+        self._stream, self._kept = stream, kept
+
+    def subscribe(self, callback: Callable[[Any], None], *kinds: type) -> Subscription:
+        subscription = self._stream.subscribe(callback, *kinds)
+        self._kept.append(subscription)
+        return subscription
 
 
 def _inspect(kind: type[Check]) -> None:

@@ -12,6 +12,7 @@ from ..d3d12.recording import Command
 if TYPE_CHECKING:
     from ..d3d12.device import Device
     from ..d3d12.resource import Resource
+    from ..errors import CallSite
 
 __all__ = ["NamedCommand", "Names", "Work"]
 
@@ -49,12 +50,17 @@ class NamedCommand(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A list that a queue executes, as its ``ticket``, in words; it keeps no object alive."""
+    """A list that a queue executes, as its ``ticket``, in words; it keeps no object alive.
+
+    ``handed`` counts the calls by which the host handed lists to queues.
+    """
 
     commands: list[Command]  # one for each packet
     list: str
     queue: str
     ticket: int = 0
+    executed_at: CallSite | None = None  # the program's line
+    handed: int = 0
 
     def command(self, packet: int) -> NamedCommand:
         """The command to which a packet belongs."""
@@ -81,7 +87,7 @@ class Names:
         queue = self.queue(event.queue)
         if recording is None:
             return Work([], f"list {event.list_serial}", queue, event.ticket)
-        return Work(recording.commands, recording.owner, queue, event.ticket)
+        return Work(recording.commands, recording.owner, queue, event.ticket, recording.executed_at)
 
     def queue(self, serial: int) -> str:
         """``command queue 'compute'``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from dmlemu_hw.physical import Span, spans
 
 from ..d3d12.recording import Command
 from .names import NamedCommand, Work
+from .order import Done, holds
 
 __all__ = ["Access", "Kind", "Pattern", "Place", "Places", "Touch", "Window"]
 
@@ -150,44 +151,100 @@ class Access(NamedTuple):
         return self.touch[0].ticket, self.number
 
     @property
+    def handed(self) -> int:
+        """Which call of the host handed the command to its queue."""
+        return self.touch[0].handed
+
+    @property
     def commands(self) -> list[Command]:
         """Those of the list: no other list has the same one."""
         return self.touch[0].commands
 
 
-class Window:
-    """Accesses through one place by one queue, of one kind, oldest first; of equal ones only the last.
+class _Members:
+    """Commands of a call, by their numbers: bit ``i`` stands for ``first`` + ``i``."""
 
-    ``phases`` rise.  Accesses of the queue with phases below ``mark`` are ordered before what comes now
-    through the same place; below ``uav_mark`` only before what is of the same kind.
+    def __init__(self) -> None:
+        self.first = 0
+        self.bits = 0
+
+    def add(self, command: int) -> None:
+        """It is the highest one."""
+        if not self.bits:
+            self.first = command
+        self.bits |= 1 << (command - self.first)
+
+    def without(self, done: Done) -> Iterator[tuple[int, int | None]]:
+        """Ranges of commands: all that the other set lacks, and none that are in both."""
+        low, ended = done
+        at, members = self.first, self.bits
+        if low > at:
+            at, members = low, members >> (low - at)
+        else:
+            ended >>= at - low
+        ended &= members
+        members ^= ended
+        while members:
+            skip = _zeros(members)
+            at, members, ended = at + skip, members >> skip, ended >> skip
+            if not ended:
+                yield at, None
+                return
+            length = _zeros(ended)
+            yield at, at + length
+            at, members, ended = at + length, members >> length, ended >> length
+
+
+def _zeros(bits: int) -> int:
+    """Behind the last one bit."""
+    return (bits & -bits).bit_length() - 1
+
+
+class Window:
+    """Accesses through one place by one queue, of one kind, oldest first.
+
+    Of equal ones only the last is kept, if all that comes behind it comes behind the others too.  ``phases``
+    rise.
     """
 
     def __init__(self, place: Place, queue: int, kind: Kind) -> None:
         self.place = place
         self.queue = queue
         self.kind = kind
-        self.mark = 0
-        self.uav_mark = 0
         self.last = -1  # phase of the newest
         self.last_change = -1  # of those that write
         self.phases: list[int] = []
         self.touches: list[Touch] = []
         self.patterns: list[Pattern] = []
+        # Of the call that began with phase ``_call``: commands that have accesses below index ``_noted``.
+        self._call = -1
+        self._noted = 0
+        self._members = _Members()
+        self._changes = _Members()  # those that write
         self._index: dict[Pattern, int] = {}
         self._entries = _new("dmlk_footprint[]", 4)
         self._capacity = 4
         self._is_clipped = False
 
-    def add(self, pattern: Pattern, phase: int, touch: Touch) -> bool:
-        """False: there is no room."""
-        at = self._index.get(pattern)
-        phases = self.phases
+    def add(self, pattern: Pattern, phase: int, call: int, touch: Touch, done: Done) -> bool:
+        """``done`` has ended when the access begins, of the call that began with that phase.
+
+        False: there is no room.
+        """
+        at, phases = self._index.get(pattern), self.phases
         if at is not None:
-            if phases[at] == phase:
+            old = phases[at]
+            if old == phase:
                 return True
-            if at + 1 == len(phases):
-                phases[at], self.touches[at] = phase, touch
-                self._note(pattern, phase)
+            if old >= call + done[0] and not holds(done, old - call):
+                at = None
+            elif at + 1 == len(phases):
+                phases[at] = self.last = phase
+                self.touches[at] = touch
+                if self._noted > at:
+                    self._noted = at
+                if pattern.changes:
+                    self.last_change = phase
                 return True
         count = len(phases)
         if count == self._capacity:
@@ -199,13 +256,21 @@ class Window:
         self.touches.append(touch)
         self.patterns.append(pattern)
         self._index[pattern] = count
-        self._note(pattern, phase)
+        self.last = phase
+        if pattern.changes:
+            self.last_change = phase
+        if pattern.clip is not None:
+            self._is_clipped = True
         return True
 
-    def make_room(self, ordered: int) -> None:
+    def make_room(self, ordered: int, call: int) -> None:
         """Forgets those with phases below ``ordered``, and grows if that frees little."""
-        keep = [i for i in self._index.values() if self.phases[i] >= ordered]
-        keep.sort()
+        last, phases = set(self._index.values()), self.phases
+        keep = [
+            i
+            for i in range(len(phases))
+            if phases[i] >= ordered and (i in last or (phases[i] >= call and self._entries[i].access))
+        ]
         least = len(keep) * (8 if len(keep) < 16 else 2)  # room for some time, also for what alternates
         while self._capacity < least:
             self._capacity *= 2
@@ -218,6 +283,19 @@ class Window:
         self.patterns = [self.patterns[i] for i in keep]
         self._index = {pattern: i for i, pattern in enumerate(self.patterns)}
         self._is_clipped = any(pattern.clip is not None for pattern in self.patterns)
+        self._noted = 0
+
+    def pending(self, call: int, done: Done, only_changes: bool) -> list[tuple[int, int]]:
+        """Ranges of indices that hold all accesses of the call, the last one, that have not ended.
+
+        ``only_changes``: of those that write.
+        """
+        self._note(call)
+        runs, count = [], len(self.phases)
+        for first, end in (self._changes if only_changes else self._members).without(done):
+            start = bisect_left(self.phases, call + first)
+            runs.append((start, count if end is None else bisect_left(self.phases, call + end)))
+        return runs
 
     def find(self, pattern: Pattern, start: int, end: int) -> int:
         """Index of the first from ``start`` to before ``end`` that conflicts with the pattern; -1: none."""
@@ -233,16 +311,43 @@ class Window:
         """The one of that index."""
         return Access(self.patterns[at], self.kind, self.touches[at])
 
+    def same_command(self, at: int) -> Iterator[int]:
+        """That index and those before it that are of the same command."""
+        phase = self.phases[at]
+        while at >= 0 and self.phases[at] == phase:
+            yield at
+            at -= 1
+
     def from_phase(self, phase: int) -> int:
         """Index of the first that is not of a lower phase."""
         return bisect_left(self.phases, phase)
 
-    def _note(self, pattern: Pattern, phase: int) -> None:
-        self.last = phase
-        if pattern.changes:
-            self.last_change = phase
-        if pattern.clip is not None:
-            self._is_clipped = True
+    def newest(self, pattern: Pattern, runs: list[tuple[int, int]]) -> int:
+        """Index of the last in the ranges that conflicts with the pattern; -1: none."""
+        for start, end in reversed(runs):
+            at = self.find(pattern, start, end)
+            if at < 0:
+                continue
+            while at + 1 < end:  # nothing is found from ``end`` on
+                middle = (at + 1 + end) // 2
+                found = self.find(pattern, middle, end)
+                if found >= 0:
+                    at = found
+                else:
+                    end = middle
+            return at
+        return -1
+
+    def _note(self, call: int) -> None:
+        """All members are known."""
+        if self._call != call or not self._noted:
+            self._call, self._noted = call, bisect_left(self.phases, call)
+            self._members.bits = self._changes.bits = 0
+        for i in range(self._noted, len(self.phases)):
+            self._members.add(self.phases[i] - call)
+            if self.patterns[i].changes:
+                self._changes.add(self.phases[i] - call)
+        self._noted = len(self.phases)
 
 
 class Places:
@@ -254,24 +359,30 @@ class Places:
         self._starts: list[int] = []  # their addresses, sorted
         self._by_serial: dict[int, Place] = {}
         self._by_heap: dict[int, list[Place]] = {}
-        self._known: dict[bytes, list[tuple[Pattern, int]]] = {}
+        self._known: dict[bytes, tuple[list[tuple[Pattern, int]], tuple[int, ...]]] = {}
         self._patterns: dict[bytes, list[Pattern]] = {}
         self._freed: deque[Freed] = deque()
         self._retired: list[Place] = []
 
-    def patterns(self, accesses: Accesses) -> list[tuple[Pattern, int]]:
-        """Each access with its operand; those to NULL tiles, or to no live memory, have none."""
+    def patterns(self, accesses: Accesses) -> tuple[list[tuple[Pattern, int]], tuple[int, ...]]:
+        """Each access with its operand; those to NULL tiles, or to no live memory, have none.
+
+        And the addresses of the places that they reach.
+        """
         key = bytes(_buffer(accesses.pointer, _SIZE * len(accesses)))
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:
                 self._forget_patterns()
-            found = self._known[key] = [
+            made = [
                 (pattern, operand)
                 for i in range(len(accesses))
                 for operand in (accesses.pointer[i].operand,)
                 for pattern in self._translate(accesses.pointer[i])
             ]
+            places = (self._place(accesses.pointer[i].address) for i in range(len(accesses)))
+            found = made, tuple({place.address: None for place in places if place is not None})
+            self._known[key] = found
         return found
 
     def find(self, address: int) -> Place | None:
@@ -296,18 +407,28 @@ class Places:
             self._forget_patterns()
 
     def freed(self, event: Freed) -> None:
-        """To be called at any moment: it only takes a note."""
-        self._freed.append(event)
+        """To be called at any moment: it only takes a note, and none of what was never accessed."""
+        if event.address in self._places:
+            self._freed.append(event)
 
-    def settle(self) -> None:
-        """Does what the notes ask for."""
+    def settle(self) -> set[int]:
+        """Does what the notes ask for; returns the addresses of what was freed."""
+        gone = set()
         while self._freed:
             event = self._freed.popleft()
+            gone.add(event.address)
             self._by_serial.pop(event.serial, None)
             place = self._places.pop(event.address, None)
             if place is not None:
                 del self._starts[bisect_left(self._starts, place.address)]
                 self._retired.append(place)
+        return gone
+
+    def forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with accesses of these queues any more."""
+        for place in (*self._places.values(), *self._retired):
+            place.own = {key: window for key, window in place.own.items() if window.queue not in gone}
+            place.windows = [window for window in place.windows if window.queue not in gone]
 
     def forget_retired(self, done: Callable[[int], int]) -> None:
         """Lets go of freed allocations that nobody can conflict with: queues are done up to a phase."""

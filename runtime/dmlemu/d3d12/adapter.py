@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from typing import TYPE_CHECKING
@@ -25,6 +26,18 @@ _VENDOR_ID, _DEVICE_ID = 0xD311, 0x0001  # assigned to nobody
 
 _lock = threading.Lock()
 _next_luid = 1
+_adapters: weakref.WeakSet[Adapter] = weakref.WeakSet()
+
+
+def _free_locks() -> None:
+    """A thread of the parent process, which does not exist in a forked one, may have held them."""
+    global _lock
+    _lock = threading.Lock()
+    for adapter in _adapters:
+        adapter._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_free_locks)
 
 
 def _new_luid() -> Luid:
@@ -74,6 +87,7 @@ class Adapter:
         self.instance_luid = _new_luid()
         self._lock = threading.RLock()
         self._device: weakref.ref[Device] | None = None
+        _adapters.add(self)
 
     def __repr__(self) -> str:
         return f"<adapter '{self.driver_description}' {self.instance_luid.low_part}>"
@@ -102,7 +116,9 @@ class Adapter:
         return MemoryBudget(memory.budget, memory.used)
 
     def _living_device(self) -> Device | None:
-        return None if self._device is None else self._device()
+        """One of this process: in a forked one its parent's device is of no use."""
+        device = None if self._device is None else self._device()
+        return device if device is not None and device._gpu.memory.is_own else None
 
     def _forget(self, device: Device) -> None:
         with self._lock:

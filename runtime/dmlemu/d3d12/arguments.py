@@ -60,7 +60,10 @@ def sequence(value: Any, field: str) -> list[Any]:
     """The value's items."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise _wrong(field, "a sequence", value)
-    return list(value)
+    try:
+        return list(value)
+    except Exception:  # whatever the value's own method raises, as a memoryview of two dimensions does
+        raise _wrong(field, "a sequence", value) from None
 
 
 def integers(value: Any, field: str) -> list[int]:
@@ -105,7 +108,7 @@ def buffer(value: Any, field: str) -> bytes:
     """A copy of the bytes of an object with the buffer protocol."""
     try:
         return memoryview(value).tobytes()
-    except (TypeError, BufferError, ValueError):
+    except Exception:  # whatever the value's own method raises
         raise _wrong(field, "bytes", value) from None
 
 

@@ -149,6 +149,8 @@ class _Call:
         before, after = int(barrier.state_before), int(barrier.state_after)
         self._check_state(resource, before, f"{path}.StateBefore")
         self._check_state(resource, after, f"{path}.StateAfter")
+        if after == states.COMMON and resource._fixed_states is not None and not resource._began_common:
+            raise _fixed_state_error(resource, resource._fixed_states, after, f"{path}.StateAfter")
         if before == after:
             wrong, field = MessageId.RESOURCE_BARRIER_MATCHING_STATES, f"{path}.StateAfter"
             message = f"A transition of {resource} leads from state ({spell_state(before)}) to itself."
@@ -187,9 +189,7 @@ class _Call:
             return _bad(rule, message, field, text, spell_state(expressible), wrong, "LIST_TYPE", resource)
         fixed = resource._fixed_states
         if fixed is not None and state & ~fixed:
-            message = f"{resource}, in a heap of type {spell(resource._heap_type)}, has no state ({text})."
-            wrong = MessageId.RESOURCE_BARRIER_INVALID_HEAP
-            return _bad("ST6", message, field, text, spell_state(fixed), wrong, "STATE_COMBO", resource)
+            return _fixed_state_error(resource, fixed, state, field)
         missing = missing_flag(state, resource._flags)
         rule = "ST16" if state & states.UNORDERED_ACCESS else "RB7"
         message = f"State ({text}) needs flag {spell(missing)}, which {resource} lacks."
@@ -216,6 +216,13 @@ class _Call:
             where, since = f"While recording {self._list}", recording.told(track.since, str(self._list))
             raise conflict_error(conflict, resource, _OPERATION, f"{path}.StateBefore", where, since=since)
         track.transition(before, after, flags, len(recording.commands) + self._number)
+
+
+def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -> Error:
+    """ST6: a buffer in an UPLOAD or READBACK heap stays in the state that such heaps have."""
+    text, wrong = spell_state(state), MessageId.RESOURCE_BARRIER_INVALID_HEAP
+    message = f"{resource}, in a heap of type {spell(resource._heap_type)}, has no state ({text})."
+    return _bad("ST6", message, field, text, spell_state(fixed), wrong, "STATE_COMBO", resource)
 
 
 def _check_flags(barrier: ResourceBarrier, path: str) -> None:

@@ -27,7 +27,7 @@ class CommandAllocator(DeviceChild):
     def __init__(self, device: Device, type: CommandListType) -> None:
         super().__init__(device)
         self._type = type
-        self._recording: CommandList | None = None
+        self._recorder: CommandList | None = None  # opened with it last
         self._generation = 0  # counts resets: recordings of an older one are gone
         self._reset_at: CallSite | None = None
 
@@ -40,16 +40,17 @@ class CommandAllocator(DeviceChild):
         """
         self._check_open("Reset")
         self._device._check_alive("Reset")
-        if self._recording is not None:
+        recording = self._recording  # another thread may close it meanwhile
+        if recording is not None:
             raise failure(
                 "LIST_OPEN",
-                f"{self} is reset while {self._recording} records with it.",
+                f"{self} is reset while {recording} records with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",
                 hresult=HResult.E_FAIL,
                 message_id=MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
                 object=self,
-                context=self._recording._turned,
+                context=recording._turned,
                 hint="Close the command list first.",
             )
         if not self._device._is_runtime:
@@ -58,6 +59,12 @@ class CommandAllocator(DeviceChild):
         self._reset_at = self._device._here()
         if self._device.events.wants(AllocatorReset):
             self._device._tell(AllocatorReset(self))
+
+    @property
+    def _recording(self) -> CommandList | None:
+        """The list that records with it now."""
+        recorder = self._recorder
+        return recorder if recorder is not None and recorder._records_with(self) else None
 
     @property
     def _reset_lines(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
 import numpy as np
 
 from dmlemu_hw.events import Recorded
-from dmlemu_hw.packets import Opcode, PacketWriter
+from dmlemu_hw.packets import Opcode, PacketWriter, disassemble
 
 from ..errors import CallSite, Error, HResult, call_site, spell_site
 from . import commands, states
@@ -118,11 +118,11 @@ class CommandList(DeviceChild):
                 "LIST_CLOSED", f"{self} is closed twice.", "Close", "CL5", MessageId.COMMAND_LIST_CLOSED
             )
         recording = self._recording
-        self._is_open = False
-        self._turned_at = self._device._here()
-        recording.allocator._recording = None
         recording.packets = self._writer.bytes()
         recording.owner = str(self)
+        self._turned_at = self._device._here()
+        self._is_open = False  # an exception before leaves it open
+        recording.allocator._recorder = None
         if self._error is not None:
             error, self._error = self._error, None
             self._failed = True
@@ -150,10 +150,35 @@ class CommandList(DeviceChild):
             raise not_implemented(operation, "A pipeline state")
         self._start(allocator, operation)
 
+    def disassemble(self) -> str:
+        """What the closed list is to the GPU: its packets, a line for each, below the command that made them.
+
+        A line has number and offset of the packet, its name and its fields.  Nothing in Direct3D 12 is like
+        it.  E_FAIL while the list is open.
+        """
+        self._check_open("disassemble")
+        if self._is_open:
+            message = f"{self} is open: it has no packets before Close."
+            raise self._life_cycle_error(
+                "LIST_OPEN", message, "disassemble", "CL6", MessageId.COMMAND_LIST_OPEN
+            )
+        if self._recording is None:  # created closed
+            return ""
+        lines: list[str] = []
+        last = -1
+        packets = disassemble(self._recording.packets).splitlines()
+        for command, packet in zip(self._recording.commands, packets, strict=True):
+            if command.number != last:
+                last = command.number
+                at = f" ({command.recorded_at})" if command.recorded_at else ""
+                lines.append(f"{command.name}{at}")
+            lines.append(packet)
+        return "\n".join(lines)
+
     def _free(self) -> None:  # an open recording ends, so that its allocator is free again
         if self._is_open and self._recording is not None:
-            self._recording.allocator._recording = None
             self._is_open = False
+            self._recording.allocator._recorder = None
         self._recording = None
 
     def clear_state(self, pipeline_state: None = None) -> None:
@@ -403,15 +428,18 @@ class CommandList(DeviceChild):
         """CL2, CL4: begins a recording with an allocator that is free and of the list's type."""
         device = self._device
         check_allocator(device, allocator, self._type, operation)
-        allocator._recording = self
         self._recording = Recording(device._next_recording(), allocator, allocator._generation)
         device._recordings[self._recording.serial] = self._recording
         self._writer = PacketWriter()
         self._descriptor_heaps = {}
         self._error = None
         self._failed = False
-        self._is_open = True
         self._turned_at = self._device._here()
+        allocator._recorder = self
+        self._is_open = True  # an exception before leaves it closed
+
+    def _records_with(self, allocator: CommandAllocator) -> bool:
+        return self._is_open and self._recording is not None and self._recording.allocator is allocator
 
     def _may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
         """CL11, CL13; False when the call is to do nothing."""
@@ -573,12 +601,12 @@ def check_allocator(
         message = f"{allocator} is of type {spell(allocator._type)}, and the list of type {spell(type)}."
         wrong = MessageId.WRONG_COMMAND_ALLOCATOR_TYPE
         raise bad("CL2", "LIST_TYPE", message, allocator._type, type, wrong)
-    if allocator._recording is not None:
-        message = f"{allocator._recording} records with {allocator}, and a second list is opened on it."
+    recording = allocator._recording  # another thread may close it meanwhile
+    if recording is not None:
+        message = f"{recording} records with {allocator}, and a second list is opened on it."
         contention = MessageId.COMMAND_ALLOCATOR_CONTENTION
         given, expected = "an allocator in use", "one that no open list uses"
-        turned = allocator._recording._turned
-        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, turned)
+        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, recording._turned)
 
 
 def encode_marker(metadata: int, data: bytes | str) -> bytes:

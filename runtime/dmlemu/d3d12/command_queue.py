@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dmlemu_hw.queue import Queue as HardwareQueue
+from dmlemu_hw.faults import OutOfMemory
+from dmlemu_hw.queue import QueueKind
 
 from ..errors import Error, HResult, Severity, call_site, spell_site
 from .arguments import instance, integer, sequence
@@ -33,18 +34,20 @@ _QUEUE_TYPES = (CommandListType.DIRECT, CommandListType.COMPUTE, CommandListType
 
 
 class CommandQueue(DeviceChild):
-    """A row of work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``."""
+    """A row of work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``.
+
+    What is queued is still executed when the queue has been released.
+    """
 
     kind = "command queue"
 
-    def __init__(self, device: Device, desc: CommandQueueDesc, queue: HardwareQueue) -> None:
+    def __init__(self, device: Device, desc: CommandQueueDesc) -> None:
         super().__init__(device)
         self._desc = replace(desc, node_mask=1)
-        self._queue = queue
+        self._queue = queue = device._gpu.create_queue(QueueKind(int(desc.type)), owner=weakref.ref(self))
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
         device._queues.add(self)
-        weakref.finalize(self, queue.close).atexit = False
-        self._label(queue)
+        self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:
         """``ID3D12CommandQueue::GetDesc``; the node mask reads 1."""
@@ -141,7 +144,10 @@ class CommandQueue(DeviceChild):
             with self._lock:
                 ticket = self._queue.submitted + 1
                 self._device._pending.add(Submission(self._queue, ticket, needs=needs, command=command))
-                self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+                try:
+                    self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+                except OutOfMemory as error:
+                    raise _too_many_mappings(error, resource) from None
             self._device._let_run()
 
     def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
@@ -169,9 +175,6 @@ class CommandQueue(DeviceChild):
         The CPU's is ``time.monotonic_ns``; the GPU's is virtual and moves only by executed work.
         """
         return ClockCalibration(self._device._gpu.clock.now, time.monotonic_ns())
-
-    def _free(self) -> None:  # what is queued is still executed
-        self._queue.close()
 
     # --- inside ---
 
@@ -258,9 +261,9 @@ class CommandQueue(DeviceChild):
         journey = Journey()
         lenient = self._device._is_runtime
         for i, recording in enumerate(recordings):
-            for resource in recording.resources:
-                if resource._pageable._residency <= 0 and not lenient:
-                    raise self._evicted_error(resource, recording)
+            for thing in () if lenient else recording.needs:
+                if _pageable(thing)._residency <= 0:
+                    raise self._evicted_error(thing, recording)
             for resource, track in recording.tracks.items():
                 conflict = journey.enter(resource, track, recording)
                 if conflict is not None and not (lenient and conflict.clash is Clash.USE):
@@ -347,20 +350,20 @@ class CommandQueue(DeviceChild):
             hint="Release it once the GPU has finished the list.",
         )
 
-    def _evicted_error(self, resource: Resource, recording: Recording) -> Error:
-        pageable, command = resource._pageable, recording.need(resource)
-        which = "which" if pageable is resource else f"and {pageable}, in which it is placed,"
+    def _evicted_error(self, thing: Object, recording: Recording) -> Error:
+        pageable, command = _pageable(thing), recording.need(thing)
+        which = "which" if pageable is thing else f"and {pageable}, in which it is placed,"
         at = spell_site(pageable._evicted_at)
         evicted = (f"It was evicted at {at}",) if at else ()
         return failure(
             "RES_NOT_RESIDENT",
-            f"{recording.owner} uses {resource}, {which} is not resident.",
+            f"{recording.owner} uses {thing}, {which} is not resident.",
             operation="ExecuteCommandLists",
             context=(*(() if command is None else (command.context(recording.owner),)), *evicted),
             rule="RD2: ID3D12Device::Evict",
             hresult=HResult.DXGI_ERROR_INVALID_CALL,
             message_id=MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
-            object=resource,
+            object=thing,
             hint="Call MakeResident before the list is executed.",
         )
 
@@ -391,6 +394,18 @@ class CommandQueue(DeviceChild):
         self._device._info(error, Severity.WARNING)
 
 
+def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
+    return failure(
+        "OUT_OF_MEMORY",
+        str(error),
+        operation="UpdateTileMappings",
+        rule="RS5: ID3D12CommandQueue::UpdateTileMappings",
+        hresult=HResult.E_OUTOFMEMORY,
+        object=resource,
+        hint="Map tiles that lie side by side in the heap in one range, or release resources.",
+    )
+
+
 def _run_last_checks(recordings: list[Recording]) -> None:
     """What was recorded may still object; then nothing has happened."""
     undo: list[Callable[[], None]] = []
@@ -404,6 +419,11 @@ def _run_last_checks(recordings: list[Recording]) -> None:
         for take_back in reversed(undo):
             take_back()
         raise
+
+
+def _pageable(thing: Any) -> Any:
+    """What residency is counted of, also of DirectML's objects: a placed buffer's heap, else the object."""
+    return thing._pageable if isinstance(thing, Resource) else thing
 
 
 def check_desc(desc: CommandQueueDesc) -> None:

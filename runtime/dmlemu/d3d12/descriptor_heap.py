@@ -16,7 +16,6 @@ from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
 from .events import DescriptorsWritten
 from .object import DeviceChild
 from .reports import failure, spell, spell_handle
-from .resource import _close_at_end
 from .structs import DescriptorHeapDesc
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ class DescriptorHeap(DeviceChild):
         super().__init__(device)
         self._desc = replace(desc, node_mask=1)
         self._heap = heap
-        self._end = _close_at_end(self, heap)
-        self._label(heap)
+        self._own(heap)
 
     def get_desc(self) -> DescriptorHeapDesc:
         """``ID3D12DescriptorHeap::GetDesc``."""
@@ -71,9 +69,6 @@ class DescriptorHeap(DeviceChild):
             if not self._device._is_runtime:
                 raise error
         return self._heap.gpu_start
-
-    def _free(self) -> None:  # the handles are never used again
-        self._end()
 
 
 def check_desc(desc: DescriptorHeapDesc) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import itertools
 import sys
+import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +17,11 @@ from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.frozen import Frozen
-from dmlemu_hw.gpu import Gpu, QueueKind
+from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
 
-from ..errors import Error, HResult, Severity, Strictness
+from ..errors import HOST_IS_FULL, Error, HResult, Severity, Strictness
 from ..reporting import defaults, on_created
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
 from .adapter import Adapter, create_adapter_list
@@ -45,6 +45,7 @@ from .enums import (
     MultipleFenceWaitFlags,
     ResourceStates,
 )
+from .events import Evicted
 from .fence import Event, Fence
 from .gpu_at_work import GpuAtWork
 from .live_objects import LiveObjects
@@ -92,7 +93,8 @@ def create_device(
     ``strict``.  E_INVALIDARG: the level is none that Direct3D 12 has (DEV3), or the living device has
     another strictness (DEV7).
     DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).  E_OUTOFMEMORY: this machine
-    has no memory or no open files left.
+    has no memory or no open files left.  In a forked process, where objects of its parent's device fail
+    with DEVICE_FORKED, the adapter has a new device.
     """
     _check_feature_level(minimum_feature_level)
     adapter = create_adapter_list()[0] if adapter is None else instance(adapter, Adapter, "adapter")
@@ -104,11 +106,13 @@ def create_device(
             gc.collect()  # what only a cycle of garbage keeps, as that of `evaluate`, does not live
             device = adapter._living_device()
         if device is None:
-            device = Device(adapter, strictness or defaults.strictness)
-            adapter._device = weakref.ref(device)
-            if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
-                print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
-            _introduce(device)
+            try:
+                device = _new_device(adapter, strictness or defaults.strictness)
+            except Error as error:
+                if error.hresult is not HResult.E_OUTOFMEMORY:
+                    raise
+                gc.collect()  # devices that are garbage have open files until they are collected
+                device = _new_device(adapter, strictness or defaults.strictness)
         else:
             device._check_strictness(strictness)
             device._references += 1
@@ -116,7 +120,13 @@ def create_device(
         return device
 
 
-_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+def _new_device(adapter: Adapter, strictness: Strictness) -> Device:
+    device = Device(adapter, strictness)
+    adapter._device = weakref.ref(device)
+    if device._gpu.chaos is not None and device._gpu.chaos.is_fresh:
+        print(f"dmlemu: the GPU runs under {device._gpu.chaos}", file=sys.stderr)
+    _introduce(device)
+    return device
 
 
 def _introduce(device: Device) -> None:
@@ -126,7 +136,7 @@ def _introduce(device: Device) -> None:
             tell(device)
     except BaseException as error:
         device._adapter._forget(device)
-        if isinstance(error, OSError) and error.errno in _FULL:  # the checks need a file, too
+        if isinstance(error, OSError) and error.errno in HOST_IS_FULL:  # the checks need a file, too
             raise _host_is_full(error.strerror) from None
         raise
 
@@ -175,17 +185,21 @@ def _host_is_full(reason: str | None) -> Error:
 
 
 class _OutOfMemory(Frozen):
-    """Turns the hardware's running out of memory into the error of a create method."""
+    """Turns the hardware's running out of memory into the error of a create method.
+
+    ``field`` is empty where no argument has an influence.
+    """
 
     operation: str
     rule: str
     field: str
-    message_id: MessageId
+    message_id: MessageId | None
 
     def guard(self, work: Callable[[], _Result]) -> _Result:
         try:
             return work()
         except OutOfMemory as error:
+            left = max(0, error.budget - error.used)
             raise failure(
                 "OUT_OF_MEMORY",
                 str(error),
@@ -194,8 +208,8 @@ class _OutOfMemory(Frozen):
                 hresult=HResult.E_OUTOFMEMORY,
                 message_id=self.message_id,
                 field=self.field,
-                given=f"{error.needed} bytes",
-                expected=f"at most {max(0, error.budget - error.used)} bytes: the rest is in use",
+                given=f"{error.needed} bytes" if self.field else "",
+                expected=f"at most {left} bytes: the rest is in use" if self.field else "",
             ) from None
 
 
@@ -231,6 +245,7 @@ class Device(GpuAtWork):
         super().__init__(_create_gpu(adapter, poison=strictness is Strictness.STRICT), strictness)
         self._adapter = adapter
         is_late = self._gpu.random(Mode.VISIBILITY) is not None
+        self._maps_lock = threading.RLock()  # buffers may be mapped from any thread (MP8)
         self._late_visibility = LateVisibility(self) if is_late else None
         self._references = 1
         self._ended = False
@@ -241,6 +256,7 @@ class Device(GpuAtWork):
             weakref.WeakValueDictionary()
         )
         self._descriptor_uses = DescriptorUses(self._gpu.descriptors)
+        self._host_heaps: weakref.WeakSet[Heap] = weakref.WeakSet()  # those that the CPU can see
 
     # --- queues, lists, fences ---
 
@@ -252,7 +268,7 @@ class Device(GpuAtWork):
         self._check_alive("CreateCommandQueue")
         desc = CommandQueueDesc() if desc is None else desc
         command_queue.check_desc(desc)
-        return CommandQueue(self, desc, self._gpu.create_queue(QueueKind(int(desc.type))))
+        return CommandQueue(self, desc)
 
     def create_command_allocator(self, type: CommandListType) -> CommandAllocator:
         """An allocator for lists of one type (CL1).
@@ -314,7 +330,8 @@ class Device(GpuAtWork):
         self._check_alive("CreateFence")
         fence.check_flags(flags)
         fence.check_value(initial_value, "ID3D12Device::CreateFence", "InitialValue")
-        return Fence(self, self._gpu.create_fence(initial_value), flags)
+        lacking = _OutOfMemory("CreateFence", "FN1", "", None)
+        return Fence(self, lacking.guard(lambda: self._gpu.create_fence(initial_value)), flags)
 
     def set_event_on_multiple_fence_completion(
         self,
@@ -368,7 +385,10 @@ class Device(GpuAtWork):
         alignment = desc.alignment or rules.TILE
         properties = rules.full_properties(desc.properties)
         desc = replace(desc, alignment=alignment, properties=properties, flags=HeapFlags(desc.flags))
-        return Heap(self, desc, heap)
+        made = Heap(self, desc, heap)
+        if rules.is_cpu_visible(properties):
+            self._host_heaps.add(made)
+        return made
 
     def create_committed_resource(
         self,
@@ -388,7 +408,9 @@ class Device(GpuAtWork):
         self._check_alive(operation)
         rules.check_committed_heap(heap_properties, heap_flags)
         kind = HeapType(heap_properties.type)
-        desc = rules.check_buffer(desc, initial_resource_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(
+            desc, initial_resource_state, optimized_clear_value, kind, operation, self._is_runtime
+        )
         width, poison = desc.width, self._poisons(heap_flags)
         allocate = partial(self._gpu.memory.create_heap, mappable=False)
         lacking = _out_of_memory_for_buffer(operation)
@@ -423,7 +445,9 @@ class Device(GpuAtWork):
         self._check_child(heap, Heap, operation, "pHeap")
         properties = heap._desc.properties
         kind = HeapType(properties.type)
-        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, kind, operation)
+        desc = rules.check_buffer(
+            desc, initial_state, optimized_clear_value, kind, operation, self._is_runtime
+        )
         rules.check_placement(desc, heap._desc, str(heap), heap_offset)
         memory, width = self._gpu.memory, desc.width
         lacking = _out_of_memory_for_buffer(operation)
@@ -452,7 +476,9 @@ class Device(GpuAtWork):
         """
         operation = "CreateReservedResource"
         self._check_alive(operation)
-        desc = rules.check_buffer(desc, initial_state, optimized_clear_value, None, operation)
+        desc = rules.check_buffer(
+            desc, initial_state, optimized_clear_value, None, operation, self._is_runtime
+        )
         memory, width = self._gpu.memory, desc.width
         allocation = _out_of_memory_for_buffer(operation).guard(lambda: memory.reserve(width))
         resource = Resource(self, desc, allocation, created_as="reserved", properties=None)
@@ -466,7 +492,9 @@ class Device(GpuAtWork):
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
         integer(visible_mask, "visibleMask")
-        return footprints.resource_allocation_info(sequence(resource_descs, "resource_descs"))
+        return footprints.resource_allocation_info(
+            sequence(resource_descs, "resource_descs"), self._is_runtime
+        )
 
     def get_copyable_footprints(
         self,
@@ -480,7 +508,7 @@ class Device(GpuAtWork):
         Mirrors ``ID3D12Device::GetCopyableFootprints``.
         """
         result, error = footprints.copyable_footprints(
-            resource_desc, first_subresource, num_subresources, base_offset
+            resource_desc, first_subresource, num_subresources, base_offset, self._is_runtime
         )
         if error is not None:
             self._keep(error)
@@ -520,6 +548,7 @@ class Device(GpuAtWork):
         for each in chosen:
             each._residency -= 1
             each._evicted_at = here
+        self._tell(*(Evicted(each) for each in dict.fromkeys(chosen) if each._residency == 0))
 
     # --- descriptors ---
 
@@ -872,6 +901,7 @@ class Device(GpuAtWork):
 
     def _finish(self, resource: Resource, state: ResourceStates, operation: str) -> Resource:
         """Last steps of every created buffer: addresses know it, and its initial state is remarked (RB8)."""
+        resource._began_common = state == ResourceStates.COMMON
         self._resources[resource._address] = resource
         if state != ResourceStates.COMMON and resource._fixed_states is None and self.info_queue.enabled:
             error = failure(

@@ -17,6 +17,7 @@ __all__ = [
     "AllocatorReset",
     "CallBegun",
     "DescriptorsWritten",
+    "Evicted",
     "HostAccessed",
     "HostMapped",
     "HostUnmapped",
@@ -79,6 +80,12 @@ class AllocatorReset(NamedTuple):
 
 class ObjectReleased(NamedTuple):
     """The program released the object, of Direct3D or DirectML; garbage collection does not tell."""
+
+    object: Object
+
+
+class Evicted(NamedTuple):
+    """The last user of an object, of Direct3D or DirectML, gave its memory up: it is not resident now."""
 
     object: Object
 

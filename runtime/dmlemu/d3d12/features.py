@@ -198,7 +198,8 @@ class FeatureDataTightAlignment(Frozen):
 
 
 # D3D12_FORMAT_SUPPORT1_BUFFER, _TYPED_UNORDERED_ACCESS_VIEW; D3D12_FORMAT_SUPPORT2_UAV_TYPED_LOAD, _STORE
-_SUPPORT1 = 0x1 | 0x2000000
+_BUFFER = 0x1
+_SUPPORT1 = _BUFFER | 0x2000000
 _SUPPORT2 = 0x40 | 0x80
 
 
@@ -245,6 +246,8 @@ def _root_signature(data: FeatureDataRootSignature) -> FeatureDataRootSignature:
 
 
 def _format_support(data: FeatureDataFormatSupport) -> FeatureDataFormatSupport:
+    if data.format == Format.UNKNOWN:  # that of buffers themselves, and of their structured views
+        return replace(data, support1=_BUFFER, support2=0)
     if int(data.format) in TYPED:
         return replace(data, support1=_SUPPORT1, support2=_SUPPORT2)
     return replace(data, support1=0, support2=0)
@@ -283,7 +286,8 @@ _ANSWERS: dict[int, tuple[type, Callable[[Any], Any]]] = {
 
 def answer(feature: Feature, data: Any = None) -> Any:
     """The struct of ``feature`` with the device's answers; ``data`` holds the inputs, if it has some."""
-    if integer(feature, "feature") not in list(Feature):
+    number = integer(feature, "feature")
+    if number not in list(Feature):
         raise failure(
             "FEATURE_DATA",
             f"Feature ({spell(feature)}) is not a D3D12_FEATURE.",
@@ -293,6 +297,7 @@ def answer(feature: Feature, data: Any = None) -> Any:
             given=feature,
             expected="a member of D3D12_FEATURE",
         )
+    feature = Feature(number)
     if feature not in _ANSWERS:
         raise not_implemented("CheckFeatureSupport", f"The query of feature {spell(feature)}")
     kind, respond = _ANSWERS[feature]

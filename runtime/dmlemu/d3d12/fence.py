@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import select
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dmlemu_hw.fence import Fence as HardwareFence
+from dmlemu_hw.host import HostFile
 
 from ..errors import Error, HResult
 from .arguments import integer, number, outside
@@ -62,15 +62,14 @@ class _EventFd:
     """An eventfd of the caller; a duplicate of its number is kept, so that closing it is harmless."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = os.dup(descriptor)
-        weakref.finalize(self, os.close, self._descriptor)
+        self._file = HostFile.duplicate(descriptor)
 
     def set(self) -> None:
         """Writes 1 (FN8).  A full one, which a write would wait for, is set already."""
         poll = select.poll()
-        poll.register(self._descriptor, select.POLLOUT)
+        poll.register(self._file.fd, select.POLLOUT)
         if poll.poll(0):
-            os.write(self._descriptor, (1).to_bytes(8, "little"))
+            os.write(self._file.fd, (1).to_bytes(8, "little"))
 
 
 def _open_event(descriptor: int) -> _EventFd:
@@ -126,7 +125,7 @@ class Fence(DeviceChild):
         super().__init__(device)
         self._fence = fence
         self._flags = flags
-        self._label(fence)
+        self._own(fence)
 
     def get_completed_value(self) -> int:
         """The value now; 2**64 - 1 once the device is removed.

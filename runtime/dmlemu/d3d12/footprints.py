@@ -23,12 +23,12 @@ _UINT16_MAX = 2**16 - 1
 _UINT32_MAX = 2**32 - 1
 
 
-def resource_allocation_info(descs: Sequence[ResourceDesc]) -> ResourceAllocationInfo:
+def resource_allocation_info(descs: Sequence[ResourceDesc], is_runtime: bool) -> ResourceAllocationInfo:
     """Each desc behind the other, aligned up; an invalid one makes the size 2**64 - 1 (AI1)."""
     size, alignment = 0, 1
     for desc in descs:
         try:
-            desc = check_resource_desc(desc, "GetResourceAllocationInfo")
+            desc = check_resource_desc(desc, "GetResourceAllocationInfo", is_runtime)
         except Error as error:
             if error.hresult is HResult.E_NOTIMPL:
                 raise
@@ -39,14 +39,14 @@ def resource_allocation_info(descs: Sequence[ResourceDesc]) -> ResourceAllocatio
 
 
 def copyable_footprints(
-    desc: ResourceDesc, first_subresource: int, num_subresources: int, base_offset: int
+    desc: ResourceDesc, first_subresource: int, num_subresources: int, base_offset: int, is_runtime: bool
 ) -> tuple[CopyableFootprints, Error | None]:
     """The one footprint of a buffer; everything is filled with ones when the arguments are wrong (CF1)."""
     first_subresource = integer(first_subresource, "first_subresource")
     num_subresources = integer(num_subresources, "num_subresources")
     base_offset = integer(base_offset, "base_offset")
     try:
-        desc = check_resource_desc(desc, "GetCopyableFootprints")
+        desc = check_resource_desc(desc, "GetCopyableFootprints", is_runtime)
         _check_footprint_range(desc, first_subresource, num_subresources)
     except Error as error:
         if error.hresult is HResult.E_NOTIMPL:

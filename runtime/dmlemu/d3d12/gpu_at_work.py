@@ -66,10 +66,23 @@ class GpuAtWork(Object):
     def _tell(self, *events: object) -> None:
         """Emits events of the API; raises what a check has to say of them."""
         if self._gpu.events:
-            with self._gpu.lock:
-                for event in events:
-                    self._gpu.events.emit(event)
+            try:
+                with self._gpu.lock:
+                    for event in events:
+                        self._gpu.events.emit(event)
+            except BaseException as error:
+                self._rest_checks(error)
+                raise
             self.reports.raise_pending()
+
+    def _rest_checks(self, error: BaseException) -> None:
+        """What leaves a call so may have ended a check in the middle."""
+        if self.checks is not None and not isinstance(error, Exception):
+            self.checks.rest()
+
+    def _resume_checks(self) -> None:
+        if not any(queue.pending for queue in self._gpu.queues):
+            self.checks.resume()
 
     def _tell_released(self, thing: Object) -> None:
         """The program released an object of the device, or the device itself."""
@@ -84,6 +97,8 @@ class GpuAtWork(Object):
     def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
         """Does something that may let the GPU execute; its faults become errors (RM3)."""
         try:
+            if self.checks is not None and self.checks.is_resting:
+                self._resume_checks()
             result = work()
             self._pending.forget_done()
             self.reports.raise_pending()
@@ -110,7 +125,8 @@ class GpuAtWork(Object):
             ) from None
         except ForeignProcess as error:
             raise self._foreign(error) from None
-        except BaseException:  # raised by the handler of a signal; a kernel that ran then is a fault
+        except BaseException as error:  # raised by the handler of a signal; a kernel that ran then is a fault
+            self._rest_checks(error)
             if self._gpu.fault is not None and self._removed is None:
                 self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, fault_error(self, self._gpu.fault).report)
             raise

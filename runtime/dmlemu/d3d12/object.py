@@ -30,7 +30,7 @@ class Object:
     """
 
     kind = "object"
-    _labelled: tuple[Any, ...] = ()  # what shows the name in messages and events of the hardware
+    _hardware: tuple[Any, ...] = ()  # what shows the name in messages and events, and ends with it
 
     def __init__(self) -> None:
         self.serial = 0
@@ -68,7 +68,7 @@ class Object:
 
         Mirrors ``ID3D12Object::GetPrivateData`` (nf-d3d12-id3d12object-getprivatedata).  Raises
         DXGI_ERROR_NOT_FOUND when nothing is stored; an object stored by
-        :meth:`set_private_data_interface` reads as its address.
+        :meth:`set_private_data_interface` reads as its address, None as 0.
         """
         if instance(guid, UUID, "guid") not in self._private_data:
             raise failure(
@@ -83,7 +83,7 @@ class Object:
                 object=self,
             )
         value = self._private_data[guid]
-        return value if isinstance(value, bytes) else struct.pack("<Q", id(value))
+        return value if isinstance(value, bytes) else struct.pack("<Q", 0 if value is None else id(value))
 
     def set_private_data(self, guid: UUID, data: bytes | None) -> HResult:
         """Stores a copy of ``data``, any buffer, under ``guid``; None removes what is there.
@@ -93,7 +93,8 @@ class Object:
         """
         instance(guid, UUID, "guid")
         if data is None:
-            found = self._private_data.pop(guid, None) is not None
+            found = guid in self._private_data
+            self._private_data.pop(guid, None)
             self._renamed()
             return HResult.S_OK if found else HResult.S_FALSE
         self._private_data[guid] = buffer(data, "data")
@@ -101,13 +102,13 @@ class Object:
         return HResult.S_OK
 
     def set_private_data_interface(self, guid: UUID, data: object | None) -> HResult:
-        """Stores a reference to an object, which lives as long as it is stored; None removes it.
+        """Stores a reference to an object, which lives as long as it is stored; None is a null pointer.
 
-        Mirrors ``ID3D12Object::SetPrivateDataInterface``.
+        A null pointer is stored like any other: :meth:`set_private_data` with None removes what is
+        there.  Mirrors ``ID3D12Object::SetPrivateDataInterface``.
         """
-        if data is None:
-            return self.set_private_data(guid, None)
         self._private_data[instance(guid, UUID, "guid")] = data
+        self._renamed()
         return HResult.S_OK
 
     # --- messages ---
@@ -129,7 +130,7 @@ class Object:
 
     def _renamed(self) -> None:
         label = str(self)
-        for thing in self._labelled:
+        for thing in self._hardware:
             thing.label = label
 
     def __repr__(self) -> str:
@@ -180,9 +181,13 @@ class DeviceChild(Object):
         self._evicted_at: CallSite | None = None
         device._register(self)
 
-    def _label(self, *things: Any) -> None:
-        """Has the hardware call these things by the object's name."""
-        self._labelled = things
+    def _own(self, *things: Any) -> None:
+        """These hardware objects are called by the object's name, and end with it.
+
+        Each also ends when it is garbage, as it is with the object: no registry may keep it, for it leads
+        to the device and so back to the object.
+        """
+        self._hardware = things
         self._renamed()
 
     def get_device(self) -> Device:
@@ -214,3 +219,5 @@ class DeviceChild(Object):
 
     def _free(self) -> None:
         """Gives back what the object holds of the GPU; called once, when it is released."""
+        for each in self._hardware:
+            each.close()

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from dmlemu_hw.lock import Lock
 from dmlemu_hw.queue import Queue as HardwareQueue
@@ -39,7 +40,7 @@ class Pending:
 
     def __init__(self, lock: Lock) -> None:
         self._work: dict[HardwareQueue, deque[Submission]] = {}
-        self._last: dict[int, tuple[str, list[Command]]] = {}  # list that ended, by its queue's serial
+        self._last: WeakKeyDictionary[HardwareQueue, tuple[str, list[Command]]] = WeakKeyDictionary()
         self._lock = lock
 
     def add(self, submission: Submission) -> None:
@@ -57,7 +58,7 @@ class Pending:
                 while work and queue.done(work[0].ticket):
                     done.append(work.popleft())
                     for recording in done[-1].recordings[-1:]:
-                        self._last[queue.serial] = recording.owner, recording.commands
+                        self._last[queue] = recording.owner, recording.commands
                 if not work:
                     del self._work[queue]
 
@@ -73,7 +74,7 @@ class Pending:
     def finished(self, queue: int, ticket: int, most: int) -> list[tuple[str, Command]]:
         """The last commands of a queue's lists up to that ticket, each with the name of its list."""
         with self._lock:
-            lists = [self._last[queue]] if queue in self._last else []
+            lists = [last for each, last in self._last.items() if each.serial == queue]
             for work in self._work.values():
                 for recording in (each for row in work for each in row.recordings):
                     place = recording.submitted

@@ -11,7 +11,7 @@ from .arguments import instance, integer
 from .enums import CommandListType, MessageId, QueryHeapType, QueryType
 from .object import DeviceChild
 from .reports import failure, not_implemented, spell
-from .resource import Resource, _close_at_end
+from .resource import Resource
 from .structs import QueryHeapDesc
 
 if TYPE_CHECKING:
@@ -31,11 +31,7 @@ class QueryHeap(DeviceChild):
         super().__init__(device)
         self._desc = desc
         self._allocation = allocation
-        self._end = _close_at_end(self, allocation)
-        self._label(allocation)
-
-    def _free(self) -> None:
-        self._end()
+        self._own(allocation)
 
 
 def check_desc(desc: QueryHeapDesc) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.faults import Progress
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import HResult, Report
+from ..errors import HResult, Report, loading, shorten
 
 if TYPE_CHECKING:
     from .gpu_at_work import GpuAtWork
@@ -72,7 +72,8 @@ class RemovalRecord(Frozen):
 
     def json(self) -> str:
         """The record as one JSON line."""
-        import json
+        with loading():
+            import json
 
         value = asdict(self)
         value["reason"] = self.reason.name
@@ -81,7 +82,7 @@ class RemovalRecord(Frozen):
 
     def _lines(self) -> Iterator[str]:
         yield f"The device was removed with {self.reason.name}."
-        yield self.report.message
+        yield shorten(self.report.message, 2000)
         if self.command is not None:
             yield f"  at: {self.queue}, {self.command}"
         elif self.queue:

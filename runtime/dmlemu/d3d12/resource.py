@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +26,11 @@ if TYPE_CHECKING:
     from .device import Device
 
 
-def _close_at_end(owner: DeviceChild, *things: Any) -> weakref.finalize[Any, Any]:
-    """Closes hardware objects when their owner is released or collected, whichever comes first."""
-
-    def close() -> None:
-        for thing in things:
-            thing.close()
-
-    finalizer = weakref.finalize(owner, close)
-    finalizer.atexit = False
-    return finalizer
-
-
 class Heap(DeviceChild):
-    """Memory in which placed and reserved resources lie; mirrors ``ID3D12Heap``."""
+    """Memory in which placed and reserved resources lie; mirrors ``ID3D12Heap``.
+
+    Its bytes live on while placed buffers or mapped tiles stand on them.
+    """
 
     kind = "heap"
 
@@ -49,15 +39,11 @@ class Heap(DeviceChild):
         self._desc = desc
         self._heap = heap
         self._residency = 0 if desc.flags & HeapFlags.CREATE_NOT_RESIDENT else 1
-        self._end = _close_at_end(self, heap)
-        self._label(heap)
+        self._own(heap)
 
     def get_desc(self) -> HeapDesc:
         """``ID3D12Heap::GetDesc``: the size as asked for, alignment 65536 for 0, node masks 1."""
         return self._desc
-
-    def _free(self) -> None:  # the bytes live on while placed buffers or mapped tiles stand on them
-        self._end()
 
 
 def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
@@ -148,13 +134,19 @@ class MappedMemory:
 
     def __getitem__(self, index: Any) -> Any:
         memory = self._opened()
-        value = memory[index]
+        try:
+            value = memory[index]
+        except NotImplementedError:
+            raise TypeError("index must be an integer or a slice: the bytes have one dimension.") from None
         self._tell(*_bytes_of(index, len(memory)), reads=True, writes=False)
         return value
 
     def __setitem__(self, index: Any, value: Any) -> None:
         memory = self._opened()
-        memory[index] = value
+        try:
+            memory[index] = value
+        except NotImplementedError:
+            raise TypeError("index must be an integer or a slice: the bytes have one dimension.") from None
         self._tell(*_bytes_of(index, len(memory)), reads=False, writes=True)
 
     def __enter__(self) -> MappedMemory:
@@ -205,6 +197,7 @@ class Resource(DeviceChild):
         self._heap_flags = heap_flags
         self._heap = heap  # a placed buffer keeps its heap alive (PL5)
         self._fixed_states = None if properties is None else allowed_states(properties.type)
+        self._began_common = False
         self._flags = int(desc.flags)
         self._mapped: MappedMemory | None = None
         self._map_count = 0
@@ -213,8 +206,7 @@ class Resource(DeviceChild):
         self._split_origin = ""  # where it was recorded, for messages
         self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
         implicit = () if implicit_heap is None else (implicit_heap,)
-        self._end = _close_at_end(self, allocation, *implicit)
-        self._label(allocation, *implicit)
+        self._own(allocation, *implicit)
 
     def get_desc(self) -> ResourceDesc:
         """``ID3D12Resource::GetDesc``: as created; alignment reads 65536."""
@@ -245,7 +237,10 @@ class Resource(DeviceChild):
 
         Mirrors ``ID3D12Resource::Map`` (nf-d3d12-id3d12resource-map).  The memory always starts at
         byte 0.  ``read_range``: what the host may read, None for everything, an empty one for
-        nothing.  E_INVALIDARG: the heap is not CPU-visible (MP1), the subresource is not 0 (MP2), or
+        nothing: at strictness ``strict`` bytes that nobody has written then hold a pattern.  What is
+        read through an array or a pointer is seen by nobody, and one that is kept is read before the
+        fence unnoticed: await the fence first, or use chaos, under which the GPU's writes come late.
+        E_INVALIDARG: the heap is not CPU-visible (MP1), the subresource is not 0 (MP2), or
         the range runs past the buffer (MP5).
         """
         self._device._check_alive("Map")
@@ -253,14 +248,15 @@ class Resource(DeviceChild):
         self._check_mappable("Map", MessageId.MAP_INVALIDHEAP)
         self._check_subresource(subresource, "Map", MessageId.MAP_INVALIDSUBRESOURCE)
         self._check_range(read_range, "Map", "pReadRange", MessageId.MAP_INVALIDRANGE)
-        if self._mapped is None:
-            late = self._device._late_visibility
-            memory = self._allocation.buffer()[: self._width] if late is None else late.map(self)
-            self._mapped = MappedMemory(self, memory)
-        self._map_count += 1
-        mapped = self._mapped
+        with self._device._maps_lock:
+            if self._mapped is None:
+                late = self._device._late_visibility
+                memory = self._allocation.buffer()[: self._width] if late is None else late.map(self)
+                self._mapped = MappedMemory(self, memory)
+            self._map_count += 1
+            mapped, count = self._mapped, self._map_count
         if self._device.events.wants(HostMapped):
-            self._device._tell(HostMapped(self, self._span(read_range), self._map_count))
+            self._device._tell(HostMapped(self, self._span(read_range), count))
         return mapped
 
     def unmap(self, subresource: int = 0, written_range: Range | None = None) -> None:
@@ -289,10 +285,13 @@ class Resource(DeviceChild):
                 return
             raise
         self._warn_written_readback(written_range)
-        self._map_count -= 1
-        self._end_maps(last=self._map_count == 0)
+        with self._device._maps_lock:
+            if self._map_count == 0:  # another thread was faster
+                return
+            count = self._map_count = self._map_count - 1
+            self._end_maps(last=count == 0)
         if self._device.events.wants(HostUnmapped):
-            self._device._tell(HostUnmapped(self, self._span(written_range), self._map_count))
+            self._device._tell(HostUnmapped(self, self._span(written_range), count))
 
     def write_to_subresource(self, *arguments: Any) -> None:
         """``ID3D12Resource::WriteToSubresource`` is for textures: E_NOTIMPL."""
@@ -303,12 +302,14 @@ class Resource(DeviceChild):
         raise not_implemented("ReadFromSubresource", "ReadFromSubresource")
 
     def _free(self) -> None:  # the addresses fault from now on, also for work already submitted
-        if self._mapped is not None:
-            self._map_count = 0
-            self._end_maps(last=True)
-            if self._device.events.wants(HostUnmapped):
-                self._device._tell(HostUnmapped(self, (0, self._width), 0))
-        self._end()
+        with self._device._maps_lock:
+            was_mapped = self._mapped is not None
+            if was_mapped:
+                self._map_count = 0
+                self._end_maps(last=True)
+        if was_mapped and self._device.events.wants(HostUnmapped):
+            self._device._tell(HostUnmapped(self, (0, self._width), 0))
+        super()._free()
 
     def _end_maps(self, *, last: bool) -> None:
         late = self._device._late_visibility

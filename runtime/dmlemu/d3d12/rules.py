@@ -279,14 +279,17 @@ _REFUSED_BUFFER_FLAGS = (
 )
 
 
-def check_resource_desc(desc: ResourceDesc | None, operation: str) -> ResourceDesc:
-    """RB1 to RB3: a legal buffer, returned as GetDesc tells it."""
+def check_resource_desc(desc: ResourceDesc | None, operation: str, is_runtime: bool) -> ResourceDesc:
+    """RB1 to RB3: a legal buffer, returned as GetDesc tells it.
+
+    ``is_runtime``: only what the runtime of Windows refuses is wrong, not all that the documents do.
+    """
     _require(desc, "RB1", operation, "pDesc", MessageId.CREATERESOURCE_INVALIDDESC)
     desc = instance(desc, ResourceDesc, "desc")
     if desc.dimension in _TEXTURES:
         raise not_implemented(operation, f"A resource of dimension {spell(desc.dimension)}")
     _check_buffer_shape(desc, operation)
-    _check_buffer_flags(desc, operation)
+    _check_buffer_flags(desc, operation, is_runtime)
     return replace(desc, alignment=DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT)
 
 
@@ -320,7 +323,7 @@ def _check_buffer_shape(desc: ResourceDesc, operation: str) -> None:
     # fmt: on
 
 
-def _check_buffer_flags(desc: ResourceDesc, operation: str) -> None:
+def _check_buffer_flags(desc: ResourceDesc, operation: str, is_runtime: bool) -> None:
     flags, field, wrong = int(desc.flags), "pDesc.Flags", MessageId.CREATERESOURCE_INVALIDMISCFLAGS
     if not flags & ~int(ResourceFlags.ALLOW_UNORDERED_ACCESS | ResourceFlags.ALLOW_RENDER_TARGET):
         return
@@ -338,6 +341,8 @@ def _check_buffer_flags(desc: ResourceDesc, operation: str) -> None:
         )
     ]
     for flag, why in _REFUSED_BUFFER_FLAGS:
+        if is_runtime and flag == ResourceFlags.DENY_SHADER_RESOURCE:
+            continue  # it takes this one without ALLOW_DEPTH_STENCIL
         sentence = f"A buffer has flag {spell(flag)}, {why}."
         rows.append((flags & int(flag) != 0, "RB3", field, desc.flags, f"no {spell(flag)}", wrong, sentence))
     expected = "no USE_TIGHT_ALIGNMENT: D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT says NOT_SUPPORTED"
@@ -354,16 +359,18 @@ def check_buffer(
     clear_value: object | None,
     kind: HeapType | None,
     operation: str,
+    is_runtime: bool,
 ) -> ResourceDesc:
     """RB1 to RB7: a legal buffer for a heap of type ``kind`` (None: reserved), as GetDesc tells it."""
-    desc = check_resource_desc(desc, operation)
+    desc = check_resource_desc(desc, operation, is_runtime)
     given = type(clear_value).__name__
     wrong = MessageId.CREATERESOURCE_INVALIDCLEARVALUE
     sentence = "A buffer has an optimized clear value ({}), which only textures may have."
     row = (clear_value is not None, "RB4", "pOptimizedClearValue", given, "None", wrong, sentence)
     _check((row,), operation, f"ID3D12Device::{operation}")
     _check_flags_in_heap(desc, kind, operation)
-    _check_initial_state(integer(initial_state, "initial_state"), desc, kind, operation)
+    state = integer(initial_state, "initial_state")
+    _check_initial_state(state, desc, kind, operation, is_runtime)
     return desc
 
 
@@ -384,9 +391,13 @@ def allowed_states(kind: HeapType | None) -> int | None:
     return COPY_DEST if kind == HeapType.READBACK else None
 
 
-def _check_initial_state(state: int, desc: ResourceDesc, kind: HeapType | None, operation: str) -> None:
-    """RB6, RB7."""
+def _check_initial_state(
+    state: int, desc: ResourceDesc, kind: HeapType | None, operation: str, is_runtime: bool
+) -> None:
+    """RB6, RB7.  The runtime asks no flag for a state that it ignores (RB8)."""
     fixed, missing = allowed_states(kind), missing_flag(state, int(desc.flags))
+    if is_runtime and not state & ResourceStates.RAYTRACING_ACCELERATION_STRUCTURE:
+        missing = None
     field, given = "InitialResourceState", ResourceStates(state & 0xFFFF_FFFF_FFFF_FFFF)
     unknown = state & ~KNOWN_STATES != 0
     outside = fixed is not None and state & ~fixed != 0

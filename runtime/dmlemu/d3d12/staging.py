@@ -30,7 +30,11 @@ Array = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Staging:
-    """A copy of ``memory`` for the CPU.  Both sides may write; a byte that both wrote is the CPU's."""
+    """A copy of ``memory`` for the CPU.  Both sides may write; a byte that both wrote is the CPU's.
+
+    Other threads of the host may write the copy at any moment: nothing but bytes that the GPU has
+    changed may be written to it.  For everything else the GPU's lock is to be held.
+    """
 
     def __init__(self, memory: memoryview) -> None:
         self._gpu: Array = np.frombuffer(memory, np.uint8)
@@ -55,8 +59,9 @@ class Staging:
         for part in _pieces(begin, end):
             gpu, cpu, seen = self._gpu[part], self._cpu[part], self._seen[part]
             if not np.array_equal(gpu, seen):
-                kept = cpu == seen  # the others are the CPU's, and still to be brought to the GPU
-                cpu[kept] = seen[kept] = gpu[kept]
+                # What the CPU has changed as well is the CPU's, and still to be brought to the GPU.
+                changed = (gpu != seen) & (cpu == seen)
+                cpu[changed] = seen[changed] = gpu[changed]
 
 
 def _pieces(begin: int, end: int) -> list[slice]:
@@ -64,9 +69,13 @@ def _pieces(begin: int, end: int) -> list[slice]:
 
 
 class LateVisibility:
-    """Stagings of the heaps of one device that are mapped, and when they are brought up to date."""
+    """Stagings of the heaps of one device that are mapped, and when they are brought up to date.
+
+    Events come with the GPU's lock held; the calls of any thread take it.
+    """
 
     def __init__(self, device: Device) -> None:
+        self._lock = device._gpu.lock
         self._heaps: weakref.WeakKeyDictionary[HardwareHeap, _Mapped] = weakref.WeakKeyDictionary()
         self._stream = device.events
         self._follows_checks = False
@@ -75,32 +84,36 @@ class LateVisibility:
 
     def map(self, resource: Resource) -> memoryview:
         """The CPU's view of a buffer, up to date; to be called once until the last :meth:`unmap`."""
-        if not self._follows_checks:
-            self._follows_checks = True
-            self._stream.subscribe(self._on_mapped, HostMapped)
-            self._stream.subscribe(self._on_accessed, HostAccessed)
         heap, begin, end = _place(resource)
-        mapped = self._heaps.get(heap)
-        if mapped is None:
-            mapped = self._heaps[heap] = _Mapped(Staging(resource._allocation.heap_buffer()))
-        mapped.ranges[begin, end] += 1
-        return mapped.staging.memory[begin:end]
+        with self._lock:
+            if not self._follows_checks:
+                self._follows_checks = True
+                self._stream.subscribe(self._on_mapped, HostMapped)
+                self._stream.subscribe(self._on_accessed, HostAccessed)
+            mapped = self._heaps.get(heap)
+            if mapped is None:
+                mapped = self._heaps[heap] = _Mapped(Staging(resource._allocation.heap_buffer()))
+            mapped.ranges[begin, end] += 1
+            return mapped.staging.memory[begin:end]
 
     def unmap(self, resource: Resource, *, last: bool) -> None:
         """What the CPU wrote so far is the GPU's; after the last Unmap nothing more is."""
         heap, begin, end = _place(resource)
-        mapped = self._heaps[heap]
-        mapped.staging.to_gpu(begin, end)
-        if last:
-            mapped.write_only.discard(resource._address)
-            mapped.ranges[begin, end] -= 1
-            mapped.ranges += Counter()  # forgets those with 0
-            if not mapped.ranges:
-                del self._heaps[heap]
+        with self._lock:
+            mapped = self._heaps[heap]
+            mapped.staging.to_gpu(begin, end)
+            if last:
+                mapped.write_only.discard(resource._address)
+                mapped.ranges[begin, end] -= 1
+                mapped.ranges += Counter()  # forgets those with 0
+                if not mapped.ranges:
+                    del self._heaps[heap]
 
     def _on_mapped(self, event: HostMapped) -> None:
         heap, begin, end = _place(event.resource)
-        mapped = self._heaps[heap]
+        mapped = self._heaps.get(heap)
+        if mapped is None:
+            return  # another thread was faster and unmapped it
         if event.maps == 1 and event.read == (0, 0):
             mapped.write_only.add(event.resource._address)
         elif event.read != (0, 0):
@@ -110,8 +123,8 @@ class LateVisibility:
     def _on_accessed(self, event: HostAccessed) -> None:
         """A check may have put bytes of its own where the CPU is not to read, to see what it writes."""
         heap, begin, _ = _place(event.resource)
-        mapped = self._heaps[heap]
-        if event.reads and event.resource._address in mapped.write_only:
+        mapped = self._heaps.get(heap)
+        if mapped is not None and event.reads and event.resource._address in mapped.write_only:
             mapped.staging.to_cpu(begin + event.begin, begin + event.end)
 
     def _on_host(self, event: Submitted | Queued | Signalled) -> None:

@@ -79,7 +79,9 @@ def check_mappings(device: Device, mapping: TileMapping) -> list[Region]:
     total = sum(count for _, count in regions)
     ranges = _ranges(mapping, total)
     given = sum(count for _, _, count in ranges)
-    if given != total:
+    if given > total and device._is_runtime:
+        ranges = list(_first_tiles(ranges, total))
+    elif given != total:
         message = f"The heap ranges hold {given} tiles and the resource regions {total}."
         raise _bad("RS5", message, "pRangeTileCounts", given, total, resource)
     _check_heap(device, mapping, ranges)
@@ -170,7 +172,20 @@ def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
         heap_starts = [0] * number
     if counts is None:
         counts = [total] if number == 1 else [1] * number
+    for i, count in enumerate(counts):
+        if count < 0:
+            message = f"The number of tiles of a range ({count}) is negative."
+            raise _bad("RS5", message, f"pRangeTileCounts[{i}]", count, "at least 0")
     return list(zip(flags, heap_starts, counts, strict=True))
+
+
+def _first_tiles(ranges: list[_Range], total: int) -> Iterator[_Range]:
+    """The ranges without what follows their first ``total`` tiles."""
+    for flag, start, count in ranges:
+        if total:
+            taken = min(count, total)
+            yield flag, start, taken
+            total -= taken
 
 
 def _structs(value: Sequence[_Struct] | None, kind: type[_Struct], field: str) -> list[_Struct] | None:

@@ -99,8 +99,10 @@ else:
     def __getattr__(name: str) -> Any:
         """Operator descs, which are loaded when one is first asked for."""
         if name.endswith("OperatorDesc"):
-            from .operators import descs
+            from ..errors import loading
 
+            with loading():
+                from .operators import descs
             if name in descs.__all__:
                 globals()[name] = found = getattr(descs, name)
                 return found

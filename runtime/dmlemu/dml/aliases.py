@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
+from math import prod
 from typing import NamedTuple
+
+import numpy as np
 
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at
@@ -18,6 +21,9 @@ from .enums import TensorDataType
 from .tensor_desc import BufferTensorDesc, element_bits
 
 __all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]
+
+
+_LOOKED_AT = 4096  # elements, for the first that is not the same to both
 
 
 class Touch(NamedTuple):
@@ -36,10 +42,14 @@ class Touch(NamedTuple):
         """``element (0, 2, 1)``, or what else the byte is; ``byte`` counts from the binding's first."""
         if self.padding:
             return "a byte after the last element, which may be overwritten,"
-        if len(self.footprint.sizes) == 1 and self.footprint.element_bits == 8:
-            return f"byte {byte - self.footprint.address}"
         element = element_at(self.footprint, byte)
-        return "an element" if element is None else f"element ({', '.join(map(str, element))})"
+        return "an element" if element is None else self.name(element)
+
+    def name(self, element: tuple[int, ...]) -> str:
+        """``element (0, 2, 1)``."""
+        if len(element) == 1 and self.footprint.element_bits == 8:
+            return f"byte {element[0] * self.footprint.strides[0]}"
+        return f"element ({', '.join(map(str, element))})"
 
 
 class Place(NamedTuple):
@@ -135,14 +145,49 @@ def find_clash(
 
 
 def _meet(dispatchable: Dispatchable, first: Place, second: Place, meet: Meet) -> Clash | None:
+    clashes = []
     for x in touches(dispatchable, first.slot):
         for y in touches(dispatchable, second.slot):
             if x.padding and y.padding:
                 continue  # nobody relies on either
             found = meet(x.at(first.address), y.at(second.address))
-            if found is not None:
-                what = x.describe(found.first - first.address), y.describe(found.second - second.address)
-                return Clash(first, second, found.first, found.second, *what)
+            if found is None:
+                continue
+            clash = Clash(
+                first,
+                second,
+                found.first,
+                found.second,
+                x.describe(found.first - first.address),
+                y.describe(found.second - second.address),
+            )
+            if dispatchable.in_place and clash.is_to_first == clash.is_to_second:
+                clash = _where_elements_differ(x, y, clash, meet) or clash
+            clashes.append(clash)
+    return min(clashes, key=lambda clash: clash.byte, default=None)
+
+
+def _where_elements_differ(x: Touch, y: Touch, clash: Clash, meet: Meet) -> Clash | None:
+    """The lowest byte, among the first elements, that is another element to each: equal ones may meet."""
+    a, b = x.at(clash.first.address), y.at(clash.second.address)
+    sizes = a.sizes
+    if a.element_bits % 8:
+        return None
+    count = min(prod(sizes), _LOOKED_AT)
+    indices = np.stack(np.unravel_index(np.arange(count), sizes), axis=1)
+    places = indices @ np.asarray(a.strides, np.int64)
+    for at in np.argsort(places, kind="stable"):
+        index = tuple(int(i) for i in indices[at])
+        one = a._replace(
+            address=a.address + int(places[at]) * a.element_bits // 8,
+            sizes=(1,) * len(sizes),
+        )
+        found = meet(one, b)
+        if found is None:
+            continue
+        words = x.name(index), y.describe(found.second - clash.second.address)
+        if words[0] != words[1]:
+            return Clash(clash.first, clash.second, found.first, found.second, *words)
     return None
 
 

@@ -278,7 +278,8 @@ class SlotCheck:
         if resource.get_device() is not parent:
             what = f"is bound to {resource} of another Direct3D 12 device"
             self.fail("BIND_FOREIGN_DEVICE", what, resource.get_device(), parent, member="Buffer", rule="DD4")
-        # A reserved buffer has no heap of its own; its tiles come from heaps of type DEFAULT.
+        # A reserved buffer has no heap type, and BT9 does not concern it: its tiles may lie in any heap, in
+        # those that the host can write too, and are mapped when the queue gets there.
         heap, allowed = resource._heap_type or HeapType.DEFAULT, self._heap_types()
         if heap not in allowed:
             expected = " or ".join(kind.name for kind in allowed)

@@ -287,7 +287,8 @@ class BindingTable(DeviceChild):
         )
 
     def _opened(self, method: str) -> tuple[Dispatchable, int]:
-        if self._desc is None:
+        desc = self._desc
+        if desc is None:
             raise failure(
                 "BIND_TABLE_EMPTY",
                 f"{method} is called on a binding table without a desc.",
@@ -297,8 +298,8 @@ class BindingTable(DeviceChild):
                 given="an empty table",
                 expected="a table that was reset with a desc",
             )
-        check_range(self._device, self._desc, method)  # an initializer may have been reset, a heap released
-        return self._desc.dispatchable, self._desc.cpu_descriptor_handle
+        check_range(self._device, desc, method)  # an initializer may have been reset, a heap released
+        return desc.dispatchable, desc.cpu_descriptor_handle
 
 
 class _Alone:

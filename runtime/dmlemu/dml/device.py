@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from dmlemu_hw.frozen import Frozen
 
 from ..d3d12 import Device as D3D12Device
+from ..d3d12.events import Evicted
 from ..d3d12.object import Object
-from ..errors import Error, HResult, Strictness, as_integer, quote, spell
+from ..errors import Error, HResult, Strictness, as_integer, loading, quote, shorten, spell
 from .binding_table import BindingTable
 from .command_recorder import CommandRecorder
 from .compile import Program, tensor_fields
@@ -277,8 +278,9 @@ class Device(Object):
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
         feature level 2_1.
         """
-        from .graph import lower_graph
-        from .graph_checks import check_graph
+        with loading():
+            from .graph import lower_graph
+            from .graph_checks import check_graph
 
         operation = "CompileGraph"
         self._check_alive(operation)
@@ -360,10 +362,16 @@ class Device(Object):
                 expected = "a compiled operator or an operator initializer"
                 raise _wrong(field, type(item).__name__, expected, "DD7", operation)
             self._check_own(item, field, operation)
-            if item._residency + step * pageables.count(item) < 0:
+        for item, times in Counter(pageables).items():
+            if item._residency + step * times < 0:
+                field = f"Objects[{pageables.index(item)}]"
                 raise _wrong(field, f"{item._title()}, evicted before", "a resident object", "DD7", operation)
+        here = self._d3d12_device._here()
         for item in pageables:
             item._residency += step
+            item._evicted_at = here
+        gone = (item for item in dict.fromkeys(pageables) if item._residency == 0)
+        self._d3d12_device._tell(*map(Evicted, gone))
 
     # --- removal ---
 
@@ -400,7 +408,7 @@ class Device(Object):
         self._reason = error.hresult
         self.removed_by = error
         if self._flags & CreateDeviceFlags.DEBUG:
-            print(f"[DIRECTML ERROR]: {error.report.message}", file=sys.stderr)
+            print(f"[DIRECTML ERROR]: {shorten(error.report.message, 2000)}", file=sys.stderr)
 
     # --- for this package ---
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import Error
+from ..errors import CallSite, Error
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
 from .enums import ExecutionFlags
+from .events import InitializerReset
 from .object import DeviceChild, failure
 from .relayout import laid_out, relaid
 from .structs import BindingProperties
@@ -99,6 +100,7 @@ class Dispatchable(DeviceChild):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._residency = 1
+        self._evicted_at: CallSite | None = None
         self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.aliases
 
     def _renamed(self) -> None:
@@ -242,6 +244,7 @@ class OperatorInitializer(Dispatchable):
         self._device._check_alive("Reset")
         _check_operators(self._device, operators)
         self._set(operators)
+        self._device._tell(InitializerReset(self))
 
     def _set(self, operators: Sequence[CompiledOperator]) -> None:
         self.operators: tuple[CompiledOperator, ...] = tuple(operators)

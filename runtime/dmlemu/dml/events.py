@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..errors import CallSite
-    from .dispatchable import CompiledOperator, Dispatchable, Operator
+    from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
     from .graph_checks import Graph
     from .structs import GraphDesc
 
-__all__ = ["DispatchRecorded", "GraphCompiled", "OperatorCreated"]
+__all__ = ["DispatchRecorded", "GraphCompiled", "InitializerReset", "OperatorCreated"]
 
 
 class OperatorCreated(NamedTuple):
@@ -25,6 +25,12 @@ class GraphCompiled(NamedTuple):
     desc: GraphDesc
     graph: Graph
     compiled: CompiledOperator
+
+
+class InitializerReset(NamedTuple):
+    """An operator initializer was made one of other operators."""
+
+    initializer: OperatorInitializer
 
 
 class DispatchRecorded(NamedTuple):

@@ -8,6 +8,7 @@ https://learn.microsoft.com/windows/ai/directml/dml-helper-functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from math import prod
 from typing import Any, NoReturn
@@ -349,13 +350,12 @@ def _unsigned(field: str, value: object, most: int) -> int:
 
 
 def _u32_array(field: str, values: object) -> tuple[int, ...]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        shown = quote(values)
-        _refuse(
-            "OP_FIELD_RANGE",
-            field,
-            f"{field} ({shown}) is not a sequence of UINT.",
-            shown,
-            "one integer per dimension",
-        )
-    return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(values))
+    if not isinstance(values, (str, bytes)) and isinstance(values, Iterable):
+        items = None
+        with suppress(Exception):  # whatever the value's own method raises
+            items = list(values)
+        if items is not None:
+            return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))
+    shown = quote(values)
+    message = f"{field} ({shown}) is not a sequence of UINT."
+    _refuse("OP_FIELD_RANGE", field, message, shown, "one integer per dimension")

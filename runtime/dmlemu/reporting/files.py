@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import IO
 
-from ..errors import Severity
+from ..errors import Severity, loading, printable
 from .stored import Stored
 
 __all__ = ["ReportFile", "print_reports", "summarize"]
@@ -20,24 +22,32 @@ class ReportFile:
     """A sink that writes to a file, which is emptied first: a JSON line, or text if it ends in ``.txt``.
 
     A report is written when it first happens, so that it survives a crash; :meth:`close`, at the latest
-    the end of the program, writes the file anew if there are counts to tell.  What a forked process says
-    is not written.
+    the end of the program, writes the file anew if there are counts to tell.  Into a pipe all is written
+    at the end.  What a forked process says is not written.
+
+    OSError, at the beginning or by :meth:`close`: the file cannot be written.  A report that is just being
+    made goes on.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._is_text = os.fspath(path).endswith(".txt")
-        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+        self._path = path
+        self._file = open(path, "w", encoding="utf-8", opener=_open_now)  # noqa: SIM115
+        self._is_pipe = not self._file.seekable()
+        self._problem: OSError | None = None
         self._stored: dict[int, Stored] = {}
         self._lock = threading.RLock()
         self._process = os.getpid()
-        atexit.register(self.close)
+        atexit.register(self._close_at_exit)
 
     def __call__(self, stored: Stored) -> None:
         with self._lock:
             if self._is_open() and id(stored) not in self._stored:
                 self._stored[id(stored)] = stored
-                self._write(stored)
-                self._file.flush()
+                if not self._is_pipe:
+                    with self._failing_later():
+                        self._write(stored)
+                        self._file.flush()
 
     def _is_open(self) -> bool:
         return not self._file.closed and self._process == os.getpid()
@@ -46,17 +56,54 @@ class ReportFile:
         self._file.write(stored.text() + "\n\n" if self._is_text else stored.json() + "\n")
 
     def close(self) -> None:
-        """Completes the file; doing it again is harmless."""
+        """Completes the file; doing it again is harmless.  OSError: not all reports have been written."""
         with self._lock:
-            if not self._is_open():
+            if self._is_open():
+                with self._failing_later():
+                    self._complete()
+                    self._file.close()
+            problem, self._problem = self._problem, None
+        atexit.unregister(self._close_at_exit)
+        if problem is not None:
+            raise problem
+
+    def _complete(self) -> None:
+        if not self._is_pipe:
+            if all(stored.count == 1 for stored in self._stored.values()):
                 return
-            if any(stored.count > 1 for stored in self._stored.values()):
-                self._file.seek(0)
-                self._file.truncate()
-                for stored in self._stored.values():
-                    self._write(stored)
-            self._file.close()
-        atexit.unregister(self.close)
+            self._file.seek(0)
+            self._file.truncate()
+        for stored in self._stored.values():
+            self._write(stored)
+
+    @contextmanager
+    def _failing_later(self) -> Iterator[None]:
+        """An OSError closes the file, and is kept for :meth:`close`."""
+        try:
+            yield
+        except OSError as error:
+            self._problem = error
+            with suppress(OSError):  # it has a buffer that still cannot be written
+                self._file.close()
+
+    def _close_at_exit(self) -> None:
+        try:
+            self.close()
+        except OSError as error:
+            path = printable(os.fspath(self._path))
+            print(f"dmlemu: the reports cannot be written to '{path}': {error.strerror}", file=sys.stderr)
+
+
+def _open_now(path: str, flags: int) -> int:
+    """Opens a file; OSError for a pipe that nobody reads, which would be waited for."""
+    try:
+        handle = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, "no program reads from it", path) from None
+        raise
+    os.set_blocking(handle, True)
+    return handle
 
 
 _COLOURS = {Severity.CORRUPTION: 31, Severity.ERROR: 31, Severity.WARNING: 33}  # red, yellow
@@ -74,7 +121,8 @@ def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> Non
 
 def summarize(reports: Iterable[Stored]) -> str:
     """A line for each report, and for each reason of suppressed ones; empty without any."""
-    from textwrap import shorten
+    with loading():
+        from textwrap import shorten
 
     severities: Counter[Severity] = Counter()
     suppressed: Counter[tuple[str, str]] = Counter()
@@ -86,7 +134,7 @@ def summarize(reports: Iterable[Stored]) -> str:
             continue
         severities[report.severity] += 1
         line = f"{report.severity.name} {report.id}{_times(stored.count)}: {report.message}"
-        lines.append("  " + shorten(line, 160, placeholder=" ..."))
+        lines.append("  " + printable(shorten(line, 160, placeholder=" ...")))
     lines += [f"  suppressed {id}{_times(n)}: {reason}" for (id, reason), n in suppressed.items()]
     heading = [f"{severities[each]} {each.name}" for each in Severity if severities[each]]
     if suppressed:

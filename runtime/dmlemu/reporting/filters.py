@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,9 +15,10 @@ __all__ = ["InfoQueueFilter", "InfoQueueFilterDesc", "desc_of"]
 
 
 def _items(values: Any, field: str) -> tuple[Any, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{field} must be a sequence, not {type(values).__name__}.")
-    return tuple(values)
+    if not isinstance(values, str) and isinstance(values, Iterable):
+        with suppress(Exception):  # whatever the value's own method raises
+            return tuple(values)
+    raise TypeError(f"{field} must be a sequence, not {type(values).__name__}.")
 
 
 def _id(value: Any) -> int | str:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from ..errors import Error, HResult, Report, Severity, call_site
+from ..errors import Error, HResult, Report, Severity, call_site, loading
 from .defaults import Response, Sink, defaults
 from .files import summarize
 from .filters import InfoQueueFilter, desc_of
@@ -104,7 +104,8 @@ class Reporter:
         for each in what:
             known = not isinstance(each, str) or any(fnmatchcase(id, each) for id in self.declared)
             if self.declared and not known:
-                from difflib import get_close_matches
+                with loading():
+                    from difflib import get_close_matches
 
                 near = get_close_matches(str(each).upper(), self.declared, 1)
                 hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all."
@@ -146,6 +147,18 @@ class Reporter:
                 self._pending.setdefault(id(stored), (report, response))
         for sink in [*self._sinks, *defaults.sinks]:
             sink(stored)
+
+    def again(self, id: str, cause: Hashable) -> bool:
+        """Counts a further occurrence of a stored cause; False: tell it, for it is not stored, or not only
+        stored but raised or warned of."""
+        with self._lock:
+            stored = self._stored.get((id, cause))
+            if stored is None:
+                return False
+            if not stored.suppressed and self.responses[stored.report.severity] is not Response.COLLECT:
+                return False
+        self.add(stored.report, cause)
+        return True
 
     def _store(self, report: Report, cause: Hashable, hresult: HResult | None) -> Stored:
         """The entry of a cause.  One stands for all those of a check that are beyond the limit."""

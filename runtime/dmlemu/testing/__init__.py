@@ -7,8 +7,8 @@
 * :func:`stable`: runs a program under chaos, with several seeds; its result must not change.
 * :mod:`dmlemu.testing.faults`: devices that are removed in the middle, calls that run out of memory.
 
-The first two need hypothesis, which the extra ``test`` installs: ``pip install 'dmlemu[test]'``.  It is
-imported when one of these names is first used.
+The first two need hypothesis, which the extra ``test`` installs, in a clone ``make dev``.  It is imported
+when one of these names is first used.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def __getattr__(name: str) -> Any:
         if error.name != "hypothesis":
             raise
         raise ImportError(
-            f"dmlemu.testing.{name} needs hypothesis, which the extra 'test' installs: "
-            "pip install 'dmlemu[test]'"
+            f"dmlemu.testing.{name} needs hypothesis: pip install 'hypothesis>=6.100' (make dev, in a clone)"
         ) from error
     value = globals()[name] = getattr(module, name)
     return value

@@ -40,6 +40,7 @@ def layouts(
     kinds: Collection[LayoutKind] | None = None,
     rtol: float = 0.0,
     atol: float = 0.0,
+    reference: Callable[..., Any] | None = None,
     max_examples: int = 200,
     device: dml.Device | None = None,
 ) -> Callable[[Callable[..., Any]], LayoutTest]:
@@ -59,6 +60,10 @@ def layouts(
     ``rtol`` and ``atol``.  Inputs, padding between elements, and what lies outside must not change.  The
     smallest layout that fails is reported as a :class:`LayoutError`.
 
+    A result that is wrong in all layouts alike passes, unless ``reference`` says what is right: a function
+    of inputs, by name, that returns the output as an array (of several: a mapping, name -> array).  The
+    packed result must equal that, or lie within ``rtol`` and ``atol``.
+
     ``inputs`` and ``outputs``: name -> data type and sizes.  A size is a number, the name of a dimension
     that is tried with several sizes, a function of such names (``lambda H: H - 2``; sizes below 1 are
     not tried), or ``...`` for any dimensions, the same ones in all tensors; ``...`` alone is any shape.
@@ -66,8 +71,9 @@ def layouts(
     all values are different and small.
 
     ``dims``: which sizes a named dimension may have, ``range(1, 5)`` if nothing is said; ``...`` how many
-    dimensions it stands for.  ``kinds``: what layouts are tried (see :data:`LayoutKind`), by default all
-    but ``owned``.  ``device``: on which it runs, by default one of its own.
+    dimensions it stands for.  Mostly they differ from each other, since equal ones hide swapped strides.
+    ``kinds``: what layouts are tried (see :data:`LayoutKind`), by default all but ``owned``.  ``device``:
+    on which it runs, by default one of its own.
 
     Every run of the test tries the same layouts.  Raises TypeError or ValueError for arguments that make
     no sense.
@@ -75,6 +81,8 @@ def layouts(
     chosen_kinds(kinds, output=False)
     wanted = tuple(kind for kind in KINDS if kind != "owned") if kinds is None else tuple(kinds)
     shape = Shape(inputs, outputs, {} if dims is None else dims)
+    if reference is not None:
+        shape.check_reference(reference)
     if device is not None and not isinstance(device, dml.Device):
         raise TypeError(f"device must be a dml.Device, not {type(device).__name__}")
     for value, field in ((rtol, "rtol"), (atol, "atol")):
@@ -90,7 +98,9 @@ def layouts(
         return stages[0]
 
     def decorate(test: Callable[..., Any]) -> LayoutTest:
-        return _decorated(test, Trial(test, shape, stage, rtol, atol), cases(shape, wanted), max_examples)
+        return _decorated(
+            test, Trial(test, shape, stage, rtol, atol, reference), cases(shape, wanted), max_examples
+        )
 
     return decorate
 

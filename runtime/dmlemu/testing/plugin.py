@@ -3,9 +3,11 @@
 ``--dmlemu=strict`` (or ``debug``, ``runtime``) is the strictness of devices that are created without
 one.  At ``strict`` and ``debug`` a test fails when a device reported an ERROR or CORRUPTION that the
 test did not expect, even if the exception was swallowed; WARNINGs are listed at the end, and with
-``--dmlemu-werror`` they fail the test, too.  A refused call is none of these: its exception is for the
-program.  ``--dmlemu-report=FILE`` writes every report as a JSON line with the test's node id.
-``--dmlemu-chaos=SEED`` runs every device under ``dmlemu.chaos(SEED)``.
+``--dmlemu-werror`` they fail the test, too.  A refused call fails it as well when the program swallows the
+exception; ``pytest.raises`` and ``assertRaises`` expect it, and an HRESULT that is an answer rather than a
+mistake (E_OUTOFMEMORY, DXGI_ERROR_UNSUPPORTED, ...) is for the program.  ``--dmlemu-report=FILE`` writes
+every report as a JSON line with the test's node id.  ``--dmlemu-chaos=SEED`` runs every device under
+``dmlemu.chaos(SEED)``.
 
 ``@pytest.mark.dmlemu(expect=[id, ...], suppress={id: reason})``: an expected check must report; a pattern
 such as ``HAZARD_*`` only may.  What is suppressed is not raised and fails no test.
@@ -16,8 +18,10 @@ Nothing of dmlemu is imported before an option or a mark asks for it.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Generator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +29,40 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from ..errors import Error
     from ..reporting import Stored
 
 _MARK = "dmlemu(expect=[id, ...], suppress={id: reason})"
 _KEPT = 100  # reports of one check and test
 _NAMED = 3  # tests that the summary names for each check
+
+
+_UNEXPECTED = "A device reported what the test does not expect"
+
+
+@dataclass
+class _Told:
+    """The first message that one test has on a line of the summary, and how many there are."""
+
+    message: str
+    count: int = 0
+
+
+def _advice(unexpected: list[Stored]) -> str:
+    """How a test expects these."""
+    ids = ", ".join(f'"{id}"' for id in sorted({stored.report.id for stored in unexpected}))
+    marked = f"A test that means to set this off is marked @pytest.mark.dmlemu(expect=[{ids}])"
+    refused = any(stored.hresult is not None for stored in unexpected)
+    return f"{marked}{', or awaits a refused call with pytest.raises' if refused else ''}."
+
+
+def _end_at_program(error: BaseException | None) -> None:
+    """Cuts the frames within dmlemu off the tracebacks of its errors."""
+    errors = sys.modules.get("dmlemu.errors")
+    while errors is not None and error is not None:
+        if isinstance(error, errors.Error):
+            errors.end_at_program(error)
+        error = error.__cause__ or error.__context__
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,6 +132,12 @@ class _Test:
     def expects(self, stored: Stored) -> bool:
         return any(fnmatchcase(stored.report.id, pattern) for pattern in self.expected)
 
+    def refuse(self, refused: Stored, *, is_mistake: bool) -> None:
+        """A call raised; what is raised for a report is here already."""
+        is_wanted = is_mistake or self.expects(refused)
+        if is_wanted and all(each.report is not refused.report for each in self.stored):
+            self.take(refused)
+
     def missing(self) -> list[str]:
         """Expected checks that did not report."""
         seen = {stored.report.id for stored in self.stored}
@@ -126,8 +165,9 @@ class _Watch:
             except OSError as error:
                 raise pytest.UsageError(f"--dmlemu-report: {error}") from None
         self._reporting: Any = None
+        self._refusals: Any = None
         self._test: _Test | None = None
-        self._told: dict[tuple[str, str], Counter[str]] = {}  # heading, text: how often in each test
+        self._told: dict[tuple[str, str], dict[str, _Told]] = {}  # by heading and reason, by test
         if self._header():
             self._listen()
 
@@ -136,8 +176,11 @@ class _Watch:
         if self._reporting is None:
             from .. import reporting
             from ..errors import Strictness
+            from .refusals import Refusals
 
             self._reporting = reporting
+            self._refusals = Refusals(self._refuse)
+            self._refusals.start()
             self._before = reporting.defaults.strictness, reporting.defaults.policy
             self._suppressions: dict[str, str] = reporting.defaults.suppressions
             reporting.defaults.sinks.append(self._take)
@@ -153,6 +196,11 @@ class _Watch:
         if self._test is not None:
             self._test.take(stored)
 
+    def _refuse(self, error: Error, is_mistake: bool) -> None:
+        if self._test is not None:
+            refused = self._reporting.Stored(error.report, hresult=error.hresult)
+            self._test.refuse(refused, is_mistake=is_mistake)
+
     # --- one test ---
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -163,7 +211,11 @@ class _Watch:
             for reporter in list(reporting.living):
                 reporter.clear()  # what a device that outlives its test said belongs to that one
             self._suppress(test)
-        result = yield
+        try:
+            result = yield
+        except BaseException as error:
+            self._failed(error)
+            raise
         if test.mistake:
             pytest.fail(test.mistake, pytrace=False)
         return result
@@ -209,22 +261,39 @@ class _Watch:
     def _judged(self) -> Generator[None, object, object]:
         """A phase of a test, which fails for what was reported in it."""
         test = self._test
+        result: object = None
+        skipped: BaseException | None = None
         try:
             result = yield
-        except BaseException:
-            if test is not None:
-                test.judged = len(test.stored)  # it has failed already
+        except pytest.skip.Exception as error:
+            skipped = error
+        except BaseException as error:
+            self._failed(error)
             raise
+        if self._refusals is not None:
+            self._refusals.look()
         unexpected = [] if test is None else test.unexpected(self._fatal)
         if unexpected:
             texts = "\n\n".join(stored.text() for stored in unexpected)
-            pytest.fail(f"A device reported what the test does not expect:\n\n{texts}", pytrace=False)
+            pytest.fail(f"{_UNEXPECTED}:\n\n{texts}\n\n{_advice(unexpected)}", pytrace=False)
+        if skipped is not None:
+            raise skipped
         return result
+
+    def _failed(self, error: BaseException) -> None:
+        """The test has failed by itself: nothing that was said before fails it again."""
+        if self._refusals is not None:
+            self._refusals.seen(error)
+            self._refusals.look()
+        if self._test is not None:
+            self._test.judged = len(self._test.stored)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        if call.excinfo is not None:
+            _end_at_program(call.excinfo.value)
         report = yield
         test = self._test
         if test is None or self._reporting is None:
@@ -274,7 +343,8 @@ class _Watch:
             told = (f"WARNING {report['id']}", "")
         else:
             return
-        self._told.setdefault(told, Counter())[report["test"]] += report["count"]
+        here = self._told.setdefault(told, {}).setdefault(report["test"], _Told(report["message"]))
+        here.count += report["count"]
 
     def _header(self) -> list[str]:
         parts = []
@@ -296,11 +366,12 @@ class _Watch:
             return
         terminalreporter.section("dmlemu")
         for (heading, reason), tests in sorted(self._told.items()):
-            total = tests.total()
+            total = sum(told.count for told in tests.values())
             times = f"{total} times" if total > 1 else "once"
             terminalreporter.write_line(f"{heading} ({times}){': ' + reason if reason else ''}")
-            for test in list(tests)[:_NAMED]:
+            for test, told in list(tests.items())[:_NAMED]:
                 terminalreporter.write_line(f"  {test}")
+                terminalreporter.write_line(f"    {told.message}")
             if len(tests) > _NAMED:
                 terminalreporter.write_line(f"  and {len(tests) - _NAMED} more tests")
         terminalreporter.ensure_newline()
@@ -311,3 +382,4 @@ class _Watch:
             defaults.strictness, defaults.policy = self._before
             if self._take in defaults.sinks:
                 defaults.sinks.remove(self._take)
+            self._refusals.stop()

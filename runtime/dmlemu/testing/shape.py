@@ -20,7 +20,7 @@ from ..errors import quote
 from .memory import Array, Placed
 from .strategies import DATA_TYPES, INPUT_ONLY, LayoutKind, layouts_of, limited, packed_strides
 
-__all__ = ["Case", "Shape", "TensorSpec", "cases", "values_of"]
+__all__ = ["Case", "Shape", "TensorSpec", "cases", "results_of", "values_of"]
 
 Size = int | str | EllipsisType | Callable[..., int]
 Sizes = EllipsisType | Sequence[Size]
@@ -82,6 +82,7 @@ class Shape:
             if key is not ... and key not in names:
                 raise ValueError(f"dims names {key!r}, which no tensor uses")
         self.rest = self._rest(dims)
+        self.fixed = {size for each in self.tensors.values() for size in each.sizes if isinstance(size, int)}
 
     def _rest(self, dims: Mapping[str | EllipsisType, range]) -> range:
         """How many dimensions ``...`` may stand for."""
@@ -93,6 +94,18 @@ class Shape:
         elif ... in dims:
             raise ValueError("dims has '...', but no tensor uses it")
         return _range("...", dims[...], least, most) if ... in dims else range(least, most + 1)
+
+    def check_reference(self, reference: Callable[..., Any]) -> None:
+        """It is a function of inputs."""
+        try:
+            names = list(inspect.signature(reference).parameters)
+        except (TypeError, ValueError):  # of what is none, and of some that are written in C
+            raise TypeError(f"reference must be a function of inputs, not {quote(reference)}") from None
+        inputs = [name for name, tensor in self.tensors.items() if not tensor.output]
+        for name in names:
+            if name not in inputs:
+                there = ", ".join(map(repr, inputs)) or "none"
+                raise TypeError(f"reference takes {name!r}, which is no input; there are {there}")
 
     def case(self, arguments: Mapping[str, Any]) -> Case:
         """The case that a call of ``replay`` describes."""
@@ -174,9 +187,19 @@ def _explicit(data_type: dml.TensorDataType, sizes: Sequence[int]) -> dml.Buffer
 
 @st.composite
 def cases(draw: st.DrawFn, shape: Shape, kinds: tuple[LayoutKind, ...]) -> Case:
-    dims = {name: draw(st.sampled_from(values)) for name, values in shape.dims.items()}
+    """Mostly of sizes that differ, as far as their ranges allow: equal ones hide swapped strides."""
     count = draw(st.sampled_from(shape.rest))
-    rest = limited([draw(st.integers(1, 4)) for _ in range(count)], _MOST_REST)
+    different = draw(st.sampled_from([True, True, True, False]))  # equal sizes may be what goes wrong
+    taken = set(shape.fixed)
+
+    def size(values: range) -> int:
+        free = [value for value in values if value == 1 or not different or value not in taken]
+        taken.add(drawn := draw(st.sampled_from(free or values)))
+        return drawn
+
+    small_ranges_first = sorted(shape.dims, key=lambda name: len(shape.dims[name]))
+    dims = {name: size(shape.dims[name]) for name in small_ranges_first}
+    rest = limited([size(_DEFAULT_DIM) for _ in range(count)], _MOST_REST)
     descs = {}
     for name, tensor in shape.tensors.items():
         possible = [kind for kind in kinds if not (tensor.output and kind in INPUT_ONLY)]
@@ -227,6 +250,25 @@ def values_of(shape: Shape, case: Case) -> dict[str, Array]:
             flat = _fitting(name, made.astype(desc.dtype), desc.sizes).reshape(-1)[first]
         values[name] = flat.reshape(desc.sizes)
     return values
+
+
+def results_of(
+    reference: Callable[..., Any], values: Mapping[str, Array], outputs: Mapping[str, dml.BufferTensorDesc]
+) -> dict[str, Array]:
+    """What the outputs are by the reference, in their types."""
+    made = _call(reference, {name: array.copy() for name, array in values.items()})
+    if not isinstance(made, Mapping):
+        made = {next(iter(outputs)): made}
+    if set(made) != set(outputs):
+        given, wanted = (", ".join(map(repr, each)) for each in (made, outputs))
+        raise ValueError(f"the reference gives {given}, but the outputs are {wanted}")
+    results = {name: np.asarray(made[name]).astype(desc.dtype) for name, desc in outputs.items()}
+    for name, desc in outputs.items():
+        if results[name].shape != tuple(desc.sizes):
+            shape = list(results[name].shape)
+            told = f"the reference gives the shape {shape} for {name!r}, whose Sizes are {list(desc.sizes)}"
+            raise ValueError(told)
+    return results
 
 
 def _fitting(name: str, made: Array, sizes: Sequence[int]) -> Array:

@@ -19,7 +19,7 @@ from ..errors import Report
 from .explanation import LayoutError, describe, picture, replay_call, spell_value
 from .memory import Array, Memory, Placed
 from .run import Run
-from .shape import Case, Shape, values_of
+from .shape import Case, Shape, results_of, values_of
 from .stage import Stage
 from .strategies import packed_strides
 
@@ -30,13 +30,22 @@ _PACKED = "all tensors packed"
 
 
 class Trial:
-    """A user's test; ``rtol`` and ``atol`` as ``numpy.isclose`` has them, both 0: equal bits."""
+    """A user's test; ``rtol`` and ``atol`` as ``numpy.isclose`` has them, both 0: equal bits.
+
+    ``reference``: gives the right outputs, if somebody has it.
+    """
 
     def __init__(
-        self, test: Callable[..., Any], shape: Shape, stage: Callable[[], Stage], rtol: float, atol: float
+        self,
+        test: Callable[..., Any],
+        shape: Shape,
+        stage: Callable[[], Stage],
+        rtol: float,
+        atol: float,
+        reference: Callable[..., Any] | None,
     ) -> None:
         self.test, self.shape, self.stage = test, shape, stage
-        self.rtol, self.atol = rtol, atol
+        self.rtol, self.atol, self.reference = rtol, atol, reference
 
     def check(self, case: Case, arguments: Mapping[str, Any], explain: bool) -> None:
         """Raises for the first difference between ``case`` and the same values packed.
@@ -47,7 +56,7 @@ class Trial:
         __tracebackhide__ = True
         attempt = _Attempt(self, case, arguments)
         wanted = attempt.run(case.packed)
-        error = attempt.silence(wanted) or attempt.damage(wanted)
+        error = attempt.silence(wanted) or attempt.damage(wanted) or attempt.deviation(wanted)
         if error is None and case.descs != case.packed.descs:
             found = attempt.run(case)
             error = attempt.difference(found, wanted, explain) or attempt.damage(found)
@@ -60,6 +69,13 @@ class Trial:
             return ~np.isclose(got, want, self.rtol, self.atol, equal_nan=True)
         bits = np.dtype(f"u{want.itemsize}")
         different: Array = got.view(bits) != want.view(bits)
+        return different
+
+    def deviates(self, got: Array, right: Array) -> Array:
+        """Which elements the reference has otherwise; zeros and NaNs may have other bits."""
+        if self.rtol or self.atol:
+            return self.differs(got, right)
+        different: Array = (got != right) & ((got == got) | (right == right))
         return different
 
 
@@ -142,6 +158,33 @@ class _Attempt:
             given=f"0x{outcome.after[at]:02X}",
             expected=f"0x{outcome.before[at]:02X}",
         )
+
+    def deviation(self, packed: _Outcome) -> LayoutError | None:
+        """An element that is not what it is by the reference."""
+        if self.trial.reference is None:
+            return None
+        outputs = {placed.name: placed.desc for placed in packed.outputs}
+        right = results_of(self.trial.reference, self.values, outputs)
+        for placed in packed.outputs:
+            got, want = packed.result(placed.name), right[placed.name]
+            wrong = np.argwhere(self.trial.deviates(got, want))
+            if not len(wrong):
+                continue
+            at = tuple(int(i) for i in wrong[0])
+            byte, value, wanted = int(placed.elements[at]), spell_value(got[at]), spell_value(want[at])
+            return self._error(
+                packed,
+                "LAYOUT_REFERENCE",
+                f"Element {_spell_index(at)} of '{placed.name}' (byte {byte}) is {value} with {_PACKED}; "
+                f"by the reference it is {wanted}.",
+                placed,
+                at,
+                byte,
+                given=value,
+                expected=wanted,
+                right=want,
+            )
+        return None
 
     def difference(self, found: _Outcome, wanted: _Outcome, explain: bool) -> LayoutError | None:
         """An element of an output that is not what it is when everything is packed."""

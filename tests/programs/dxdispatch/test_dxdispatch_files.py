@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dmlemu.frontends.dxdispatch import ModelError
-from dmlemu.frontends.dxdispatch.files import write_file
+from dmlemu.frontends.dxdispatch.files import Folders
 from dmlemu.frontends.dxdispatch.npy import npy_header
 
 PLACE = "$.commands[0].targetPath"
+
+
+def write_file(path: Path, place: str, parts: Sequence[bytes]) -> None:
+    Folders.of(path.parent).target(path, place).write(parts)
 
 
 def test_directories_are_made_and_permissions_follow_the_umask(tmp_path: Path) -> None:
@@ -25,6 +30,25 @@ def test_directories_are_made_and_permissions_follow_the_umask(tmp_path: Path) -
     assert target.read_bytes() == b"onetwo"
     assert target.stat().st_mode & 0o777 == 0o640
     assert os.listdir(target.parent) == ["out.bin"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o444])
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path, mode: int) -> None:
+    target = tmp_path / "out.bin"
+    target.write_bytes(b"old")
+    target.chmod(mode)
+    write_file(target, PLACE, [b"new"])
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_mode & 0o7777 == mode
+
+
+def test_a_replaced_file_runs_as_nobody_else(tmp_path: Path) -> None:
+    """As an ordinary write does: what a stranger's model wrote is not run as the file's owner."""
+    target = tmp_path / "out.bin"
+    target.write_bytes(b"old")
+    target.chmod(0o4755)
+    write_file(target, PLACE, [b"new"])
+    assert target.stat().st_mode & 0o7777 == 0o755
 
 
 def test_failure_while_writing_leaves_the_old_file(tmp_path: Path) -> None:

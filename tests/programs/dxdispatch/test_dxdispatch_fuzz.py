@@ -109,12 +109,14 @@ def runs_or_is_refused(text: str, folder: Path) -> None:
     assert {file: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
 
 
+@pytest.mark.dmlemu(expect=["*"])  # most mutants are refused
 @settings(deadline=None, max_examples=400, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(model=mutants())
 def test_mutated_values(model: Any, folder: Path) -> None:
     runs_or_is_refused(json.dumps(model), folder)
 
 
+@pytest.mark.dmlemu(expect=["*"])
 @settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(file=st.sampled_from(FILES), seed=st.integers(0, 2**32))
 def test_mutated_text(file: Path, seed: int, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,3 +120,38 @@ def test_byte_order_mark(tmp_path: Path) -> None:
 def test_unreadable(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         read_json(tmp_path / name)
+
+
+# --- large and hostile texts ---
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[18446744073709551615, 18446744073709551616]", [2**64 - 1, float(2**64)]),
+        ("[-9223372036854775808, -9223372036854775809]", [-(2**63), -float(2**63 + 1)]),
+        ("[1e308, 123456789012345678e100]", [1e308, 123456789012345678e100]),
+        ("[" + "1" * 5000 + "]", [BadNumber("1" * 5000)]),
+        ("[1e999, -1E+0999]", [BadNumber("1e999"), BadNumber("-1E+0999")]),
+        ("[0.1234567890123456789]", [0.1234567890123456789]),
+        (r"""{"a\\": 1, // "b": 2
+            "c\"//": [1, /* ] */ 2,],}""", {"a\\": 1, 'c"//': [1, 2]}),
+    ],
+)  # fmt: skip
+def test_numbers_and_extensions_among_each_other(text: str, value: Any) -> None:
+    read = parse_json(text, "model.json")
+    assert read == value
+    assert repr(read) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 101 + "]" * 101, '{"a":' * 100_000, "// x\n" + "[" * 100_000, '[{"a":' * 51]
+)
+def test_nesting_is_refused_at_any_depth(text: str) -> None:
+    with pytest.raises(ModelError, match=r"line [12]: values are nested more than 100 deep|is no JSON"):
+        parse_json(text, "model.json")
+
+
+def test_a_hundred_levels_are_read() -> None:
+    assert parse_json("[" * 100 + "]" * 100 + "[" * 9, "model.json") is not None
+    assert parse_json("[[]" + ", []" * 1000 + "]", "model.json") == [[]] * 1001

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations, product
+from random import Random
 from typing import Any, NamedTuple
 
+import numpy as np
 from hypothesis import strategies as st
 from stage import FLOAT32, UAV, Stage, States, tensor
 
-from dmlemu import d3d12, dml
+from dmlemu import Strictness, d3d12, dml
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
 
@@ -66,19 +69,23 @@ class Access(NamedTuple):
     writes: bool
     is_uav: bool
     bytes: frozenset[tuple[int, int]]  # page and byte
+    is_tail: bool = False  # behind the last element, where nobody relies on anything
 
 
 def physical(buffer: str, places: Iterator[int]) -> frozenset[tuple[int, int]]:
     return frozenset((BUFFERS[buffer][place // PAGE], place % PAGE) for place in places)
 
 
+@lru_cache(maxsize=4096)
 def accesses(action: Action) -> list[Access]:
     if action.name == "dispatch":
         operator, source, start, target, to = action.arguments
         reads, writes = OPERATORS[operator]
+        tail = range(max(writes.bytes()) + 1, writes.size)
         return [
             Access(source, False, True, physical(source, (start + byte for byte in reads.bytes()))),
             Access(target, True, True, physical(target, (to + byte for byte in writes.bytes()))),
+            Access(target, True, True, physical(target, (to + byte for byte in tail)), is_tail=True),
         ]
     if action.name == "copy":
         target, to, source, start, count = action.arguments
@@ -203,20 +210,56 @@ def happens_before(program: Program) -> set[tuple[int, int, int, int]]:
     return found
 
 
-def orders(barrier: Action, a: Access, b: Access) -> bool:
-    if barrier.name == "transition":
-        return bool(a.buffer == b.buffer == barrier.arguments[0])
+def is_before(barrier: Action, access: Access) -> bool:
+    """Does the barrier wait for a command with that access?"""
     if barrier.name == "uav":
-        (named,) = barrier.arguments
-        return a.is_uav and b.is_uav and (named is None or a.buffer == b.buffer == named)
+        return access.is_uav and barrier.arguments[0] in (None, access.buffer)
+    named = barrier.arguments[0] if barrier.name in ("transition", "alias") else ""
+    return named is None or named == access.buffer
+
+
+def is_behind(barrier: Action, access: Access) -> bool:
+    """Does a command with that access wait for the barrier?"""
     if barrier.name == "alias":
-        before, then = barrier.arguments
-        return before in (None, a.buffer) and then in (None, b.buffer)
-    return False
+        return barrier.arguments[1] in (None, access.buffer)
+    return is_before(barrier, access)
+
+
+def closed_order(items: list[Action]) -> set[tuple[int, int]]:
+    """Of the items of a call: the first command ends before the second begins."""
+    found: set[tuple[int, int]] = set()
+    for second, other in enumerate(items):
+        for first in reversed(range(second)):
+            touches = list(product(accesses(items[first]), accesses(other)))
+            direct = any(conflict(a, b) and keep_order(a, b) for a, b in touches) or any(
+                any(is_before(barrier, a) for a in accesses(items[first]))
+                and any(is_behind(barrier, b) for b in accesses(other))
+                for barrier in items[first + 1 : second]
+            )
+            if direct:
+                found |= {(first, second)} | {(each, second) for each, then in found if then == first}
+    return found
+
+
+def way(items: list[Action], first: int, second: int) -> set[int] | None:
+    """The barriers by which a command comes behind another one, each command as early as it can.
+
+    None: some of the order is that of copies to the same bytes.
+    """
+    came: dict[int, set[int]] = {first: set()}
+    opened: dict[int, set[int]] = {}
+    for i in range(first + 1, second + 1):
+        sources = [k for k in came if any(is_before(items[i], a) for a in accesses(items[k]))]
+        if sources:
+            opened[i] = came[min(sources)] | {i}
+        through = [k for k in opened if any(is_behind(items[k], a) for a in accesses(items[i]))]
+        if through:
+            came[i] = opened[min(through)]
+    return came.get(second)
 
 
 def conflict(a: Access, b: Access) -> bool:
-    return (a.writes or b.writes) and bool(a.bytes & b.bytes)
+    return (a.writes or b.writes) and not (a.is_tail and b.is_tail) and bool(a.bytes & b.bytes)
 
 
 def keep_order(a: Access, b: Access) -> bool:
@@ -237,6 +280,9 @@ class Pair(NamedTuple):
 def hazards(program: Program) -> set[Pair]:
     queues, _ = entries(program)
     ordered = happens_before(program)
+    closed = {
+        (q, i): closed_order(entry.items) for q, row in enumerate(queues) for i, entry in enumerate(row)
+    }
     items = [
         (queue, i, k, item)
         for queue, row in enumerate(queues)
@@ -253,15 +299,17 @@ def hazards(program: Program) -> set[Pair]:
                 pairs = (first[0], first[1], second[0], second[1]), (second[0], second[1], first[0], first[1])
                 if not ordered & set(pairs):
                     found.add(Pair("HAZARD_QUEUE", *more))
-            elif first[1] == second[1] and not keep_order(a, b):
-                between = queues[first[0]][first[1]].items[first[2] : second[2]]
-                if not any(orders(barrier, a, b) for barrier in between):
-                    id = "HAZARD_ALIAS"
-                    if a.buffer == b.buffer:
-                        id = {(True, True): "HAZARD_WAW", (True, False): "HAZARD_RAW"}.get(
-                            (a.writes, b.writes), "HAZARD_WAR"
-                        )
-                    found.add(Pair(id, *more))
+            elif (
+                first[1] == second[1]
+                and not keep_order(a, b)
+                and (first[2], second[2]) not in closed[first[0], first[1]]
+            ):
+                id = "HAZARD_ALIAS"
+                if a.buffer == b.buffer:
+                    id = {(True, True): "HAZARD_WAW", (True, False): "HAZARD_RAW"}.get(
+                        (a.writes, b.writes), "HAZARD_WAR"
+                    )
+                found.add(Pair(id, *more))
     return found
 
 
@@ -269,16 +317,19 @@ Kind = tuple[str, tuple[Any, ...]]  # of a barrier: its name and arguments
 
 
 def useless_barriers(program: Program) -> set[Kind]:
-    """Those that never are the first to order a pair."""
+    """Those by which no command comes behind one that it conflicts with."""
     queues, _ = entries(program)
     calls = [entry.items for row in queues for entry in row]
     useful = set()
     for items in calls:
         for (first, one), (second, other) in combinations(enumerate(items), 2):
-            for a, b in product(accesses(one), accesses(other)):
-                if conflict(a, b) and not keep_order(a, b):
-                    order = [each for each in items[first:second] if orders(each, a, b)]
-                    useful |= {(each.name, each.arguments) for each in order[:1]}
+            pairs = product(accesses(one), accesses(other))
+            if (first, second) in closed_order(items) and any(
+                conflict(a, b) and not keep_order(a, b) for a, b in pairs
+            ):
+                needed = way(items, first, second)
+                for i in range(second) if needed is None else needed:
+                    useful.add((items[i].name, items[i].arguments))
     barriers = (item for items in calls for item in items if item.name == "uav")
     return {(each.name, each.arguments) for each in barriers} - useful
 
@@ -316,8 +367,8 @@ class Reported(NamedTuple):
 class Machine(Stage):
     """Runs programs; ``recorded`` tells which action a list's command is."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, strictness: Strictness = Strictness.STRICT, **adapter: Any) -> None:
+        super().__init__(strictness, **adapter)
         self.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
         self.operators = {name: self._operator(*layouts) for name, layouts in OPERATORS.items()}
         for name, operator in self.operators.items():
@@ -332,6 +383,7 @@ class Machine(Stage):
         )
         self.heap, self.descriptors = self.device.create_descriptor_heap(heap), 0
         self.recorded: dict[tuple[str, int], Action] = {}
+        self.submitted: list[list[list[bytes]]] = [[], []]  # by queue and call: the packets of the lists
 
     def _operator(self, source: Layout, target: Layout) -> Any:
         def desc(layout: Layout) -> dml.BufferTensorDesc:
@@ -367,6 +419,7 @@ class Machine(Stage):
             if action.name in ("call", "signal", "wait") and items[queue]:
                 for each in lists[queue]:
                     each.close()
+                self.submitted[queue].append([each._recording.packets for each in lists[queue]])
                 self.queues[queue].execute_command_lists(lists[queue])
                 lists[queue], items[queue] = [], 0
             if action.name == "signal":
@@ -423,6 +476,32 @@ class Machine(Stage):
             queue.signal(fence, value + 1)
         for fence, value in zip(self.fences, values, strict=True):
             fence.wait(value + 1)
+
+    def fill(self) -> None:
+        """No two bytes of what the programs use hold the same for the same reason."""
+        for i, (name, pages) in enumerate(BUFFERS.items()):
+            size = PAGE * len(pages)
+            upload = self.host_buffer(name, size)
+            with upload.map(0, d3d12.Range(0, 0)) as memory:
+                memory[:] = Random(i).randbytes(size)
+            self.list.copy_resource(self.buffers[name], upload)
+            self.run()
+
+    def contents(self) -> list[bytes]:
+        """Of all buffers."""
+        found = []
+        for name, pages in BUFFERS.items():
+            readback = self.host_buffer(name, PAGE * len(pages), "READBACK")
+            self.list = self._open()
+            self.list.copy_resource(readback, self.buffers[name])
+            self.list.close()
+            self.fence_value += 1
+            self.queue.execute_command_lists([self.list])
+            self.queue.signal(self.fence, self.fence_value)
+            self.fence.wait(self.fence_value)
+            with readback.map() as memory:
+                found.append(memory.view(np.uint8).tobytes())
+        return found
 
     def useless(self) -> set[Kind]:
         """The barriers that are reported at the end."""

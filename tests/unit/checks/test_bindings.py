@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 import weakref
 from collections.abc import Callable
@@ -799,6 +800,16 @@ OUTPUT_STRIDES = st.sampled_from([(3, 1), (1, 2), (5, 1), (1, 4), (3, 8)])
 OFFSETS = st.tuples(*[st.integers(0, 6)] * 3)
 
 
+def elements_of(place: Place) -> dict[int, set[tuple[int, int]]]:
+    """The elements that stand at each byte."""
+    assert place.slot.desc is not None
+    rows, columns = place.slot.desc.effective_strides
+    found: dict[int, set[tuple[int, int]]] = {}
+    for i, j, byte in itertools.product(range(2), range(3), range(4)):
+        found.setdefault(place.address + 4 * (i * rows + j * columns) + byte, set()).add((i, j))
+    return found
+
+
 @given(INPUT_STRIDES, INPUT_STRIDES, OUTPUT_STRIDES, OFFSETS)
 @settings(max_examples=150, deadline=None)
 def test_BT10_against_sets_of_bytes(a: Any, b: Any, output: Any, offsets: tuple[int, int, int]) -> None:
@@ -818,7 +829,11 @@ def test_BT10_against_sets_of_bytes(a: Any, b: Any, output: Any, offsets: tuple[
     ]
     assert (clash is not None) == bool(expected)
     if clash is not None:
-        assert clash.byte == min(bytes_of(clash.first) & bytes_of(target))
+        shared = bytes_of(clash.first) & bytes_of(target)
+        here, there = elements_of(clash.first), elements_of(target)
+        differing = [byte for byte in shared if here[byte] != there[byte]]
+        assert clash.byte == min(differing or shared), "the first byte that is another element to each"
+        assert (clash.is_to_first == clash.is_to_second) == (not differing)
 
 
 # --- what the GPU finds ---

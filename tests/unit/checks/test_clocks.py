@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
+from types import SimpleNamespace
+
 import pytest
 
 from dmlemu.checks.clocks import Clocks
@@ -189,6 +192,74 @@ def test_a_fence_keeps_no_more_values_than_are_needed() -> None:
     clocks = Course()
     for value in range(1, 5000):
         clocks.signal(A, value)
-    assert len(clocks._fences[FENCE].values) <= 1024
+        if value % 10 == 0:
+            clocks.wait(0, value)
+    assert len(clocks._fences[FENCE].values) <= 128
+    assert len(clocks._queues[A].signals) <= 128
     clocks.wait(0, 4998)
     assert clocks.host == {A: 4998}
+
+
+def test_values_that_nobody_has_awaited_are_all_known() -> None:
+    clocks = Course()
+    for value in range(1, 5000):
+        clocks.submit(A)
+        clocks.signal(A, value)
+    clocks.wait(B, 7)
+    assert clocks.of(B) == {A: 14}
+    signal = clocks.signal_after(A, 13)
+    assert signal is not None
+    assert signal.value == 7
+
+
+def test_a_fence_that_goes_back_again_and_again_keeps_little() -> None:
+    clocks = Course()
+    for _ in range(1000):
+        clocks.submit(A)
+        clocks.signal(A, 1)
+        clocks.signal(0, 0)
+    fence = clocks._fences[FENCE]
+    assert len(fence.values) + len(fence.gone) <= 4
+    clocks.waited(Waited(B, FENCE, 1))
+    assert clocks.of(B) == {A: 2000}
+
+
+class Hardware:
+    """What clocks ask of a GPU: here queue ``alive`` and all fences are."""
+
+    def __init__(self) -> None:
+        self.alive = {A}
+
+    @property
+    def queues(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(serial=serial) for serial in self.alive]
+
+    def find_fence(self, address: int) -> int:
+        return address
+
+
+@pytest.mark.parametrize("knows", ["nobody", "the host", "all"])
+def test_queues_that_are_gone_are_forgotten_when_all_know_their_work(knows: str) -> None:
+    clocks, hardware = Course(), Hardware()
+    clocks._gpu = weakref.ref(hardware)  # type: ignore[arg-type]
+    told: list[int] = []
+    clocks.watchers.append(told.extend)
+    clocks.tickets |= dict.fromkeys(range(10, 1000), 0)
+    clocks.start(A, clocks.submit(A))  # goes on all the time
+    for queue in range(10, 1000):
+        hardware.alive |= {queue}
+        clocks.submit(queue)
+        clocks.signal(queue, queue)
+        if knows != "nobody":
+            clocks.wait(0, queue)
+        if knows == "all":
+            clocks.wait(A, queue)
+            clocks.start(A, clocks.submit(A))
+        hardware.alive -= {queue}
+    if knows == "all":
+        assert len(told) > 900
+        assert len(clocks._queues) + len(clocks.host) + len(clocks.of(A)) < 300
+        assert clocks.is_done(clocks.of(A), 10, 1)
+    else:  # the list that A executes may conflict with their work
+        assert not told
+        assert not clocks.is_done(clocks.of(A), 10, 1)

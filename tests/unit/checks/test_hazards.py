@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -11,21 +12,25 @@ from hazard_programs import (
     Action,
     Machine,
     Program,
+    closed_order,
+    entries,
     hazards,
     legal,
     programs,
     repaired,
     useless_barriers,
 )
-from hypothesis import example, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from stage import UAV, Stage, States, half_product, other_queue
+from stage import UAV, Stage, States, half_product, other_queue, tensor
 
-from dmlemu import Error, chaos, d3d12, dml
+from dmlemu import Error, Strictness, chaos, d3d12, dml
 from dmlemu.checks.builtin.hazards import Hazards
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu_hw import reordering
+from dmlemu_hw.packets import Opcode
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # wrong programs, and right ones that use what nobody wrote
 
@@ -95,10 +100,78 @@ SIGNALLED_BEFORE_THE_HOST_KNEW = [
     act("wait", 0),
     act("dispatch", "packed", "alone", 0, "other", 32, queue=1),
 ]
+TURNS = [  # of one page, through three buffers
+    act("dispatch", "packed", "alone", 0, "whole", PAGE),
+    act("alias", "whole", "second"),
+    act("dispatch", "packed", "alone", 64, "second", 0),
+    act("alias", "second", "tiles"),
+    act("dispatch", "packed", "tiles", PAGE, "other", 0),
+    act("alias", "tiles", "whole"),
+    act("dispatch", "packed", "alone", 128, "whole", PAGE),
+]
+PING_PONG = [
+    act("dispatch", "packed", "alone", 0, "other", 16),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "alone", 16),
+    act("uav", "alone"),
+    act("dispatch", "packed", "alone", 0, "other", 16),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "alone", 16),
+]
+BY_WAY_OF_OTHERS = [  # the last one reads what the first one wrote, and no barrier names both
+    act("dispatch", "packed", "whole", 0, "second", 0),
+    act("uav", "second"),
+    act("dispatch", "packed", "second", 0, "alone", 0),
+    act("uav", "alone"),
+    act("dispatch", "gather", "alone", 0, "other", 64),
+    act("uav", "other"),
+    act("dispatch", "packed", "tiles", PAGE, "other", 64),
+]
+COPIES_HAND_ON = [  # two copies to the same bytes keep their order, and the second one hands it on
+    act("copy", "alone", 0, "whole", PAGE, 3),
+    act("copy", "alone", 0, "other", 0, 3),
+    act("alias", "other", "second"),
+    act("copy", "second", 0, "other", 64, 3),
+]
+TWO_READERS = [  # of the same bytes; only the second one is waited for
+    act("dispatch", "packed", "whole", 0, "alone", 0),
+    act("dispatch", "packed", "whole", 0, "other", 0),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "whole", 0),
+    act("uav", "whole"),
+]
+CHAINS = {
+    "turns": TURNS,
+    "ping-pong": PING_PONG,
+    "by way of others": BY_WAY_OF_OTHERS,
+    "copies": COPIES_HAND_ON,
+}
+
+
+@pytest.mark.parametrize("program", CHAINS.values(), ids=CHAINS)
+def test_a_chain_orders_its_ends_and_without_any_link_it_does_not(program: Program) -> None:
+    assert not hazards(legal(program))
+    check(program)
+    for link in program:
+        if link.name in ("alias", "uav"):
+            broken = [each for each in program if each is not link]
+            assert hazards(legal(broken))
+            check(broken)
+
+
+def test_chains_go_on_over_fences() -> None:
+    onward = [act("signal"), act("wait", 0, queue=1)]
+    there = [Action(1, each.name, each.arguments) for each in TURNS[4:]]
+    check(TURNS[:4] + onward + there)
+    assert not hazards(legal(TURNS[:4] + onward + there))
+    check(TURNS[:2] + onward + there)
+    check(TURNS[:4] + there)
 
 
 @random
 @given(programs(queues=1))
+@example(TWO_READERS)
+@example(BY_WAY_OF_OTHERS)
 @example(ACROSS_TILES)
 @example(ACROSS_TILES_AND_MET)
 @example(BEHIND_THE_LAST_ELEMENT)
@@ -139,6 +212,86 @@ def test_advice_on_barriers_is_right(program: Program) -> None:
     assert told >= useless_barriers(program)
     without = [action for action in program if (action.name, action.arguments) not in told]
     assert hazards(without) == hazards(program)
+
+
+# --- chaos ---
+
+
+def may_swap(lists: list[bytes], machine: Machine) -> set[tuple[int, int]]:
+    """Pairs of commands, by their numbers among all items, that chaos lets run in either order."""
+    units = list(reordering._units(lists, machine.device._gpu.memory))
+    followers: dict[int, set[int]] = {}
+    for before, after in sorted(reordering._constraints(units), reverse=True):
+        followers.setdefault(before, set()).update({after}, followers.get(after, ()))
+    items = [i for i, unit in enumerate(units) if unit.opcode not in reordering._REMARKS]
+    commands = [(number, i) for number, i in enumerate(items) if units[i].opcode != Opcode.BARRIER]
+    pairs = combinations(commands, 2)
+    return {(a, b) for (a, i), (b, j) in pairs if j not in followers.get(i, ())}
+
+
+@random
+@given(programs(queues=2, length=16))
+@example(TURNS)
+@example(BY_WAY_OF_OTHERS)
+@example(COPIES_HAND_ON)
+def test_chaos_may_swap_just_what_nothing_orders(program: Program) -> None:
+    program = legal(program)
+    machine = Machine()
+    machine.execute(program)
+    for queue, row in enumerate(entries(program)[0]):
+        calls = [entry.items for entry in row if entry.name == "call"]
+        for items, lists in zip(calls, machine.submitted[queue], strict=True):
+            commands = [i for i, item in enumerate(items) if item.name in ("dispatch", "copy")]
+            free = set(combinations(commands, 2)) - closed_order(items)
+            assert may_swap(lists, machine) == free, items
+
+
+def result(program: Program, policy: object) -> list[bytes]:
+    machine = Machine(Strictness.RUNTIME, policy=policy)
+    machine.fill()
+    machine.execute(program)
+    return machine.contents()
+
+
+def check_stable(program: Program, seeds: int) -> None:
+    program = legal(repaired(program)[0])
+    expected = result(program, Policy.LAZY)
+    for seed in range(seeds):
+        assert result(program, chaos(seed, {"order", "placement"})) == expected, (seed, program)
+
+
+@settings(max_examples=20, phases=[Phase.explicit, Phase.generate])
+@given(programs(queues=2))
+@example(TURNS)
+@example(PING_PONG)
+def test_without_hazards_no_order_changes_the_result(program: Program) -> None:
+    check_stable(program, seeds=3)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@settings(max_examples=400, phases=[Phase.generate])
+@given(programs(queues=2, length=20))
+def test_without_hazards_no_order_changes_the_result_long(program: Program) -> None:
+    check_stable(program, seeds=8)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@settings(max_examples=2000)
+@given(programs(queues=2, length=24))
+def test_programs_are_told_exactly_long(program: Program) -> None:
+    check(program)
+
+
+@pytest.mark.parametrize(
+    "program", [TURNS, PING_PONG[:5], BY_WAY_OF_OTHERS], ids=["turns", "ping-pong", "others"]
+)
+def test_without_a_link_some_order_changes_the_result(program: Program) -> None:
+    for link in [each for each in program if each.name in ("alias", "uav")]:
+        broken = legal([each for each in program if each is not link])
+        expected = result(broken, Policy.LAZY)
+        assert any(result(broken, chaos(seed, {"order"})) != expected for seed in range(30)), link
 
 
 # --- whatever the GPU's turns are ---
@@ -325,3 +478,58 @@ def test_a_released_buffer_s_memory_is_still_remembered(stage: Stage) -> None:
     other.submit()
     with pytest.raises(Error, match="HAZARD_QUEUE"):
         other.wait()
+
+
+# --- what is named ---
+
+
+def test_of_two_operands_the_one_with_the_lowest_byte_is_named(stage: Stage) -> None:
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    copy, act = stage.copy_operator("copy"), stage.filled("act")
+    layout = tensor([16])
+    desc = dml.ElementWiseAddOperatorDesc(a_tensor=layout, b_tensor=layout, output_tensor=layout)
+    add, result = stage.compile(desc, "add"), stage.buffer("result")
+    stage.initialize(add)
+    for first, second in ((16, 0), (0, 16)):
+        parts = [dml.BufferBinding(act, start, 64) for start in (first, second)]
+        stage.dispatch(copy, [stage.filled("more")], [act])
+        stage.dispatch(add, parts, [result])
+        stage.run()
+        report = [each.report for each in stage.device.reports][-1]
+        assert (report.id, report.properties["bytes"]) == ("HAZARD_RAW", "0-63")
+
+
+def test_of_many_conflicts_the_newest_is_named(stage: Stage) -> None:
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    copy, more = stage.copy_operator("copy"), stage.filled("more")
+    target, result = stage.filled("target", 4096), stage.filled("result", 4096)
+    for i in range(20):
+        stage.dispatch(
+            copy, [dml.BufferBinding(target, 48 - i // 8 * 16, 64)], [dml.BufferBinding(result, 64 * i, 64)]
+        )
+    stage.dispatch(copy, [more], [target])
+    stage.run()
+    report = [each.report for each in stage.device.reports][-1]
+    assert (report.id, report.properties["other_command"]) == ("HAZARD_WAR", "20")
+
+
+# --- what is kept ---
+
+
+def test_queues_that_are_gone_leave_nothing(stage: Stage) -> None:
+    copy, source, target = stage.copy_operator("copy"), stage.filled("source"), stage.buffer("target")
+    check = next(each for each in stage.device.checks if isinstance(each, Hazards))
+    for _ in range(200):
+        queue, fence = stage.device.create_command_queue(stage.queue.get_desc()), stage.device.create_fence()
+        stage.descriptors = 0
+        stage.dispatch(copy, [source], [target])
+        stage.list.close()
+        queue.execute_command_lists([stage.list])
+        queue.signal(fence, 1)
+        fence.wait(1)
+        stage.wait()
+        queue.release()
+        fence.release()
+    places = check._places._places.values()
+    assert sum(len(place.windows) for place in places) < 100
+    assert len(check._timelines) + len(check._clocks._queues) + len(check._clocks._fences) < 200

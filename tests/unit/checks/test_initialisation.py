@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dmlemu import Severity, Strictness, d3d12, dml
+from dmlemu import Error, Severity, Strictness, d3d12, dml
+from dmlemu.checks.builtin import initialisation
 from dmlemu.checks.builtin.initialisation import Initialisation
 from dmlemu.checks.hostwrites import _PATTERN
 from dmlemu.d3d12 import HeapType, Range, ResourceStates
@@ -174,8 +175,11 @@ class Store:
         if self.content == "zeros":
             return np.zeros(len(at), np.uint8)
         data = random.integers(0, 256, len(at), np.uint8)
+        if self.content == "small":  # none is the pattern's
+            data &= 0x7F
         if self.content == "nearly the pattern":  # but for one byte of each element
-            data = _PATTERN[at % len(_PATTERN)] ^ np.where(at % 4 == self.seed % 4, 0x55, 0).astype(np.uint8)
+            other = np.where(at % 4 == (at[:1] if self.dtype.itemsize < 4 else self.seed) % 4, 0x55, 0)
+            data = _PATTERN[at % len(_PATTERN)] ^ other.astype(np.uint8)
         if self.content == "the pattern":
             data = _PATTERN[at % len(_PATTERN)].copy()
         return data
@@ -292,11 +296,15 @@ def test_many_gaps_of_one_word_are_no_accident(ground: Ground, value: int) -> No
 
 
 @quick
-@given(stores(["u1", "<u2", "<f4"], [1, 2, 3, 9]), st.integers(0, 256))
-def test_what_the_cpu_stores_is_not_lost(drawn: Store, told: int) -> None:
+@given(
+    stores(["u1", "<u2", "<f4"], [1, 2, 3, 9]).map(lambda drawn: (drawn, True))
+    | stores(["u1", "<u2"], [1]).map(lambda drawn: (drawn, False)),
+    st.integers(0, 256),
+)
+def test_what_the_cpu_stores_is_not_lost(case: tuple[Store, bool], told: int) -> None:
     """It reaches the GPU, whether it is found or not, and whatever Unmap tells."""
-    ground = Ground()
-    buffer = ground.buffer(256, HeapType.UPLOAD)
+    (drawn, zeroed), ground = case, Ground()
+    buffer = ground.buffer(256, HeapType.UPLOAD, zeroed=zeroed)
     with buffer.map(0, NOTHING) as memory:
         at, data = drawn.run(memory, 256)
         buffer.map(0, NOTHING)
@@ -307,7 +315,7 @@ def test_what_the_cpu_stores_is_not_lost(drawn: Store, told: int) -> None:
 @quick
 @given(stores(["u1", "<u2"], [1, 2, 3, 9], "the pattern"), st.integers(0, 3))
 def test_small_elements_may_be_any(drawn: Store, offset: int) -> None:
-    """Of what a pointer or an array of bytes reaches, nothing is known: all of it counts as written."""
+    """In zeroed memory nothing is known of what an array of bytes reaches: all of it counts as written."""
     ground = Ground()
     buffer = ground.buffer(256, HeapType.UPLOAD)
     with buffer.map(0, NOTHING) as memory:
@@ -322,6 +330,48 @@ def test_small_elements_may_be_any(drawn: Store, offset: int) -> None:
         expected[:64] = floats.view(np.uint8)
     expected[at] = data
     assert np.array_equal(ground.read(buffer), expected)
+
+
+def _small(width: int, stored: Bytes) -> Bytes:
+    """Runs of 8 or more bytes that nobody stored to but for 3 at each end: of those it is known."""
+    runs = np.flatnonzero(np.diff(~stored, prepend=False, append=False)).reshape(-1, 2)
+    known = np.zeros(width, bool)
+    for first, last in runs[runs[:, 1] - runs[:, 0] >= 8]:
+        known[first + 3 : last - 3] = True
+    return known
+
+
+@quick
+@given(
+    stores(["u1", "<u2", "<f2"], [1, 2, 3, 9, 20]),
+    st.sampled_from([None, "before", "behind"]),
+    st.booleans(),
+)
+def test_arrays_of_small_elements_tell_runs_that_nobody_stored_to(
+    drawn: Store, floats: str | None, is_read: bool
+) -> None:
+    """Where memory is not zeroed a run of 8 bytes or more is no accident; what was stored is never lost."""
+    ground = Ground()
+    buffer = ground.buffer(256, HeapType.UPLOAD, zeroed=False)
+    expected = np.zeros(256, np.uint8)
+    stored = np.zeros(256, bool)
+    drawn.content = "zeros" if drawn.content == "zeros" else "small"
+    with buffer.map(0, NOTHING) as memory:
+        if floats == "before":  # the same bytes, by words
+            memory.view(np.float32, 0, 4)[:] = 1
+            expected[:16], stored[:16] = np.ones(4, np.float32).view(np.uint8), True
+        at, data = drawn.run(memory, 256)
+        expected[at], stored[at] = data, True
+        if is_read:
+            assert np.array_equal(ground.read(buffer)[stored], expected[stored])
+        if floats == "behind":
+            memory.view(np.float32, 128, 4)[:] = 1
+            expected[128:144], stored[128:144] = np.ones(4, np.float32).view(np.uint8), True
+    known = _small(256, stored)
+    got = ground.written(buffer)
+    assert got >= set(np.flatnonzero(stored).tolist())
+    assert not got & set(np.flatnonzero(known).tolist())
+    assert np.array_equal(ground.read(buffer)[stored], expected[stored])
 
 
 # --- sequences of anything ---
@@ -599,6 +649,24 @@ def test_the_tail_of_an_output_becomes_undefined(ground: Ground, total: int) -> 
     assert ground.written(target) == {*range(5), *range(total, 64)}
 
 
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
+def test_what_was_left_undefined_stays_so_however_much_is_written_elsewhere(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no zero of the buffer's creation."""
+    monkeypatch.setattr(initialisation, "_KEPT", 2)
+    source, target, other = (ground.buffer(64) for _ in range(3))
+    fill(ground, source)
+    fill(ground, target)
+    ground.dispatch(identity([5], None, UINT8), [source], [target])
+    for _ in range(4):
+        ground.list.copy_buffer_region(other, 0, source, 0, 64)
+        ground.run()
+    with pytest.raises(Error, match=r"from byte 5 of .*, which a command long ago left undefined") as raised:
+        ground.dispatch(identity([8], None, UINT8), [target], [other])
+    assert raised.value.report.severity is Severity.ERROR
+
+
 @quick
 @given(st.lists(st.integers(0, 1), min_size=8, max_size=8))
 def test_rows_past_the_count_become_undefined(elements: list[int]) -> None:
@@ -699,6 +767,45 @@ def test_a_forgotten_last_element_is_told(ground: Ground) -> None:
     (stored,) = ground.device.reports
     assert stored.report.id == "MEM_UNINIT_READ" and "element (15)" in stored.report.message
     assert ground.read(result).view(np.float32).tolist() == [1.0] * 15 + [0.0]
+
+
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
+def test_a_known_cause_is_counted_and_not_searched_for_again(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, result = ground.buffer(64), ground.buffer(64)
+    searched: list[int] = []
+    last = ground.check._last
+    monkeypatch.setattr(ground.check, "_last", lambda address: searched.append(address) or last(address))
+    compiled = ground.dml.compile_operator(ground.dml.create_operator(identity([16], None)))
+    initializer = ground.dml.create_operator_initializer([compiled])
+    ground.recorder.record_dispatch(ground.list, initializer, ground.table(initializer))
+    ground.run()
+    table = ground.table(compiled)
+    table.bind_inputs([dml.BufferBinding(target)])
+    table.bind_outputs([dml.BufferBinding(result)])
+
+    def times(count: int) -> int:
+        """How often it was searched for in so many dispatches."""
+        searched.clear()
+        for _ in range(count):
+            ground.recorder.record_dispatch(ground.list, compiled, table)
+            ground.list.resource_barrier([d3d12.ResourceBarrier.uav(None)])
+        ground.run()
+        return len(searched)
+
+    assert times(1) > 0
+    assert times(5) == 0
+    (stored,) = ground.device.reports
+    assert stored.count == 6
+    # Something has happened to the byte: what was known of it may be wrong.
+    ground.list.copy_buffer_region(target, 0, ground.buffer(64), 0, 64)
+    ground.run()
+    assert times(2) > 0
+    assert sum(stored.count for stored in ground.device.reports) == 8
+    ground.device.reports.clear()
+    assert times(1) > 0
+    assert sum(stored.count for stored in ground.device.reports) == 1
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 32), (4, 28), (16, 16)])

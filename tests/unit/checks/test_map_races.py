@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import OtherQueue, Stage, other_queue
+from stage import OtherQueue, Stage, States, other_queue
 
-from dmlemu import chaos, d3d12
+from dmlemu import Error, chaos, d3d12
+from dmlemu.checks.builtin.map_races import MapRaces
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
@@ -253,3 +254,182 @@ def test_a_wait_of_another_queue_holds_nothing_back(upload: Upload) -> None:
     gate.signal(1)
 
     assert upload.end()[0] == ["MAP_RACE"]
+
+
+# --- every memory that the CPU sees ---
+
+SEEN = {
+    "UPLOAD": d3d12.HeapProperties(d3d12.HeapType.UPLOAD),
+    "READBACK": d3d12.HeapProperties(d3d12.HeapType.READBACK),
+    "GPU_UPLOAD": d3d12.HeapProperties(d3d12.HeapType.GPU_UPLOAD),
+    "CUSTOM": d3d12.HeapProperties(
+        d3d12.HeapType.CUSTOM, d3d12.CpuPageProperty.WRITE_BACK, d3d12.MemoryPool.L0
+    ),
+}
+TILE = 65536
+STATES = {"UPLOAD": States.GENERIC_READ, "READBACK": States.COPY_DEST}
+
+
+class Shared:
+    """A mapped buffer, and ``alias``, through which commands reach the same bytes."""
+
+    def __init__(self, policy: object, kind: str, by: str) -> None:
+        stage = self.stage = Stage(policy=policy)
+        device = stage.device
+        device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+        desc, state = d3d12.ResourceDesc.buffer(TILE), STATES.get(kind, States.COMMON)
+        if by == "itself":
+            self.mapped = self.alias = device.create_committed_resource(
+                SEEN[kind], d3d12.HeapFlags.NONE, desc, state
+            )
+        else:
+            heap = device.create_heap(d3d12.HeapDesc(2 * TILE, SEEN[kind]))
+            self.mapped = device.create_placed_resource(heap, TILE, desc, state)
+            if by == "placed":
+                self.alias = device.create_placed_resource(heap, TILE, desc, state)
+            else:
+                self.alias = device.create_reserved_resource(desc, States.COMMON)
+                stage.queue.update_tile_mappings(self.alias, None, None, heap, None, [1])
+        self.mapped.set_name("mapped")
+        self.other = stage.buffer("other", TILE)
+        self.memory: Any = self.mapped.map().view(np.uint8)
+
+    def copy(self, *, from_alias: bool) -> None:
+        """A copy of 64 bytes from byte 128 of the alias, or to there."""
+        if from_alias:
+            self.stage.list.copy_buffer_region(self.other, 0, self.alias, 128, 64)
+        else:
+            self.stage.list.copy_buffer_region(self.alias, 128, self.other, 0, 64)
+
+    def said(self) -> list[str]:
+        ids = [stored.report.id for stored in self.stage.device.reports]
+        return [id for id in ids if id.startswith("MAP")]
+
+
+WAYS = [
+    (kind, by, from_alias)
+    for kind in SEEN
+    for by in ("itself", "placed", "tiles")
+    for from_alias in (True, False)
+    if not (kind == "UPLOAD" and not from_alias and by != "tiles")  # the GPU writes no upload buffer
+    and not (kind == "READBACK" and from_alias and by != "tiles")  # and reads no readback buffer
+]
+
+
+@pytest.fixture(params=WAYS, ids=str)
+def shared(policy: object, request: pytest.FixtureRequest) -> Shared:
+    kind, by, from_alias = request.param
+    shared = Shared(policy, kind, by)
+    shared.memory[:] = 1
+    shared.copy(from_alias=from_alias)
+    return shared
+
+
+@pytest.mark.dmlemu(expect=["*"])
+def test_a_change_under_a_command_is_told(shared: Shared) -> None:
+    shared.stage.submit()
+    shared.memory[130] = 9
+    shared.stage.wait()
+
+    assert shared.said() == ["MAP_RACE"]
+    [message] = [each.report.message for each in shared.stage.device.reports if each.report.id == "MAP_RACE"]
+    assert " bytes [128, 192) of " in message and "changed byte 130 " in message
+    assert ("(byte 130 of buffer 'mapped')" in message) == (shared.alias is not shared.mapped)
+
+
+@pytest.mark.dmlemu(expect=["*"])
+def test_a_change_before_and_behind_it_and_beside_it_is_not(shared: Shared) -> None:
+    shared.memory[140] = 5
+    shared.stage.submit()
+    shared.memory[127] = shared.memory[192] = 9
+    shared.stage.wait()
+    shared.memory[:] = 7
+    shared.stage.run()
+
+    assert shared.said() == []
+
+
+@pytest.mark.parametrize("by", ["itself", "placed", "tiles"])
+@pytest.mark.dmlemu(expect=["*"])
+def test_what_commands_write_is_no_change_of_the_cpu(policy: object, by: str) -> None:
+    """The second command of the list reads what the first one has written; so does the next list."""
+    shared = Shared(policy, "CUSTOM", by)
+    stage, memory = shared.stage, shared.memory
+    source = stage.filled("source", 256)
+    for _ in range(3):
+        stage.list.copy_buffer_region(shared.alias, 128, source, 0, 64)
+        stage.list.copy_buffer_region(shared.alias, 192, source, 64, 64)
+        before, after = States.COPY_DEST, States.COPY_SOURCE
+        stage.list.resource_barrier([d3d12.ResourceBarrier.transition(shared.alias, before, after)])
+        stage.list.copy_buffer_region(shared.other, 0, shared.alias, 64, 256)
+        stage.submit()
+        stage.list.reset(stage.allocator)
+    stage.list.close()
+    stage.fence.wait(stage.fence_value)
+    assert shared.said() == []
+    assert bytes(memory[128:256]) == np.arange(1, 33, dtype=np.float32).tobytes()
+
+
+def test_tiles_that_are_mapped_by_the_queue_before_the_list(policy: object) -> None:
+    """The page table is as the command will find it, not as it is when the list is handed over."""
+    stage = Stage(policy=policy)
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    desc = d3d12.ResourceDesc.buffer(TILE)
+    heap = stage.device.create_heap(d3d12.HeapDesc(2 * TILE, SEEN["CUSTOM"]))
+    first, second = (stage.device.create_placed_resource(heap, i * TILE, desc, States.COMMON) for i in (0, 1))
+    tiles = stage.device.create_reserved_resource(desc, States.COMMON)
+    arrays = [each.map().view(np.uint8) for each in (first, second)]
+    for array in arrays:
+        array[:] = 1
+    gate = stage.device.create_fence()
+    stage.queue.update_tile_mappings(tiles, None, None, heap, None, [0])
+    stage.queue.wait(gate, 1)
+    stage.queue.update_tile_mappings(tiles, None, None, heap, None, [1])
+    stage.list.copy_buffer_region(stage.buffer("other"), 0, tiles, 0, 64)
+    stage.submit()
+    gate.signal(1)
+    arrays[0][:] = 2
+    stage.fence.wait(stage.fence_value)
+    assert not list(stage.device.reports)
+
+    stage.queue.execute_command_lists([stage.list])
+    stage.queue.signal(stage.fence, 2)
+    arrays[1][5] = 2
+    stage.fence.wait(2)
+    assert [stored.report.id for stored in stage.device.reports] == ["MAP_RACE"]
+
+
+def test_no_number_of_commands_is_too_large() -> None:
+    """The oldest of many that the host does not know to be done is watched as the newest."""
+    stage = Stage(policy=Policy.LAZY)
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    count = 4200
+    upload, weights = stage.host_buffer("upload", 4 * count), stage.buffer("weights")
+    array = upload.map().view(np.uint32)
+    array[:] = 1
+    for i in range(count):
+        stage.list.copy_buffer_region(weights, 0, upload, 4 * i, 4)
+    stage.submit()
+    array[0] = array[-1] = 2
+    stage.fence.wait(stage.fence_value)
+    [stored] = [each for each in stage.device.reports if each.report.id == "MAP_RACE"]
+    assert "changed byte 0 after" in stored.report.message
+    assert stored.count == 2
+
+
+def test_the_same_list_again_and_again_takes_no_more_memory() -> None:
+    """Nobody waits; what is known of one command holds for all that touch the same bytes."""
+    stage = Stage(policy=Policy.EAGER)
+    check = next(each for each in stage.device.checks if isinstance(each, MapRaces))
+    upload, weights = stage.host_buffer("upload", 64), stage.buffer("weights", 64)
+    array = upload.map().view(np.uint32)
+    array[:] = 1
+    for _ in range(50):
+        stage.list.copy_resource(weights, upload)
+        stage.submit()
+        stage.list.reset(stage.allocator)
+    assert len(check._open) == 1
+    array[3] = 2
+    with pytest.raises(Error, match="MAP_RACE"):
+        stage.fence.wait(stage.fence_value)
+    stage.list.close()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from dmlemu import Error, HResult, Strictness
 from dmlemu.d3d12 import (
@@ -155,17 +156,14 @@ def transition(resource: Resource | None, before: ResourceStates, after: Resourc
 @contextmanager
 def fails(rule: str, hresult: HResult = INVALID, message_id: int | None = None) -> Iterator[None]:
     """The block raises an Error that names this rule, HRESULT and message number, and says it well."""
-    try:
+    with pytest.raises(Error) as raised:
         yield
-    except Error as error:
-        report = error.report
-        assert report.rule.startswith(f"{rule}: "), report.text(error.hresult)
-        assert error.hresult is hresult, report.text(error.hresult)
-        if message_id is not None:
-            assert report.d3d12_id == message_id, report.text(error.hresult)
-        check_message(error)
-    else:
-        raise AssertionError(f"expected an error by rule {rule}")
+    error, report = raised.value, raised.value.report
+    assert report.rule.startswith(f"{rule}: "), report.text(error.hresult)
+    assert error.hresult is hresult, report.text(error.hresult)
+    if message_id is not None:
+        assert report.d3d12_id == message_id, report.text(error.hresult)
+    check_message(error)
 
 
 def check_message(error: Error) -> None:

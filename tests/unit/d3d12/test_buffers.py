@@ -35,13 +35,13 @@ GOOD = ResourceDesc.buffer(256)
 TILE = 65536
 
 
-def create(stage: Stage, desc: ResourceDesc, how: str) -> Resource:
+def create(stage: Stage, desc: ResourceDesc, how: str, state: STATE = STATE.COMMON) -> Resource:
     if how == "committed":
-        return stage.device.create_committed_resource(HeapProperties(), HeapFlags.NONE, desc, STATE.COMMON)
+        return stage.device.create_committed_resource(HeapProperties(), HeapFlags.NONE, desc, state)
     if how == "placed":
         heap = stage.device.create_heap(HeapDesc(1 << 20))
-        return stage.device.create_placed_resource(heap, 0, desc, STATE.COMMON)
-    return stage.device.create_reserved_resource(desc, STATE.COMMON)
+        return stage.device.create_placed_resource(heap, 0, desc, state)
+    return stage.device.create_reserved_resource(desc, state)
 
 
 HOW = pytest.mark.parametrize("how", ["committed", "placed", "reserved"])
@@ -116,6 +116,30 @@ def test_RB2_tight_alignment_is_not_supported(stage: Stage) -> None:
 def test_RB3_flags(stage: Stage, how: str, flag: ResourceFlags) -> None:
     with fails("RB3", INVALID, 599):
         create(stage, replace(GOOD, flags=flag), how)
+
+
+@HOW
+@pytest.mark.parametrize(
+    "flags", [ResourceFlags.DENY_SHADER_RESOURCE, ResourceFlags.DENY_SHADER_RESOURCE | UAV]
+)
+def test_RB3_the_runtime_takes_deny_shader_resource(how: str, flags: ResourceFlags) -> None:
+    stage = Stage(Strictness.RUNTIME)
+    desc = replace(GOOD, flags=flags)
+
+    assert create(stage, desc, how).get_desc().flags == flags
+    assert stage.device.get_resource_allocation_info(0, [desc]).size_in_bytes == TILE
+    assert stage.device.get_copyable_footprints(desc).total_bytes == GOOD.width
+
+
+def test_RB3_a_readback_buffer_that_shaders_may_not_read_works_at_the_runtime() -> None:
+    stage = Stage(Strictness.RUNTIME)
+    source = stage.upload(np.arange(256, dtype=np.uint8))
+    target = stage.buffer(256, HeapType.READBACK, ResourceFlags.DENY_SHADER_RESOURCE)
+    commands, _ = stage.record()
+    commands.copy_resource(target, source)
+    stage.run(commands)
+
+    assert target.map().view().tolist() == list(range(256))
 
 
 def test_RB3_render_target_buffers_exist(stage: Stage) -> None:
@@ -199,6 +223,24 @@ def test_RB7_state_combinations(stage: Stage, state: STATE, message_id: int) -> 
 def test_RB7_uav_state_needs_the_flag(stage: Stage) -> None:
     with fails("RB7", INVALID, 523):
         stage.buffer(flags=ResourceFlags.NONE, state=STATE.UNORDERED_ACCESS)
+
+
+@HOW
+@pytest.mark.parametrize("state", [STATE.UNORDERED_ACCESS, STATE.RENDER_TARGET, STATE.DEPTH_READ])
+def test_RB8_the_runtime_asks_no_flag_for_a_state_that_it_ignores(how: str, state: STATE) -> None:
+    stage = Stage(Strictness.RUNTIME)
+    buffer = create(stage, replace(GOOD, flags=ResourceFlags.NONE), how, state)
+    commands, _ = stage.record()
+    commands.resource_barrier(ResourceBarrier.transition(buffer, STATE.COMMON, STATE.COPY_SOURCE))
+    stage.run(commands)
+
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+
+
+@pytest.mark.parametrize("state", [STATE.COPY_DEST | STATE.UNORDERED_ACCESS, 1 << 40])
+def test_RB7_the_runtime_refuses_what_is_no_state(state: STATE) -> None:
+    with fails("RB7", INVALID):
+        Stage(Strictness.RUNTIME).buffer(state=state)
 
 
 def test_RB8_initial_state_is_ignored(stage: Stage) -> None:
@@ -373,6 +415,7 @@ def test_RS1_reserved_buffers_are_row_major(stage: Stage) -> None:
     assert reserve(stage, 1).get_desc().flags == UAV
 
 
+@pytest.mark.dmlemu(expect=["MEM_NULL_TILE"])
 def test_RS2_starts_unmapped_with_an_address(stage: Stage) -> None:
     buffer = reserve(stage, 2)
 
@@ -455,6 +498,7 @@ NONE, NULL, SKIP, REUSE = (
     ],
 )
 def test_RS5_mappings(stage: Stage, arguments: tuple[Any, ...], expected: list[int]) -> None:
+    stage.device.reports.suppress("MEM_NULL_TILE", "NULL tiles are read to see that they are")
     heap = numbered(stage, 8)
     buffer = reserve(stage, 4)
     stage.queue.update_tile_mappings(buffer, *[heap if each == "heap" else each for each in arguments])
@@ -462,6 +506,7 @@ def test_RS5_mappings(stage: Stage, arguments: tuple[Any, ...], expected: list[i
     assert seen(stage, buffer) == expected
 
 
+@pytest.mark.dmlemu(expect=["MEM_NULL_TILE"])
 def test_RS5_null_and_skip_over_a_mapped_buffer(stage: Stage) -> None:
     heap = numbered(stage, 8)
     buffer = reserve(stage, 4)
@@ -483,6 +528,8 @@ def test_RS5_null_and_skip_over_a_mapped_buffer(stage: Stage) -> None:
         (([START(0)], [SIZE(1), SIZE(1)], "heap", None, [0], None)),
         (([], [], "heap", None, [0], None)),
         ((None, None, "heap", [NONE], [0], [3])),  # 3 of 4 tiles
+        ((None, None, "heap", [NONE], [0], [5])),  # 5 of 4 tiles
+        ((None, None, "heap", [NULL, NONE], [0, 0], [-1, 5])),
         ((None, None, "heap", [NONE, NONE], [0, 4], None)),  # 2 of 4 tiles
         ((None, None, "heap", [NONE, NONE], [0], None)),  # arrays of different lengths
         ((None, None, "heap", [8], [0], None)),
@@ -495,6 +542,7 @@ def test_RS5_null_and_skip_over_a_mapped_buffer(stage: Stage) -> None:
         ((None, None, "heap", None, [0], None, TileMappingFlags(4))),
     ],
 )
+@pytest.mark.dmlemu(expect=["MEM_NULL_TILE"])
 def test_RS5_bad_arguments(stage: Stage, arguments: tuple[Any, ...]) -> None:
     heap = stage.device.create_heap(HeapDesc(8 * TILE))
     buffer = reserve(stage, 4)
@@ -504,6 +552,32 @@ def test_RS5_bad_arguments(stage: Stage, arguments: tuple[Any, ...]) -> None:
     assert seen(stage, buffer) == [0, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (([START(0)], [SIZE(4)], "heap", [NONE], [2], [9]), [3, 4, 5, 6]),  # 11 tiles would leave the heap
+        (([START(0), START(1)], [SIZE(4), SIZE(2)], "heap", [NULL, NONE], [0, 3], [4, 3]), [0, 4, 5, 0]),
+        (([START(1)], None, "heap", [REUSE, NONE], [5, 7], [3, 4]), [0, 6, 0, 0]),
+        (([START(0)], [SIZE(2)], "heap", [SKIP, NONE, NONE], [0, 4, 99], [1, 1, 1]), [0, 5, 0, 0]),
+    ],
+)
+def test_RS5_the_runtime_maps_what_the_regions_need(arguments: tuple[Any, ...], expected: list[int]) -> None:
+    stage = Stage(Strictness.RUNTIME)
+    heap, buffer = numbered(stage, 8), reserve(stage, 4)
+    stage.queue.update_tile_mappings(buffer, *[heap if each == "heap" else each for each in arguments])
+
+    assert seen(stage, buffer) == expected
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+
+
+def test_RS5_ranges_with_fewer_tiles_remove_a_runtime_device() -> None:
+    stage = Stage(Strictness.RUNTIME)
+    heap, buffer = numbered(stage, 8), reserve(stage, 4)
+    stage.queue.update_tile_mappings(buffer, None, None, heap, None, [0], [3])
+    assert stage.device.get_device_removed_reason() is INVALID_CALL
+
+
+@pytest.mark.dmlemu(expect=["MEM_NULL_TILE"])
 def test_RS6_mapping_is_queue_work(stage: Stage) -> None:
     heap = numbered(stage, 2)
     buffer = reserve(stage, 1)
@@ -547,6 +621,7 @@ def test_RS7_heap_must_take_buffers(stage: Stage) -> None:
         stage.queue.update_tile_mappings(reserve(stage, 1), None, None, heap)
 
 
+@pytest.mark.dmlemu(expect=["MEM_NULL_TILE"])
 def test_RS8_null_tiles_read_0_and_drop_writes(stage: Stage) -> None:
     buffer = reserve(stage, 1)
     commands, _ = stage.record()
@@ -556,7 +631,9 @@ def test_RS8_null_tiles_read_0_and_drop_writes(stage: Stage) -> None:
     assert seen(stage, buffer) == [0]
 
 
-def test_RS8_heap_released_while_mapped(stage: Stage) -> None:
+def test_RS8_heap_released_while_mapped() -> None:
+    """The bytes live on; it is legal only while nobody touches them."""
+    stage = Stage(Strictness.RUNTIME)
     heap = numbered(stage, 1)
     buffer = reserve(stage, 1)
     stage.queue.update_tile_mappings(buffer, None, None, heap)

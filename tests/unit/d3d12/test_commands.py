@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult
+from dmlemu import Error, HResult, Strictness
 from dmlemu.d3d12 import (
     BufferUav,
     BufferUavFlags,
     CommandQueueDesc,
+    Feature,
+    FeatureDataFormatSupport,
     Format,
     HeapType,
     QueryHeap,
@@ -186,13 +192,12 @@ def test_CM4_values(stage: Stage, values: tuple[int, ...]) -> None:
 
 
 def test_CM4_values_are_named(stage: Stage) -> None:
-    clears, report = Clears(stage, RAW), None
-    try:
+    clears = Clears(stage, RAW)
+    with pytest.raises(Error) as raised:
         clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (1, 2, -3, 4))
-    except Error as error:
-        report = error.report
+    report = raised.value.report
 
-    assert report is not None and (report.field, report.given) == ("Values[2]", "-3")
+    assert (report.field, report.given) == ("Values[2]", "-3")
     assert report.message == "Values[2] (-3) is not an unsigned 32-bit number."
 
 
@@ -220,6 +225,31 @@ def test_CM4_gpu_handle_of_the_heap_that_is_set(stage: Stage) -> None:
     clears.list.set_descriptor_heaps([])
     with fails("CM4", INVALID, 1315):
         clear(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
+
+
+@pytest.mark.parametrize("is_float", [False, True])
+@pytest.mark.parametrize("heaps", ["none", "forgotten", "another"])
+def test_CM4_the_runtime_does_not_look_at_the_heap_that_is_set(heaps: str, is_float: bool) -> None:
+    stage = Stage(Strictness.RUNTIME)
+    clears = Clears(stage, RAW)
+    other = stage.heap(visible=True)
+    clears.list, _ = stage.record()
+    if heaps != "none":
+        clears.list.set_descriptor_heaps([clears.visible])
+        clears.list.set_descriptor_heaps([] if heaps == "forgotten" else [other])
+    name = "clear_unordered_access_view_" + ("float" if is_float else "uint")
+    getattr(clears.list, name)(clears.gpu, clears.cpu, clears.buffer, (1, 0, 0, 0))
+
+    assert clears.result()[4:12] == [0x3F800000 if is_float else 1] * 8
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+
+
+def test_CM4_a_handle_of_no_visible_heap_fails_at_close_of_the_runtime() -> None:
+    clears = Clears(Stage(Strictness.RUNTIME), RAW)
+    clears.list.clear_unordered_access_view_uint(clears.cpu, clears.cpu, clears.buffer, (1, 0, 0, 0))
+
+    with fails("CM4", INVALID, 1315):
+        clears.list.close()
 
 
 def test_CM4_cpu_handle(stage: Stage) -> None:
@@ -267,11 +297,125 @@ def test_CM4_needs_uav_state(stage: Stage) -> None:
         clears.list.clear_unordered_access_view_uint(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
 
 
-def test_CM4_formats_not_emulated(stage: Stage) -> None:
-    clears = Clears(stage, UnorderedAccessViewDesc(Format.R8G8B8A8_UNORM, buffer=BufferUav(0, 4)))
+def components(format: Format) -> list[tuple[str, int, str]]:
+    """Channel, bits and kind of each component, the lowest bits first: all that the name says."""
+    names, kind = format.name.rsplit("_", 1)
+    return [(name, int(bits), kind) for name, bits in re.findall(r"([RGBA])(\d+)", names)]
 
-    with pytest.raises(Error, match="is not emulated"):
-        clears.list.clear_unordered_access_view_float(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
+
+def cleared_formats(stage: Stage) -> list[Format]:
+    """The formats that the device claims to store to typed views, which are those it clears."""
+    typed_store, found = 0x80, []
+    for format in Format:
+        asked = FeatureDataFormatSupport(format)
+        if stage.device.check_feature_support(Feature.FORMAT_SUPPORT, asked).support2 & typed_store:
+            found.append(format)
+    return found
+
+
+def element(format: Format, numbers: dict[str, int]) -> int:
+    """The components of one element joined."""
+    joined, shift = 0, 0
+    for channel, bits, _ in components(format):
+        joined |= (numbers[channel] & (2**bits - 1)) << shift
+        shift += bits
+    return joined
+
+
+def cleared_element(stage: Stage, format: Format, values: Sequence[float], *, is_float: bool) -> int:
+    """Clears 3 of 5 elements, sees that the others stay, and returns what the 3 hold."""
+    width = sum(bits for _, bits, _ in components(format)) // 8
+    clears = Clears(stage, UnorderedAccessViewDesc(format, buffer=BufferUav(0, 4)))
+    name = "clear_unordered_access_view_" + ("float" if is_float else "uint")
+    getattr(clears.list, name)(clears.gpu, clears.cpu, clears.buffer, values, [Rect(1, 0, 4, 1)])
+    data = bytes(np.array(clears.result("u1"), np.uint8))
+    assert data[:width] + data[4 * width :] == b"\xee" * (64 - 3 * width)
+    assert data[width : 2 * width] == data[2 * width : 3 * width] == data[3 * width : 4 * width]
+    return int.from_bytes(data[width : 2 * width], "little")
+
+
+def test_CM4_a_uint_clear_takes_the_low_bits_in_every_format(stage: Stage) -> None:
+    values = dict(zip("RGBA", (0x89ABCDEF, 0x12345678, 0xDEADBEEF, 0x10203045), strict=True))
+    formats = cleared_formats(stage)
+    assert len(formats) == 48 and Format.R11G11B10_FLOAT in formats
+    for format in formats:
+        got = cleared_element(stage, format, list(values.values()), is_float=False)
+        assert got == element(format, values), format.name
+
+
+def converted(value: float, bits: int, kind: str) -> int:
+    """By the data conversion rules of Direct3D; the value is neither NaN nor infinite."""
+    exact = Fraction(value)
+    if kind == "UNORM":
+        return math.floor(min(max(exact, Fraction(0)), Fraction(1)) * (2**bits - 1) + Fraction(1, 2))
+    if kind == "SNORM":
+        scaled = min(max(exact, Fraction(-1)), Fraction(1)) * (2 ** (bits - 1) - 1)
+        return math.floor(abs(scaled) + Fraction(1, 2)) * (-1 if scaled < 0 else 1)
+    if kind in ("UINT", "SINT"):
+        low, high = (0, 2**bits - 1) if kind == "UINT" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        return min(max(int(value), low), high)
+    if bits >= 16:
+        with np.errstate(over="ignore"):
+            return int(np.array(value).astype(f"f{bits // 8}").view(f"u{bits // 8}"))
+    # A half without its sign and with fewer bits: the rest is cut off.
+    half = int(np.array(max(value, 0.0), "f2").view("u2"))
+    assert half & ((1 << (15 - bits)) - 1) == 0, "choose a number that the small format holds"
+    return half >> (15 - bits)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (0.0, 1.0, 0.5, 0.25),
+        (-1.0, 2.0, -0.5, 1.0),
+        (0.50000762951, 0.5004887585532747, 0.3, 0.7),
+        (3.0, 260.0, -70000.0, 1e9),
+        (-1e-3, 126.5, -126.5, -0.1),
+    ],
+)
+def test_CM4_a_float_clear_converts_to_every_format(stage: Stage, values: tuple[float, ...]) -> None:
+    given = dict(zip("RGBA", np.array(values, np.float32).tolist(), strict=True))
+    for format in cleared_formats(stage):
+        if format == Format.R11G11B10_FLOAT and values[0] not in (0.0, -1.0):
+            continue  # has a test of its own
+        expected = {
+            channel: converted(given[channel], bits, kind) for channel, bits, kind in components(format)
+        }
+        got = cleared_element(stage, format, list(given.values()), is_float=True)
+        assert got == element(format, expected), format.name
+
+
+@pytest.mark.parametrize(
+    ("format", "values", "expected"),
+    [
+        ("R16G16_UINT", (0x10000, 0, 0, 0), 0),
+        ("R16G16_UNORM", (0x1234, 0xABCD, 0, 0), 0xABCD1234),
+        ("R16G16_UNORM", (0.50000762951, 1.0, 0.0, 0.0), 0xFFFF8000),
+        ("R16G16_UNORM", (2.0, 0.0, 0.0, 0.0), 0xFFFF),
+        ("R16G16_UNORM", (-1.0, 0.0, 1.0, 1.0), 0),
+        ("R16G16_FLOAT", (0x1234, 0xABCD, 0, 0), 0xABCD1234),
+        ("R16G16_FLOAT", (0.5, 1.0, 0.0, 0.0), 0x3C003800),
+        ("R8G8B8A8_UINT", (0x100, 0, 0, 0), 0),
+        ("R11G11B10_FLOAT", (0x7FF, 0, 0x3FF, 0), 0xFFC007FF),
+        ("R11G11B10_FLOAT", (0.5, 1.0, 2.0, 0.0), 0x801E0380),
+        ("R11G11B10_FLOAT", (0.5, 0.0, -1.0, 1.0), 0x380),
+        ("R10G10B10A2_UINT", (0x1010, 0x1020, 0x1030, 0x41), 0x43008010),
+        ("R10G10B10A2_UNORM", (0x1010, 0x1020, 0x1030, 0x41), 0x43008010),
+        ("R10G10B10A2_UNORM", (0.5004887585532747, 1.0, 0.0, 1.0), 0xC00FFE00),
+        # NaN is 0 where there is none; -128 is a second -1 that nothing is converted to.
+        ("R8G8B8A8_UNORM", (np.nan, np.inf, -np.inf, 1.0), 0xFF00FF00),
+        ("R8G8B8A8_SNORM", (np.nan, np.inf, -np.inf, -1.0), 0x81817F00),
+        ("R8G8B8A8_SINT", (np.nan, np.inf, -np.inf, -1.9), 0xFF807F00),
+        # The largest numbers are 65024 and 64512; what lies between numbers goes towards 0.
+        ("R11G11B10_FLOAT", (65023.0, 1e30, 65000.0, 0.0), 0x7BE | 0x7BF << 11 | 0x3DF << 22),
+        ("R11G11B10_FLOAT", (np.nan, np.inf, -np.inf, 0.0), 0x7E0 | 0x7C0 << 11),
+        # Denormals: steps of 2**-20 and of 2**-19.
+        ("R11G11B10_FLOAT", (2.9e-6, 2**-14 - 2**-20, 2**-19, 0.0), 3 | 63 << 11 | 1 << 22),
+    ],
+)
+def test_CM4_known_clears(stage: Stage, format: str, values: tuple[float, ...], expected: int) -> None:
+    is_float = isinstance(values[0], float)
+    assert cleared_element(stage, Format[format], values, is_float=is_float) == expected
 
 
 # --- immediate writes ---

@@ -232,6 +232,8 @@ def test_caps_with_inputs(stage: Stage) -> None:
     assert query(Feature.COMMAND_QUEUE_PRIORITY, priority).priority_for_type_is_supported
     assert query(Feature.FORMAT_SUPPORT, d3d12.FeatureDataFormatSupport(d3d12.Format.R32_UINT)).support1 & 1
     assert not query(Feature.FORMAT_SUPPORT, d3d12.FeatureDataFormatSupport(d3d12.Format.BC1_UNORM)).support1
+    unknown = query(Feature.FORMAT_SUPPORT, d3d12.FeatureDataFormatSupport())
+    assert (unknown.support1, unknown.support2) == (1, 0)
 
 
 def test_feature_outputs_do_not_come_from_the_caller(stage: Stage) -> None:
@@ -459,6 +461,18 @@ def test_OB1_interfaces_live_as_long_as_they_are_stored(stage: Stage) -> None:
 
     assert address == id(fence)
     assert buffer.set_private_data_interface(GUID, None) is HResult.S_OK
+
+
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_OB1_a_null_interface_is_stored(strictness: Strictness) -> None:
+    buffer = Stage(strictness).buffer()
+    for _ in range(2):
+        assert buffer.set_private_data_interface(GUID, None) is HResult.S_OK
+        assert buffer.get_private_data(GUID) == bytes(8)
+    assert buffer.set_private_data(GUID, None) is HResult.S_OK
+    assert buffer.set_private_data(GUID, None) is HResult.S_FALSE
+    with fails("OB1", HResult.DXGI_ERROR_NOT_FOUND):
+        buffer.get_private_data(GUID)
 
 
 @pytest.mark.parametrize(

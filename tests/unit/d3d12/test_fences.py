@@ -51,6 +51,37 @@ def test_FN2_signals_of_host_and_queue(stage: Stage) -> None:
     assert fence.get_completed_value() == 9
 
 
+@pytest.mark.parametrize(
+    "strictness",
+    [
+        Strictness.RUNTIME,
+        *(
+            pytest.param(each, marks=pytest.mark.dmlemu(expect=["FENCE_BACKWARDS"]))
+            for each in (Strictness.DEBUG, Strictness.STRICT)
+        ),
+    ],
+)
+@pytest.mark.parametrize("by_host", [True, False])
+def test_FN3_a_wait_is_over_once_the_value_was_reached_also_behind_another(
+    strictness: Strictness, by_host: bool
+) -> None:
+    stage = Stage(strictness)
+    first, second, done = (stage.device.create_fence() for _ in range(3))
+    for fence in (first, second):
+        for value in range(1, 9):
+            stage.queue.wait(fence, value)
+    stage.queue.signal(done, 1)
+    if by_host:
+        second.signal(8)
+    else:
+        stage.queue_of(COMPUTE).signal(second, 8)
+        second.wait(8)
+    second.signal(0)
+    assert not done.wait(1, timeout=0.01)
+    first.signal(8)
+    assert done.wait(1)  # FENCE_NEVER: the wait would have forgotten
+
+
 @pytest.mark.dmlemu(expect=["FENCE_BACKWARDS"])
 def test_FN2_rewinding_is_legal_and_remarked(stage: Stage) -> None:
     fence = stage.device.create_fence(5)

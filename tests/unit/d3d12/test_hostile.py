@@ -40,6 +40,15 @@ Call = tuple[Callable[..., Any], list[Any]]
 VIEWS = DescriptorHeapType.CBV_SRV_UAV
 
 
+class BadSequence:
+    """Raises whatever it is asked for."""
+
+    def __iter__(self) -> None:  # type: ignore[misc]
+        raise ZeroDivisionError
+
+    __index__ = __float__ = __len__ = __iter__
+
+
 class World:
     """One of everything, and for every method a call that succeeds."""
 
@@ -201,6 +210,8 @@ class World:
             object(),
             np.int64(0),
             np.zeros(3),
+            memoryview(np.zeros((2, 2), np.uint8)),
+            BadSequence(),
             self.foreign,
             self.released,
             self.queries,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from dmlemu import Error, HResult
-from dmlemu.d3d12 import ResourceDesc
+from dmlemu.d3d12 import Adapter, HeapDesc, ResourceDesc, create_adapter_list, create_device
 
 from .stage import INVALID, STATE, Stage, fails
 
@@ -118,6 +118,38 @@ def test_DEV5_a_forked_process_cannot_use_its_parents_device(stage: Stage) -> No
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(calls) - 1
     assert stage.fence.get_completed_value() == value
     stage.read(buffer)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
+@pytest.mark.parametrize("is_default", [True, False])
+def test_DEV5_in_a_forked_process_an_adapter_has_a_new_device(is_default: bool) -> None:
+    adapter = create_adapter_list()[0] if is_default else Adapter(dedicated_memory=1 << 20)
+    device = create_device(adapter)
+    heap = device.create_heap(HeapDesc(65536))
+    with adapter._lock:  # another thread may hold it
+        child = os.fork()
+    if child == 0:
+        try:
+            own = create_device(None if is_default else adapter)
+            assert own is not device
+            assert create_device(adapter) is own
+            own.create_heap(HeapDesc(65536)).release()
+            assert adapter.query_memory_budget().current_usage == 0
+            try:
+                device.create_heap(HeapDesc(65536))
+            except Error as error:
+                assert error.report.id == "DEVICE_FORKED"
+                del device, heap
+                assert create_device(adapter) is own
+                os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert create_device(adapter) is device
+    assert adapter.query_memory_budget().current_usage == 65536
+    heap.release()
+    device.release()
+    device.release()
 
 
 @pytest.mark.parametrize("timeout", [float("nan"), -1, -0.5])

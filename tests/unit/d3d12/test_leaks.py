@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
+import weakref
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dmlemu.d3d12 import DescriptorHeapDesc, HeapDesc, HeapType, QueryHeapDesc, ResourceDesc
+from dmlemu import Strictness
+from dmlemu.d3d12 import (
+    BufferUav,
+    DescriptorHeapDesc,
+    Device,
+    Format,
+    HeapDesc,
+    HeapType,
+    QueryHeapDesc,
+    ResourceDesc,
+    UnorderedAccessViewDesc,
+    descriptor_uses,
+)
 
 from .stage import STATE, Stage, fails
 
@@ -37,6 +53,25 @@ def use_everything(close: bool) -> None:
     assert array[0] == 0
 
 
+def leave_work(strictness: Strictness, close: bool) -> weakref.ref[Device]:
+    """What a test leaves that fails between ExecuteCommandLists and the wait."""
+    stage = Stage(strictness)
+    source, target = stage.buffer(), stage.buffer()
+    heap = stage.device.create_heap(HeapDesc(65536))
+    reserved = stage.device.create_reserved_resource(ResourceDesc.buffer(65536), STATE.COMMON)
+    stage.queue.update_tile_mappings(reserved, None, None, heap)
+    commands, allocator = stage.record()
+    commands.copy_resource(target, source)
+    stage.submit(commands)
+    stage.queue.signal(stage.fence, 1)
+    if close:
+        stage.device.reports.deny("OBJECT_DELETED_IN_USE")
+        for thing in (source, target, heap, reserved, commands, allocator, stage.fence, stage.queue):
+            thing.release()
+        stage.device.release()
+    return weakref.ref(stage.device)
+
+
 def collect() -> None:
     for _ in range(3):  # what goes in one round may have held the rest
         gc.collect()
@@ -61,6 +96,81 @@ def test_nothing_leaks(close: bool) -> None:
 
     assert open_files() == files
     assert mappings() == maps
+
+
+@pytest.mark.parametrize("strictness", Strictness)
+@pytest.mark.parametrize("close", [True, False], ids=["closed", "dropped"])
+def test_work_that_nobody_awaits_keeps_no_device(strictness: Strictness, close: bool) -> None:
+    collect()
+    files, maps = open_files(), mappings()
+    devices = [leave_work(strictness, close) for _ in range(20)]
+    collect()
+
+    assert [device for device in devices if device() is not None] == []
+    assert open_files() == files
+    assert mappings() == maps
+
+
+def test_devices_that_are_garbage_do_not_use_up_the_open_files() -> None:
+    collect()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() + 20, before[1]))
+    gc.disable()
+    try:
+        for _ in range(40):
+            leave_work(Strictness.STRICT, close=False)
+    finally:
+        gc.enable()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def make_each(stage: Stage) -> list[Any]:
+    """One object of each kind, and what checks take a note of, but no work for the GPU."""
+    device, visible = stage.device, stage.heap(visible=True)
+    committed, upload, heap = stage.buffer(), stage.upload(np.arange(64)), device.create_heap(HeapDesc(65536))
+    placed = device.create_placed_resource(heap, 0, ResourceDesc.buffer(256), STATE.COMMON)
+    reserved = device.create_reserved_resource(ResourceDesc.buffer(1 << 17), STATE.COMMON)
+    device.create_unordered_access_view(
+        committed,
+        None,
+        UnorderedAccessViewDesc(Format.R32_UINT, buffer=BufferUav(0, 64)),
+        visible.get_cpu_descriptor_handle_for_heap_start(),
+    )
+    queue, fence = device.create_command_queue(), device.create_fence()
+    fence.signal(1)
+    assert fence.get_completed_value() == 1
+    commands, allocator = stage.record()
+    commands.copy_buffer_region(placed, 0, upload, 0, 256)
+    commands.close()
+    queries = device.create_query_heap(QueryHeapDesc(count=10))
+    return [commands, allocator, upload, queries, visible, committed, placed, reserved, heap, queue, fence]
+
+
+@pytest.mark.parametrize("strictness", Strictness)
+@pytest.mark.parametrize("close", [True, False], ids=["closed", "dropped"])
+def test_what_the_gpu_never_sees_leaves_nothing(
+    strictness: Strictness, close: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descriptor_uses, "_FEW", 8)  # so many descriptors of released heaps are remembered
+    stage, rounds = Stage(strictness), 100
+
+    def objects() -> Counter[str]:
+        collect()
+        return Counter(type(each).__name__ for each in gc.get_objects())
+
+    def cycle() -> None:
+        for each in make_each(stage):
+            if close:
+                each.release()
+
+    for _ in range(5):
+        cycle()
+    before = objects()
+    for _ in range(rounds):
+        cycle()
+    more = objects() - before
+    more.pop("Write", None)  # who wrote what: a fixed number is kept
+    assert [name for name, count in more.items() if count > rounds / 2] == []
 
 
 def test_dropped_buffers_give_their_memory_back(stage: Stage) -> None:

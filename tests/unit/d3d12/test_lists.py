@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -384,6 +385,7 @@ ALLOWED: dict[str, tuple[Callable[[CommandList, Stage], Any], set[CommandListTyp
 }
 
 
+@pytest.mark.dmlemu(expect=["*"])  # other rules may object
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("operation", list(ALLOWED))
 def test_CL13_which_list_type_records_what(stage: Stage, operation: str, type: CommandListType) -> None:
@@ -392,7 +394,7 @@ def test_CL13_which_list_type_records_what(stage: Stage, operation: str, type: C
     if type in allowed:
         try:
             command(commands, stage)
-        except Error as error:  # other rules may object
+        except Error as error:
             assert not error.report.rule.startswith("CL13")
     else:
         with fails("CL13", INVALID, 537):
@@ -646,3 +648,39 @@ def test_Q4_queues_and_lists_from_several_threads(stage: Stage) -> None:
         thread.join()
 
     assert sorted(sums) == [1, 2, 3, 4]
+
+
+# --- packets in words ---
+
+
+def test_a_closed_list_can_be_disassembled(stage: Stage) -> None:
+    a, b = stage.buffer(64), stage.filled(np.arange(16, dtype=np.float32))
+    commands, _ = stage.record()
+    commands.copy_buffer_region(a, 16, b, 32, 8)
+    commands.resource_barrier([ResourceBarrier.uav(a), ResourceBarrier.uav(None)])
+    commands.close()
+    source, target = b.get_gpu_virtual_address() + 32, a.get_gpu_virtual_address() + 16
+    lines = commands.disassemble().splitlines()
+    assert [re.sub(r" \(test_lists.py:\d+\)$", "", line) for line in lines] == [
+        "CopyBufferRegion",
+        f"   0 0x000000 COPY_BUFFER {target:#x} <- {source:#x} 8 bytes",
+        "ResourceBarrier",
+        f"   1 0x000020 BARRIER uav {a.get_gpu_virtual_address():#x}",
+        "ResourceBarrier",
+        "   2 0x000048 BARRIER uav any",
+    ]
+    assert all(re.search(r"\(test_lists.py:\d+\)$", line) for line in lines[::2])
+    stage.run(commands)
+    assert commands.disassemble().splitlines() == lines
+
+
+def test_only_a_closed_list_can_be_disassembled(stage: Stage) -> None:
+    commands, _ = stage.record()
+    with fails("CL6", E_FAIL):
+        commands.disassemble()
+    commands.close()
+    assert commands.disassemble() == ""
+    assert stage.device.create_command_list1(0, DIRECT, CommandListFlags.NONE).disassemble() == ""
+    commands.release()
+    with fails("CL9"):
+        commands.disassemble()

@@ -208,6 +208,44 @@ def test_ST6_host_heaps_do_not_transition(stage: Stage, kind: HeapType, before: 
         commands.resource_barrier(transition(buffer, before, after))
 
 
+HOST_STATES = [(HeapType.UPLOAD, STATE.GENERIC_READ), (HeapType.READBACK, STATE.COPY_DEST)]
+
+
+@pytest.mark.parametrize("kind, state", HOST_STATES)
+@pytest.mark.parametrize("strictness", [Strictness.DEBUG, Strictness.STRICT])
+def test_ST6_common_is_another_state(kind: HeapType, state: STATE, strictness: Strictness) -> None:
+    stage = Stage(strictness)
+    commands, _ = stage.record()
+
+    with fails("ST6", INVALID, 741):
+        commands.resource_barrier(transition(stage.buffer(heap=kind), state, STATE.COMMON))
+    stage.run(commands)
+
+
+@pytest.mark.parametrize("kind, state", HOST_STATES)
+def test_ST6_a_transition_to_common_fails_at_close_of_the_runtime(kind: HeapType, state: STATE) -> None:
+    stage = Stage(Strictness.RUNTIME)
+    commands, _ = stage.record()
+    commands.resource_barrier(transition(stage.buffer(heap=kind), state, STATE.COMMON))
+
+    with fails("ST6", INVALID, 741):
+        commands.close()
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+
+
+@pytest.mark.parametrize("kind, state", HOST_STATES)
+@pytest.mark.parametrize("strictness", list(Strictness))
+def test_ST6_a_buffer_that_was_created_in_common_may_go_back_to_it(
+    kind: HeapType, state: STATE, strictness: Strictness
+) -> None:
+    stage = Stage(strictness)
+    buffer = stage.buffer(heap=kind, state=STATE.COMMON)
+    commands, _ = stage.record()
+    commands.resource_barrier(transition(buffer, STATE.COMMON, state))
+    commands.resource_barrier(transition(buffer, state, STATE.COMMON))
+    stage.run(commands)
+
+
 def test_ST6_host_heaps_in_use(stage: Stage) -> None:
     upload, readback = stage.buffer(heap=HeapType.UPLOAD), stage.buffer(heap=HeapType.READBACK)
     commands, _ = stage.record()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -363,6 +365,57 @@ def test_BT9_persistent_resource_of_an_initializer(world: World) -> None:
     with refused("BIND_HEAP_TYPE", "BT9", "PersistentResource[0].Buffer"):
         table.bind_outputs([Binding(world.buffer(heap=Heap.UPLOAD))])
     assert world.works()
+
+
+TILE = 65536
+TILES = 4
+
+
+def mapped_tiles(world: World) -> tuple[d3d12.Resource, Any]:
+    """A reserved buffer over the tiles of a CUSTOM heap, and the heap's bytes as the host has them mapped."""
+    heap = world.d3d12.create_heap(d3d12.HeapDesc(TILES * TILE, CUSTOM))
+    desc = d3d12.ResourceDesc.buffer(TILES * TILE, UAV)
+    reserved = world.d3d12.create_reserved_resource(desc, d3d12.ResourceStates.COMMON)
+    world.queue.update_tile_mappings(reserved, heap=heap, heap_range_start_offsets=[0])
+    placed = world.d3d12.create_placed_resource(heap, 0, desc, d3d12.ResourceStates.COMMON)
+    return reserved, placed.map()
+
+
+def test_BT9_the_host_may_write_to_tiles_of_a_bound_buffer() -> None:
+    """A reserved buffer has no heap type; whatever the host does meanwhile, indices are those of elements."""
+    world = World(Strictness.RUNTIME)
+    source, mapped = mapped_tiles(world)
+    target, values = world.buffer(), np.asarray(mapped).view(np.float32)
+    rows, columns = 1024, values.size - 2 * 1024  # rows that overlap: the kernel takes long over few bytes
+    compiled = prepared(
+        world,
+        dml.ArgmaxOperatorDesc(
+            input_tensor=tensor(rows, columns, strides=(0, 0, 2, 1)),
+            output_tensor=dml.BufferTensorDesc(dml.TensorDataType.UINT32, (1, 1, rows, 1)),
+            axes=(3,),
+            axis_direction=dml.AxisDirection.INCREASING,
+        ),
+    )
+    world.execute()
+    over = threading.Event()
+
+    def write() -> None:  # what was the largest is gone a moment later
+        for largest in itertools.cycle(range(1, 1000)):
+            values[::32] = largest
+            if over.is_set():
+                return
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(10):
+            table = world.bound(compiled, [Binding(source)], [Binding(target)])
+            world.recorder.record_dispatch(world.list, compiled, table)
+            world.execute()
+            assert max(world.read(target, np.uint32, rows)) < columns
+    finally:
+        over.set()
+        thread.join()
 
 
 # --- BT10: what is written meets nothing else ---

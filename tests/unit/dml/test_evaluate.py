@@ -17,6 +17,7 @@ import dmlemu
 from dmlemu import Strictness, d3d12, dml
 from dmlemu.errors import Error, HResult
 from dmlemu.evaluation import pack_tensor, unpack_tensor
+from dmlemu_hw.events import Executing, Queued, Signalled, Submitted
 from dmlemu_hw.memory import POISON_BYTE
 
 from .world import F32, OWNED, add, gemm, half_gemm, identity, tensor
@@ -295,3 +296,40 @@ def test_forked_processes_do_not_share_a_device() -> None:
     found = wrong(7)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
     assert found == 0
+
+
+class Interrupt(BaseException):
+    pass
+
+
+def test_an_interrupt_leaves_the_buffers_of_submitted_work_to_the_gpu() -> None:
+    """Between ExecuteCommandLists and the wait: the device lives, and the next call waits for the rest."""
+    device = d3d12.create_device(d3d12.Adapter())
+    mine = dml.create_device(device)
+
+    def interrupt(_: object) -> None:
+        raise Interrupt
+
+    for kind in (Submitted, Queued, Executing, Signalled):
+        with device.events.subscribe(interrupt, kind), pytest.raises(Interrupt):
+            dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
+        result = dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=2 * FOUR)
+        assert result["output_tensor"].tolist() == (3 * FOUR).tolist()
+        assert device.get_device_removed_reason() is HResult.S_OK
+
+
+def test_an_interrupt_in_the_middle_of_a_check_starts_all_checks_anew() -> None:
+    device = d3d12.create_device(d3d12.Adapter())
+    mine = dml.create_device(device)
+    kinds = {type(check) for check in device.checks}
+
+    def interrupt(_: object) -> None:
+        raise Interrupt
+
+    with device.events.subscribe(interrupt, Executing), pytest.raises(Interrupt):
+        dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
+    assert device.checks.is_resting
+    for _ in range(2):
+        dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
+    assert {type(check) for check in device.checks} == kinds
+    assert [(each.report.id, each.count) for each in device.reports] == [("CHECKS_RESTARTED", 1)]

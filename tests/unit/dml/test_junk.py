@@ -27,6 +27,7 @@ JUNK: list[Any] = [
 ]
 
 
+@pytest.mark.dmlemu(expect=["*"])  # junk is refused
 @pytest.mark.parametrize("desc", [identity(), add(), gemm(), half_gemm(), nonzero()])
 def test_junk_in_operator_descs(desc: Any) -> None:
     device = World().dml
@@ -64,6 +65,7 @@ def attempts(world: World, table: dml.BindingTable, junk: Any) -> list[Callable[
     ]
 
 
+@pytest.mark.dmlemu(expect=["*"])  # junk is refused
 @pytest.mark.parametrize("flags", [dml.TensorFlags.NONE, dml.TensorFlags.OWNED_BY_DML])
 def test_junk_in_bindings(flags: dml.TensorFlags) -> None:
     world = World()

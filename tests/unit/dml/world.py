@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -206,15 +207,18 @@ class refused:
     def __init__(self, id: str, rule: str, field: str, hresult: HResult = HResult.E_INVALIDARG) -> None:
         self.expected = (id, rule, field, hresult)
         self.report: Report
+        self._awaited = pytest.raises(Error)
 
     def __enter__(self) -> refused:
+        self._awaited.__enter__()
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if error is None:
-            pytest.fail("the call was accepted")
-        if not isinstance(error, Error):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if not self._awaited.__exit__(kind, error, traceback):
             return False
+        assert isinstance(error, Error)
         self.report = error.report
         rule, _, page = self.report.rule.partition(": ")
         assert page or not rule[-1:].isdigit(), f"rule {rule} does not say where it is written"

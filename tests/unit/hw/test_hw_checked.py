@@ -17,7 +17,7 @@ FLOAT32 = 1
 
 
 class Copies:
-    """Copies 2 x 3 FLOAT32 with a gap of one element between the rows, whatever the packet says of access."""
+    """Copies 2 x 3 FLOAT32 with a gap of one element between the rows, whatever access the packet names."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
@@ -29,10 +29,10 @@ class Copies:
             gpu.descriptors.write(self.heap.cpu_start + 32 * i, view)
             each.buffer()[:] = bytes(range(64 * i, 64 * i + 64))
 
-    def run(self, access: int = WRITE) -> None:
+    def run(self, access: int = READ) -> None:
         writer = packets.PacketWriter()
         layout = (FLOAT32, (2, 3), (4, 1), 32)
-        operands = [packets.tensor(0, READ, *layout, 16), packets.tensor(1, access, *layout, 16)]
+        operands = [packets.tensor(0, access, *layout, 16), packets.tensor(1, WRITE, *layout, 16)]
         writer.dispatch(kernels.number("copy"), self.heap.gpu_start, operands, b"", 0)
         self.queue.submit([(1, writer.bytes())])
         self.gpu.drain()
@@ -58,16 +58,18 @@ def test_a_right_kernel_has_its_results_and_no_finding(copies: Copies) -> None:
 
 def test_what_is_found_is_told_with_its_place(copies: Copies) -> None:
     with checked() as checker:
-        copies.run(access=READ)
-        copies.run(access=READ)
+        copies.run(access=WRITE)  # the packet says that the input is only written
+        copies.run(access=WRITE)
 
     assert checker.dispatches == 2
-    address = copies.buffers[1].address + 16
-    assert checker.findings == [Finding("MEM_INPUT_WRITE", 12, "copy", 1, 0, address, 4)]
+    address = copies.buffers[0].address + 16
+    assert checker.findings == [
+        Finding("MEM_POISON_READ", 12, "copy", 0, 0, address, 4),
+        Finding("MEM_UNINIT_OUT", 12, "copy", 0, 0, address, 4),
+    ]
     assert str(checker.findings[0]) == (
-        f"MEM_INPUT_WRITE: kernel 'copy', tensor 1, bytes [0, 4) at {address:#x}, and 11 more"
+        f"MEM_POISON_READ: kernel 'copy', tensor 0, bytes [0, 4) at {address:#x}, and 11 more"
     )
-    assert bytes(copies.buffers[1].buffer()) == bytes(range(64, 128)), "the stores were not carried out"
 
 
 def test_only_this_thread_and_only_inside(copies: Copies) -> None:

@@ -20,6 +20,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorHeap, De
 from dmlemu_hw.faults import FaultKind, ForeignProcess
 from dmlemu_hw.fence import Fence
 from dmlemu_hw.gpu import Gpu, QueueKind
+from dmlemu_hw.kernels import lib
 from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.packets import PacketWriter
 
@@ -176,7 +177,11 @@ def test_exceptions_at_any_moment_leave_the_gpu_whole(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # what is raised in finalizers goes nowhere
     gpu = Gpu(name="test", memory_bytes=64 << 20)
     kept = data(gpu, 64)
-    used, seed = gpu.memory.used, random.Random(1)
+    gpu.create_fence()  # its page stays
+    gc.collect()
+    used, mappings, seed = gpu.memory.used, lib.dmlk_count_mappings(), random.Random(1)
+    segments, count = gpu.memory.segments()
+    live = [segments[i].address for i in range(count) if segments[i].size]
     for _ in range(400):
         left = seed.randrange(1, 1200)
 
@@ -209,8 +214,10 @@ def test_exceptions_at_any_moment_leave_the_gpu_whole(monkeypatch: pytest.Monkey
         for queue in gpu.queues:
             queue.close()
     gc.collect()
-    gpu.memory.create_heap(gpu.memory.budget - used)  # what a finalizer was kept from giving up is found
     assert gpu.memory.used == used
+    assert lib.dmlk_count_mappings() == mappings
+    segments, count = gpu.memory.segments()
+    assert [segments[i].address for i in range(count) if segments[i].size] == live
     done: list[bool] = []
     other = threading.Thread(target=lambda: (rush(gpu, []), done.append(True)), daemon=True)
     other.start()

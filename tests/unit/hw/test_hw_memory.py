@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dmlemu_hw.faults import GpuFault, OutOfMemory
 from dmlemu_hw.gpu import Gpu
+from dmlemu_hw.kernels import ffi
 from dmlemu_hw.memory import FIRST_ADDRESS, POISON_BYTE, TILE_SIZE, Allocation, Heap
 
 MIB = 1 << 20
@@ -260,11 +261,20 @@ class TestAddresses:
             else:
                 live.pop(which % len(live)).close()
         segments, count = gpu.memory.segments()
-        table = [
-            (segments[i].address, segments[i].size, int(segments[i].host - segments[i].host))
-            for i in range(count)
-        ]
-        assert table == [(each.address, each.size, 0) for each in live]
+        rows = [segments[i] for i in range(count)]
+        table = [(row.address, row.size, int(ffi.cast("uintptr_t", row.host))) for row in rows]
+        addresses = [address for address, _, _ in table]
+        assert addresses == sorted(set(addresses))
+        assert [row for row in table if row[1]] == [(each.address, each.size, each.host) for each in live]
+
+    @pytest.mark.parametrize("oldest_first", [True, False])
+    def test_the_segment_table_shrinks(self, gpu, oldest_first):
+        allocations = [gpu.memory.reserve(1) for _ in range(1000)]
+        while allocations:
+            allocations.pop(0 if oldest_first else -1).close()
+            for each in allocations[:1]:
+                assert gpu.memory.find(each.address) is each
+            assert gpu.memory.segments()[1] <= max(130, 2 * len(allocations) + 1)
 
     def test_the_segment_table_grows(self, gpu):
         heap = gpu.memory.create_heap(TILE_SIZE)
@@ -549,6 +559,6 @@ def test_memory_given_up_in_a_forked_process_stays_with_the_parent(gpu: Gpu, map
     if child == 0:
         allocation.close()
         gc.collect()
-        os._exit(0 if allocation._mapped is None else 1)
+        os._exit(0 if allocation._entry.mapped is None else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (np.asarray(allocation.buffer()) == 7).all()

@@ -172,6 +172,23 @@ class TestDispatch:
         assert fault.kind is FaultKind.BAD_DESCRIPTOR
         assert "is SRV; it must be a UAV, as the tensor is written" in fault.message
 
+    def test_an_output_that_the_packet_only_reads(self, gpu):
+        """Then a shader resource view would do; the kernel must not write through it."""
+        source, destination = buffer(gpu), buffer(gpu)
+        source.buffer()[:16] = b"s" * 16
+        readable = Descriptor(DescriptorKind.SRV, 1, 0, 39, destination.address, 256)
+        operands = [packets.tensor(slot, READ, FLOAT32, (4,), (1,), 16, 0) for slot in range(2)]
+        writer = PacketWriter()
+        writer.dispatch(kernels.number("copy"), uav(gpu, raw(source), readable).gpu_start, operands, b"", 0)
+        with pytest.raises(GpuFault) as error:
+            run(gpu, writer)
+        assert error.value.kind is FaultKind.BAD_PACKET
+        assert error.value.message == (
+            "Tensor 1 of kernel 'copy' (descriptor slot 1) is an output, "
+            "but the packet gives it READ access only; it needs WRITE access."
+        )
+        assert bytes(destination.buffer()[:16]) == bytes(16)
+
     def test_a_view_that_is_too_small(self, gpu):
         data = buffer(gpu)
         fault = self.fault(gpu, raw(data), raw(data, 128, 12))
@@ -400,7 +417,7 @@ class TestClear:
             (Descriptor(DescriptorKind.UNWRITTEN), FaultKind.DESCRIPTOR_UNWRITTEN, "it is UNWRITTEN"),
             (Descriptor(DescriptorKind.SRV, 0, 0, 42, 1, 4), FaultKind.BAD_DESCRIPTOR, "it is SRV"),
             (Descriptor(DescriptorKind.UAV, 0, 8, 0, 1, 8), FaultKind.BAD_DESCRIPTOR, "structured buffer"),
-            (Descriptor(DescriptorKind.UAV, 0, 0, 28, 1, 4), FaultKind.NOT_IMPLEMENTED, "DXGI_FORMAT 28"),
+            (Descriptor(DescriptorKind.UAV, 0, 0, 29, 1, 4), FaultKind.NOT_IMPLEMENTED, "DXGI_FORMAT 29"),
             (Descriptor(DescriptorKind.UAV, 0, 0, 42, 64, 4), FaultKind.BAD_ADDRESS, "in no allocation"),
         ],
     )

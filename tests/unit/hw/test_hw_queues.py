@@ -3,6 +3,7 @@
 import gc
 import threading
 import time
+from collections import deque
 
 import pytest
 
@@ -74,6 +75,56 @@ class TestOrder:
             gpu.wait(h, 7)
         g.signal(0)
         assert gpu.wait(h, 7)
+
+    def test_FN3_a_value_seen_once_counts_before_the_wait_is_at_the_head(self, gpu):
+        queue, (f, g, h) = gpu.create_queue(QueueKind.DIRECT), [gpu.create_fence() for _ in range(3)]
+        queue.wait(g, 1)
+        queue.wait(f, 8)
+        queue.signal(h, 7)
+        f.signal(8)
+        f.signal(0)
+        g.signal(1)
+        assert gpu.wait(h, 7)
+        assert (f.value, queue.pending) == (0, deque())
+
+    def test_FN3_a_value_that_a_queue_sets_counts_as_well(self, gpu):
+        queue, other = gpu.create_queue(QueueKind.DIRECT), gpu.create_queue(QueueKind.COMPUTE)
+        f, g, h = [gpu.create_fence() for _ in range(3)]
+        for wait in [(g, 1), (f, 3), (f, 8), (f, 5), (f, 9)]:
+            queue.wait(*wait)
+            queue.signal(h, wait[1])
+        other.signal(f, 8)
+        other.signal(f, 0)
+        other.signal(g, 1)
+        gpu.drain()
+        assert h.value == 5  # 9 was never reached
+        f.signal(9)
+        assert gpu.wait(h, 9)
+
+    def test_FN3_a_value_that_the_fence_had_before_the_wait_does_not_count(self, gpu):
+        queue, (f, h) = gpu.create_queue(QueueKind.DIRECT), [gpu.create_fence() for _ in range(2)]
+        f.signal(8)
+        f.signal(0)
+        queue.wait(f, 8)
+        queue.signal(h, 7)
+        gpu.drain()
+        assert h.value == 0
+        f.signal(8)
+        assert gpu.wait(h, 7)
+
+    def test_FN3_a_signal_that_is_interrupted_ends_the_waits_later(self, gpu, monkeypatch):
+        def interrupt(self: object) -> None:
+            raise KeyboardInterrupt
+
+        queue, (f, h) = gpu.create_queue(QueueKind.DIRECT), [gpu.create_fence() for _ in range(2)]
+        queue.wait(f, 8)
+        queue.signal(h, 7)
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(type(f), "end_waits", interrupt)
+            f.signal(8)
+        assert f.value == 8
+        queue.signal(h, 9)  # whatever changes next
+        assert gpu.wait(h, 9)
 
     def test_Q3_lists_of_one_submission_run_in_order(self, gpu, log):
         queue = gpu.create_queue(QueueKind.DIRECT)

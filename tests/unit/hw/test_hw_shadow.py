@@ -11,10 +11,10 @@ from byte_sets import Layout, layouts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmlemu_hw import memory as memory_module
 from dmlemu_hw import shadow as shadow_module
 from dmlemu_hw.faults import ForeignProcess
 from dmlemu_hw.gpu import Gpu
+from dmlemu_hw.kernels import lib
 from dmlemu_hw.memory import TILE_SIZE, Allocation, Heap
 from dmlemu_hw.shadow import Shadow
 
@@ -357,10 +357,10 @@ class TestHost:
         reserved = gpu.memory.reserve(2 * TILE_SIZE)
         gpu.memory.map_tiles(reserved, 0, 1, heap, 0)
 
-        def refuse(*_: int) -> int:
+        def refuse(*_: int, **__: int) -> int:
             raise OSError(12, "Cannot allocate memory")
 
-        monkeypatch.setattr(shadow_module, "_map", refuse)
+        monkeypatch.setattr(shadow_module, "HostRange", refuse)
         count = self.mappings_taken()
         assert shadow.is_written(reserved.address, TILE_SIZE)
         assert "Cannot allocate memory" in shadow.failure
@@ -374,8 +374,8 @@ class TestHost:
 
     def mappings_taken(self) -> int:
         gc.collect()  # other tests may have left something
-        memory_module._mappings.take(0)  # settles what was given
-        return memory_module._mappings._count
+        count: int = lib.dmlk_count_mappings()
+        return count
 
     def test_a_process_ends_in_silence(self):
         """Memory is given up while the interpreter is taken apart."""

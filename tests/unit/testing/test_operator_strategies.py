@@ -152,6 +152,7 @@ def test_several_axes_and_groups_occur() -> None:
     )
 
 
+@pytest.mark.dmlemu(expect=["OP_*"])  # the rules below are of this file
 def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -80,6 +81,123 @@ def test_a_swallowed_error_fails_its_test_only(pytester: pytest.Pytester) -> Non
     )
 
 
+REFUSED = """
+    from contextlib import suppress
+    from unittest import TestCase
+
+    kept = []
+
+    def test_swallowed(device):
+        with suppress(Error):
+            device.create_fence(-1)
+
+    def test_swallowed_and_kept(device):
+        try:
+            device.create_fence(-1)
+        except Error as error:
+            kept.append(error)
+
+    def test_swallowed_then_skipped(device):
+        with suppress(Error):
+            device.create_fence(-1)
+        pytest.skip("no fence, no test")
+
+    def test_awaited(device):
+        with pytest.raises(Error):
+            device.create_fence(-1)
+        with pytest.raises(Error) as kept_by_the_test:
+            device.create_fence(-1)
+        pytest.raises(Error, device.create_fence, -1)
+
+    def test_awaited_as_something_else(device):
+        with pytest.raises(ValueError):
+            try:
+                device.create_fence(-1)
+            except Error as error:
+                raise ValueError("no fence") from error
+
+    class TestOfUnittest(TestCase):
+        def test_awaited(self):
+            device = d3d12.create_device(d3d12.Adapter())
+            with self.assertRaises(Error):
+                device.create_fence(-1)
+
+        def test_unittest_swallowed(self):
+            device = d3d12.create_device(d3d12.Adapter())
+            with suppress(Error):
+                device.create_fence(-1)
+
+    @pytest.mark.dmlemu(expect=["FENCE_VALUE"])
+    def test_marked(device):
+        with suppress(Error):
+            device.create_fence(-1)
+
+    @pytest.mark.dmlemu(expect=["FENCE_VALUE"])
+    def test_marked_and_awaited(device):
+        with pytest.raises(Error):
+            device.create_fence(-1)
+
+    def test_answers(device):
+        from uuid import uuid4
+
+        with suppress(Error):
+            device.get_private_data(uuid4())
+        with suppress(Error):
+            d3d12.create_device(d3d12.Adapter(), d3d12.FeatureLevel.LEVEL_12_2)
+
+    def test_what_a_call_swallows_itself(device):
+        wrong = d3d12.ResourceDesc.buffer(0)
+        assert device.get_resource_allocation_info(0, [wrong]).size_in_bytes == 2**64 - 1
+"""
+
+
+def test_a_swallowed_refusal_fails_its_test_only(pytester: pytest.Pytester) -> None:
+    result = run(pytester, REFUSED, "--dmlemu=strict")
+    result.assert_outcomes(failed=4, passed=7)
+    result.stdout.fnmatch_lines(
+        [
+            "*_ test_swallowed _*",
+            "A device reported what the test does not expect:",
+            "D3D12 ERROR FENCE_VALUE *",
+            "  HRESULT 0x80070057 E_INVALIDARG",
+            'A test that means to set this off is marked @pytest.mark.dmlemu(expect=[[]"FENCE_VALUE"[]]), '
+            "or awaits a refused call with pytest.raises.",
+            "*_ test_swallowed_and_kept _*",
+            "*_ test_swallowed_then_skipped _*",
+            "*_ TestOfUnittest.test_unittest_swallowed _*",
+        ]
+    )
+    result = run(pytester, REFUSED)
+    result.assert_outcomes(passed=10, skipped=1)
+
+
+def test_a_failure_ends_at_the_line_of_the_program(pytester: pytest.Pytester) -> None:
+    """In a process of its own, as a user runs it: no frame of dmlemu stands above the message."""
+    tests = """
+    def test_refused(device):
+        device.create_fence(-1)
+
+    def test_fault_of_the_gpu(device):
+        queue, fence = device.create_command_queue(), device.create_fence()
+        queue.wait(fence, 1)
+        queue.signal(fence, 2)
+        fence.wait(2)
+
+    def test_from_a_refusal(device):
+        try:
+            device.create_fence(-1)
+        except Error as error:
+            raise ValueError("no fence") from error
+    """
+    pytester.makepyfile(test_it=f"{PROGRAM}\n{tests}")
+    for options in (["--dmlemu=strict"], ["--tb=short"]):
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+        result.assert_outcomes(failed=3)
+        text = result.stdout.str().partition("short test summary")[0]
+        assert "FENCE_VALUE" in text and "FENCE_NEVER" in text
+        assert "dmlemu/" not in text.replace(str(pytester.path), ""), "a file of dmlemu is named"
+
+
 @pytest.mark.parametrize("options", [[], ["--dmlemu=runtime"], ["--dmlemu-report=out.jsonl"]])
 def test_nothing_fails_unless_asked(pytester: pytest.Pytester, options: list[str]) -> None:
     run(pytester, SWALLOWED, *options).assert_outcomes(passed=2)
@@ -144,7 +262,7 @@ def test_a_failure_tells_what_else_was_said(pytester: pytest.Pytester) -> None:
     result = run(pytester, tests, "--dmlemu=strict", "--dmlemu-chaos=31")
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
-    assert text.count("E               This was raised.") == 1
+    assert len(re.findall(r"^E +This was raised\.$", text, re.MULTILINE)) == 1
     # pytest repeats the whole failure in its summary when the environment has CI set.
     section = text.partition("- Reports of dmlemu -")[2].partition("short test summary info")[0]
     assert "This was raised." not in section
@@ -188,8 +306,11 @@ def test_warnings_are_listed(pytester: pytest.Pytester) -> None:
             "=* dmlemu =*",
             "WARNING FENCE_ZERO_WAIT (5 times)",
             "  test_it.py::test_warned[[]0[]]",
+            "    Command queue #* waits for fence #* to reach 0, which it always has.",
             "  test_it.py::test_warned[[]1[]]",
+            "    Command queue #* waits for fence #* to reach 0, which it always has.",
             "  test_it.py::test_warned[[]2[]]",
+            "    Command queue #* waits for fence #* to reach 0, which it always has.",
             "  and 2 more tests",
         ]
     )

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
@@ -49,7 +48,6 @@ _CHANGES = WRITE | UNDEFINE
 _WITH_NOTES = frozenset((int(Opcode.DISPATCH), int(Opcode.DISCARD)))
 _NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
 _LISTS_KEPT = 256  # with clears, before those that are gone are forgotten
-_INITIALIZERS_KEPT = 16  # of one operator
 _ROWS_KEPT = 4096  # ranges whose physical memory is remembered
 
 
@@ -106,6 +104,7 @@ class Descriptors(FlightCheck):
     @on(DescriptorsWritten)
     def written(self, event: DescriptorsWritten) -> None:
         """Some descriptors were written: does a list that may still run read one that changed?"""
+        self._writers.tidy()
         hits: dict[Reader, list[_Need]] = {}
         for at in range(0, len(event.before), DESCRIPTOR_SIZE):
             after = event.after[at : at + DESCRIPTOR_SIZE]
@@ -122,7 +121,7 @@ class Descriptors(FlightCheck):
     # --- inside ---
 
     def _is_in_flight(self, flight: Flight) -> bool:
-        return flight.ticket > self._clocks.host.get(flight.queue, 0)
+        return not self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
 
     def _clear_readers(self, recording: Recording) -> Iterator[Reader]:
         """Readers for the clears of a list: what their descriptors hold when it is executed is right."""
@@ -150,6 +149,9 @@ class Descriptors(FlightCheck):
             return
         writer = self._writers.get(reader.start + slots[0] * DESCRIPTOR_SIZE)
         hint = "write the descriptors of a binding table only through the table"
+        if writer is not None and writer.operation.startswith("CopyDescriptors"):
+            done = f"the GPU has executed {reader.list_name}"
+            hint = f"copy to slots that no recorded command needs, or once {done}"
         words = text.overwritten(
             self.device, self.names, reader, slots, contents, writer, hint, in_flight=False
         )
@@ -232,12 +234,13 @@ class Dispatches(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: Clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
         self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
         self._notes = weakref.WeakKeyDictionary()
         self._initializers: weakref.WeakKeyDictionary[Recording, list[DispatchRecorded]]
         self._initializers = weakref.WeakKeyDictionary()
         self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, what is initialised
-        self._initialized: weakref.WeakKeyDictionary[CompiledOperator, deque[_Initialization]]
+        self._initialized: weakref.WeakKeyDictionary[CompiledOperator, list[_Initialization]]
         self._initialized = weakref.WeakKeyDictionary()
         self._kept: weakref.WeakKeyDictionary[CompiledOperator, _Kept] = weakref.WeakKeyDictionary()
         self._index: list[tuple[int, int, _Kept]] = []  # physical begin and end, sorted
@@ -293,6 +296,9 @@ class Dispatches(Check):
         if self._index:
             self._watch(filled, event)
 
+    def _forget_queues(self, gone: Container[int]) -> None:
+        self._running = {queue: each for queue, each in self._running.items() if queue not in gone}
+
     # --- one dispatch ---
 
     def _note(self, event: Executing) -> DispatchRecorded | None:
@@ -326,8 +332,9 @@ class Dispatches(Check):
         at = f" at {spell_site(note.site)}" if note.site else ""
         context = f"{note.dispatchable} was recorded{at} into {recording.owner}"
         for operator, _, _ in note.persistent:
-            rows = self._initialized.setdefault(operator, deque(maxlen=_INITIALIZERS_KEPT))
-            rows.append(_Initialization(queue, ticket, context))
+            rows = self._initialized.setdefault(operator, [])
+            if all(row.queue != queue for row in rows):  # who comes behind a later one comes behind the first
+                rows.append(_Initialization(queue, ticket, context))
 
     def _check_order(self, operator: CompiledOperator, event: Executing) -> None:
         """Does the queue know that an initializer has finished?"""
@@ -338,7 +345,7 @@ class Dispatches(Check):
         for row in rows:
             if row.queue == event.queue and row.ticket <= event.ticket:
                 return
-            if clock.get(row.queue, 0) >= row.ticket:
+            if self._clocks.is_done(clock, row.queue, row.ticket):
                 return
         last, command = rows[-1], self.names.command(event)
         words = text.unordered(
@@ -381,6 +388,7 @@ class Dispatches(Check):
     def _watch(self, filled: tuple[_Kept, ...], event: Executing) -> None:
         """Does the command write what an initializer has left for an operator?"""
         pointer = event.accesses.pointer
+        hits: dict[_Kept, tuple[int, int]] = {}  # the lowest byte of each, and the access
         for i in range(len(event.accesses)):
             entry = pointer[i]
             if not entry.access & _CHANGES:
@@ -392,15 +400,14 @@ class Dispatches(Check):
                     at -= 1
                     begin, end, kept = self._index[at]
                     if end > low and kept.written is None and kept not in filled:
-                        self._compare(event, i, row, kept, max(begin, low), min(end, high))
-
-    def _compare(self, event: Executing, i: int, row: _Row, kept: _Kept, begin: int, end: int) -> None:
-        access = event.accesses[i]
-        shift = row.address - row.physical
-        byte = meet(access.footprint, Footprint(begin + shift, 8, (end - begin,), (1,)))
-        if byte is not None:
+                        shift, footprint = row.address - row.physical, event.accesses[i].footprint
+                        begin, end = max(begin, low) + shift, min(end, high) + shift
+                        byte = meet(footprint, Footprint(begin, 8, (end - begin,), (1,)))
+                        if byte is not None and (kept not in hits or byte < hits[kept][0]):
+                            hits[kept] = byte, i
+        for kept, (byte, i) in hits.items():
             command = self.names.command(event)
-            kept.written = command, command.operand(access), byte
+            kept.written = command, command.operand(event.accesses[i]), byte
 
     # --- bindings that meet ---
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import (
@@ -14,24 +16,25 @@ from dmlemu_hw.events import (
     Submitted,
     Waited,
 )
-from dmlemu_hw.packets import Opcode, WriteImmediatePacket, decode_one
+from dmlemu_hw.packets import HEADER, Opcode, WriteImmediatePacket, decode_one, is_tail
 
 from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
 from ..check import Check, on
 from ..clocks import Clocks, FenceValue
 from ..declarations.hazards import HAZARD_DECLARATIONS
+from ..declarations.resources import DECLARATIONS as COPIES
 from ..names import NamedCommand, Work
+from ..order import TRANSITION, UAV_BARRIER, holds
 from ..text import hazards as text
-from ..timeline import SHIFT, TRANSITION, UAV_BARRIER, Mark, Timeline
-from ..windows import Access, Kind, Pattern, Places, Touch, Window
+from ..timeline import SHIFT, Timeline
+from ..windows import Access, Kind, Pattern, Places, Window
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
+    from ...errors import CallSite
 
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
-_LOOKED_AT = 16  # conflicts of one access with one window, of which the newest is told
-_ADVICE_KEPT = 4096
 
 # How reads and writes of each command are reached; None: by a way that needs no barriers (query heaps).
 _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
@@ -42,6 +45,7 @@ _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
     Opcode.RESOLVE_QUERY: (None, Kind.COPY_DEST),
     Opcode.WRITE_IMMEDIATE: (None, Kind.COPY_DEST),
 }
+_BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
 
 
 class Advice:
@@ -59,22 +63,31 @@ class Hazards(Check):
     What conflicts is told by footprints and clocks, however the emulated GPU happened to take its turns.
     """
 
-    declarations = HAZARD_DECLARATIONS
+    declarations = (*HAZARD_DECLARATIONS, *(row for row in COPIES if row.id == "COPY_SAME"))
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: Clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
         self._places = Places(device._gpu.memory)
         self._timelines: dict[int, Timeline] = {}
         self._running = Timeline(0)
-        self._advice: dict[object, Advice] = {}
+        self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls that have not begun: last ticket, number
+        self._calls = 0
+        self._advice: dict[tuple[CallSite | None, int], Advice] = {}
 
     # --- the host, fences, memory ---
 
     @on(Submitted, Queued)
-    def handed(self, _event: Submitted | Queued) -> None:
+    def handed(self, event: Submitted | Queued) -> None:
         """The host hands something to a queue: what was freed until then is not its."""
-        self._places.settle()
+        if isinstance(event, Submitted):
+            self._calls += 1
+            self._handed.setdefault(event.queue, deque()).append((event.ticket, self._calls))
+        gone = self._places.settle()
+        if gone:  # barriers on these, if they have ordered something, need no further look
+            for key in [key for key, each in self._advice.items() if key[1] in gone and each.is_useful]:
+                del self._advice[key]
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
@@ -96,18 +109,19 @@ class Hazards(Check):
 
     @on(Executing)
     def executing(self, event: Executing) -> None:
-        """A command enters the windows when the next one begins: its parts do not conflict."""
+        """A command is compared and enters the windows when all its parts are known: they do not conflict."""
         timeline = self._running
         if timeline.queue != event.queue:
             timeline = self._switch(event.queue)
-        if not event.joined or event.ticket != timeline.ticket:
-            if timeline.command:
-                self._end_command(timeline)
-            if event.ticket != timeline.ticket:
-                self._begin_list(timeline, event)
+        if timeline.command and not event.joined:  # its last part was not executed
+            self._end_command(timeline)
+        if event.ticket != timeline.ticket:
+            self._begin_list(timeline, event)
         kinds = _KINDS.get(event.opcode)
         if kinds is not None:
-            self._touch(timeline, event, kinds)
+            self._collect(timeline, event, kinds)
+            if not event.continues:
+                self._end_command(timeline)
 
     @on(Barrier)
     def barrier(self, event: Barrier) -> None:
@@ -115,21 +129,15 @@ class Hazards(Check):
         if event.kind == TRANSITION and event.flags & _BEGIN_ONLY:
             return
         timeline = self._running
-        addresses = event.address, event.address_after
-        phase = timeline.pass_barrier(event.kind, self._places.find(event.address), addresses)
         # The documents ask for the other kinds whenever a state or an active resource changes.
         advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
-        timeline.marks.append(Mark(phase, event.kind, *addresses, advice))
-        if advice is not None and not advice.is_useful:
-            timeline.unproven[phase] = advice
+        timeline.pass_barrier(event.kind, event.address, event.address_after, advice)
 
     def end(self) -> None:
         """Tells of the barriers that never ordered anything."""
         busy = {queue.serial for queue in self.device._gpu.queues if queue.pending}
         open = [
-            advice
-            for queue in busy & self._timelines.keys()
-            for advice in self._timelines[queue].unproven.values()
+            mark.advice for queue in busy & self._timelines.keys() for mark in self._timelines[queue].unproven
         ]
         for key, advice in self._advice.items():
             if not advice.is_useful and advice not in open:
@@ -139,105 +147,151 @@ class Hazards(Check):
 
     def _switch(self, queue: int) -> Timeline:
         """Another queue has its turn."""
-        if self._running.command:
-            self._end_command(self._running)
         timeline = self._timelines.get(queue)
         if timeline is None:
             timeline = self._timelines[queue] = Timeline(queue)
         self._running = timeline
         return timeline
 
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        self._timelines = {queue: each for queue, each in self._timelines.items() if queue not in gone}
+        if self._running.queue in gone:
+            self._running = Timeline(0)
+        self._handed = {queue: each for queue, each in self._handed.items() if queue not in gone}
+        self._places.forget_queues(gone)
+
     def _begin_list(self, timeline: Timeline, event: Executing) -> None:
         queue, ticket = event.queue, event.ticket
         if ticket > timeline.call_end:
             end = self._clocks.start(queue, ticket)
-            timeline.begin_call(ticket, end, self._clocks.of(queue))
+            timeline.begin_call(ticket, end, self._clocks.of(queue), self._number(queue, ticket))
         timeline.begin_list(ticket, self.names.work(event))
 
+    def _number(self, queue: int, ticket: int) -> int:
+        """Of the call that gave the queue that ticket."""
+        calls = self._handed.get(queue)
+        while calls:
+            last, number = calls.popleft()
+            if last >= ticket:
+                return number
+        return 0
+
+    def _collect(self, timeline: Timeline, event: Executing, kinds: tuple[Kind | None, Kind | None]) -> None:
+        """Notes what a part of a command touches."""
+        opcode = event.opcode
+        is_discard = opcode == Opcode.DISCARD
+        if is_discard and is_tail(event.packet):
+            kinds = None, Kind.TAIL
+        elif opcode == Opcode.WRITE_IMMEDIATE:
+            timeline.behind_all = _marked_out(event.packet)
+        patterns, addresses = self._places.patterns(event.accesses)
+        if not event.joined:
+            timeline.by_view, timeline.addresses = opcode in _BY_VIEW, addresses
+        elif addresses != timeline.addresses:
+            timeline.addresses = tuple(dict.fromkeys(timeline.addresses + addresses))
+        low, high = timeline.temporary
+        work, packet, command = timeline.work, event.command, timeline.command
+        for pattern, operand in patterns:
+            kind = kinds[pattern.changes]
+            if kind is not None and not (pattern.end <= high and pattern.begin >= low):
+                command.append((pattern, kind, (work, packet, operand)))
+        if is_discard and not event.joined and len(timeline.command) == 1:
+            whole = timeline.command[0][0]  # what is in the temporary resource needs no further look
+            timeline.temporary = (whole.begin, whole.end)
+
     def _end_command(self, timeline: Timeline) -> None:
-        queue, phase = timeline.queue, timeline.phase
+        timeline.begin_command()
+        if not timeline.by_view:
+            self._follow_copies(timeline)
+        try:
+            self._compare(timeline)
+            if not timeline.by_view and len(timeline.command) > 1:
+                self._compare_sides(timeline)
+        finally:
+            self._enter(timeline)
+            timeline.end_command()
+
+    def _follow_copies(self, timeline: Timeline) -> None:
+        """Copies to the same bytes of one buffer keep their order."""
+        for pattern, kind, _ in timeline.command:
+            window = pattern.place.own.get(timeline.queue << 2 | Kind.COPY_DEST)
+            if kind != Kind.COPY_DEST or window is None:
+                continue
+            while window.last >= timeline.call + timeline.done[0]:
+                at = window.newest(pattern, window.pending(timeline.call, timeline.done, only_changes=True))
+                if at < 0:
+                    break
+                timeline.come_behind(window.phases[at] - timeline.call)
+
+    def _compare(self, timeline: Timeline) -> None:
+        """Tells of accesses that conflict with those of the command, and that nothing orders."""
+        queue, lowest = timeline.queue, timeline.call + timeline.proven_done[0]
+        found: list[tuple[Window, int, Access]] = []
+        for pattern, kind, touch in timeline.command:
+            for window in pattern.place.windows:
+                newest = window.last if pattern.changes else window.last_change
+                if window.queue != queue:
+                    known = timeline.clock.get(window.queue, 0) + 1 << SHIFT
+                    if newest < known:
+                        continue
+                    runs = [(window.from_phase(known), len(window.phases))]
+                elif (
+                    newest < lowest
+                    or touch[2] in timeline.behind_all
+                    or (kind == window.kind == Kind.COPY_DEST and window.place is pattern.place)
+                ):
+                    continue
+                else:
+                    if timeline.proven is not timeline.order:
+                        self._credit(timeline, window, pattern)
+                    runs = window.pending(timeline.call, timeline.done, not pattern.changes)
+                if kind == window.kind == Kind.TAIL:
+                    continue  # nobody relies on what either leaves there
+                at = window.newest(pattern, runs)
+                if at >= 0:
+                    found.append((window, at, Access(pattern, kind, touch)))
+        if found:
+            self._tell(found)
+
+    def _compare_sides(self, timeline: Timeline) -> None:
+        """Tells of a copy whose source and destination share memory."""
+        sides = [Access(*each) for each in timeline.command]
+        for source in (each for each in sides if each.kind == Kind.COPY_SOURCE):
+            for target in (each for each in sides if each.kind == Kind.COPY_DEST):
+                byte = target.pattern.first_byte(source.pattern)
+                if byte is None:
+                    continue
+                shared = range(byte, target.pattern.last_byte(source.pattern, byte) + 1)
+                is_whole = text.shares_all(source.pattern, target.pattern, shared)
+                both = self._side(source, shared), self._side(target, shared)
+                cause = both[1].command.command.site, both[0].title, both[1].title
+                self.report("COPY_SAME", cause=cause, **text.same(*both, is_whole))
+                return
+
+    def _credit(self, timeline: Timeline, window: Window, pattern: Pattern) -> None:
+        """Looks for accesses that only barriers without merits so far order before this one."""
+        for start, end in window.pending(timeline.call, timeline.proven_done, not pattern.changes):
+            while (at := window.find(pattern, start, end)) >= 0:
+                number, start = window.phases[at] - timeline.call, at + 1
+                if holds(timeline.done, number) and not holds(timeline.proven_done, number):
+                    timeline.prove(number)
+
+    def _enter(self, timeline: Timeline) -> None:
+        """From now on others are compared with the command."""
+        queue, call, done = timeline.queue, timeline.call, timeline.proven_done
+        phase = call + len(timeline.commands)
         for pattern, kind, touch in timeline.command:
             window = pattern.place.own.get(queue << 2 | kind)
             if window is None:
                 window = self._places.window(pattern.place, queue, kind)
-            if not window.add(pattern, phase, touch):
-                window.make_room(min(timeline.call, self._done(queue)))
-                window.add(pattern, phase, touch)
-        timeline.command.clear()
-        timeline.told.clear()
-        timeline.temporary = (0, 0)
+            if not window.add(pattern, phase, call, touch, done):
+                window.make_room(min(call, self._done(queue)), call)
+                window.add(pattern, phase, call, touch, done)
 
     def _done(self, queue: int) -> int:
         """Accesses of the queue with a lower phase conflict with nothing on other queues any more."""
         return (self._clocks.done_for_all(queue) + 1) << SHIFT
-
-    def _touch(self, timeline: Timeline, event: Executing, kinds: tuple[Kind | None, Kind | None]) -> None:
-        queue, opcode, call = event.queue, event.opcode, timeline.call
-        if opcode == Opcode.DISCARD and event.joined:
-            kinds = None, Kind.TAIL
-        behind_all = _marked_out(event.packet) if opcode == Opcode.WRITE_IMMEDIATE else ()
-        low, high = timeline.temporary
-        for pattern, operand in self._places.patterns(event.accesses):
-            kind = kinds[pattern.changes]
-            if kind is None or (pattern.begin >= low and pattern.end <= high):
-                continue
-            touch = timeline.work, event.command, operand
-            changes = pattern.changes
-            for window in pattern.place.windows:
-                newest = window.last if changes else window.last_change
-                if window.queue != queue:
-                    known = timeline.clock.get(window.queue, 0) + 1 << SHIFT
-                    if newest >= known:
-                        self._compare(window, known, pattern, kind, touch)
-                elif newest >= call and operand not in behind_all:
-                    self._look_back(timeline, window, newest, pattern, kind, touch)
-            timeline.command.append((pattern, kind, touch))
-        if opcode == Opcode.DISCARD and not event.joined and len(timeline.command) == 1:
-            whole = timeline.command[0][0]  # what is in the temporary resource needs no further look
-            timeline.temporary = (whole.begin, whole.end)
-
-    def _look_back(
-        self, timeline: Timeline, window: Window, newest: int, pattern: Pattern, kind: Kind, touch: Touch
-    ) -> None:
-        """Compares with accesses of the same call."""
-        place = pattern.place
-        if kind == window.kind == Kind.COPY_DEST and window.place is place:
-            return  # copies to the same bytes keep their order
-        ordered = timeline.ordered(window, place, kind)
-        if timeline.unproven:
-            self._credit(timeline, window, ordered, pattern, kind)
-        if newest >= ordered:
-            self._compare(window, ordered, pattern, kind, touch)
-
-    def _compare(self, window: Window, phase: int, pattern: Pattern, kind: Kind, touch: Touch) -> None:
-        """Tells of the newest access in the window, from that phase on, that conflicts."""
-        if Kind.TAIL in (kind, window.kind):
-            return
-        found: list[int] = []
-        count = len(window.phases)
-        at = window.find(pattern, window.from_phase(phase), count)
-        while at >= 0 and len(found) < _LOOKED_AT:
-            if not (window.queue == self._running.queue and _same_command(window.touches[at], touch)):
-                found.append(at)
-            at = window.find(pattern, at + 1, count)
-        if found:
-            self._found(window, found[-1], pattern, kind, touch)
-
-    def _credit(self, timeline: Timeline, window: Window, ordered: int, pattern: Pattern, kind: Kind) -> None:
-        """Looks for an access that only a barrier without merits so far orders before this one."""
-        newest = next(reversed(timeline.unproven))
-        start, end = window.from_phase(timeline.call), window.from_phase(min(ordered, newest))
-        while start < end:
-            at = window.find(pattern, start, end)
-            mark = None if at < 0 else timeline.first_mark(window, pattern.place, kind, window.phases[at])
-            if mark is None:
-                return
-            if mark.advice is not None and not mark.advice.is_useful:
-                mark.advice.is_useful = True
-                timeline.unproven = {
-                    phase: advice for phase, advice in timeline.unproven.items() if not advice.is_useful
-                }
-            start = max(at + 1, window.from_phase(mark.phase))
 
     # --- telling ---
 
@@ -246,23 +300,37 @@ class Hazards(Check):
         site = work.commands[event.command].site if event.command < len(work.commands) else None
         key = site, event.address
         advice = self._advice.get(key)
-        if advice is None and site is not None and len(self._advice) < _ADVICE_KEPT:
+        if advice is None and site is not None:
             barrier = text.barrier(self.names.buffer(event.address) if event.address else None)
             advice = self._advice[key] = Advice(work.command(event.command), barrier)
         return advice
 
-    def _found(self, window: Window, at: int, pattern: Pattern, kind: Kind, touch: Touch) -> None:
-        first, then = window.access(at), Access(pattern, kind, touch)
-        key = first.number, window.place, window.queue
-        byte = pattern.first_byte(first.pattern)
-        if byte is None or key in self._running.told:
-            return
-        self._running.told.append(key)
-        shared = range(byte, pattern.last_byte(first.pattern, byte) + 1)
+    def _tell(self, found: list[tuple[Window, int, Access]]) -> None:
+        """Of each command, and each buffer by which it reached the bytes, the lowest byte is told."""
+        lowest: dict[object, tuple[int, Window, Access, Access, int]] = {}
+        for window, newest, then in found:
+            for at in window.same_command(newest):
+                first = window.access(at)
+                byte = then.pattern.first_byte(first.pattern)
+                if byte is None or Kind.TAIL == first.kind == then.kind:
+                    continue
+                key = id(first.commands), first.number, window.place, window.queue
+                place = byte - then.pattern.shift
+                if key not in lowest or place < lowest[key][0]:
+                    lowest[key] = place, window, first, then, byte
+        for _, window, first, then, byte in lowest.values():
+            self._found(window, first, then, byte)
+
+    def _found(self, window: Window, first: Access, then: Access, byte: int) -> None:
+        """Reports two accesses, of which that byte is the first that both touch."""
+        shared = range(byte, then.pattern.last_byte(first.pattern, byte) + 1)
         is_one_queue = window.queue == self._running.queue
         is_one_list = is_one_queue and first.commands is then.commands
+        context, hint = ((), "") if is_one_queue else self._fences(window.queue, first, then)
         if is_one_queue and first.order > then.order:  # chaos has them run the other way round
             first, then = then, first
+        if not is_one_list:
+            first, then = text.apart(first, then)
         finding = text.Finding(
             self._name(window, first.pattern, then.pattern),
             self._side(first, shared),
@@ -270,10 +338,10 @@ class Hazards(Check):
             text.shares_all(first.pattern, then.pattern, shared),
             is_one_list,
         )
-        context: tuple[str, ...] = ()
-        if window.queue != self._running.queue:
-            context = self._fences(window.queue, window.phases[at] >> SHIFT)
-        self.report(finding.id, finding.message, cause=finding.cause, **finding.fields(*context))
+        fields = finding.fields(*context)
+        self.report(
+            finding.id, finding.message, cause=finding.cause, **{**fields, "hint": hint or fields["hint"]}
+        )
 
     def _side(self, access: Access, shared: range) -> text.Side:
         buffer = self.names.buffer(access.pattern.place.address)
@@ -288,28 +356,41 @@ class Hazards(Check):
             return "HAZARD_WAR"
         return "HAZARD_RAW" if then.access & READ else "HAZARD_WAW"
 
-    def _fences(self, queue: int, ticket: int) -> tuple[str, ...]:
-        """What would order the two queues, and what does not."""
-        names, running = self.names, self._running.queue
-        signal = self._clocks.signal_after(queue, ticket) or self._queued_signal(queue, ticket)
-        awaited = self._clocks.last_wait(running)
-        behind = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
-        before = (
-            f"waited for {names.fence(awaited.fence)} to reach {awaited.value}"
-            if awaited
-            else "has not waited for any"
-        )
-        return f"{names.queue(queue)} {behind} behind that list", f"{names.queue(running)} {before} before"
+    def _fences(self, queue: int, first: Access, then: Access) -> tuple[tuple[str, ...], str]:
+        """What would order the queues, and what does not; and the wait that is missing, if it is certain."""
+        running = self._running.queue
+        signal, awaited = self._signal(queue, first), self._clocks.last_wait(running)
+        context = text.signals(self.names, queue, signal), text.waits(self.names, running, awaited)
+        if first.handed <= then.handed:
+            earlier, later, other, behind = first, then, queue, signal
+        else:  # the emulated GPU happened to take the queues the other way round
+            earlier, later, other = then, first, running
+            behind = self._signal(running, then)
+        if behind is None or not self._is_told_by(behind, other, earlier):
+            return context, ""
+        return context, text.wait(self.names, behind, later)
 
-    def _queued_signal(self, serial: int, ticket: int) -> FenceValue | None:
+    def _signal(self, serial: int, access: Access) -> FenceValue | None:
+        """The first signal that the queue was given behind a list."""
+        ticket = access.touch[0].ticket
+        signal = self._clocks.signal_after(serial, ticket)
+        if signal is None:
+            queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
+            queued = None if queue is None else queue.signal_after(ticket)
+            signal = None if queued is None else FenceValue(queued[0].address, queued[1])
+        return signal
+
+    def _is_told_by(self, signal: FenceValue, serial: int, access: Access) -> bool:
+        """Does whoever awaits the signal know that the access is done, and does the queue get there?"""
+        ticket = access.touch[0].ticket
+        if self._clocks.is_told(signal, serial, ticket):
+            return True
         queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
-        signal = None if queue is None else queue.signal_after(ticket)
-        return None if signal is None else FenceValue(signal[0].address, signal[1])
-
-
-def _same_command(a: Touch, b: Touch) -> bool:
-    """Are both packets of one command?"""
-    return a[0].commands is b[0].commands and a[0].command(a[1]).number == b[0].command(b[1]).number
+        fence = self.device._gpu.find_fence(signal.fence)
+        if queue is None or fence is None or fence.value >= signal.value:
+            return False
+        behind = (HEADER.unpack_from(each)[0] for each in queue.pending if each.ticket > ticket)
+        return next((each for each in behind if each != Opcode.EXECUTE), None) == Opcode.SIGNAL
 
 
 def _marked_out(packet: bytes) -> tuple[int, ...]:

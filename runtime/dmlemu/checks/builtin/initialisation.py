@@ -37,6 +37,7 @@ from ...errors import Severity
 from ..check import Check, on
 from ..declarations.initialisation import DECLARATIONS
 from ..hostwrites import HostEvent, HostWrites
+from ..mapped import Range, add_span
 from ..text import initialisation as text
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from ...d3d12.recording import Command
     from ...d3d12.resource import Resource
 
-_KEPT = 8192  # commands whose writes are remembered
+_KEPT = 8192  # commands whose writes are remembered, and causes
 _HOPS = 8  # copies that are followed back
 _NEAR = 4096  # bytes in which a neighbour is looked for
 
@@ -61,13 +62,15 @@ class Write(NamedTuple):
     list: str
     keeper: Accesses | None
     source: int = 0  # where the bytes came from: address of the copy's source
-    freed: bool = False  # nobody wrote: the memory was given up
 
     def holds(self, address: int) -> bool:
         """Does it contain the byte?"""
         if not self.begin <= address < self.end:
             return False
         return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
+
+
+_Copies = list[tuple[Write, str]]
 
 
 class Initialisation(Check):
@@ -79,18 +82,24 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device._gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
-        self._freed: deque[Freed] = deque()
+        self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
+        self._undefined: list[Range] = []  # by writes that are not remembered any more
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
-        self._host = HostWrites(device._gpu.memory, self.shadow, self._note_host)
+        self._host = HostWrites(device._gpu.memory, self.shadow, device.events, self._note_host)
 
     @on(Allocated, Freed, Mapped)
     def memory(self, event: Allocated | Freed | Mapped) -> None:
         """The shadow follows the memory."""
         self.shadow.on_event(event)
+        self._told.clear()
         if isinstance(event, Freed):
-            self._freed.append(event)
             self._host.freed(event.address)
+
+    def stop(self) -> None:
+        """Ends the subscriptions, and takes patterns out of memory."""
+        super().stop()
+        self._host.end()
 
     # --- the CPU ---
 
@@ -182,26 +191,24 @@ class Initialisation(Check):
     def _note(self, key: Hashable, write: Write) -> None:
         """The write is the newest one; it stands for those before with the same key."""
         writes = self._writes
-        if self._freed:
-            self._settle()
+        if self._told and (write.undefined or write.source):
+            told = self._told.items()
+            self._told = {cause: byte for cause, byte in told if not write.begin <= byte < write.end}
         writes[key] = write
         writes.move_to_end(key)
         if len(writes) > _KEPT:
-            writes.popitem(last=False)
-
-    def _settle(self) -> None:
-        while self._freed:
-            event = self._freed.popleft()
-            if event.address:
-                end = event.address + event.size
-                gone = Write(event.address, end, None, False, None, 0, "", None, freed=True)
-                self._writes[event.kind, event.serial] = gone
+            _, oldest = writes.popitem(last=False)
+            pattern = oldest.pattern
+            if oldest.undefined and pattern.rank == 1 and pattern.strides[0] == 1:  # nearly all of them
+                find = self.device._gpu.memory.find
+                self._undefined = [each for each in self._undefined if find(each[0]) is not None]
+                add_span(self._undefined, oldest.begin, oldest.end)
 
     def _last(self, address: int) -> Write | None:
-        """What happened last to a byte."""
-        self._settle()
-        last = next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
-        return None if last is None or last.freed else last
+        """What happened last to a byte, None if its memory has been given up."""
+        if self.device._gpu.memory.find(address) is None:  # its address is never used again
+            return None
+        return next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
 
     # --- telling ---
 
@@ -210,10 +217,19 @@ class Initialisation(Check):
         resource = self.names.buffer(address)
         if resource is None:
             return
-        copied, origin, last = self._origin(resource, address)
-        undefined = last is not None and last.undefined
         operand = command.operand(access)
         id = "MEM_POISON_READ" if operand == "TemporaryResource" else "MEM_UNINIT_READ"
+        cause = command.command.site or event.packet, command.command.name, operand, str(resource)
+        if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
+            return  # nothing has happened to that byte since
+        copies, origin, last = self._origin(resource, address)
+        forgotten = (
+            last is None and not copies and any(begin <= address < end for begin, end in self._undefined)
+        )
+        undefined = forgotten or (last is not None and last.undefined)
+        undefined_by = "a command long ago" if forgotten else ""
+        if last is not None and last.undefined:
+            undefined_by = text.author(last)
         zeros = not undefined and not _is_not_zeroed(origin)
         words = text.Read(
             command=command,
@@ -222,9 +238,8 @@ class Initialisation(Check):
             byte=address - resource._address,
             buffer=resource,
             zeros=zeros,
-            undefined_by=text.author(last) if last is not None and undefined else "",
-            copied_by=text.author(copied) if copied is not None else "",
-            origin=origin,
+            undefined_by=undefined_by,
+            copies=[(text.author(write), source) for write, source in copies],
         )
         self.report(
             id,
@@ -236,34 +251,37 @@ class Initialisation(Check):
             ranges=tuple(text.picture(self.shadow, resource, access, address)),
             context=(
                 command.context,
-                *self._neighbours(resource, access.footprint.byte_range, address, copied),
+                *self._neighbours(resource, access.footprint.byte_range, address, copies),
             ),
-            cause=(command.command.site or event.packet, command.command.name, operand, str(resource)),
+            cause=cause,
         )
+        if len(self._told) < _KEPT:
+            self._told[id, cause] = address
 
-    def _origin(self, resource: Resource, address: int) -> tuple[Write | None, Resource, Write | None]:
-        """Where an unwritten byte came from: the first copy on the way, its buffer, what befell it there."""
-        copied = None
-        for _ in range(_HOPS):
+    def _origin(self, resource: Resource, address: int) -> tuple[_Copies, Resource, Write | None]:
+        """Where an unwritten byte came from: the copies on the way, the last one first, each with what it
+        read; the first buffer, and what befell the byte there."""
+        copies: _Copies = []
+        while True:
             last = self._last(address)
-            if last is None or last.undefined or not last.source:
-                break
-            copied = copied or last
+            is_known = any(write is last for write, _ in copies)  # two buffers were copied to and fro
+            if last is None or last.undefined or not last.source or is_known or len(copies) == _HOPS:
+                return copies, resource, last
             address += last.source - last.begin
             source = self.names.buffer(address)
+            copies.append((last, "a buffer that is gone" if source is None else source._title()))
             if source is None:
-                return copied, resource, None
+                return copies, resource, None
             resource = source
-        return copied, resource, last
 
     def _neighbours(
-        self, resource: Resource, span: tuple[int, int], address: int, copied: Write | None
+        self, resource: Resource, span: tuple[int, int], address: int, copies: _Copies
     ) -> Iterator[str]:
-        """Who wrote the bytes around the first one that nobody wrote, nearest first, but ``copied``."""
-        told: list[Write] = []
+        """Who wrote the bytes around the first one that nobody wrote, nearest first, but the copies of it."""
+        told = [write for write, _ in copies[:1]]
         for near in self._written_around(*span, address):
             write = self._last(near)
-            if write is not None and not write.undefined and write is not copied and write not in told:
+            if write is not None and not write.undefined and write not in told:
                 told.append(write)
                 yield text.wrote(write, resource)
 

@@ -9,8 +9,11 @@ from weakref import WeakValueDictionary
 from dmlemu_hw.events import Queued, Signalled, Submitted
 from dmlemu_hw.packets import Opcode
 
-from ...d3d12.events import AllocatorReset, ObjectReleased
+from ...d3d12.events import AllocatorReset, Evicted, ObjectReleased
+from ...d3d12.object import Object
 from ...d3d12.recording import Recording
+from ...d3d12.resource import Heap, Resource
+from ...dml.events import InitializerReset
 from ...errors import CallSite, Strictness, call_site
 from ..check import Check, on
 from ..declarations.lists import FENCES, LIFETIMES, REMARKS
@@ -36,10 +39,28 @@ class Lifetimes(FlightCheck):
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """Something was released."""
+        self._look("OBJECT_DELETED_IN_USE", event.object, "Release", "released")
+
+    @on(Evicted)
+    def evicted(self, event: Evicted) -> None:
+        """Something is not resident any more; with a heap it is the buffers in it."""
+        self._look("OBJECT_EVICTED_IN_USE", event.object, "Evict", "evicted", with_buffers=True)
+
+    @on(InitializerReset)
+    def initializer_reset(self, event: InitializerReset) -> None:
+        """An initializer is another one's now."""
+        operation = "IDMLOperatorInitializer::Reset"
+        self._look("OBJECT_RESET_IN_USE", event.initializer, operation, "reset")
+
+    def _look(self, id: str, thing: Object, call: str, happens: str, *, with_buffers: bool = False) -> None:
+        """Does the GPU need the object still, or (``with_buffers``) what is placed in it?"""
         for flight in self.in_flight():
-            if flight.needs_it(event.object):
-                words = text.released(event.object, flight, self.is_done(flight), self.advice(flight))
-                self.report("OBJECT_DELETED_IN_USE", properties=self.properties(flight), **words)
+            placed = _placed(thing, flight) if with_buffers else None
+            needed = thing if flight.needs_it(thing) else placed
+            if needed is not None:
+                is_done, advice = self.is_done(flight), self.advice(flight)
+                words = text.needed(thing, flight, is_done, advice, call=call, happens=happens, needed=needed)
+                self.report(id, properties=self.properties(flight), **words)
                 return
 
     @on(AllocatorReset)
@@ -58,6 +79,14 @@ class Lifetimes(FlightCheck):
             words = text.told_twice(before, self.advice(before))
             self.report("LIST_EXECUTED_TWICE", properties=self.properties(before), **words)
         self._lists[flight.serial] = flight
+
+
+def _placed(thing: Object, flight: Flight) -> Object | None:
+    """A placed buffer that the work needs, of the heap that ``thing`` is."""
+    if not isinstance(thing, Heap):
+        return None
+    things = (reference() for reference in flight.needs)
+    return next((each for each in things if isinstance(each, Resource) and each._heap is thing), None)
 
 
 class EmptyLists(Check):
@@ -106,8 +135,10 @@ class Fences(Check):
     @on(Signalled)
     def signalled(self, event: Signalled) -> None:
         """A fence got a value."""
-        sites = self._sites[event.queue] if event.queue else None
-        site = call_site() if sites is None else sites.popleft() if sites else None
+        sites = self._sites.get(event.queue)
+        site = sites.popleft() if sites else None if event.queue else call_site()
+        if sites is not None and not sites:
+            del self._sites[event.queue]
         fence = self.device._gpu.find_fence(event.fence)
         if fence is None or fence.closed:
             return

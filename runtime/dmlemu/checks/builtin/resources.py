@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from dmlemu_hw.events import WRITE, Access, Footprint, Submitted, Waited
-from dmlemu_hw.faults import GpuFault
-from dmlemu_hw.footprints import accesses, meet
+import numpy as np
+
+from dmlemu_hw.events import WRITE, Accesses, Submitted, Waited
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.packets import HEADER, BarrierPacket, Opcode, WriteImmediatePacket, decode, decode_one
 
@@ -19,13 +19,14 @@ from ...d3d12.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMo
 from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleased
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Resource
-from ...d3d12.rules import is_cpu_visible
 from ...d3d12.states import is_write
 from ..check import Check, on
 from ..declarations.resources import ADVICE
 from ..flights import Flight, FlightCheck
+from ..mapped import add_span
 from ..text import resources as text
 from ..text.lists import calling
+from ..visible import Part, parts_of, place_of, touched_in, touches_of, visible_spans
 
 CHECKS: tuple[type[Check], ...]
 
@@ -36,10 +37,12 @@ Span = tuple[int, int]  # first byte and the byte after the last one
 
 
 class _Write(NamedTuple):
-    """What a packet of a list writes."""
+    """What a packet of a list writes, ``dmlk_footprint *``, what keeps that, and where it stands."""
 
     packet: int
-    footprint: Footprint
+    pattern: Any
+    keeper: Accesses
+    parts: list[Part]
 
 
 class EarlyReads(FlightCheck):
@@ -53,14 +56,8 @@ class EarlyReads(FlightCheck):
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """What the list writes of memory that the CPU reads is kept: the recording may be gone before."""
-        if recording is None or not any(_is_read_by_host(each) for each in recording.resources):
-            return
-        found = []
-        for packet, access in _writes_of(recording.packets, self.device._gpu.memory):
-            buffer = self.names.buffer(access.footprint.address)
-            if buffer is not None and _is_read_by_host(buffer):
-                found.append(_Write(packet, access.footprint))
-        self._writes[flight] = found
+        if recording is not None:
+            self._writes[flight] = list(_writes_of(recording, self.device._gpu.memory))
 
     @on(HostMapped)
     def mapped(self, event: HostMapped) -> None:
@@ -76,76 +73,65 @@ class EarlyReads(FlightCheck):
             self._read(event.resource, event.begin, event.end, "mapped memory")
 
     def _read(self, buffer: Resource, begin: int, end: int, operation: str) -> None:
-        if begin == end or not _is_read_by_host(buffer):
+        if begin == end:
             return
         for flight in self.in_flight():
-            for write in self._writes.get(flight, ()):
-                shared = _shared(buffer, begin, end, write.footprint)
-                if shared is not None:
-                    words = text.early_read(buffer, *shared, flight, write.packet, self.is_done(flight))
-                    words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
-                    self.report(
-                        "READBACK_EARLY",
-                        operation=operation,
-                        hint=self.advice(flight),
-                        properties=self.properties(flight),
-                        **words,
-                    )
-                    return
+            writes = self._writes.get(flight, ())
+            spans = [(_shared(buffer, begin, end, write), write.packet) for write in writes]
+            found = min(((span, packet) for span, packet in spans if span is not None), default=None)
+            if found is not None:
+                span, packet = found
+                words = text.early_read(buffer, *span, flight, packet, self.is_done(flight))
+                words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
+                self.report(
+                    "READBACK_EARLY",
+                    operation=operation,
+                    hint=self.advice(flight),
+                    properties=self.properties(flight),
+                    **words,
+                )
+                return
 
 
-def _is_read_by_host(buffer: Resource) -> bool:
-    """May the CPU read what the GPU writes?  The GPU writes no UPLOAD buffer."""
-    properties = buffer._properties
-    return properties is not None and properties.type != HeapType.UPLOAD and is_cpu_visible(properties)
+def _writes_of(recording: Recording, memory: Memory) -> Iterator[_Write]:
+    """What a list writes of memory that the CPU can see."""
+    # The GPU writes no upload buffer, and DirectML binds no readback buffer: that is for copies.
+    written = [each for each in recording.resources if each._heap_type != HeapType.UPLOAD]
+    visible = [(each, spans) for each in written if (spans := visible_spans(each))]
+    if not visible:
+        return
+    dispatches, data = any(each._heap_type != HeapType.READBACK for each, _ in visible), recording.packets
+    for packet, at, pattern, keeper in touches_of(data, memory, dispatches=dispatches):
+        if pattern.access & WRITE and not _is_marker(data, at, pattern.operand):
+            for buffer, spans in visible:
+                if buffer._address <= pattern.address < buffer._address + buffer._width:
+                    yield _Write(packet, pattern, keeper, parts_of(pattern, buffer._address, spans))
 
 
-def _writes_of(data: bytes, memory: Memory) -> Iterator[tuple[int, Access]]:
-    """The number of the packet and what it writes, for all packets of a list.
-
-    Dispatches write no memory that the CPU reads: DirectML binds only buffers of DEFAULT heaps.
-    """
-    position, packet = 0, 0
-    while position < len(data):
-        opcode, size = HEADER.unpack_from(data, position)
-        if opcode != Opcode.DISPATCH:
-            content = data[position : position + size]
-            for access in _accesses(content, memory):
-                if access.access & WRITE and not _is_marker(content, opcode, access.operand):
-                    yield packet, access
-        position, packet = position + size, packet + 1
-
-
-def _accesses(content: bytes, memory: Memory) -> Sequence[Access]:
-    try:
-        return accesses(decode_one(content), memory)
-    except GpuFault:  # executing it will tell
-        return ()
-
-
-def _is_marker(content: bytes, opcode: int, operand: int) -> bool:
+def _is_marker(data: bytes, at: int, operand: int) -> bool:
     """Writes of WriteBufferImmediate with a marker's mode are made for being looked at."""
-    if opcode != Opcode.WRITE_IMMEDIATE:
+    if HEADER.unpack_from(data, at)[0] != Opcode.WRITE_IMMEDIATE:
         return False
-    packet = decode_one(content)
+    packet = decode_one(data, at)
     assert isinstance(packet, WriteImmediatePacket)
     return packet.writes[operand][2] != WriteBufferImmediateMode.DEFAULT
 
 
-def _shared(buffer: Resource, begin: int, end: int, written: Footprint) -> Span | None:
-    """The first and the last byte of the buffer that are read and written."""
-    memory = buffer._device._gpu.memory
-    allocation = memory.find(written.address)
-    if allocation is None:
-        return None
-    # What is written through another buffer over the same memory, as this one's addresses see it.
-    shift = (allocation.host - allocation.address) - (buffer._allocation.host - buffer._address)
-    read = Footprint(buffer._address + begin, 8, (end - begin,), (1,))
-    first = meet(read, written, shift)
-    if first is None:
-        return None
-    _, last = written.byte_range
-    return first - buffer._address, min(end, last + shift - buffer._address)
+def _shared(buffer: Resource, begin: int, end: int, write: _Write) -> Span | None:
+    """The first byte of the buffer that is read and written, and where what is written may end."""
+    place = place_of(buffer)
+    for part in write.parts:
+        low, high = max(place.offset + begin, part.begin), min(place.offset + end, part.end)
+        if part.heap != place.heap or low >= high:
+            continue
+        touched = touched_in(write.pattern, part)
+        if touched is not None:
+            hits = np.flatnonzero(touched[low - part.begin : high - part.begin])
+            if not len(hits):
+                continue
+            low += int(hits[0])
+        return low - place.offset, high - place.offset
+    return None
 
 
 # --- UNMAP_RANGE ---
@@ -190,22 +176,13 @@ class UnmapRanges(Check):
                 self.report("UNMAP_RANGE", **text.unmap_range(event.resource, missing, state.told))
 
 
-def add_span(spans: list[Span], begin: int, end: int) -> None:
-    """Adds bytes to ranges that are as few as there can be, sorted."""
-    first = bisect_left(spans, begin, key=_end_of)  # the first that reaches this one
-    last = bisect_right(spans, end, first, key=_begin_of)
-    if first < last:
-        begin, end = min(begin, spans[first][0]), max(end, spans[last - 1][1])
-    spans[first:last] = [(begin, end)]
-
-
 def _covers(told: list[Span], written: Span) -> bool:
     """Is the range within one of those?"""
     at = bisect_right(told, written[0], key=_begin_of) - 1
     return at >= 0 and written[1] <= told[at][1]
 
 
-_begin_of, _end_of = itemgetter(0), itemgetter(1)
+_begin_of = itemgetter(0)
 
 
 # --- HEAP_OVERLAP ---

@@ -47,7 +47,7 @@ HAZARD_DECLARATIONS = (
         Severity.ERROR,
         When.EXECUTE,
         why="Queues run at the same time, whatever the order in which they were given their work. Barriers order "
-        "nothing between them.",
+        "nothing between them. UpdateTileMappings writes the page table, and all that goes through those tiles reads it.",
         fix="Signal a fence on the one queue behind the command, and let the other queue, or the CPU that feeds it, "
         "wait for that value.",
         rule="ST19: Multi-engine synchronization",
@@ -79,11 +79,12 @@ HAZARD_DECLARATIONS = (
 MAP_DECLARATIONS = (
     Declaration(
         "MAP_RACE",
-        "the CPU changed bytes of a mapped upload buffer that a command was still to read",
+        "the CPU changed bytes of mapped memory that a command was still to read or write",
         Severity.ERROR,
         When.EXECUTE,
-        why="The GPU reads an upload buffer when it executes the command, some time after ExecuteCommandLists: it may "
-        "see the old bytes, the new ones, or some of each. If the queue waits for a fence before that command, the "
+        why="The GPU executes the command some time after ExecuteCommandLists: it may read the old bytes, the new ones, "
+        "or some of each, and of what both write either may be left. The same holds for memory that the CPU sees through "
+        "another buffer, and for tiles of its heap. If the queue waits for a fence before that command, the "
         "CPU may write until it sets the fence, or hands a signal that sets it to another queue.",
         fix="Wait for a fence value that is signalled behind the command before the bytes are written again, or write "
         "to another part of the buffer; or have the queue wait for a fence, and set it when the bytes are written.",

@@ -21,6 +21,12 @@ DECLARATIONS = (
         "The report shows the smallest layout that goes wrong, and a hint if one explains the wrong number.",
     ),
     _found(
+        "LAYOUT_REFERENCE",
+        "an element of an output is not what the test's reference gives, with all tensors packed",
+        "The graph computes something else, whatever the layout is; comparing layouts cannot show that.",
+        "Look at the operator, its axes and the order of its inputs, or at the reference.",
+    ),
+    _found(
         "LAYOUT_UNWRITTEN",
         "the code under test writes nothing to an output",
         "It wrote somewhere else, or did not run.",

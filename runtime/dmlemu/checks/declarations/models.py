@@ -28,6 +28,14 @@ DECLARATIONS = (
         "Names of files start where the model lies, or at --input_path and --output_path.",
         why="The file is missing, is no regular file, or is too large for this machine.",
     ),
+    _refused(
+        "MODEL_PATH",
+        "a file that the model names lies outside the folders that it may use",
+        "Move the file into the model's folder, the current one, or that of --input_path (to read only) or "
+        "--output_path. --allow-paths permits any file: for models that you trust.",
+        why="A model may come from a stranger: it reads and writes where its user expects. Links are followed "
+        "before the place is judged.",
+    ),
     _refused("MODEL_JSON", "the model is no JSON", "The report names line and column."),
     _refused("MODEL_MISSING", "an object of the model lacks a member", "Add the member that is named."),
     _refused(

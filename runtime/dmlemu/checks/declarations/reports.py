@@ -14,4 +14,15 @@ DECLARATIONS = (
         level=Strictness.RUNTIME,
         no_example="The example would be a hundred reports.",
     ),
+    Declaration(
+        "CHECKS_RESTARTED",
+        "an exception such as KeyboardInterrupt has ended a call in the middle",
+        Severity.MESSAGE,
+        When.EXECUTE,
+        "A check that was cut short may have missed what happened. All checks start anew once the GPU is idle, "
+        "and know nothing of what was before.",
+        "Nothing is to be done. Mistakes that involve work from before the exception are not reported.",
+        level=Strictness.DEBUG,
+        no_example="The example would have to be interrupted at one moment.",
+    ),
 )

@@ -131,10 +131,11 @@ REFUSALS = (
     ),
     _refused(
         "COPY_SAME",
-        "a buffer is copied onto itself",
+        "a buffer, or memory that two buffers share, is copied onto itself",
         _RECORD,
-        "A buffer has one state, and it cannot be COPY_SOURCE and COPY_DEST at once, even if the ranges are apart.",
-        "Copy by way of a second buffer, or place a second one over the same memory.",
+        "A buffer has one state, and it cannot be COPY_SOURCE and COPY_DEST at once, even if the ranges are apart. "
+        "Through two buffers over the same memory a copy must not read what it writes: its parts have no order.",
+        "Copy by way of a second buffer, or place a second one over the same memory if the ranges are apart.",
         "CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
         MessageId.COPY_ON_SAME_SUBRESOURCE,
     ),

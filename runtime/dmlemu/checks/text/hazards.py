@@ -8,14 +8,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dmlemu_hw.events import READ, UNDEFINE, WRITE
 from dmlemu_hw.kernels import ffi, lib
 
-from ...errors import shorten
-from ..names import NamedCommand
+from ...errors import shorten, spell_site
+from ..clocks import FenceValue
+from ..names import NamedCommand, Names
 from ..windows import Access, Kind, Pattern
 
 if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
-__all__ = ["Finding", "Race", "Side", "barrier", "shares_all", "useless"]
+__all__ = [
+    "Finding",
+    "Race",
+    "Side",
+    "apart",
+    "barrier",
+    "same",
+    "shares_all",
+    "signals",
+    "useless",
+    "wait",
+    "waits",
+]
 
 _COUNTED = 4096  # bytes of a range that are looked at one by one
 _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates", UNDEFINE: "uses"}
@@ -43,8 +56,8 @@ class Side(NamedTuple):
         return Side(
             command,
             names[operand] if operand < len(names) else "",
-            _VERBS.get(pattern.access, "uses"),
-            access.kind == Kind.UAV,
+            "may overwrite" if access.kind == Kind.TAIL else _VERBS.get(pattern.access, "uses"),
+            access.kind <= Kind.TAIL,
             buffer,
             shared[0] - start,
             shared[-1] + 1 - start,
@@ -155,6 +168,54 @@ class Finding(NamedTuple):
         return {"HAZARD_QUEUE": "no fence", "HAZARD_ALIAS": "no aliasing barrier"}.get(self.id, "no barrier")
 
 
+def apart(first: Access, then: Access) -> tuple[Access, Access]:
+    """Two lists of one name are told apart by where they were executed."""
+    works = first.touch[0], then.touch[0]
+    if works[0].list != works[1].list or works[0].executed_at == works[1].executed_at:
+        return first, then
+    named = (work._replace(list=f"{work.list} executed at {spell_site(work.executed_at)}") for work in works)
+    return (
+        first._replace(touch=(next(named), *first.touch[1:])),
+        then._replace(touch=(next(named), *then.touch[1:])),
+    )
+
+
+def signals(names: Names, queue: int, signal: FenceValue | None) -> str:
+    """What a queue signals behind the list that it has executed."""
+    said = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
+    return f"{names.queue(queue)} {said} behind that list"
+
+
+def waits(names: Names, queue: int, awaited: FenceValue | None) -> str:
+    """What a queue has waited for."""
+    said = f"for {names.fence(awaited.fence)} to reach {awaited.value}" if awaited else "for any"
+    return f"{names.queue(queue)} has {'' if awaited else 'not '}waited {said} before"
+
+
+def wait(names: Names, signal: FenceValue, later: Access) -> str:
+    """The wait that is missing."""
+    work = later.touch[0]
+    at = f" at {spell_site(work.executed_at)}" if work.executed_at else ""
+    return (
+        f"Wait({names.fence(signal.fence)}, {signal.value}) on {work.queue} "
+        f"before ExecuteCommandLists{at}, or a wait of the CPU before that call"
+    )
+
+
+def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
+    """The fields of a report on a copy whose two sides meet."""
+    command, some = target.command, "" if is_whole else "some of the "
+    return {
+        "message": f"{command.command.name} copies {some}{_bytes(source.first, source.end)} of {source.title} "
+        f"onto {_bytes(target.first, target.end)} of {target.title}, which are the same memory.",
+        "object": target.title if target.buffer is None else target.buffer,
+        "operation": command.place,
+        "ranges": (source.line, target.line),
+        "context": (command.context,),
+        "properties": {"command": str(command.number)},
+    }
+
+
 def shares_all(a: Pattern, b: Pattern, shared: range) -> bool:
     """Do both hold every byte of the range?"""
     if len(shared) <= _COUNTED:
@@ -180,30 +241,34 @@ def _elements(pattern: Pattern, shared: range) -> str:
 
 
 class Race(NamedTuple):
-    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command reads, the first at ``changed``.
+    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command touches, the first at ``changed``.
 
+    ``shown``: the mapped buffer with that byte, and the byte's place there; None: it is the same buffer.
     ``since``: what held the command back before; "" if nothing did.
     """
 
     command: NamedCommand
+    access: int
     buffer: Resource
     begin: int
     end: int
     changed: int
     bytes_changed: int
+    shown: tuple[Resource, int] | None
     since: str
 
     @property
     def message(self) -> str:
         """The sentence of the report."""
         start = self.buffer._address
-        read = f"{self.command.command.name} reads {_bytes(self.begin - start, self.end - start)}"
-        byte = self.changed - start
-        changed = (
-            f"byte {byte}" if self.bytes_changed == 1 else f"{self.bytes_changed} of them, byte {byte} first,"
-        )
+        verb = _VERBS.get(self.access, "uses")
+        touched = f"{self.command.command.name} {verb} {_bytes(self.begin - start, self.end - start)}"
+        byte = f"byte {self.changed - start}"
+        if self.shown is not None:
+            byte += f" (byte {self.shown[1]} of {self.shown[0]._title()})"
+        changed = byte if self.bytes_changed == 1 else f"{self.bytes_changed} of them, {byte} first,"
         return (
-            f"{read} of {self.buffer._title()}, and the CPU changed {changed} "
+            f"{touched} of {self.buffer._title()}, and the CPU changed {changed} "
             f"after {self.since or 'ExecuteCommandLists'}, before it knew that the command was done."
         )
 

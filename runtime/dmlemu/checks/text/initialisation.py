@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.events import Access
@@ -29,8 +29,7 @@ class Read(NamedTuple):
     buffer: Resource
     zeros: bool
     undefined_by: str
-    copied_by: str
-    origin: Resource
+    copies: Sequence[tuple[str, str]]  # who copied it here and from what, the last copy first
 
     @property
     def message(self) -> str:
@@ -39,8 +38,11 @@ class Read(NamedTuple):
             f"{self.command.command.name} reads element ({', '.join(map(str, self.element))}) of {self.operand} "
             f"from byte {self.byte} of {self.buffer._title()}, which "
         )
-        if self.copied_by:
-            where += f"{self.copied_by} copied from {self.origin._title()}, where "
+        if self.copies:
+            (by, source), *earlier = self.copies
+            where += f"{by} copied from {source}, "
+            where += "".join(f"to which {by} had copied it from {source}, " for by, source in earlier)
+            where += "where "
             if self.undefined_by:
                 return f"{where}{self.undefined_by} had left it undefined."
             what = "it was a zero of the buffer's creation" if self.zeros else "nobody had written it"

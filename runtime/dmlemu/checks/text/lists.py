@@ -13,7 +13,7 @@ __all__ = [
     "calling",
     "empty_list",
     "known",
-    "released",
+    "needed",
     "reset_early",
     "setter",
     "state",
@@ -45,21 +45,24 @@ def state(flight: Flight, is_done: bool) -> str:
     return f"{handed} and is pending"
 
 
-def released(thing: Object, flight: Flight, is_done: bool, advice: str) -> dict[str, Any]:
-    """An object is released while the GPU may need it."""
-    command = flight.command_of(thing)
+def needed(
+    thing: Object, flight: Flight, is_done: bool, advice: str, *, call: str, happens: str, needed: Object
+) -> dict[str, Any]:
+    """Something is done to an object, by a call, while the GPU may need it or what stands in it."""
+    command = flight.command_of(needed)
+    needs = "which needs it" if needed is thing else f"which needs {needed._title()} in it"
     context: tuple[str, ...] = ()
     if command is None:
         what = f"{flight}, which was recorded with it"
     elif flight.owner:
-        what, context = f"{command} of {flight}, which needs it", (command.context(flight.owner),)
+        what, context = f"{command} of {flight}, {needs}", (command.context(flight.owner),)
     else:
-        what = f"{command.name}, which needs it"
+        what = f"{command.name}, {needs}"
     return {
-        "message": f"{thing._title()} is released before the GPU {known(is_done)} {what}.",
-        "operation": "Release",
+        "message": f"{thing._title()} is {happens} before the GPU {known(is_done)} {what}.",
+        "operation": call,
         "object": thing,
-        "context": (*context, state(flight, is_done), calling("Release")),
+        "context": (*context, state(flight, is_done), calling(call)),
         "hint": advice,
     }
 

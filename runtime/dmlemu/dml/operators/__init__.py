@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ...errors import loading
 from ..enums import OperatorType
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ __all__ = ["declared", "find_operator"]
 @cache
 def declared() -> Mapping[OperatorType, type[OperatorDesc]]:
     """The desc class of every operator of DirectML."""
-    from . import descs
+    with loading():
+        from . import descs
 
     found = (getattr(descs, name) for name in descs.__all__)
     return {desc.TYPE: desc for desc in sorted(found, key=lambda desc: desc.TYPE)}
@@ -31,7 +33,8 @@ def find_operator(name: str) -> type[OperatorDesc]:
     """The desc of the operator named ``DML_OPERATOR_GEMM`` or ``GEMM``; ValueError: DirectML has none."""
     suffix = name.removeprefix("DML_OPERATOR_")
     if suffix not in OperatorType.__members__ or suffix == "INVALID":
-        from difflib import get_close_matches
+        with loading():
+            from difflib import get_close_matches
 
         close = get_close_matches(suffix, OperatorType.__members__, n=3)
         hint = f" (did you mean {' or '.join(close)}?)" if close else ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ...errors import loading
 from ..enums import OperatorType
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def definition_class(type: OperatorType) -> type[Definition] | None:
     if type not in _DEFINED:
         own = [module for module in _modules() if type.name.lower().startswith(module)]
         for module in sorted(own, key=len, reverse=True):
-            import_module(f"{__package__}.{module}")
+            with loading():
+                import_module(f"{__package__}.{module}")
             if type in _DEFINED:
                 break
         else:
@@ -83,7 +85,8 @@ def definition_class(type: OperatorType) -> type[Definition] | None:
 def emulated() -> frozenset[OperatorType]:
     """Every operator that has a definition."""
     for module in _modules():
-        import_module(f"{__package__}.{module}")
+        with loading():
+            import_module(f"{__package__}.{module}")
     return frozenset(_DEFINED)
 
 

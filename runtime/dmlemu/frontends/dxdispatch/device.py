@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dmlemu import d3d12, dml
 from dmlemu.d3d12 import HeapType, ResourceBarrier, ResourceFlags, ResourceStates
-from dmlemu.errors import Error, HResult, Report
+from dmlemu.errors import Error, HResult, Report, elide
 
 from .initial_values import InitialValues
 from .options import Options
 from .timing import Samples
 
-__all__ = ["Device"]
+__all__ = ["MOST_NAME", "Device"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+MOST_NAME = 1000  # characters of a name of the model that objects of the API get
 
 _INITIAL_STATE = {
     HeapType.DEFAULT: ResourceStates.COMMON,
@@ -59,7 +62,7 @@ class Device:
             d3d12.ResourceDesc.buffer(size, flags),
             _INITIAL_STATE[heap],
         )
-        buffer.set_name(name)
+        buffer.set_name(elide(name, MOST_NAME))
         return buffer
 
     def upload(self, size: int, initial: InitialValues, name: str) -> d3d12.Resource:
@@ -112,20 +115,29 @@ class Device:
         """Runs what was recorded and starts a new list; raises if the device was removed."""
         self.list.close()
         self.queue.execute_command_lists([self.list])
-        value = self.fence.get_completed_value() + 1
-        self.queue.signal(self.fence, value)
-        self.fence.set_event_on_completion(value, None)
-        self.check_removed(self.d3d.get_device_removed_reason(), "Direct3D 12")
+        try:
+            value = self.fence.get_completed_value() + 1
+            self.queue.signal(self.fence, value)
+            self.fence.set_event_on_completion(value, None)
+        finally:  # after a removal these calls fail, too
+            self.check_removed()
         self.allocator.reset()
         self.list.reset(self.allocator)
         for item in self._temporary:
             item.release()
         self._temporary.clear()
 
-    def check_removed(self, reason: HResult, which: str) -> None:
+    def check_removed(self) -> None:
+        """Raises if a device was removed, with the mistake that removed it."""
+        reason, record = self.d3d.get_device_removed_reason(), self.d3d.removal_record
         if reason != HResult.S_OK:
-            report = Report("DEVICE_REMOVED", f"The {which} device was removed ({reason.name}).")
-            raise Error(HResult.DXGI_ERROR_DEVICE_REMOVED, report)
+            where = (
+                () if record is None or record.command is None else (f"At {record.queue}, {record.command}",)
+            )
+            raise _removed("Direct3D 12", reason, None if record is None else record.report, where)
+        reason, cause = self.dml.get_device_removed_reason(), self.dml.removed_by
+        if reason != HResult.S_OK:
+            raise _removed("DirectML", reason, None if cause is None else cause.report)
 
     def gpu_samples(self) -> Samples:
         """Milliseconds of each dispatch since the last call, from the GPU's timestamps."""
@@ -139,6 +151,17 @@ class Device:
             ticks = self.read(readback).view(np.uint64)[kept]
         per_sample = self.queue.get_timestamp_frequency() * self._options.dispatch_repeat / 1000
         return Samples(((ticks[1::2] - ticks[::2]) / per_sample).tolist(), lost)
+
+
+def _removed(which: str, reason: HResult, cause: Report | None, where: tuple[str, ...] = ()) -> Error:
+    """``cause``: what the device said when it was removed; at strictness ``runtime`` nobody has heard it."""
+    message = f"The {which} device was removed ({reason.name})."
+    if cause is None:
+        report = Report("DEVICE_REMOVED", message)
+    else:
+        context = (*cause.context, *where)
+        report = replace(cause, id="DEVICE_REMOVED", message=f"{message} {cause.message}", context=context)
+    return Error(HResult.DXGI_ERROR_DEVICE_REMOVED, report)
 
 
 class _Timestamps:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from dmlemu import d3d12, dml
-from dmlemu.errors import Error
+from dmlemu.errors import Error, elide
 
-from .device import Device
-from .errors import add_context, model_error
+from .device import MOST_NAME, Device
+from .errors import add_context, model_error, quoted
 from .model import Bindings, BindPoint, Dispatchable, ResourceDesc
 from .operator_desc import located
 
@@ -27,7 +27,9 @@ class Resources:
     def find(self, name: str, path: str) -> d3d12.Resource:
         """The buffer; ``path`` is the place that names it, for the message when it is deferred."""
         if name not in self._buffers:
-            message = f"{path} uses '{name}', a deferred resource; only ONNX dispatchables allocate those."
+            message = (
+                f"{path} uses {quoted(name)}, a deferred resource; only ONNX dispatchables allocate those."
+            )
             raise model_error("MODEL_UNSUPPORTED", path, message, given="deferred", expected="initial values")
         return self._buffers[name][1]
 
@@ -49,10 +51,11 @@ class DmlDispatchable:
 
     def __init__(self, device: Device, model: Dispatchable, resources: Resources) -> None:
         self._device, self._model, self._resources = device, model, resources
+        self._name = elide(model.name, MOST_NAME)
         try:
             self._operator = device.dml.create_operator(model.desc)
         except Error as error:
-            raise located(error, model.node, f"While creating dispatchable '{model.name}'") from None
+            raise located(error, model.node, f"While creating dispatchable {quoted(model.name)}") from None
         points = model.bind_points
         self._inputs = [point for point in points if not point.output]
         self._outputs = [point for point in points if point.output]
@@ -66,7 +69,7 @@ class DmlDispatchable:
         device = self._device
         self._compiled = self._compile()
         initializer = device.dml.create_operator_initializer([self._compiled])
-        initializer.set_name(f"initializer of {self._model.name}")
+        initializer.set_name(f"initializer of {self._name}")
         properties = initializer.get_binding_properties()
         # The heap has at least one descriptor, so that the table gets valid handles.
         heap = self._descriptor_heap(max(1, properties.required_descriptor_count))
@@ -76,7 +79,7 @@ class DmlDispatchable:
             table.bind_temporary_resource(self._temporary(properties.temporary_resource_size))
         size = self._compiled.get_binding_properties().persistent_resource_size
         if size:
-            buffer = device.create_buffer(size, name=f"persistent resource of {self._model.name}")
+            buffer = device.create_buffer(size, name=f"persistent resource of {self._name}")
             self._persistent = dml.BufferBinding(buffer, 0, size)
             table.bind_outputs([self._persistent])
         device.recorder.record_dispatch(device.list, initializer, table)
@@ -87,6 +90,7 @@ class DmlDispatchable:
         owned = self._bind(self._inputs, self._model.bindings)
         try:
             table.bind_inputs([dml.BufferArrayBinding(owned)])
+            self._device.check_removed()
         except Error as error:
             where = f"While binding the tensors that DirectML owns ({self._place(error.report.field)})"
             raise Error(error.hresult, add_context(error.report, where)) from None
@@ -104,18 +108,18 @@ class DmlDispatchable:
         device, model = self._device.dml, self._model
         if not model.graph:
             compiled = device.compile_operator(self._operator, model.execution_flags)
-            compiled.set_name(model.name)
+            compiled.set_name(self._name)
             return compiled
         inputs, outputs = _present(self._inputs), _present(self._outputs)
         desc = dml.GraphDesc(
             len(inputs),
             len(outputs),
-            [dml.OperatorGraphNodeDesc(self._operator, model.name)],
+            [dml.OperatorGraphNodeDesc(self._operator, self._name)],
             [dml.InputGraphEdgeDesc(i, 0, to, name) for i, (to, name) in enumerate(inputs)],
             [dml.OutputGraphEdgeDesc(0, start, i, name) for i, (start, name) in enumerate(outputs)],
         )
         compiled = device.compile_graph(desc, model.execution_flags)
-        compiled.set_name(f"Graph_{model.name}")
+        compiled.set_name(f"Graph_{self._name}")
         return compiled
 
     def bind(self, bindings: Bindings) -> None:
@@ -129,7 +133,7 @@ class DmlDispatchable:
         if self._persistent is not None:
             table.bind_persistent_resource(self._persistent)
         table.bind_outputs(self._bind(self._outputs, bindings))
-        device.check_removed(device.dml.get_device_removed_reason(), "DirectML")
+        device.check_removed()
         device.keep_until_executed(self._heap)
         self._table = table
 
@@ -148,7 +152,7 @@ class DmlDispatchable:
         ]
 
     def _temporary(self, size: int) -> dml.BufferBinding:
-        buffer = self._device.create_buffer(size, name=f"temporary resource of {self._model.name}")
+        buffer = self._device.create_buffer(size, name=f"temporary resource of {self._name}")
         self._device.keep_until_executed(buffer)
         return dml.BufferBinding(buffer, 0, size)
 

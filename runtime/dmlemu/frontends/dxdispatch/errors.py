@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dmlemu.errors import Report
+from dmlemu.errors import Report, shorten
 
 
 class ModelError(Exception):
@@ -38,6 +38,11 @@ def model_error(
             context=context,
         )
     )
+
+
+def quoted(name: str) -> str:
+    """A name of the model as messages and printed lines show it: short, and without control characters."""
+    return f"'{shorten(name)}'"
 
 
 def add_context(report: Report, *context: str) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from dmlemu import d3d12
 from dmlemu.dml.enums import TensorDataType
-from dmlemu.errors import Error
+from dmlemu.errors import Error, printable, quote, shorten
 
 from .device import Device
 from .dispatchable import DmlDispatchable, Resources
-from .errors import add_context, model_error
-from .files import write_file
+from .errors import add_context, model_error, quoted
+from .files import EVERYWHERE, File, Folders
 from .initial_values import dtype_of
 from .model import Command, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
 from .npy import npy_header
@@ -26,6 +26,8 @@ from .timing import Samples, dispatch_lines
 
 __all__ = ["run_model"]
 
+_MOST_TEXT = 2000  # characters of a command that --print_commands shows
+
 
 def run_model(model: Model, adapter: d3d12.Adapter, options: Options, log: Callable[[str], None]) -> None:
     """Runs every command of ``model``; ``log`` takes the lines of standard output.
@@ -33,20 +35,40 @@ def run_model(model: Model, adapter: d3d12.Adapter, options: Options, log: Calla
     Raises :class:`ModelError` for what the model does wrong and :class:`dmlemu.Error` for calls of
     the API that fail, with the dispatchable or command that made them.
     """
+    targets = _targets(model, options)
     device = Device(adapter, options)
     log(f"Running on '{adapter.driver_description}'")
-    Executor(model, device, options, log).run()
+    Executor(model, targets, device, options, log).run()
+
+
+def _targets(model: Model, options: Options) -> dict[str, File]:
+    """The files that commands write, by the commands' places in the model."""
+    base = options.output_path or Path.cwd()
+    folders = EVERYWHERE if options.allow_paths else Folders.of(model.folder, Path.cwd(), options.output_path)
+    return {
+        command.path: folders.target(base / command.target, f"{command.path}.targetPath")
+        for command in model.commands
+        if isinstance(command, WriteFileCommand)
+    }
 
 
 class Executor:
     """The buffers and dispatchables of a model on a device."""
 
-    def __init__(self, model: Model, device: Device, options: Options, log: Callable[[str], None]) -> None:
-        self._model, self._device, self._options, self._log = model, device, options, log
+    def __init__(
+        self,
+        model: Model,
+        targets: Mapping[str, File],
+        device: Device,
+        options: Options,
+        log: Callable[[str], None],
+    ) -> None:
+        self._model, self._targets = model, targets
+        self._device, self._options, self._log = device, options, log
         self._resources = Resources()
         for desc in model.resources.values():
             if desc.initial is not None:
-                with _While(f"creating resource '{desc.name}' ({desc.path})"):
+                with _While(f"creating resource {quoted(desc.name)} ({desc.path})"):
                     buffer = device.upload(desc.size_in_bytes, desc.initial, desc.name)
                 self._resources.add(desc, buffer)
         device.execute_and_wait()
@@ -61,15 +83,15 @@ class Executor:
         model = self._model.dispatchables[name]
         self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
         start = time.perf_counter()
-        with _While(f"initializing dispatchable '{name}' ({model.path})"):
+        with _While(f"initializing dispatchable {quoted(name)} ({model.path})"):
             dispatchable.initialize()
         if self._options.timing_verbosity >= 1:
-            self._log(f"Initialize '{name}': {_milliseconds_since(start):.4f} ms")
+            self._log(f"Initialize {quoted(name)}: {_milliseconds_since(start):.4f} ms")
 
     def run(self) -> None:
         for index, command in enumerate(self._model.commands):
             if self._options.print_commands:
-                self._log(f"[StartCmd][{index:04}]\t: {command.text}")
+                self._log(f"[StartCmd][{index:04}]\t: {shorten(command.text, _MOST_TEXT)}")
             self._run_command(command)
             if self._options.print_commands:
                 self._log(f"[EndCmd][{index:04}]\t: hr=0x00000000 \n")
@@ -90,10 +112,10 @@ class Executor:
         loop_start, timed_out = time.perf_counter(), False
         while len(cpu) < options.dispatch_iterations and not timed_out:
             start = time.perf_counter()
-            with _While(f"binding resources to '{command.dispatchable}' ({command.path})"):
+            with _While(f"binding resources to {quoted(command.dispatchable)} ({command.path})"):
                 dispatchable.bind(command.bindings)
             dispatch_start = time.perf_counter()
-            with _While(f"dispatching '{command.dispatchable}' ({command.path})"):
+            with _While(f"dispatching {quoted(command.dispatchable)} ({command.path})"):
                 dispatchable.dispatch()
             cpu.append(_milliseconds_since(dispatch_start) / options.dispatch_repeat)
             pause = max(0.0, options.dispatch_interval - _milliseconds_since(start))
@@ -112,29 +134,29 @@ class Executor:
     def _print(self, command: PrintCommand) -> None:
         desc, data = self._download(command.resource, command.path)
         if desc.data_type is TensorDataType.UNKNOWN:
-            message = f"{command.path} cannot print '{command.resource}': its values have mixed types."
+            message = f"{command.path} cannot print {quoted(command.resource)}: its values have mixed types."
             raise model_error("MODEL_VALUE", command.path, message, given="UNKNOWN", expected="one data type")
         assert desc.initial is not None  # a deferred resource has no data to download
         dtype = dtype_of(desc.data_type)
         # What was initialised is shown, not the padding behind it.
         values = data[: desc.initial.size // dtype.itemsize * dtype.itemsize].view(dtype)
         if command.verbose:
-            self._log(f"Resource '{command.resource}':\n{format_values_verbose(values)}")
+            self._log(f"Resource {quoted(command.resource)}:\n{format_values_verbose(values)}")
         else:
-            self._log(f"Resource '{command.resource}': {format_values(values)}")
+            self._log(f"Resource {quoted(command.resource)}: {format_values(values)}")
 
     def _write_file(self, command: WriteFileCommand) -> None:
         desc, data = self._download(command.resource, command.path)
-        target = (self._options.output_path or Path.cwd()) / command.target
-        parts = _npy(command, desc, data) if target.suffix.lower() == ".npy" else [data.tobytes()]
-        write_file(target, f"{command.path}.targetPath", parts)
-        self._log(f"Resource '{command.resource}' written to '{target}'")
+        target = self._targets[command.path]
+        parts = _npy(command, desc, data) if target.path.suffix.lower() == ".npy" else [data.tobytes()]
+        target.write(parts)
+        self._log(f"Resource {quoted(command.resource)} written to '{printable(str(target.path))}'")
 
     def _download(
         self, name: str, path: str
     ) -> tuple[ResourceDesc, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
         buffer = self._resources.find(name, path)
-        with _While(f"reading resource '{name}' ({path})"):
+        with _While(f"reading resource {quoted(name)} ({path})"):
             return self._model.resources[name], self._device.download(buffer)
 
 
@@ -143,14 +165,18 @@ def _npy(
 ) -> list[bytes]:
     """Header and elements; without dimensions the whole buffer is one row."""
     if desc.data_type is TensorDataType.UNKNOWN:
-        message = f"{command.path} cannot write '{command.resource}' as .npy: its values have mixed types."
+        message = (
+            f"{command.path} cannot write {quoted(command.resource)} as .npy: its values have mixed types."
+        )
         raise model_error("MODEL_VALUE", command.path, message, given="UNKNOWN", expected="one data type")
     dtype = dtype_of(desc.data_type)
     shape = command.dimensions or (desc.element_count,)
     size = prod(shape) * dtype.itemsize
     if size > len(data):
         path = f"{command.path}.dimensions"
-        message = f"{path} {list(shape)} need {size} bytes, but '{command.resource}' has {len(data)}."
+        message = (
+            f"{path} {quote(list(shape))} need {size} bytes, but {quoted(command.resource)} has {len(data)}."
+        )
         raise model_error("MODEL_VALUE", path, message, given=f"{size} bytes", expected=f"<= {len(data)}")
     return [npy_header(dtype, shape), data[:size].tobytes()]
 

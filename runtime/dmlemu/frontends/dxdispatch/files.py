@@ -1,25 +1,144 @@
-"""Files that a model names: found, read whole, replaced whole."""
+"""Files that a model names: found in the folders that it may use, read whole, replaced whole.
+
+A model may come from a stranger.  Every file is opened from one of its folders on, directory by
+directory and without following links: what somebody else moves meanwhile leads nowhere.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from dmlemu.errors import shorten
+from dmlemu_hw.frozen import Frozen
+
 from .errors import ModelError, model_error
+
+__all__ = ["EVERYWHERE", "File", "Folders", "exists", "read_whole", "unreadable"]
 
 Buffer = bytes | bytearray | memoryview
 
+_MOST_BYTES = 4095  # of a path: PATH_MAX without its end
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe is not waited for
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-def resolve(source: str, base: Path) -> Path:
-    """``source`` beside the model if it is there, else relative to the current directory."""
-    beside = base / source
-    return beside if exists(beside) else Path(source)
+
+class File(Frozen):
+    """A file that a model names: ``place`` is where it really lies, links resolved, below ``root``.
+
+    ``path`` is for messages, ``field`` the JSON path that names it.
+    """
+
+    path: Path
+    root: Path
+    place: Path
+    field: str
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The regular file, for reading; :class:`ModelError` for what goes wrong meanwhile, too."""
+        try:
+            with _parent(self.root, self.place) as (folder, name):
+                _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), self.path, self.field)
+                handle = os.open(name, _READ, dir_fd=folder)
+            with open(handle, "rb", buffering=0) as file:
+                _check_regular(os.fstat(handle), self.path, self.field)
+                yield file
+        except (OSError, ValueError, MemoryError) as error:
+            raise unreadable(self.path, self.field, error) from None
+
+    def size(self) -> int:
+        with self.open() as file:
+            return os.fstat(file.fileno()).st_size
+
+    def read_into(self, offset: int, target: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        """Fills ``target`` with the file's bytes from ``offset`` on; the file has to have that many."""
+        view, done = target.data, 0
+        with self.open() as file:
+            file.seek(offset)
+            while done < len(view):
+                count = file.readinto(view[done:])  # type: ignore[attr-defined]
+                if not count:
+                    raise OSError(0, "it became shorter while the model ran")
+                done += count
+
+    def write(self, parts: Sequence[Buffer]) -> None:
+        """Replaces the file in one step: on any failure the old file, or none, is there.
+
+        Missing directories above it are made, as DxDispatch does.  Only regular files are replaced, and
+        their permissions stay.
+        """
+        try:
+            with _parent(self.root, self.place, create=True) as (folder, name):
+                _replace(folder, name, self, parts)
+        except (OSError, ValueError) as error:
+            raise _unwritable(self.path, self.field, error) from None
+
+
+class Folders(Frozen):
+    """The folders that a model may use, links resolved."""
+
+    roots: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, *paths: Path | None) -> Folders:
+        """These and all below them; None is none."""
+        return cls(tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in paths if path is not None)))
+
+    def source(self, source: str, base: Path, field: str) -> File:
+        """A file to read: beside the model if it is there, else relative to the current directory."""
+        beside = base / source
+        path = beside if exists(beside) else Path(source)
+        try:
+            return self._find(path, field)
+        except (OSError, ValueError) as error:
+            raise unreadable(path, field, error) from None
+
+    def target(self, path: Path, field: str) -> File:
+        """A file to write, maybe a new one; a link stays, and what it leads to is written."""
+        try:
+            return self._find(path, field)
+        except (OSError, ValueError) as error:
+            raise _unwritable(path, field, error) from None
+
+    def _find(self, path: Path, field: str) -> File:
+        """OSError, such as that of a link to itself, is told only of a place inside the folders."""
+        problem = None
+        try:
+            place = Path(os.path.realpath(path, strict=True))
+        except OSError as error:
+            place, problem = Path(os.path.realpath(path)), error
+        if len(os.fsencode(place)) > _MOST_BYTES:  # opened step by step, it would be no problem
+            problem = OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+        for root in self.roots:
+            if place.is_relative_to(root):
+                if problem is not None and not isinstance(problem, FileNotFoundError):
+                    raise problem
+                return File(path, root, place, field)
+        raise self._outside(path, place, field)
+
+    def _outside(self, path: Path, place: Path, field: str) -> ModelError:
+        leads = "" if place == path else f", which is '{shorten(str(place))}',"
+        folders = ", ".join(f"'{shorten(str(root))}'" for root in self.roots)
+        return model_error(
+            "MODEL_PATH",
+            field,
+            f"{field} ('{shorten(str(path))}'){leads} lies outside the folders that the model may use.",
+            given=f"'{shorten(str(place))}'",
+            expected=f"a file in {folders}",
+            hint="--allow-paths permits any file.",
+        )
+
+
+EVERYWHERE = Folders((Path("/"),))
 
 
 def exists(path: Path) -> bool:
@@ -30,83 +149,81 @@ def exists(path: Path) -> bool:
     return True
 
 
-def file_size(path: Path, field: str) -> int:
-    """Bytes of a regular file; ``field`` is the JSON path that names it."""
+def read_whole(path: Path, field: str) -> bytes:
+    """The bytes of a regular file that the user names, wherever it lies."""
     try:
-        status = path.stat()
-    except (OSError, ValueError) as error:
-        raise unreadable(path, field, error) from None
-    if not stat.S_ISREG(status.st_mode):
-        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
-        raise model_error("MODEL_FILE", field, f"{path} is {kind}.", given=kind, expected="a file")
-    return status.st_size
-
-
-def read_file(path: Path, field: str) -> bytes:
-    file_size(path, field)
-    try:
+        _check_regular(path.stat(), path, field)
         return path.read_bytes()
-    except (OSError, MemoryError) as error:
-        raise unreadable(path, field, error) from None
-
-
-def read_into(path: Path, offset: int, target: np.ndarray[Any, np.dtype[np.uint8]], field: str) -> None:
-    """Fills ``target`` with the file's bytes from ``offset`` on; the file has to have that many."""
-    view, done = target.data, 0
-    try:
-        with open(path, "rb", buffering=0) as file:
-            file.seek(offset)
-            while done < len(view):
-                count = file.readinto(view[done:])
-                if not count:
-                    raise OSError(0, "it became shorter while the model ran")
-                done += count
-    except OSError as error:
+    except (OSError, ValueError, MemoryError) as error:
         raise unreadable(path, field, error) from None
 
 
 def unreadable(path: Path, field: str, error: Exception) -> ModelError:
-    reason = error.strerror if isinstance(error, OSError) else str(error) or type(error).__name__
-    message = f"The file '{path}' cannot be read: {reason}."
-    return model_error("MODEL_FILE", field, message, given=path, expected="a readable file")
+    message = f"The file '{shorten(str(path))}' cannot be read: {_reason(error)}."
+    return model_error("MODEL_FILE", field, message, given=shorten(str(path)), expected="a readable file")
 
 
-def write_file(path: Path, field: str, parts: Sequence[Buffer]) -> None:
-    """Replaces ``path`` in one step: on any failure the old file, or none, is there.
+def _unwritable(path: Path, field: str, error: Exception) -> ModelError:
+    message = f"The file '{shorten(str(path))}' cannot be written: {_reason(error)}."
+    return model_error("MODEL_FILE", field, message, given=shorten(str(path)), expected="a writable path")
 
-    Missing directories above it are made, as DxDispatch does.  Only regular files are replaced.
+
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) else str(error)
+    return text or type(error).__name__
+
+
+@contextmanager
+def _parent(root: Path, place: Path, *, create: bool = False) -> Iterator[tuple[int, str]]:
+    """The directory that holds ``place``, open, and the file's name in it.
+
+    ``place`` has no links; one that is found on the way was put there meanwhile and is not followed.
     """
-    temporary = None
+    *names, last = place.relative_to(root).parts or (".",)
+    if create:
+        os.makedirs(root, exist_ok=True)
+    folder = os.open(root, _FOLDER)
     try:
-        path = _final_path(path)
-        if exists(path):
-            file_size(path, field)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".dmlemu-")
-        with open(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        message = f"The file '{path}' cannot be written: {reason}."
-        raise model_error("MODEL_FILE", field, message, given=path, expected="a writable path") from None
+        for name in names:
+            if create:
+                _make_folder(name, folder)
+            inner = os.open(name, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        yield folder, last
     finally:
-        if temporary is not None and os.path.lexists(temporary):
-            os.unlink(temporary)
+        os.close(folder)
 
 
-def _final_path(path: Path) -> Path:
-    """Where a link leads, so that it stays and its target is replaced.  OSError: it leads to itself."""
+def _make_folder(name: str, folder: int) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+
+
+def _replace(folder: int, name: str, file: File, parts: Sequence[Buffer]) -> None:
     try:
-        return Path(os.path.realpath(path, strict=True))
-    except FileNotFoundError:  # a new file, maybe at the end of a link
-        return Path(os.path.realpath(path))
+        old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        old = None
+    if old is not None:
+        _check_regular(old, file.path, file.field)
+    temporary = f".dmlemu-{os.urandom(8).hex()}"
+    handle = os.open(temporary, _WRITE, 0o666, dir_fd=folder)  # less what the umask takes
+    try:
+        with open(handle, "wb") as new:
+            for part in parts:
+                new.write(part)
+            if old is not None:
+                os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
 
 
-def _umask() -> int:
-    """The process's umask; it can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _check_regular(status: os.stat_result, path: Path, field: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        message = f"{shorten(str(path))} is {kind}."
+        raise model_error("MODEL_FILE", field, message, given=kind, expected="a file")

@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dmlemu.dml.enums import TensorDataType
+from dmlemu.errors import shorten
 from dmlemu_hw.frozen import Frozen
 
 from .errors import model_error
-from .files import file_size, read_into, resolve
+from .files import File, Folders
 from .node import Node
 from .npy import open_npy
 
@@ -48,8 +49,11 @@ def dtype_of(data_type: TensorDataType) -> np.dtype[Any]:
     return _DTYPES[data_type]
 
 
-def read_initial_values(resource: Node, base: Path) -> InitialValues:
-    """The initialiser of ``resource``; ``base`` is where relative file names start."""
+def read_initial_values(resource: Node, base: Path, folders: Folders) -> InitialValues:
+    """The initialiser of ``resource``; ``base`` is where relative file names start.
+
+    Files have to lie in ``folders``.
+    """
     type_node = resource.get("initialValuesDataType")
     data_type = TensorDataType.UNKNOWN if type_node is None else type_node.enum(TensorDataType)
     values = resource["initialValues"]
@@ -57,7 +61,7 @@ def read_initial_values(resource: Node, base: Path) -> InitialValues:
         mixed = data_type is TensorDataType.UNKNOWN
         result = _mixed_list(values) if mixed else _typed_list(values, _dtype(resource, data_type), data_type)
     elif isinstance(values.value, dict):
-        result = _generated(resource, values, data_type, base)
+        result = _generated(resource, values, data_type, base, folders)
     else:
         values.refuse('an array, an object or "deferred"')
     if not result.size:
@@ -65,14 +69,16 @@ def read_initial_values(resource: Node, base: Path) -> InitialValues:
     return result
 
 
-def _generated(resource: Node, values: Node, data_type: TensorDataType, base: Path) -> InitialValues:
+def _generated(
+    resource: Node, values: Node, data_type: TensorDataType, base: Path, folders: Folders
+) -> InitialValues:
     makers = [name for name in ("value", "valueStart", "sourcePath") if name in values.value]
     if not makers or (makers[0] == "value" and len(makers) > 1):
-        given = " and ".join(makers) or ", ".join(values.value) or "no members"
+        given = " and ".join(makers) or ", ".join(map(shorten, list(values.value)[:12])) or "no members"
         expected = "one of value, valueStart, sourcePath"
-        values.fail("MODEL_VALUE", f"does not say how to make the values ({given:.80})", given[:80], expected)
+        values.fail("MODEL_VALUE", f"does not say how to make the values ({given})", given, expected)
     if makers[0] == "sourcePath":
-        return _file(resource, values["sourcePath"], data_type, base)
+        return _file(resource, values["sourcePath"], data_type, base, folders)
     make = _constant if makers[0] == "value" else _sequence
     return make(values, _dtype(resource, data_type), data_type)
 
@@ -184,30 +190,32 @@ def _floats(numbers: list[int | float] | list[float], dtype: np.dtype[Any]) -> n
 # --- files ---
 
 
-def _file(resource: Node, source: Node, data_type: TensorDataType, base: Path) -> InitialValues:
-    path = resolve(source.string(), base)
-    suffix = path.suffix.lower()
+def _file(
+    resource: Node, source: Node, data_type: TensorDataType, base: Path, folders: Folders
+) -> InitialValues:
+    suffix = Path(source.string()).suffix.lower()
     if suffix in _IMAGES:
         source.fail(
             "MODEL_UNSUPPORTED",
-            f"({path.name}) is an image, and images are not supported",
+            f"({source.shown()}) is an image, and images are not supported",
             suffix,
             ".npy, raw",
         )
+    file = folders.source(source.string(), base, source.path)
     if suffix == ".npy":
-        return _npy(resource, source, data_type, path)
+        return _npy(resource, data_type, file)
     _dtype(resource, data_type)
-    return _raw(source, data_type, path)
+    return _raw(data_type, file)
 
 
-def _npy(resource: Node, source: Node, data_type: TensorDataType, path: Path) -> InitialValues:
-    file = open_npy(path, source.path)
+def _npy(resource: Node, data_type: TensorDataType, source: File) -> InitialValues:
+    file = open_npy(source)
     if data_type not in (TensorDataType.UNKNOWN, file.data_type):
-        node = resource["initialValuesDataType"]
+        node, where = resource["initialValuesDataType"], shorten(str(source.path))
         raise model_error(
             "MODEL_VALUE",
             node.path,
-            f"{node.path} ({data_type.name}) differs from the type in {path} ({file.data_type.name}).",
+            f"{node.path} ({data_type.name}) differs from the type in {where} ({file.data_type.name}).",
             given=data_type.name,
             expected=file.data_type.name,
         )
@@ -215,8 +223,8 @@ def _npy(resource: Node, source: Node, data_type: TensorDataType, path: Path) ->
     return InitialValues(file.data_type, file.size, file.read_into)
 
 
-def _raw(source: Node, data_type: TensorDataType, path: Path) -> InitialValues:
+def _raw(data_type: TensorDataType, source: File) -> InitialValues:
     def write(target: Bytes) -> None:
-        read_into(path, 0, target, source.path)
+        source.read_into(0, target)
 
-    return InitialValues(data_type, file_size(path, source.path), write)
+    return InitialValues(data_type, source.size(), write)

@@ -8,18 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .errors import ModelError, model_error
-from .files import read_file
+from .errors import ModelError, model_error, quoted
+from .files import read_whole
 
 __all__ = ["BadNumber", "parse_json", "read_json"]
 
-# Each alternative matches to the end of the text when it is not closed, so that scanning stays linear.
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
-_STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"?|,(?=[ \t\r\n]*[\]}])', re.DOTALL)
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+# They search a text without escapes (:func:`_masked`): a string then ends at the next quote.  Each
+# alternative matches to the end of the text when it is not closed, so that scanning stays linear.
+_STRING_OR_COMMENT = re.compile(r'"[^"]*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
+_STRING_OR_LAST_COMMA = re.compile(r'"[^"]*"?|,(?=[ \t\r\n]*[\]}])')
+_STRING_OR_BRACKET = re.compile(r'"[^"]*"?|[\[\]{}]')
+# Only such numbers may need a double or a BadNumber in place of what Python reads.
+_LARGE_NUMBERS = (re.compile(r"[0-9]{19}"), re.compile(r"[eE]\+?[0-9]{3}"))  # apart they are faster
 _SURROGATE = re.compile(r"\\u[dD][89abAB]")
 _SPACE = " \t\r\n"
 _MOST_DEPTH = 100
@@ -37,7 +41,7 @@ def read_json(path: Path) -> Any:
 
     Raises :class:`ModelError` when the file cannot be read or is no JSON (with line and column).
     """
-    data = read_file(path, "$")
+    data = read_whole(path, "$")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -50,31 +54,48 @@ def read_json(path: Path) -> Any:
 
 def parse_json(text: str, source: str) -> Any:
     """The root value of ``text``; ``source`` names the file in messages."""
-    text = _without_extensions(text)
-    start = len(text) - len(text.lstrip(_SPACE))
-    if start == len(text):
-        raise model_error("MODEL_JSON", "$", f"{source} is empty.", given="nothing", expected="a JSON object")
-    _check_depth(text, source)
     try:
-        value, _ = _decoder(source).raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        raise _syntax_error(source, text, error) from None
+        value = _decode(text, source)  # plain JSON needs no second look
+    except json.JSONDecodeError:
+        text = _without_extensions(text)
+        if not text.strip(_SPACE):
+            message = f"{source} is empty."
+            raise model_error("MODEL_JSON", "$", message, given="nothing", expected="a JSON object") from None
+        try:
+            value = _decode(text, source)
+        except json.JSONDecodeError as error:
+            raise _syntax_error(source, text, error) from None
     if _SURROGATE.search(text):
         _check_surrogates(value, source)
     return value
 
 
-def _decoder(source: str) -> json.JSONDecoder:
+def _decode(text: str, source: str) -> Any:
+    start = len(text) - len(text.lstrip(_SPACE))
+    try:
+        has_large_numbers = any(pattern.search(text) for pattern in _LARGE_NUMBERS)
+        value, _ = _decoder(source, has_large_numbers).raw_decode(text, start)
+    except RecursionError:
+        raise _too_deep(text, source) from None
+    if not _is_shallow(value):
+        raise _too_deep(text, source)
+    return value
+
+
+def _decoder(source: str, has_large_numbers: bool) -> json.JSONDecoder:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) < len(pairs):
             [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-            message = f"{source} has an object with two members named '{twice:.60}'."
+            message = f"{source} has an object with two members named {quoted(twice)}."
             raise model_error("MODEL_JSON", "$", message, given="two", expected="one member of each name")
         return result
 
     return json.JSONDecoder(
-        object_pairs_hook=members, parse_int=_integer, parse_float=_float, parse_constant=BadNumber
+        object_pairs_hook=members,
+        parse_int=_integer if has_large_numbers else int,
+        parse_float=_float if has_large_numbers else float,
+        parse_constant=BadNumber,
     )
 
 
@@ -92,39 +113,59 @@ def _float(text: str) -> float | BadNumber:
     return BadNumber(text) if value in (float("inf"), -float("inf")) else value
 
 
+def _masked(text: str) -> str:
+    """The text, as long as before, without the escapes that hide a quote."""
+    return text.replace(r"\\", "__").replace(r"\"", "__")
+
+
 def _without_extensions(text: str) -> str:
     """Comments and trailing commas become spaces, so that lines and columns stay."""
+    text = _blanked(text, _STRING_OR_COMMENT)
 
-    def blank(match: re.Match[str]) -> str:
-        found = match.group()
-        return found if found.startswith('"') else re.sub(r"[^\n]", " ", found)
-
-    text = _STRING_OR_COMMENT.sub(blank, text)
-
-    def comma(match: re.Match[str]) -> str:
-        before = match.start() - 1
+    def is_trailing(comma: int) -> bool:
+        before = comma - 1
         while before >= 0 and text[before] in _SPACE:
             before -= 1
-        # "[,]" is no list with a trailing comma
-        stays = match.group() != "," or before < 0 or text[before] in "[{,:"
-        return match.group() if stays else " "
+        return before >= 0 and text[before] not in "[{,:"  # "[,]" is no list with a trailing comma
 
-    return _STRING_OR_LAST_COMMA.sub(comma, text)
+    return _blanked(text, _STRING_OR_LAST_COMMA, is_trailing)
 
 
-def _check_depth(text: str, source: str) -> None:
+def _blanked(text: str, pattern: re.Pattern[str], is_meant: Callable[[int], bool] | None = None) -> str:
+    """Spaces in place of what matches, strings apart; ``is_meant`` is asked where the match begins."""
+    parts, done = [], 0
+    for match in pattern.finditer(_masked(text)):
+        start, end = match.span()
+        if text[start] != '"' and (is_meant is None or is_meant(start)):
+            parts += [text[done:start], re.sub(r"[^\n]+", lambda line: " " * len(line[0]), text[start:end])]
+            done = end
+    return "".join([*parts, text[done:]])
+
+
+def _is_shallow(value: Any) -> bool:
     """A limit of our own, far from where Python's recursion ends."""
-    depth = 0
-    for match in _STRING_OR_BRACKET.finditer(text):
-        found = match.group()
-        depth += (found in "[{") - (found in "]}")
+    boxes, kinds = [[value]], {dict, list}
+    for _ in range(_MOST_DEPTH + 1):
+        # Most of a large model are lists of numbers: their types are looked at in C.
+        boxes = [box for box in boxes if not kinds.isdisjoint(map(type, box))]
+        inner = [each for box in boxes for each in box if type(each) in kinds]
+        if not inner:
+            return True
+        boxes = [list(each.values()) if type(each) is dict else each for each in inner if each]
+    return False
+
+
+def _too_deep(text: str, source: str) -> ModelError:
+    """What :func:`_is_shallow` refuses, with the line where it becomes too deep."""
+    depth, place = 0, 0
+    for match in _STRING_OR_BRACKET.finditer(_masked(text)):
+        depth += (match[0] in "[{") - (match[0] in "]}")
+        place = match.start()
         if depth > _MOST_DEPTH:
-            line = text.count("\n", 0, match.start()) + 1
-            message = f"{source}, line {line}: values are nested more than {_MOST_DEPTH} deep."
-            expected = f"at most {_MOST_DEPTH} levels"
-            raise model_error("MODEL_JSON", "$", message, given=depth, expected=expected)
-        if depth <= 0:
-            return  # what follows the root is not read
+            break
+    line = text.count("\n", 0, place) + 1
+    message = f"{source}, line {line}: values are nested more than {_MOST_DEPTH} deep."
+    return model_error("MODEL_JSON", "$", message, given=depth, expected=f"at most {_MOST_DEPTH} levels")
 
 
 def _syntax_error(source: str, text: str, error: json.JSONDecodeError) -> ModelError:

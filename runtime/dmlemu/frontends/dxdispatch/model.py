@@ -16,8 +16,8 @@ from dmlemu.dml.enums import ExecutionFlags, TensorDataType
 from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu_hw.frozen import Frozen
 
-from .errors import ModelError, model_error
-from .files import exists
+from .errors import ModelError, model_error, quoted
+from .files import EVERYWHERE, Folders, exists
 from .initial_values import InitialValues, dtype_of, read_initial_values
 from .json_text import read_json
 from .node import Node
@@ -136,46 +136,60 @@ Command: TypeAlias = DispatchCommand | PrintCommand | WriteFileCommand
 
 
 class Model(Frozen):
+    """``folder``: where it lies."""
+
+    folder: Path
     resources: Mapping[str, ResourceDesc]
     dispatchables: Mapping[str, Dispatchable]
     commands: tuple[Command, ...]
 
 
-def read_model(path: Path, input_path: Path | None = None) -> Model:
+def read_model(
+    path: Path,
+    input_path: Path | None = None,
+    output_path: Path | None = None,
+    *,
+    allow_paths: bool = False,
+) -> Model:
     """Reads and checks ``path``; files that it names are beside it, or under ``input_path``.
+
+    They have to lie in the model's folder, the current one or those that are given, links resolved,
+    unless ``allow_paths``.
 
     Raises :class:`ModelError` for the first thing that is wrong.  No file but the model and the
     headers of ``.npy`` files is read, nothing is allocated.
     """
     if not exists(path) and input_path is not None:
         path = input_path / path
+    base = path.parent if input_path is None else input_path
+    folders = Folders.of(path.parent, Path(), input_path, output_path)
     try:
-        return _read_model(path, path.parent if input_path is None else input_path)
+        return _read_model(path, base, EVERYWHERE if allow_paths else folders)
     except ModelError as error:
         raise ModelError(replace(error.report, operation=str(path))) from None
 
 
-def _read_model(path: Path, base: Path) -> Model:
+def _read_model(path: Path, base: Path, folders: Folders) -> Model:
     if path.suffix.lower() == ".onnx":
         message = f"{path} is an ONNX model; ONNX models are not supported."
         raise model_error("MODEL_UNSUPPORTED", "$", message, given=".onnx", expected="a JSON model")
     root = Node(read_json(path))
     root.as_object()
-    resources = {name: _resource(name, node, base) for name, node in root["resources"].members()}
+    resources = {name: _resource(name, node, base, folders) for name, node in root["resources"].members()}
     dispatchables = {
         name: _dispatchable(name, node, resources) for name, node in root["dispatchables"].members()
     }
     commands = [_command(node, resources, dispatchables) for node in root["commands"].elements()]
-    return Model(resources, dispatchables, tuple(commands))
+    return Model(path.parent, resources, dispatchables, tuple(commands))
 
 
 # --- resources ---
 
 
-def _resource(name: str, node: Node, base: Path) -> ResourceDesc:
+def _resource(name: str, node: Node, base: Path, folders: Folders) -> ResourceDesc:
     if node["initialValues"].value == "deferred":
         return ResourceDesc(name, node.path, None, 0, 0)
-    initial = read_initial_values(node, base)
+    initial = read_initial_values(node, base, folders)
     size_node, offset_node = node.get("sizeInBytes"), node.get("initialValuesOffsetInBytes")
     # Only a computed size is rounded up to the 4 bytes that DirectML counts in.
     size = (initial.size + 3) // 4 * 4 if size_node is None else size_node.uint64()
@@ -256,9 +270,8 @@ def _offset(node: Node, resource: ResourceDesc, resources: Mapping[str, Resource
         element_size = dtype_of(resource.data_type).itemsize
     offset = offset_node.uint64() * element_size
     if offset >= resource.size_in_bytes:
-        what = (
-            f"({offset_node.value}) is byte {offset} of '{resource.name}', which has {resource.size_in_bytes}"
-        )
+        size = resource.size_in_bytes
+        what = f"({offset_node.value}) is byte {offset} of {quoted(resource.name)}, which has {size}"
         offset_node.fail("MODEL_VALUE", what, offset_node.value, "an element inside the resource")
     return offset
 
@@ -280,8 +293,8 @@ def _read_unused(node: Node, resources: Mapping[str, ResourceDesc]) -> None:
 def _named(node: Node, resources: Mapping[str, ResourceDesc]) -> ResourceDesc:
     name = node.string()
     if name not in resources:
-        what = f"('{name:.60}') names no resource of the model"
-        node.fail("MODEL_NAME", what, f"'{name:.60}'", _list(resources, "resources"))
+        what = f"({quoted(name)}) names no resource of the model"
+        node.fail("MODEL_NAME", what, quoted(name), _list(resources, "resources"))
     return resources[name]
 
 
@@ -290,8 +303,8 @@ def _check_names(node: Node, dispatchable: Dispatchable, points: Iterable[BindPo
     counts = {point.name: point.count for point in points}
     for name, value in node.members():
         if name not in counts:
-            what = f"names no bind point of '{dispatchable.name}'"
-            value.fail("MODEL_NAME", what, f"'{name:.60}'", _list(counts, "bind points"))
+            what = f"names no bind point of {quoted(dispatchable.name)}"
+            value.fail("MODEL_NAME", what, quoted(name), _list(counts, "bind points"))
         given = len(value.value) if isinstance(value.value, list) else 1
         if given != counts[name]:
             what = f"binds {given} resources to {name}, which takes {counts[name]}"
@@ -299,7 +312,7 @@ def _check_names(node: Node, dispatchable: Dispatchable, points: Iterable[BindPo
 
 
 def _list(names: Iterable[str], what: str) -> str:
-    shown = [f"'{name:.60}'" for name in names]
+    shown = [quoted(name) for name in names]
     return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "") or f"no {what} are defined"
 
 
@@ -335,9 +348,9 @@ def _dispatch(
 ) -> DispatchCommand:
     name = node["dispatchable"].string()
     if name not in dispatchables:
-        what = f"('{name:.60}') names no dispatchable of the model"
+        what = f"({quoted(name)}) names no dispatchable of the model"
         expected = _list(dispatchables, "dispatchables")
-        node["dispatchable"].fail("MODEL_NAME", what, f"'{name:.60}'", expected)
+        node["dispatchable"].fail("MODEL_NAME", what, quoted(name), expected)
     groups = node.get("threadGroupCount")
     if groups is not None and len(groups.uint32_array()) != 3:
         groups.fail("MODEL_VALUE", f"({groups.shown()}) is not three numbers", groups.shown(), "[x, y, z]")
@@ -351,7 +364,7 @@ def _write_file(node: Node, resources: Mapping[str, ResourceDesc], text: str) ->
     target = node["targetPath"]
     suffix = Path(target.string()).suffix.lower()
     if suffix in (".jpg", ".png"):
-        what = f"('{target.string():.60}') is an image, and images are not supported"
+        what = f"({quoted(target.string())}) is an image, and images are not supported"
         target.fail("MODEL_UNSUPPORTED", what, suffix, ".npy, or any other name for raw bytes")
     if not Path(target.string()).name:
         target.fail("MODEL_VALUE", f"({target.shown()}) names no file", target.shown(), "a file name")

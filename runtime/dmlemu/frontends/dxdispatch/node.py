@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from enum import Enum, IntEnum, IntFlag
 from typing import Any, NoReturn, TypeVar
 
-from .errors import ModelError, model_error
+from dmlemu.errors import elide, shorten
+
+from .errors import ModelError, model_error, quoted
 from .json_text import BadNumber
 
 __all__ = ["Node", "enum_prefix"]
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_MOST_NAME = 60  # characters of a name or text of the model in a message
 _WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 E_ = TypeVar("E_", bound=IntEnum)
 F_ = TypeVar("F_", bound=IntFlag)
@@ -51,7 +54,7 @@ class Node:
         return member
 
     def missing(self, name: str) -> ModelError:
-        given = ", ".join(list(self.value)[:12]) or "no members"
+        given = ", ".join(shorten(each, _MOST_NAME) for each in list(self.value)[:12]) or "no members"
         message = f"{self.path} has no member '{name}'."
         return model_error("MODEL_MISSING", self.path + _step(name), message, given=given, expected=name)
 
@@ -128,7 +131,7 @@ class Node:
         member = enum.__members__.get(name.removeprefix(prefix))
         if member is None:
             expected = _choices([*enum.__members__], prefix)
-            self.fail("MODEL_VALUE", f"('{name:.60}') is no {prefix.rstrip('_')}", f"'{name:.60}'", expected)
+            self.fail("MODEL_VALUE", f"({quoted(name)}) is no {prefix.rstrip('_')}", quoted(name), expected)
         return member
 
     # --- refusing ---
@@ -143,12 +146,13 @@ class Node:
     def shown(self) -> str:
         """The value as the file wrote it, shortened."""
         if isinstance(self.value, BadNumber):
-            return str(self.value)[:60]
+            return elide(self.value, _MOST_NAME)
         if isinstance(self.value, (dict, list)):
             kind = "object" if isinstance(self.value, dict) else "array"
             return f"an {kind} of {len(self.value)}"
-        text = json.dumps(self.value, ensure_ascii=False)
-        return text if len(text) <= 60 else text[:57] + "..."
+        if isinstance(self.value, str):
+            return json.dumps(elide(self.value, _MOST_NAME), ensure_ascii=False)
+        return json.dumps(self.value)
 
 
 def enum_prefix(enum: type[Enum]) -> str:
@@ -163,10 +167,9 @@ def enum_prefix(enum: type[Enum]) -> str:
 
 def _step(name: str) -> str:
     """``.name``, or ``['na me']`` for a name that does not read as one."""
-    if _NAME.fullmatch(name):
+    if len(name) <= _MOST_NAME and _NAME.fullmatch(name):
         return f".{name}"
-    shown = name if len(name) <= 60 else name[:57] + "..."
-    return f"[{shown!r}]"
+    return f"[{elide(name, _MOST_NAME)!r}]"
 
 
 def _choices(names: list[str], prefix: str) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from math import prod
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from dmlemu.dml.enums import TensorDataType
+from dmlemu.errors import shorten
 from dmlemu_hw.frozen import Frozen
 
 from .errors import ModelError, model_error
-from .files import file_size, read_into, unreadable
+from .files import File
 
 __all__ = ["NpyFile", "npy_header", "open_npy"]
 
@@ -26,12 +27,11 @@ _TYPES[np.dtype("?")] = TensorDataType.UINT8
 class NpyFile(Frozen):
     """A ``.npy`` file whose header has been read and whose size fits it."""
 
-    path: Path
+    file: File
     data_type: TensorDataType
     shape: tuple[int, ...]
     dtype: np.dtype[Any]  # of the file: its byte order, bool
     offset: int
-    field: str  # the JSON path that names the file
 
     @property
     def size(self) -> int:
@@ -40,29 +40,25 @@ class NpyFile(Frozen):
 
     def read_into(self, target: np.ndarray[Any, Any]) -> None:
         """Copies the elements, in C order and little-endian, into ``target`` (``size`` bytes)."""
-        read_into(self.path, self.offset, target, self.field)
+        self.file.read_into(self.offset, target)
         if self.dtype.byteorder == ">":
             target.view(self.dtype).byteswap(inplace=True)
 
 
-def open_npy(path: Path, field: str) -> NpyFile:
-    """Reads the header; ``field`` is the JSON path that names the file."""
-    size = file_size(path, field)
-    try:
-        with open(path, "rb") as file:
-            shape, fortran, dtype = _header(file, path, field)
-            offset = file.tell()
-    except OSError as error:
-        raise unreadable(path, field, error) from None
+def open_npy(source: File) -> NpyFile:
+    """Reads the header."""
+    with source.open() as file:
+        shape, fortran, dtype = _header(file, source)
+        offset, size = file.tell(), os.fstat(file.fileno()).st_size
     data_type = _TYPES.get(dtype.newbyteorder("="))
     if data_type is None:
         kind = str(dtype) if len(str(dtype)) <= 60 else "a structured type"
-        raise _bad(path, field, "its elements are no tensor data type", kind, ", ".join(map(str, _TYPES)))
+        raise _bad(source, "its elements are no tensor data type", kind, ", ".join(map(str, _TYPES)))
     if fortran:
-        raise _bad(path, field, "it is in Fortran order", "fortran_order True", "C order")
-    result = NpyFile(path, data_type, shape, dtype, offset, field)
+        raise _bad(source, "it is in Fortran order", "fortran_order True", "C order")
+    result = NpyFile(source, data_type, shape, dtype, offset)
     if size - offset < result.size:
-        raise _bad(path, field, "it ends early", f"{size - offset} bytes of data", f"{result.size} bytes")
+        raise _bad(source, "it ends early", f"{size - offset} bytes of data", f"{result.size} bytes")
     return result
 
 
@@ -74,7 +70,7 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return file.getvalue()
 
 
-def _header(file: BinaryIO, path: Path, field: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _header(file: BinaryIO, source: File) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """(shape, fortran order, dtype)."""
     try:
         version = np.lib.format.read_magic(file)
@@ -91,7 +87,7 @@ def _header(file: BinaryIO, path: Path, field: str) -> tuple[tuple[int, ...], bo
         raise
     except Exception as error:  # the header is a Python literal: its parsers raise all sorts of things
         reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise _bad(path, field, f"its header is bad ({reason})", "a bad header", ".npy 1.0 to 3.0") from None
+        raise _bad(source, f"its header is bad ({reason})", "a bad header", ".npy 1.0 to 3.0") from None
     return shape, fortran, dtype
 
 
@@ -99,7 +95,6 @@ def _read_header_2(file: BinaryIO) -> Any:
     return np.lib.format.read_array_header_2_0(file)
 
 
-def _bad(path: Path, field: str, reason: str, given: str, expected: str) -> ModelError:
-    return model_error(
-        "MODEL_NPY", field, f"{path} cannot be used: {reason}.", given=given, expected=expected
-    )
+def _bad(source: File, reason: str, given: str, expected: str) -> ModelError:
+    message = f"{shorten(str(source.path))} cannot be used: {reason}."
+    return model_error("MODEL_NPY", source.field, message, given=given, expected=expected)

@@ -16,7 +16,7 @@ from dmlemu.dml.structs import ScalarUnion, ScaleBias, Size2D
 from dmlemu.dml.tensor_desc import BufferTensorDesc
 from dmlemu.errors import Error
 
-from .errors import ModelError, add_context
+from .errors import ModelError, add_context, quoted
 from .initial_values import dtype_of
 from .node import Node
 
@@ -71,7 +71,7 @@ def _locate(node: Node, c_path: str) -> str:
 
 def _operator(node: Node) -> type[OperatorDesc]:
     name = node.string()
-    shown = f"'{name:.60}'"
+    shown = quoted(name)
     try:
         cls = find_operator(name)
     except ValueError:

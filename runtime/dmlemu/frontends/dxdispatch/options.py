@@ -48,6 +48,7 @@ class Options(Frozen):
     model: Path | None = None
     input_path: Path | None = None
     output_path: Path | None = None
+    allow_paths: bool = False
     print_commands: bool = False
     debug: bool = False
     strictness: Strictness = Strictness.DEBUG
@@ -74,7 +75,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input_path", type=Path, help="where relative input files start (the model's folder)"
     )
-    parser.add_argument("--output_path", type=Path, help="where relative output files start (here)")
+    parser.add_argument(
+        "--output_path", "--output-dir", type=Path, help="where relative output files start (here)"
+    )
+    parser.add_argument(
+        "--allow-paths",
+        action="store_true",
+        help="let the model read and write any file, not only those in its folder, here and in the two above",
+    )
     parser.add_argument("--print_commands", action="store_true", help="say when each command starts and ends")
     _add_direct_x(parser.add_argument_group("DirectX options"))
     _add_timing(parser.add_argument_group("timing options"))
@@ -167,6 +175,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         model=arguments.model_option or arguments.model,
         input_path=arguments.input_path,
         output_path=arguments.output_path,
+        allow_paths=arguments.allow_paths,
         print_commands=arguments.print_commands,
         debug=arguments.debug,
         strictness=Strictness(strictness),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from dmlemu_hw.frozen import Frozen
 
+from .errors import quoted
+
 __all__ = ["Samples", "dispatch_lines"]
 
 
@@ -23,7 +25,7 @@ class Samples(Frozen):
 
 def dispatch_lines(name: str, cpu: Samples, gpu: Samples, warmup: int, verbosity: int) -> list[str]:
     """What is printed after a dispatch: one line, or with ``verbosity`` 1 statistics, 2 every sample."""
-    head = f"Dispatch '{name}': {len(cpu.values)} iterations"
+    head = f"Dispatch {quoted(name)}: {len(cpu.values)} iterations"
     if verbosity == 0:
         times = f", {_median(cpu.split(warmup)[1]):.4f} ms median (CPU)"
         if gpu.values:

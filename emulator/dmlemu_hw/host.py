@@ -1,0 +1,104 @@
+"""What the host gives: address ranges and open files.  Each is given back with the last reference to it.
+
+The handler of a signal may raise anywhere in Python code, in a finalizer too, which nobody calls again.  So
+the owner exists before the thing, and the rest is C.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from functools import partial
+from operator import is_
+
+from .kernels import ffi, lib
+
+__all__ = ["HostFile", "HostRange", "MappingPromise"]
+
+
+class HostRange:
+    """``size`` bytes of host addresses from ``host`` on, which stay mapped while this object lives.
+
+    They are those of an open file from ``offset`` on, or without one (-1) private zeros, in ``large`` pages
+    as far as the host has them.  ``mappings`` of the host, which has a limit, are counted for it.
+    OSError: the host refuses.
+    """
+
+    def __init__(
+        self, size: int, fd: int = -1, offset: int = 0, *, mappings: int = 1, large: bool = False
+    ) -> None:
+        self._range = ffi.gc(ffi.new("dmlk_range *"), lib.dmlk_range_end)
+        _check(lib.dmlk_range_map(self._range, size, fd, offset, mappings, large))
+        self.host = int(ffi.cast("uintptr_t", self._range.host))
+
+    def put(self, start: int, size: int, fd: int, offset: int, mappings: int) -> None:
+        """Maps a part anew, by ``fd`` and ``offset`` as above; ``mappings`` are then counted for all of it.
+
+        OSError: the host refuses; nothing has changed.
+        """
+        _check(lib.dmlk_range_put(self._range, start, size, fd, offset, mappings))
+
+    def clear(self, start: int, size: int) -> None:
+        """Private zeros that have been written are zeros again."""
+        lib.dmlk_range_clear(self._range, start, size)
+
+    def free_bytes_of(self, process: int) -> None:
+        """The bytes of the file are to be freed with the range, if that happens in this process."""
+        self._range.file_owner = process
+
+    def export(self, offset: int, size: int) -> memoryview:
+        """Bytes of the range, writable; they stay mapped while the view lives."""
+        # cffi's destructor does nothing here but hold a reference to the range.
+        pointer = ffi.gc(ffi.cast("uint8_t *", self.host + offset), partial(is_, self._range))
+        return memoryview(ffi.buffer(pointer, size))
+
+
+class MappingPromise:
+    """So many mappings of the host are kept free while this object lives.  OSError: there are not so many."""
+
+    def __init__(self, mappings: int) -> None:
+        self._range = ffi.gc(ffi.new("dmlk_range *"), lib.dmlk_range_end)
+        _check(lib.dmlk_range_promise(self._range, mappings))
+
+
+class HostFile:
+    """An open file, ``fd``: a new one in memory (:meth:`create`), or another number for one that is open."""
+
+    def __init__(self) -> None:
+        self._file = ffi.gc(ffi.new("dmlk_file *"), lib.dmlk_file_end)
+
+    @classmethod
+    def create(cls, name: str) -> HostFile:
+        """OSError: the host refuses."""
+        file = cls()
+        _check(lib.dmlk_file_create(file._file, name.encode()))
+        return file
+
+    @classmethod
+    def duplicate(cls, fd: int) -> HostFile:
+        """OSError: the host refuses."""
+        file = cls()
+        _check(lib.dmlk_file_duplicate(file._file, fd))
+        return file
+
+    @property
+    def fd(self) -> int:
+        """The number of the file."""
+        number: int = self._file.fd
+        return number
+
+
+def _check(error: int) -> None:
+    if error == lib.DMLK_TOO_MANY_MAPPINGS:
+        raise OSError(errno.ENOMEM, f"{lib.dmlk_count_mappings()} mappings are in use")
+    if error:
+        raise OSError(error, os.strerror(error))
+
+
+def _limit_mappings() -> None:
+    with open("/proc/sys/vm/max_map_count") as file:
+        limit = int(file.read())
+    lib.dmlk_limit_mappings(limit - limit // 8)
+
+
+_limit_mappings()

@@ -1,0 +1,125 @@
+/* host.c - address ranges and files of the host.
+ *
+ * The caller's language may lose control between any two of its statements: what is taken here is written into
+ * the owner's struct before the call returns. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dmlk.h"
+
+#define LARGE_PAGE ((uint64_t)1 << 21)
+
+static _Atomic int64_t mapping_count;
+static _Atomic int64_t mapping_limit = INT64_MAX;
+
+void dmlk_limit_mappings(int64_t limit) { atomic_store(&mapping_limit, limit); }
+
+int64_t dmlk_count_mappings(void) { return atomic_load(&mapping_count); }
+
+/* Counts so many more (or fewer) mappings, unless they are too many. */
+static bool count(int64_t added) {
+    const int64_t now = atomic_fetch_add(&mapping_count, added) + added;
+    if (added > 0 && now > atomic_load(&mapping_limit)) {
+        atomic_fetch_sub(&mapping_count, added);
+        return false;
+    }
+    return true;
+}
+
+/* A new place if host is NULL.  MAP_FAILED: see errno. */
+static void *map(uint8_t *host, uint64_t size, int fd, uint64_t offset) {
+    const int kind = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    const int flags = MAP_NORESERVE | kind | (host == NULL ? 0 : MAP_FIXED);
+    return mmap(host, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+}
+
+/* Private zeros that begin at a multiple of the large page's size. */
+static void *map_large(uint64_t size) {
+    uint8_t *start = map(NULL, size + LARGE_PAGE, -1, 0);
+    if (start == MAP_FAILED) {
+        return start;
+    }
+    const uint64_t before = (LARGE_PAGE - (uint64_t)(uintptr_t)start % LARGE_PAGE) % LARGE_PAGE;
+    if (before > 0) {
+        munmap(start, before);
+    }
+    munmap(start + before + size, LARGE_PAGE - before);
+    madvise(start + before, size, MADV_HUGEPAGE); /* a host that has none refuses */
+    return start + before;
+}
+
+int dmlk_range_map(dmlk_range *range, uint64_t size, int fd, uint64_t offset, int64_t mappings, int large) {
+    if (!count(mappings)) {
+        return DMLK_TOO_MANY_MAPPINGS;
+    }
+    uint8_t *host = large && size >= LARGE_PAGE ? map_large(size) : map(NULL, size, fd, offset);
+    if (host == MAP_FAILED) {
+        const int error = errno;
+        count(-mappings);
+        return error;
+    }
+    range->host = host;
+    range->size = size;
+    range->mappings = mappings;
+    return 0;
+}
+
+int dmlk_range_put(dmlk_range *range, uint64_t start, uint64_t size, int fd, uint64_t offset, int64_t mappings) {
+    const int64_t added = mappings - range->mappings;
+    if (!count(added)) {
+        return DMLK_TOO_MANY_MAPPINGS;
+    }
+    if (map(range->host + start, size, fd, offset) == MAP_FAILED) {
+        const int error = errno;
+        count(-added);
+        return error;
+    }
+    range->mappings = mappings;
+    return 0;
+}
+
+int dmlk_range_promise(dmlk_range *range, int64_t mappings) {
+    if (!count(mappings)) {
+        return DMLK_TOO_MANY_MAPPINGS;
+    }
+    range->mappings = mappings;
+    return 0;
+}
+
+void dmlk_range_clear(const dmlk_range *range, uint64_t start, uint64_t size) {
+    madvise(range->host + start, size, MADV_DONTNEED);
+}
+
+void dmlk_range_end(dmlk_range *range) {
+    if (range->host != NULL) {
+        if (range->file_owner == getpid()) { /* a forked process shares the file: its parent needs the bytes */
+            madvise(range->host, range->size, MADV_REMOVE);
+        }
+        munmap(range->host, range->size);
+    }
+    count(-range->mappings);
+    *range = (dmlk_range){0};
+}
+
+static int keep(dmlk_file *file, int fd) {
+    if (fd < 0) {
+        return errno;
+    }
+    *file = (dmlk_file){.fd = fd, .is_open = 1};
+    return 0;
+}
+
+int dmlk_file_create(dmlk_file *file, const char *name) { return keep(file, memfd_create(name, MFD_CLOEXEC)); }
+
+int dmlk_file_duplicate(dmlk_file *file, int fd) { return keep(file, fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+
+void dmlk_file_end(dmlk_file *file) {
+    if (file->is_open) {
+        file->is_open = 0;
+        close(file->fd);
+    }
+}

@@ -1,0 +1,280 @@
+#include "packets.h"
+
+#include "convolution_integer.h"
+#include "element_wise_binary.h"
+#include "element_wise_unary.h"
+#include "gemm.h"
+#include "nonzero_coordinates.h"
+#include "reduce.h"
+
+#define SIZES(...) (const int64_t[]){__VA_ARGS__}
+#define PICK(array) (array)[random_between(0, (int64_t)(sizeof(array) / sizeof(array)[0]) - 1)]
+
+static const enum dmlk_type types[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64, DMLK_INT8,   DMLK_INT16, DMLK_INT32,
+                                       DMLK_INT64,   DMLK_UINT8,   DMLK_UINT16,  DMLK_UINT32, DMLK_UINT64};
+static const enum dmlk_type floats[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64};
+
+static void fill_with_bits(const dmlk_view *view) {
+    for (uint64_t i = 0; i < view->byte_size; i++) {
+        view->base[i] = (uint8_t)random_bits();
+    }
+}
+
+/* A tensor of random bits; strides NULL: packed or random ones. */
+static void add(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, const int64_t *strides,
+                enum dmlk_access access) {
+    int64_t any[DMLK_MAX_RANK];
+    if (strides == NULL && random_between(0, 2) > 0) {
+        random_strides(rank, sizes, access == DMLK_READ, any);
+        strides = any;
+    }
+    fill_with_bits(device_tensor(d, type, rank, sizes, strides));
+    dmlk_tensor tensor = device_get_tensor(d, d->tensor_count - 1);
+    tensor.access = access;
+    device_set_tensor(d, d->tensor_count - 1, &tensor);
+}
+
+static void add_in(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
+    add(d, type, rank, sizes, NULL, DMLK_READ);
+}
+
+static void add_out(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
+    add(d, type, rank, sizes, NULL, random_between(0, 1) ? DMLK_WRITE : DMLK_READ_WRITE);
+}
+
+static uint32_t random_flag(void) { return (uint32_t)random_between(0, 1); }
+
+/* --- each kernel --- */
+
+static void begin_cast(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    add_in(d, PICK(types), rank, sizes);
+    add_out(d, PICK(types), rank, sizes);
+    device_constants(d, NULL, 0, 0);
+}
+
+static void begin_constant_data(device *d) {
+    uint8_t constants[512];
+    const int64_t words = random_between(1, sizeof constants / 4);
+    for (size_t i = 0; i < sizeof constants; i++) {
+        constants[i] = (uint8_t)random_bits();
+    }
+    add(d, DMLK_UINT32, 1, &words, SIZES(1), DMLK_WRITE);
+    device_constants(d, constants, (uint32_t)words * 4, 0);
+}
+
+/* Filters in blocks of 16 by 4, in the order in which tuned kernels take them as they are. */
+static void add_filters_in_blocks(device *d, enum dmlk_type type, const int64_t sizes[4]) {
+    const int64_t channels = sizes[1], x_step = 16 * channels, y_step = x_step * sizes[3];
+    add(d, type, 6, SIZES(sizes[0] / 16, 16, channels / 4, 4, sizes[2], sizes[3]),
+        SIZES(y_step * sizes[2], 4, 64, 1, y_step, x_step), DMLK_READ);
+}
+
+static void begin_convolution_integer(device *d) {
+    static const enum dmlk_type bytes[] = {DMLK_INT8, DMLK_UINT8};
+    static const int64_t few[] = {1, 1, 2, 3, 4, 5, 8, 17};
+    dmlk_convolution_integer k = {.spatial = (uint32_t)random_between(1, 2), .groups = (uint32_t)PICK(few)};
+    const bool in_blocks = k.spatial == 2 && random_between(0, 5) == 0;
+    const int64_t filters = k.groups * (in_blocks ? 16 : k.groups > 4 ? random_between(1, 2) : PICK(few));
+    const int64_t channels = in_blocks ? 4 * random_between(1, 2) : k.groups > 4 ? random_between(1, 2) : PICK(few);
+    const enum dmlk_type in = PICK(bytes), filter = PICK(bytes);
+    int64_t sizes[4] = {random_between(1, 2), channels * k.groups}, window[4] = {filters, channels};
+    int64_t out[4] = {sizes[0], filters};
+    for (uint32_t i = 0; i < k.spatial; i++) {
+        window[2 + i] = random_between(1, 3);
+        k.strides[i] = (uint32_t)random_between(1, 3);
+        k.dilations[i] = (uint32_t)random_between(1, 2);
+        k.start_padding[i] = (uint32_t)random_between(0, 2);
+        k.end_padding[i] = (uint32_t)random_between(0, 2);
+        const int64_t span = (window[2 + i] - 1) * k.dilations[i] + 1;
+        sizes[2 + i] = span + random_between(0, i == 0 ? 8 : 20);
+        out[2 + i] = (sizes[2 + i] + k.start_padding[i] + k.end_padding[i] - span) / k.strides[i] + 1;
+    }
+    const uint32_t rank = k.spatial + 2;
+    add_in(d, in, rank, sizes);
+    random_flag() ? add_in(d, in, 1, SIZES(1)) : device_no_tensor(d);
+    if (in_blocks) {
+        add_filters_in_blocks(d, filter, window);
+    } else {
+        add_in(d, filter, rank, window);
+    }
+    random_flag() ? add_in(d, filter, 1, SIZES(random_flag() ? 1 : filters)) : device_no_tensor(d);
+    add_out(d, DMLK_INT32, rank, out);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_copy(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const enum dmlk_type type = PICK(types);
+    add_in(d, type, rank, sizes);
+    add_out(d, type, rank, sizes);
+    device_constants(d, NULL, 0, 0);
+}
+
+static void begin_element_wise_binary(device *d) {
+    const dmlk_element_wise_binary k = {.function = random_flag()};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const enum dmlk_type type = PICK(types);
+    const bool widens = k.function == DMLK_BINARY_ADD && type == DMLK_FLOAT16 && random_flag();
+    add_in(d, type, rank, sizes);
+    add_in(d, type, rank, sizes);
+    add_out(d, widens ? DMLK_FLOAT32 : type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_element_wise_bit_count(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    add_in(d, PICK(types), rank, sizes);
+    add_out(d, random_flag() ? DMLK_UINT8 : DMLK_UINT32, rank, sizes);
+    device_constants(d, NULL, 0, 0);
+}
+
+static void begin_element_wise_unary(device *d) {
+    static const uint32_t exact[] = {DMLK_UNARY_IDENTITY, DMLK_UNARY_CLIP, DMLK_UNARY_CLIP1};
+    const enum dmlk_type type = PICK(types);
+    const bool is_long = type == DMLK_INT64 || type == DMLK_UINT64;
+    const dmlk_element_wise_unary k = {.function = is_long ? PICK(exact) : (uint32_t)random_between(0, 18),
+                                       .has_scale_bias = random_flag(),
+                                       .scale = 3,
+                                       .bias = -1,
+                                       .alpha = 0.5f,
+                                       .beta = 2,
+                                       .gamma = 1,
+                                       .min_bits = random_bits(),
+                                       .max_bits = random_bits()};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    add_in(d, type, rank, sizes);
+    add_out(d, type == DMLK_FLOAT32 && random_flag() ? DMLK_FLOAT16 : type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_gemm(device *d) {
+    const dmlk_gemm k = {
+        .trans_a = random_flag(), .trans_b = random_flag(), .alpha = 1.5f, .beta = (float)random_between(0, 2)};
+    const uint32_t rank = (uint32_t)random_between(2, 4);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    const int64_t m = random_between(1, 30), n = random_between(1, 60), depth = random_between(1, 20);
+    int64_t sizes[3][4] = {{1, 1, 1, 1}};
+    for (uint32_t axis = 0; axis + 2 < rank; axis++) {
+        sizes[0][axis] = sizes[1][axis] = sizes[2][axis] = random_between(1, 3);
+    }
+    sizes[0][rank - 2] = k.trans_a ? depth : m, sizes[0][rank - 1] = k.trans_a ? m : depth;
+    sizes[1][rank - 2] = k.trans_b ? n : depth, sizes[1][rank - 1] = k.trans_b ? depth : n;
+    sizes[2][rank - 2] = m, sizes[2][rank - 1] = n;
+    add_in(d, type, rank, sizes[0]);
+    add_in(d, type, rank, sizes[1]);
+    random_flag() ? add_in(d, type, rank, sizes[2]) : device_no_tensor(d);
+    add_out(d, random_flag() ? DMLK_FLOAT32 : type, rank, sizes[2]);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_nonzero_coordinates(device *d) {
+    int64_t sizes[DMLK_MAX_RANK], elements = 1;
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_nonzero_coordinates k = {.columns = (uint32_t)random_between(1, rank)};
+    for (uint32_t i = 0; i < rank; i++) {
+        elements *= sizes[i];
+    }
+    add_in(d, PICK(types), rank, sizes);
+    add_out(d, DMLK_UINT32, 1, SIZES(1));
+    add_out(d, DMLK_UINT32, 2, SIZES(elements, k.columns));
+    device_constants(d, &k, sizeof k, random_flag() ? DMLK_FLAG_POISON : 0);
+}
+
+static enum dmlk_type reduced_type(uint32_t function) {
+    switch (function) {
+    case DMLK_REDUCE_AVERAGE:
+    case DMLK_REDUCE_L2:
+    case DMLK_REDUCE_LOG_SUM:
+    case DMLK_REDUCE_LOG_SUM_EXP: return PICK(floats);
+    default: return PICK(types);
+    }
+}
+
+static void begin_reduce(device *d) {
+    static const enum dmlk_type places[] = {DMLK_INT32, DMLK_UINT32, DMLK_INT64, DMLK_UINT64};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_reduce k = {.function = (uint32_t)random_between(0, 11),
+                           .axes_mask = (uint32_t)random_between(0, (INT64_C(1) << rank) - 1),
+                           .last_index = random_flag()};
+    const enum dmlk_type type = reduced_type(k.function);
+    add_in(d, type, rank, sizes);
+    for (uint32_t i = 0; i < rank; i++) {
+        sizes[i] = k.axes_mask >> i & 1 ? 1 : sizes[i];
+    }
+    add_out(d, k.function <= DMLK_REDUCE_ARGMIN ? PICK(places) : type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+void packet_random(device *d, uint32_t kernel) {
+    static const struct {
+        const char *name;
+        void (*begin)(device *d);
+    } kernels[] = {{"cast", begin_cast},
+                   {"constant_data", begin_constant_data},
+                   {"convolution_integer", begin_convolution_integer},
+                   {"copy", begin_copy},
+                   {"element_wise_binary", begin_element_wise_binary},
+                   {"element_wise_bit_count", begin_element_wise_bit_count},
+                   {"element_wise_unary", begin_element_wise_unary},
+                   {"gemm", begin_gemm},
+                   {"nonzero_coordinates", begin_nonzero_coordinates},
+                   {"reduce", begin_reduce}};
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        if (strcmp(kernels[i].name, dmlk_kernel_name(kernel)) == 0) {
+            device_begin(d, kernels[i].name);
+            kernels[i].begin(d);
+            return;
+        }
+    }
+    fprintf(stderr, "packets.c does not know what the kernel %s takes\n", dmlk_kernel_name(kernel));
+    exit(EXIT_FAILURE);
+}
+
+void packet_any(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    device_begin(d, dmlk_kernel_name((uint32_t)random_between(0, dmlk_kernel_count() - 1)));
+    const int64_t tensors = random_between(2, 5);
+    const uint32_t rank = (uint32_t)random_between(1, 5);
+    const enum dmlk_type type = PICK(types);
+    for (uint32_t i = 0; i < rank; i++) {
+        sizes[i] = random_between(1, 4);
+    }
+    for (int64_t k = 0; k < tensors; k++) {
+        add(d, random_between(0, 4) ? type : PICK(types), rank, sizes, NULL, DMLK_READ_WRITE);
+    }
+    static const uint32_t constant_sizes[] = {
+        0, 4, 12, 16, sizeof(dmlk_convolution_integer), sizeof(dmlk_element_wise_unary)};
+    uint32_t constants[16];
+    for (int i = 0; i < 16; i++) {
+        constants[i] = random_between(0, 3) ? (uint32_t)random_between(0, 4) : (uint32_t)random_bits();
+    }
+    device_constants(d, constants, PICK(constant_sizes), random_flag());
+}
+
+/* --- breaking them --- */
+
+/* A number that is likely to hit an edge. */
+static uint32_t nasty(void) {
+    static const uint32_t numbers[] = {0, 1,  2,   3,     4,          5,          7,          8,
+                                       9, 16, 255, 65535, 0x7fffffff, 0x80000000, UINT32_MAX, UINT32_MAX - 1};
+    return random_between(0, 9) ? PICK(numbers) : (uint32_t)random_bits();
+}
+
+void packet_break(device *d) {
+    const uint32_t word = nasty();
+    if (random_between(0, 3) == 0) {
+        uint8_t *heap = (uint8_t *)d->descriptors;
+        memcpy(heap + 4 * random_between(0, DEVICE_MAX_TENSORS * 8 - 1), &word, sizeof word);
+    } else if (random_between(0, 9) == 0) {
+        d->packet_size = (uint32_t)random_between(0, d->packet_size);
+    } else if (d->packet_size >= sizeof word) {
+        memcpy(d->packet + 4 * random_between(0, d->packet_size / 4 - 1), &word, sizeof word);
+    }
+}

@@ -1,0 +1,293 @@
+"""A program of its own: runs operators of every kind on random bits and prints a digest of each result.
+
+``test_same_bits.py`` runs it with different instructions, threads and kernels, and on a CPU without AVX: what
+it prints must be the same.  ``--plain`` runs the plain kernels (the checked build) too and fails when the
+tuned ones store anything else.  It imports nothing but the package: an emulated CPU is slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import dmlemu
+from dmlemu import dml
+from dmlemu.dml import BufferTensorDesc, MatrixTransform, ReduceFunction
+from dmlemu.dml import TensorDataType as T
+from dmlemu_hw.checked import checked
+
+Array = np.ndarray[Any, Any]
+
+FLOATS = [T.FLOAT32, T.FLOAT16]
+ALL = [
+    *[T.FLOAT64, T.FLOAT32, T.FLOAT16],
+    *[T.INT64, T.INT32, T.INT16, T.INT8],
+    *[T.UINT64, T.UINT32, T.UINT16, T.UINT8],
+]
+SIZES = [[1, 2, 3, 37], [3, 5, 40, 2], [2, 2, 2, 2], [700]]
+LARGE = [2, 3, 211, 251]  # pieces for three threads
+NAN = float("nan")
+
+
+def layout(data_type: T, sizes: Sequence[int], kind: int) -> BufferTensorDesc:
+    """Packed, reversed, with gaps (an odd number of elements apart), or the same with rows that have gaps."""
+    if kind % 4 == 0:
+        return BufferTensorDesc(data_type, sizes)
+    order = range(len(sizes)) if kind % 4 == 1 else range(len(sizes) - 1, -1, -1)
+    strides, step = [0] * len(sizes), 3 if kind % 4 == 2 else 1
+    for d in order:
+        strides[d] = step
+        step = step * sizes[d] + (kind % 4 == 3)
+    return BufferTensorDesc(data_type, sizes, strides)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Of an input: any bits.  Of floats a third is NaN (quiet and signalling, of either sign), infinite or
+    about 1; ``mostly_numbers``: few are, else every sum would be NaN."""
+
+    data_type: T
+    sizes: Sequence[int]
+    mostly_numbers: bool = False
+
+    def array(self, random: np.random.Generator) -> Array:
+        dtype, shape = BufferTensorDesc(self.data_type, [1]).dtype, tuple(self.sizes)
+        unsigned = np.dtype(f"u{dtype.itemsize}")
+        x = random.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(unsigned).reshape(shape)
+        if dtype.kind == "f":
+            infinity, one = (np.array(number, dtype).view(unsigned) for number in (np.inf, 1))
+            fraction = ~infinity & (infinity - 1)
+            what = random.integers(0, 12, shape)
+            x = np.where(what == 0, x | infinity, x)  # NaN, mostly
+            x = np.where(what == 1, infinity | (x & ~fraction), x)
+            x = np.where(what > 8, (x & ~infinity) | one, x)
+        x = np.ascontiguousarray(x.astype(unsigned)).view(dtype)
+        if self.mostly_numbers:
+            x = np.where(random.random(shape) < 1 / 40, x, random.normal(0, 1, shape).astype(dtype))
+        return x
+
+
+Cases = Iterator[tuple[str, Any, dict[str, Contents]]]
+
+
+def each_unary() -> Iterator[tuple[str, type, dict[str, float]]]:
+    yield "CELU", dml.ActivationCeluOperatorDesc, {"alpha": 0.75}
+    yield "ELU", dml.ActivationEluOperatorDesc, {"alpha": 1.5}
+    yield "GELU", dml.ActivationGeluOperatorDesc, {}
+    yield "HARD_SIGMOID", dml.ActivationHardSigmoidOperatorDesc, {"alpha": 0.2, "beta": 0.5}
+    yield "IDENTITY", dml.ActivationIdentityOperatorDesc, {}
+    yield "LEAKY_RELU", dml.ActivationLeakyReluOperatorDesc, {"alpha": 0.01}
+    yield "LINEAR", dml.ActivationLinearOperatorDesc, {"alpha": -3.0, "beta": -1.0}
+    yield "LINEAR by NaN", dml.ActivationLinearOperatorDesc, {"alpha": NAN, "beta": NAN}
+    yield "PARAMETRIC_SOFTPLUS", dml.ActivationParametricSoftplusOperatorDesc, {"alpha": 2.0, "beta": 0.5}
+    yield "RELU", dml.ActivationReluOperatorDesc, {}
+    yield "SCALED_ELU", dml.ActivationScaledEluOperatorDesc, {"alpha": 1.67, "gamma": 1.05}
+    yield "SCALED_TANH", dml.ActivationScaledTanhOperatorDesc, {"alpha": -1.0, "beta": 0.5}
+    yield "SHRINK", dml.ActivationShrinkOperatorDesc, {"bias": float("inf"), "threshold": 0.5}
+    yield "SIGMOID", dml.ActivationSigmoidOperatorDesc, {}
+    yield "SOFTPLUS", dml.ActivationSoftplusOperatorDesc, {"steepness": 1.5}
+    yield "SOFTSIGN", dml.ActivationSoftsignOperatorDesc, {}
+    yield "TANH", dml.ActivationTanhOperatorDesc, {}
+    yield "THRESHOLDED_RELU", dml.ActivationThresholdedReluOperatorDesc, {"alpha": 1.0}
+    yield "IDENTITY scaled", dml.ElementWiseIdentityOperatorDesc, {"scale_bias": dml.ScaleBias(2.0, -1.0)}
+    yield "CLIP", dml.ElementWiseClipOperatorDesc, {"min": -1.0, "max": 1.0}
+    yield "CLIP from NaN", dml.ElementWiseClipOperatorDesc, {"min": NAN, "max": 1.0}
+    yield "CLIP by NaN", dml.ElementWiseClipOperatorDesc, {"min": NAN, "max": NAN}
+    yield (
+        "CLIP scaled",
+        dml.ElementWiseClipOperatorDesc,
+        {
+            "min": -1.0,
+            "max": NAN,
+            "scale_bias": dml.ScaleBias(NAN, 0.0),
+        },
+    )
+
+
+def element_wise() -> Cases:
+    for i, (name, desc, fields) in enumerate(each_unary()):
+        for data_type in FLOATS:
+            for kind, sizes in enumerate(SIZES):
+                x, y = layout(data_type, sizes, kind), layout(data_type, sizes, kind + i)
+                op = desc(input_tensor=x, output_tensor=y, **fields)
+                yield f"{name} {data_type.name} {kind}", op, {"input_tensor": Contents(data_type, sizes)}
+    for i, data_type in enumerate(ALL):
+        for kind, sizes in enumerate(SIZES[i % 2 :: 2]):
+            x, y = layout(data_type, sizes, kind), layout(data_type, sizes, kind + 1)
+            arrays = {"a_tensor": Contents(data_type, sizes), "b_tensor": Contents(data_type, sizes)}
+            if data_type is not T.FLOAT64:
+                op: Any = dml.ElementWiseAddOperatorDesc(a_tensor=x, b_tensor=y, output_tensor=x)
+                yield f"ADD {data_type.name} {kind}", op, arrays
+            op = dml.ElementWiseBitXorOperatorDesc(a_tensor=x, b_tensor=y, output_tensor=y)
+            yield f"BIT_XOR {data_type.name} {kind}", op, arrays
+            count = layout(T.UINT32, sizes, kind)
+            op = dml.ElementWiseBitCountOperatorDesc(input_tensor=x, output_tensor=count)
+            yield f"BIT_COUNT {data_type.name} {kind}", op, {"input_tensor": Contents(data_type, sizes)}
+    for i, (name, desc, fields) in enumerate(each_unary()):
+        if "CLIP" not in name and "scaled" not in name:
+            sizes, data_type = SIZES[i % 4], FLOATS[i % 2]
+            x, y = layout(data_type, sizes, i), layout(data_type, sizes, i + 1)
+            op = dml.ElementWiseAdd1OperatorDesc(
+                a_tensor=x, b_tensor=y, output_tensor=y, fused_activation=desc(**fields)
+            )
+            arrays = {"a_tensor": Contents(data_type, sizes), "b_tensor": Contents(data_type, sizes)}
+            yield f"ADD1 {name}", op, arrays
+
+
+def casts() -> Cases:
+    for i, source in enumerate(ALL):
+        for j, target in enumerate(ALL):
+            sizes = SIZES[(i + j) % 4]
+            x, y = layout(source, sizes, i % 3), layout(target, sizes, j)
+            op = dml.CastOperatorDesc(input_tensor=x, output_tensor=y)
+            yield f"CAST {source.name} {target.name}", op, {"input_tensor": Contents(source, sizes)}
+
+
+def reductions() -> Cases:
+    places = (ReduceFunction.ARGMAX, ReduceFunction.ARGMIN)
+    for function in ReduceFunction:
+        for data_type in FLOATS:
+            for k, (sizes, axes) in enumerate(
+                [([3, 4, 50], [2]), ([3, 100, 40], [1]), ([2, 3, 4], [0, 1, 2]), ([9, 7], [])]
+            ):
+                small = [1 if d in axes else n for d, n in enumerate(sizes)]
+                op = dml.ReduceOperatorDesc(
+                    function=function,
+                    input_tensor=layout(data_type, sizes, k + 1),
+                    output_tensor=layout(T.UINT32 if function in places else data_type, small, k),
+                    axes=axes,
+                )
+                x = Contents(data_type, sizes, mostly_numbers=k < 2)
+                yield f"REDUCE {function.name} {data_type.name} {k}", op, {"input_tensor": x}
+
+
+def large() -> Cases:
+    """Enough for three threads, of which each gets a piece of its own kind."""
+    for k, data_type in enumerate(FLOATS):
+        x = layout(data_type, LARGE, 3 * k)
+        arrays = {"a_tensor": Contents(data_type, LARGE), "b_tensor": Contents(data_type, LARGE)}
+        op: Any = dml.ElementWiseAddOperatorDesc(a_tensor=x, b_tensor=x, output_tensor=x)
+        yield f"large ADD {data_type.name}", op, arrays
+        op = dml.ActivationSoftsignOperatorDesc(input_tensor=x, output_tensor=x)
+        yield f"large SOFTSIGN {data_type.name}", op, {"input_tensor": arrays["a_tensor"]}
+    for function, rows in ((ReduceFunction.SUM, 530_000), (ReduceFunction.LOG_SUM_EXP, 70_000)):
+        op = dml.ReduceOperatorDesc(
+            function=function,
+            input_tensor=BufferTensorDesc(T.FLOAT16, [rows, 3]),
+            output_tensor=BufferTensorDesc(T.FLOAT16, [1, 3]),
+            axes=[0],
+        )
+        yield f"large REDUCE {function.name}", op, {"input_tensor": Contents(T.FLOAT16, [rows, 3])}
+
+
+def products() -> Cases:
+    shapes = [(1, 1, 1), (1, 70, 9), (7, 5, 3), (33, 20, 50), (8, 300, 48), (160, 200, 170)]
+    for k, (m, depth, n) in enumerate(shapes):
+        for data_type in FLOATS:
+            for with_c in (False, True):
+                trans_a, trans_b = MatrixTransform(k % 2), MatrixTransform(k // 2 % 2)
+                a = [depth, m] if trans_a else [m, depth]
+                b = [n, depth] if trans_b else [depth, n]
+                arrays = {
+                    "a_tensor": Contents(data_type, a, mostly_numbers=True),
+                    "b_tensor": Contents(data_type, b, mostly_numbers=True),
+                }
+                if with_c:
+                    arrays["c_tensor"] = Contents(data_type, [m, n])
+                op = dml.GemmOperatorDesc(
+                    a_tensor=layout(data_type, a, k),
+                    b_tensor=layout(data_type, b, k // 2),
+                    c_tensor=layout(data_type, [m, n], k) if with_c else None,
+                    output_tensor=layout(data_type, [m, n], k // 3),
+                    trans_a=trans_a,
+                    trans_b=trans_b,
+                    alpha=NAN if k == 2 else 0.5,
+                    beta=2.0,
+                    fused_activation=dml.ActivationTanhOperatorDesc() if k == 3 else None,
+                )
+                yield f"GEMM {data_type.name} {m}x{depth}x{n} {with_c}", op, arrays
+
+
+def others() -> Cases:
+    for k, sizes in enumerate(SIZES):
+        rank, count = len(sizes), int(np.prod(sizes))
+        for data_type in (T.FLOAT32, T.FLOAT16, T.INT8) if rank == 4 else ():
+            op: Any = dml.NonzeroCoordinatesOperatorDesc(
+                input_tensor=layout(data_type, sizes, k),
+                output_count_tensor=BufferTensorDesc(T.UINT32, [1] * rank),
+                output_coordinates_tensor=BufferTensorDesc(T.UINT32, [1] * (rank - 2) + [count, rank]),
+            )
+            yield (
+                f"NONZERO_COORDINATES {data_type.name} {k}",
+                op,
+                {"input_tensor": Contents(data_type, sizes)},
+            )
+    shapes = [(3, 5, 1, 3), (8, 16, 1, 1), (16, 16, 16, 3), (4, 6, 2, 2)]
+    for k, (channels, filters, groups, window) in enumerate(shapes):
+        for data_type in (T.UINT8, T.INT8):
+            sizes, filter_sizes = [2, channels, 13, 22], [filters, channels // groups, window, window]
+            out = [2, filters, 13 - window + 1, 22 - window + 1]
+            op = dml.ConvolutionIntegerOperatorDesc(
+                input_tensor=layout(data_type, sizes, k),
+                input_zero_point_tensor=BufferTensorDesc(data_type, [1, 1, 1, 1]),
+                filter_tensor=layout(T.INT8, filter_sizes, k // 2),
+                filter_zero_point_tensor=None,
+                output_tensor=BufferTensorDesc(T.INT32, out),
+                strides=[1, 1],
+                dilations=[1, 1],
+                start_padding=[0, 0],
+                end_padding=[0, 0],
+                group_count=groups,
+            )
+            arrays = {
+                "input_tensor": Contents(data_type, sizes),
+                "input_zero_point_tensor": Contents(data_type, [1, 1, 1, 1]),
+                "filter_tensor": Contents(T.INT8, filter_sizes),
+            }
+            yield f"CONVOLUTION_INTEGER {data_type.name} {k}", op, arrays
+
+
+def cases() -> Cases:
+    for group in (element_wise, casts, reductions, large, products, others):
+        yield from group()
+
+
+def results(desc: Any, arrays: dict[str, Array]) -> dict[str, Array]:
+    found: dict[str, Array] = dmlemu.evaluate(desc, **arrays)
+    if "output_coordinates_tensor" in found:  # rows past the count are undefined
+        rows = int(found["output_count_tensor"].ravel()[0])
+        coordinates = found["output_coordinates_tensor"]
+        found["output_coordinates_tensor"] = coordinates.reshape(-1, coordinates.shape[-1])[:rows]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth case")
+    arguments = parser.parse_args()
+    for number, (name, desc, contents) in enumerate(cases()):
+        if number % arguments.every:
+            continue
+        random = np.random.default_rng(number)
+        arrays = {name: each.array(random) for name, each in contents.items()}
+        if arguments.plain:
+            with checked() as checker:
+                found = results(desc, arrays)
+            assert checker.dispatches > 0
+            assert not checker.findings, f"{name}: {'; '.join(map(str, checker.findings))}"
+        else:
+            found = results(desc, arrays)
+        digest = hashlib.sha256()
+        for array in found.values():
+            digest.update(np.ascontiguousarray(array).tobytes())
+        print(name, digest.hexdigest()[:16], sep="\t")
+
+
+if __name__ == "__main__":
+    main()

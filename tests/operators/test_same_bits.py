@@ -1,0 +1,89 @@
+"""Results are the same bits whatever the instructions, the threads and the kernels: NaNs, too.
+
+``same_bits.py`` runs in processes of its own, because instructions are chosen when the kernels are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dmlemu_hw import kernels
+
+PROGRAM = Path(__file__).parent / "same_bits.py"
+LOWER = ["generic", "avx2", "avx512"]
+EVERY = 5  # of the cases one is run; all of them by make test-long
+
+# A CPU of 2008: SSE4.2, and no AVX.
+OLD_CPU = ["qemu-x86_64", "-cpu", "Nehalem"]
+VZEROUPPER = """
+import ctypes, mmap
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes.fromhex("c5f877c3"))  # vzeroupper, ret
+ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+"""
+
+needs_qemu = pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None or platform.machine() != "x86_64",
+    reason="needs an x86-64 Linux with qemu-x86_64 (the Debian package qemu-user; .ci/run installs it)",
+)
+
+
+@cache
+def digests(isa: str, threads: int, *options: str, cpu: tuple[str, ...] = ()) -> dict[str, str]:
+    """What the program prints: a digest of the results for each case."""
+    environment = {**os.environ, "DMLEMU_ISA": isa, "OMP_NUM_THREADS": str(threads)}
+    command = [*cpu, sys.executable, str(PROGRAM), *options]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dict(line.split("\t") for line in done.stdout.splitlines())
+
+
+def assert_same(found: dict[str, str], expected: dict[str, str]) -> None:
+    assert found.keys() == expected.keys() and len(found) > 10
+    assert [name for name in expected if found[name] != expected[name]] == []
+
+
+def of_this_cpu() -> list[str]:
+    return LOWER[: LOWER.index(kernels.instructions()) + 1]
+
+
+@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.long)])
+def test_instructions_and_threads_do_not_matter(every: int) -> None:
+    expected = digests("generic", 1, f"--every={every}")
+
+    for isa in of_this_cpu():
+        assert_same(digests(isa, 3, f"--every={every}"), expected)
+
+
+@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.long)])
+def test_plain_kernels_give_the_same(every: int) -> None:
+    for isa in of_this_cpu():
+        assert_same(digests(isa, 1, f"--every={every}", "--plain"), digests("generic", 1, f"--every={every}"))
+
+
+@needs_qemu
+def test_the_old_cpu_has_no_avx() -> None:
+    """What the next test relies on."""
+    done = subprocess.run([*OLD_CPU, sys.executable, "-c", VZEROUPPER], capture_output=True, text=True)
+
+    assert done.returncode in (-signal.SIGILL, 128 + signal.SIGILL), done.stderr
+
+
+@needs_qemu
+@pytest.mark.parametrize(
+    "every", [EVERY, pytest.param(1, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+)
+def test_a_cpu_without_avx_runs_every_kernel(every: int) -> None:
+    """An instruction that it does not have would end the program."""
+    found = digests("avx512", 1, f"--every={every}", cpu=tuple(OLD_CPU))
+
+    assert_same(found, digests("generic", 1, f"--every={every}"))

@@ -1,0 +1,112 @@
+"""The pages of the documentation: each is linked, links lead somewhere, and what is to be pasted works."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_tutorial import ROOT, Block, blocks, quoted_file
+
+DOCS = ROOT / "docs"
+DECISIONS = DOCS / "decisions"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")),
+    ROOT / "examples" / "digits" / "README.md",
+    *sorted(DOCS.rglob("*.md")),
+]
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """The files that a page links, with the part behind ``#``; code and addresses of the web are none."""
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not re.match(r"[a-z]+:", target):
+            name, _, anchor = target.partition("#")
+            yield (page.parent / name).resolve() if name else page, anchor
+
+
+def anchors(page: Path) -> set[str]:
+    """What its headings are called in addresses."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_linked_from_another() -> None:
+    linked = {target for page in PAGES for target, _ in links(page) if target != page}
+    missing = [page for page in sorted(DOCS.rglob("*.md")) if page not in linked]
+    assert not missing, "no page links " + ", ".join(str(page.relative_to(ROOT)) for page in missing)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in links(page):
+        assert target.exists(), f"{page}: {target}"
+        assert not anchor or anchor in anchors(target), f"{page}: {target}#{anchor}"
+
+
+def test_every_decision_is_listed_with_a_sentence() -> None:
+    rows = re.findall(
+        r"^\| \[(\d{4})\]\(([\w.-]+)\) \| (.+\.) \|$", (DECISIONS / "README.md").read_text(), re.MULTILINE
+    )
+    assert [name for _, name, _ in rows] == [page.name for page in sorted(DECISIONS.glob("[0-9]*.md"))]
+    assert all(name.startswith(number) and "|" not in sentence for number, name, sentence in rows)
+
+
+def test_no_page_names_a_package_index() -> None:
+    """dmlemu is on none: what is installed comes from a clone or a wheel."""
+    for page in [*PAGES, *ROOT.glob("runtime/**/*.py")]:
+        assert not re.search(r"pip install [-\w ]*['\"]?dmlemu\b", page.read_text()), page
+
+
+# --- pasted into the plain prompt ---
+
+
+def pasted(page: Path) -> list[Block]:
+    """The blocks to paste: all of Python but those that begin with the path of a file, which they quote."""
+    return [each for each in blocks(page) if each.language == "python" and not quoted_file(each)]
+
+
+GUIDES = [ROOT / "README.md", *sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("guide/*.md"))]
+PASTED = [page for page in GUIDES if pasted(page)]
+
+
+def test_the_guides_are_pasted() -> None:
+    names = {page.name for page in PASTED}
+    assert {"README.md", "01-first-program.md", "chaos.md", "fault-injection.md"} <= names
+    assert {"find-a-layout-bug.md", "test-your-layouts.md", "write-a-check.md"} <= names
+
+
+def at_the_prompt(texts: list[str], folder: Path) -> list[str]:
+    """What ``python -i`` writes to stderr about each text, which is pasted and followed by Enter."""
+    end = "print('# the end of a block', file=__import__('sys').stderr)\n"
+    given = "".join(f"{text}\n{end}" for text in texts)
+    done = subprocess.run(
+        [sys.executable, "-i", "-q"], input=given, cwd=folder, capture_output=True, text=True, timeout=110
+    )
+    return done.stderr.split("# the end of a block\n")[:-1]
+
+
+@pytest.mark.parametrize("page", PASTED, ids=lambda page: str(page.name))
+def test_blocks_can_be_pasted_into_the_prompt(page: Path, tmp_path: Path) -> None:
+    found = pasted(page)
+    told = at_the_prompt([each.text for each in found], tmp_path)
+    assert len(told) == len(found)
+    for block, errors in zip(found, told, strict=True):
+        assert "Traceback" not in errors and "Error: " not in errors, f"{page.name}:{block.line}\n{errors}"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("def f():\n    a = 1\n\n    return a\n", "IndentationError"),
+        ("for i in range(2):\n    pass\nprint(i)\n", "SyntaxError"),
+        ("print(nowhere)\n", "NameError"),
+    ],
+)
+def test_the_prompt_is_a_plain_one(text: str, error: str, tmp_path: Path) -> None:
+    [told] = at_the_prompt([text], tmp_path)
+    assert error in told
