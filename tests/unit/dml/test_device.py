@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dmlemu import d3d12, dml
+from dmlemu.dml.operators.definition import definition_class
 from dmlemu.errors import Error, HResult, Strictness
 
 from .world import F32, OWNED, Levels, World, add, gemm, identity, refused, tensor
@@ -357,7 +358,7 @@ def test_what_is_not_emulated_is_refused_by_name(world: World, monkeypatch: pyte
     def lower(self: Any, program: Any) -> None:
         raise NotImplementedError("no kernel for this")
 
-    monkeypatch.setattr(dml.ElementWiseIdentityOperatorDesc, "lower", lower)
+    monkeypatch.setattr(definition_class(dml.OperatorType.ELEMENT_WISE_IDENTITY), "lower", lower)
     with refused("OP_NOT_EMULATED", "", "", HResult.E_NOTIMPL) as caught:
         created(world, identity())
     assert "DML_OPERATOR_ELEMENT_WISE_IDENTITY" in caught.report.message
