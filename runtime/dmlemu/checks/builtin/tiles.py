@@ -14,7 +14,7 @@ from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
 from dmlemu_hw.physical import Span, heap_number, spans
 
-from ...d3d12.events import ObjectReleased
+from ...d3d12.events import Evicted, ObjectReleased
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
 from ...errors import CallSite, Strictness, call_site, spell_site
@@ -22,6 +22,7 @@ from ..check import Check, on
 from ..clocks import Clock, Clocks
 from ..declarations.hazards import HAZARD_DECLARATIONS
 from ..declarations.lists import LIFETIMES
+from ..declarations.resources import REFUSALS as RESIDENCY
 from ..declarations.tensors import DECLARATIONS as TENSORS
 from ..declarations.tiles import DECLARATIONS
 from ..flights import Flight, FlightCheck
@@ -155,13 +156,16 @@ class _Use(NamedTuple):
     heaps: set[int]  # whose tiles it touches
 
 
-class TileHeaps(FlightCheck):
-    """Heaps that are released while tiles of them are in use, and tiles of released heaps that are used.
+_USED_TILES = ("OBJECT_DELETED_IN_USE", "OBJECT_EVICTED_IN_USE", "RES_NOT_RESIDENT")
 
-    As long as nobody touches its tiles, a heap may be released while they are mapped.
+
+class TileHeaps(FlightCheck):
+    """Heaps that are released or evicted while tiles of them are in use, and tiles that are used behind that.
+
+    As long as nobody touches its tiles, a heap may be released or evicted while they are mapped.
     """
 
-    declarations = tuple(row for row in LIFETIMES if row.id == "OBJECT_DELETED_IN_USE")
+    declarations = tuple(row for row in (*LIFETIMES, *RESIDENCY) if row.id in _USED_TILES)
     level = Strictness.DEBUG
 
     def __init__(self, device: Device) -> None:
@@ -181,23 +185,41 @@ class TileHeaps(FlightCheck):
         if not reserved or (not self._numbers and not self._released):
             return
         uses = self._uses[flight] = list(self._touched(recording, reserved))
+        evicted = {number: heap for heap, number in self._numbers.items() if heap._residency <= 0}
         for use in uses:
-            for number in use.heaps & self._released.keys():
+            for number in use.heaps & (self._released.keys() | evicted.keys()):
                 command, buffer = flight.commands[use.packet], self.names.buffer(use.buffer)
                 assert buffer is not None
-                words = text.used_heap(self._released[number], buffer, flight, command)
-                self.report("OBJECT_DELETED_IN_USE", properties=self.properties(flight), **words)
+                if number in self._released:
+                    id, words = (
+                        "OBJECT_DELETED_IN_USE",
+                        text.used_heap(self._released[number], buffer, flight, command),
+                    )
+                else:
+                    id, words = (
+                        "RES_NOT_RESIDENT",
+                        text.evicted_heap(evicted[number], buffer, flight, command),
+                    )
+                self.report(id, properties=self.properties(flight), **words)
                 return
 
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """A heap, maybe."""
-        if not isinstance(event.object, Heap):
-            return
-        number = self._numbers.get(event.object)
-        if number is None:
-            return
-        self._released[number] = event.object._title()
+        number = self._numbers.get(event.object) if isinstance(event.object, Heap) else None
+        if number is not None:
+            self._released[number] = event.object._title()
+            self._look("OBJECT_DELETED_IN_USE", event.object, number, "Release", "released")
+
+    @on(Evicted)
+    def evicted(self, event: Evicted) -> None:
+        """A heap, maybe."""
+        number = self._numbers.get(event.object) if isinstance(event.object, Heap) else None
+        if number is not None:
+            self._look("OBJECT_EVICTED_IN_USE", event.object, number, "Evict", "evicted")
+
+    def _look(self, id: str, heap: Heap, number: int, call: str, happens: str) -> None:
+        """Does the GPU need tiles of the heap still?"""
         for flight in self.in_flight():
             is_done = self.is_done(flight)
             for use in self._uses.get(flight, ()):
@@ -207,8 +229,10 @@ class TileHeaps(FlightCheck):
                 # What is still to be executed finds the tiles as they are mapped by then.
                 if number in (use.heaps if is_done else _heaps_of(buffer, use.pattern)):
                     command, advice = flight.commands[use.packet], self.advice(flight)
-                    words = text.released_heap(event.object, buffer, flight, command, is_done, advice)
-                    self.report("OBJECT_DELETED_IN_USE", properties=self.properties(flight), **words)
+                    words = text.needed_heap(
+                        heap, buffer, flight, command, is_done, advice, call=call, happens=happens
+                    )
+                    self.report(id, properties=self.properties(flight), **words)
                     return
 
     def _touched(self, recording: Recording, reserved: list[Resource]) -> Iterator[_Use]:
