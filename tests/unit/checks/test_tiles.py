@@ -8,6 +8,7 @@ import pytest
 from stage import UAV, Stage, States, other_queue, tensor
 
 from dmlemu import chaos, d3d12, dml
+from dmlemu.checks.builtin.tiles import TileOrder
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
@@ -161,3 +162,14 @@ def test_two_queues_map_one_tile(stage: Stage, is_ordered: bool) -> None:
     assert said(stage) == ([] if is_ordered else ["HAZARD_QUEUE"])
     for each in (copy.list, stage.list):
         each.close()
+
+
+def test_what_all_know_to_be_done_is_forgotten(stage: Stage) -> None:
+    [check] = (each for each in stage.device.checks if isinstance(each, TileOrder))
+    pool, image = reserved(stage, 1), stage.filled("image")
+    stage.queue.update_tile_mappings(pool, heap=heap(stage, 1))
+    for frame in range(10):
+        for i in range(20):
+            stage.list.copy_buffer_region(pool, 64 * (20 * frame + i), image, 0, 64)
+        stage.run()
+    assert len(check._through[pool._address]) < 100

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from ...d3d12.device import Device
 
 
+_FEW = 64  # mappings or commands of a buffer that are kept without a look at whether all know them to be done
+
+
 class _Table(NamedTuple):
     """Where the tiles of a reserved buffer stand: runs of NULL tiles, as footprints, and the others by heap.
 
@@ -206,20 +209,20 @@ class TileHeaps(FlightCheck):
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """A heap, maybe."""
-        number = self._numbers.get(event.object) if isinstance(event.object, Heap) else None
-        if number is not None:
-            self._released[number] = event.object._title()
-            self._look("OBJECT_DELETED_IN_USE", event.object, number, "Release", "released")
+        heap = event.object
+        if isinstance(heap, Heap) and heap in self._numbers:
+            self._released[self._numbers[heap]] = heap._title()
+            self._look("OBJECT_DELETED_IN_USE", heap, "Release", "released")
 
     @on(Evicted)
     def evicted(self, event: Evicted) -> None:
         """A heap, maybe."""
-        number = self._numbers.get(event.object) if isinstance(event.object, Heap) else None
-        if number is not None:
-            self._look("OBJECT_EVICTED_IN_USE", event.object, number, "Evict", "evicted")
+        if isinstance(event.object, Heap) and event.object in self._numbers:
+            self._look("OBJECT_EVICTED_IN_USE", event.object, "Evict", "evicted")
 
-    def _look(self, id: str, heap: Heap, number: int, call: str, happens: str) -> None:
+    def _look(self, id: str, heap: Heap, call: str, happens: str) -> None:
         """Does the GPU need tiles of the heap still?"""
+        number = self._numbers[heap]
         for flight in self.in_flight():
             is_done = self.is_done(flight)
             for use in self._uses.get(flight, ()):
@@ -295,6 +298,7 @@ class TileOrder(Check):
         # Of those that are alike only the newest: if that is ordered, the others are.  By buffer.
         self._made: dict[int, dict[Hashable, _Mapping]] = {}
         self._through: dict[int, dict[Hashable, _Through]] = {}
+        self._most = _FEW
         self._looks = False
         self._freed: deque[int] = deque()
 
@@ -352,8 +356,9 @@ class TileOrder(Check):
             for made in list(self._made.get(buffer._address, {}).values()):
                 if made.queue != event.queue and not self._clocks.is_done(known, made.queue, made.ticket):
                     self._compare(made, through, buffer)
-            key = event.queue, bytes(ffi.buffer(entry))
-            self._through.setdefault(buffer._address, {})[key] = through
+            uses = self._through.setdefault(buffer._address, {})
+            uses[event.queue, bytes(ffi.buffer(entry))] = through
+            self._tidy(uses)
 
     def _make(self, made: _Mapping, buffer: Resource) -> None:
         clock = self._clocks.of(made.queue)
@@ -368,6 +373,16 @@ class TileOrder(Check):
                 tile = (shared - buffer._address) // TILE_SIZE
                 self.report("HAZARD_QUEUE", **text.mapped_twice(_call(other), _call(made), buffer, tile))
         rows[made.queue, made.begin, made.end] = made
+        self._tidy(rows)
+
+    def _tidy(self, rows: dict[Hashable, _Mapping] | dict[Hashable, _Through]) -> None:
+        """Now and then: forgets what all know to be done."""
+        if len(rows) < self._most:
+            return
+        done = {queue: self._clocks.done_for_all(queue) for queue in {each.queue for each in rows.values()}}
+        for key in [key for key, each in rows.items() if each.ticket <= done[each.queue]]:
+            del rows[key]
+        self._most = max(_FEW, 2 * len(rows))
 
     def _is_behind(self, made: _Mapping, clock: Clock, other: _Through | _Mapping) -> bool:
         """Does the mapping, made on a queue with that clock, come behind the other?"""
