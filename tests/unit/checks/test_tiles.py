@@ -114,6 +114,36 @@ def test_a_heap_may_be_released_when_its_tiles_are_taken_away(stage: Stage) -> N
     assert said(stage) == []
 
 
+def test_a_heap_is_in_use_though_its_tiles_will_be_taken_away_behind_the_list(stage: Stage) -> None:
+    first, second, pool = heap(stage, 1), heap(stage, 1), reserved(stage, 1)
+    image = stage.filled("image", 256)
+    stage.queue.update_tile_mappings(pool, heap=first)
+    stage.run()
+    stage.list.copy_buffer_region(pool, 0, image, 0, 256)
+    stage.submit()
+    stage.queue.update_tile_mappings(pool, heap=second)
+    first.release()
+    stage.wait()
+    assert said(stage) == ["OBJECT_DELETED_IN_USE"]
+
+
+def test_another_queue_takes_the_tiles_away_before_the_list_begins(stage: Stage) -> None:
+    first, second, pool, copy = heap(stage, 1), heap(stage, 1), reserved(stage, 1), other_queue(stage, "COPY")
+    image = stage.filled("image", 256)
+    copy.queue.update_tile_mappings(pool, heap=first)
+    copy.queue.signal(copy.fence, 1)
+    copy.fence.wait(1)
+    stage.queue.wait(copy.fence, 2)
+    stage.list.copy_buffer_region(pool, 0, image, 0, 256)
+    stage.submit()
+    copy.queue.update_tile_mappings(pool, heap=second)
+    copy.queue.signal(copy.fence, 2)
+    first.release()
+    stage.wait()
+    copy.list.close()
+    assert said(stage) == []
+
+
 # --- the page table and other queues ---
 
 

@@ -156,7 +156,7 @@ class _Use(NamedTuple):
     buffer: int  # its address
     pattern: Any
     keeper: Accesses
-    heaps: set[int]  # whose tiles it touches
+    heaps: set[int]  # whose tiles it touches, by what is mapped, or what is planned when it is handed over
 
 
 _USED_TILES = ("OBJECT_DELETED_IN_USE", "OBJECT_EVICTED_IN_USE", "RES_NOT_RESIDENT")
@@ -206,6 +206,17 @@ class TileHeaps(FlightCheck):
                 self.report(id, properties=self.properties(flight), **words)
                 return
 
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """What is executed from now on finds other tiles."""
+        for flight, uses in list(self._uses.items()):
+            for use in uses:
+                buffer = self.names.buffer(use.buffer)
+                if buffer is None or buffer._allocation.serial != event.allocation or self.is_done(flight):
+                    continue
+                use.heaps.clear()
+                use.heaps.update(_heaps_of(buffer, use.pattern, spans(buffer._allocation)))
+
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """A heap, maybe."""
@@ -229,8 +240,11 @@ class TileHeaps(FlightCheck):
                 buffer = self.names.buffer(use.buffer)
                 if buffer is None:
                     continue
-                # What is still to be executed finds the tiles as they are mapped by then.
-                if number in (use.heaps if is_done else _heaps_of(buffer, use.pattern)):
+                heaps = use.heaps
+                if not is_done:  # it finds the tiles as they are mapped by then
+                    planned = planned_spans(buffer, flight.queue, flight.ticket)
+                    heaps = _heaps_of(buffer, use.pattern, planned)
+                if number in heaps:
                     command, advice = flight.commands[use.packet], self.advice(flight)
                     words = text.needed_heap(
                         heap, buffer, flight, command, is_done, advice, call=call, happens=happens
@@ -243,13 +257,14 @@ class TileHeaps(FlightCheck):
         for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=True):
             for buffer in reserved:
                 if buffer._address <= pattern.address < buffer._address + buffer._width:
-                    yield _Use(packet, buffer._address, pattern, keeper, _heaps_of(buffer, pattern))
+                    heaps = _heaps_of(buffer, pattern, planned_spans(buffer))
+                    yield _Use(packet, buffer._address, pattern, keeper, heaps)
 
 
-def _heaps_of(buffer: Resource, pattern: Any) -> set[int]:
+def _heaps_of(buffer: Resource, pattern: Any, placed: list[Span]) -> set[int]:
     """The heaps (``Span.heap``) whose tiles a footprint touches."""
     start, found = buffer._address, set()
-    for span in planned_spans(buffer):
+    for span in placed:
         begin = start + span.start
         if span.heap not in found and begin < pattern.end and pattern.address < begin + span.size:
             tile = _bytes(begin, begin + span.size)
