@@ -82,13 +82,14 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
         packet += 1
 
 
-def visible_spans(buffer: Resource) -> list[Span]:
+def visible_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
     """:func:`planned_spans`, as far as the CPU can see them."""
     if buffer._properties is not None:
-        return planned_spans(buffer) if is_cpu_visible(buffer._properties) else []
+        return planned_spans(buffer, queue, ticket) if is_cpu_visible(buffer._properties) else []
     heaps = (each._heap for each in buffer._device._host_heaps)
     visible = {heap_number(heap) for heap in heaps if not heap.closed}
-    return [span for span in planned_spans(buffer) if span.heap in visible] if visible else []
+    planned = planned_spans(buffer, queue, ticket) if visible else []
+    return [span for span in planned if span.heap in visible]
 
 
 def planned_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
