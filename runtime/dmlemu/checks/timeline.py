@@ -6,6 +6,7 @@ commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from .clocks import NOTHING, Clock
@@ -132,7 +133,12 @@ class Timeline:
     def prove(self, number: int) -> None:
         """The command under way conflicts with that one: the barriers that order the two have merits."""
         way = self._way(number)
-        for mark in self.unproven if way is None else way:
+        self.credit(self.unproven if way is None else way)
+        self.proven_done = with_one(self.proven_done, number)
+
+    def credit(self, marks: list[Mark]) -> None:
+        """These barriers have merits."""
+        for mark in marks:
             if mark.advice is not None:
                 mark.advice.is_useful = True
         still: list[Mark] = []
@@ -142,8 +148,15 @@ class Timeline:
             else:
                 still.append(mark)
         self.unproven = still
-        known = union(self.proven_done, self.proven.begin(self.by_view, self.addresses))
-        self.proven_done = with_one(known, number)
+        self.proven_done = union(self.proven_done, self.proven.begin(self.by_view, self.addresses))
+
+    def first_between(self, number: int, address: int, then: int) -> Mark | None:
+        """The first barrier behind that command that names what it and this one conflict on."""
+        behind = bisect_right(self.marks, number, key=lambda mark: mark.at)
+        between = (self.marks[i] for i in range(behind, len(self.marks)))
+        return next(
+            (each for each in between if each.before in (0, address) and each.after in (0, then)), None
+        )
 
     def _way(self, first: int) -> list[Mark] | None:
         """The barriers by which the command under way comes behind that one, each as early as can be.

@@ -204,6 +204,8 @@ class Hazards(Check):
         timeline.begin_command()
         if not timeline.by_view:
             self._follow_copies(timeline)
+        if timeline.unproven and timeline.by_view:
+            self._credit_named(timeline)
         try:
             self._compare(timeline)
             if not timeline.by_view and len(timeline.command) > 1:
@@ -276,6 +278,30 @@ class Hazards(Check):
                 number, start = window.phases[at] - timeline.call, at + 1
                 if holds(timeline.done, number) and not holds(timeline.proven_done, number):
                     timeline.prove(number)
+
+    def _credit_named(self, timeline: Timeline) -> None:
+        """Barriers that name what two accesses conflict on have merits, even if others order the two as well.
+
+        Those name other resources, and the documents promise nothing of them for what is written here.
+        """
+        call, queue = timeline.call, timeline.queue
+        for pattern, kind, _ in timeline.command:
+            then = pattern.place.address
+            for window in pattern.place.windows:
+                if window.queue != queue or window.kind > Kind.TAIL or kind == window.kind == Kind.TAIL:
+                    continue
+                start = window.from_phase(call)
+                while timeline.unproven:
+                    end = window.from_phase(call + timeline.unproven[-1].at)
+                    at = window.find(pattern, start, end) if start < end else -1
+                    if at < 0:
+                        break
+                    mark = timeline.first_between(window.phases[at] - call, window.place.address, then)
+                    if mark is None:
+                        break
+                    if mark.advice is not None and not mark.advice.is_useful:
+                        timeline.credit([mark])
+                    start = window.from_phase(call + mark.at)
 
     def _enter(self, timeline: Timeline) -> None:
         """From now on others are compared with the command."""

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
 _KEPT = 8192  # commands whose writes are remembered, and causes
-_HOPS = 8  # copies that are followed back
 _NEAR = 4096  # bytes in which a neighbour is looked for
 
 
@@ -265,7 +264,7 @@ class Initialisation(Check):
         while True:
             last = self._last(address)
             is_known = any(write is last for write, _ in copies)  # two buffers were copied to and fro
-            if last is None or last.undefined or not last.source or is_known or len(copies) == _HOPS:
+            if last is None or last.undefined or not last.source or is_known:
                 return copies, resource, last
             address += last.source - last.begin
             source = self.names.buffer(address)

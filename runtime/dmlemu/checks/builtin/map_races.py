@@ -172,7 +172,8 @@ class MapRaces(Check):
         for use in chain.from_iterable(self._due.values()):
             buffer = self.names.buffer(use.buffer)
             if buffer is not None and buffer._allocation.serial == event.allocation:
-                parts = parts_of(use.pattern, use.buffer, visible_spans(buffer))
+                spans = visible_spans(buffer, use.queue, use.ticket)
+                parts = parts_of(use.pattern, use.buffer, spans)
                 if parts != use.parts:
                     use.parts, use.watched = parts, []
                     self._watch(use)
