@@ -105,8 +105,8 @@ class MappedMemory:
         not all of them in the buffer.  TypeError: ``dtype`` is none.
 
         Under strictness ``strict`` stores through the array are found out by a pattern in the bytes that nobody
-        wrote yet.  With elements of 8 and 16 bits that is exact enough in CREATE_NOT_ZEROED memory only: of
-        memory that is created with zeros, an upload that they fill in part is not told.
+        wrote yet.  With elements of 8 and 16 bits that works in CREATE_NOT_ZEROED memory only: of memory that is
+        created with zeros, an upload that they fill in part is not told.
         """
         memory = self._opened()
         kind, size = _element_type(dtype), len(memory)
