@@ -163,11 +163,16 @@ class Submitted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """The host handed something else to a queue: a signal, a wait or a change of tiles."""
+    """The host handed something else to a queue: a signal, a wait or a change of tiles.
+
+    ``fence`` and ``value``: what a wait is for, else 0.
+    """
 
     queue: int
     ticket: int
     opcode: int
+    fence: int = 0
+    value: int = 0
 
 
 class Executing(NamedTuple):
