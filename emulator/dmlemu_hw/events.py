@@ -288,8 +288,13 @@ class EventStream:
     def __bool__(self) -> bool:
         return bool(self._subscriptions)
 
-    def subscribe(self, callback: Callback, *kinds: type) -> Subscription:
+    def subscribe(
+        self, callback: Callback, *kinds: type, kept: list[Subscription] | None = None
+    ) -> Subscription:
         """From now on ``callback`` gets every event of these kinds (none named: all of them).
+
+        ``kept`` gets the subscription before it begins, so that the handler of a signal that raises
+        leaves none that nobody can close.
 
         It is called on the thread that runs the GPU and must not wait for the GPU.  What it raises
         leaves the call that ran the GPU.
@@ -300,6 +305,8 @@ class EventStream:
             if not isinstance(kind, type):
                 raise TypeError(f"kinds must be classes of events, got {kind!r}.")
         subscription = Subscription(self, callback, kinds)
+        if kept is not None:
+            kept.append(subscription)
         with self._lock:
             self._set((*self._subscriptions, subscription))
         return subscription

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Waited
+from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Subscription, Waited
 from dmlemu_hw.packets import Opcode
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class Clocks:
         """Does whoever has the clock know that the work of that ticket is done?"""
         return ticket <= clock.get(queue, 0) or queue not in self._queues
 
-    def follow(self, stream: EventStream) -> None:
-        """Is told by the stream from now on."""
-        stream.subscribe(self.handed, Submitted, Queued)
-        stream.subscribe(self.signalled, Signalled)
-        stream.subscribe(self.waited, Waited)
+    def follow(self, stream: EventStream, kept: list[Subscription]) -> None:
+        """Is told by the stream from now on; ``kept`` gets the subscriptions."""
+        stream.subscribe(self.handed, Submitted, Queued, kept=kept)
+        stream.subscribe(self.signalled, Signalled, kept=kept)
+        stream.subscribe(self.waited, Waited, kept=kept)
 
     def handed(self, event: Submitted | Queued) -> None:
         """The host handed something to a queue: it relies on what the host knows then."""
