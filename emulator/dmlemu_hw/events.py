@@ -278,9 +278,13 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
 
 
 class EventStream:
-    """Calls its subscribers, in the order in which they subscribed; false while there are none."""
+    """Calls its subscribers, in the order in which they subscribed; false while there are none.
+
+    ``on_exception`` is called with whatever a subscriber raises, before it leaves :meth:`emit`.
+    """
 
     def __init__(self) -> None:
+        self.on_exception: Callable[[BaseException], None] | None = None
         self._subscriptions: tuple[Subscription, ...] = ()
         self._callbacks = _Callbacks(())
         self._lock = threading.RLock()  # any thread may subscribe
@@ -316,8 +320,13 @@ class EventStream:
         return bool(self._callbacks[kind])
 
     def emit(self, event: object) -> None:
-        for callback in self._callbacks[type(event)]:
-            callback(event)
+        try:
+            for callback in self._callbacks[type(event)]:
+                callback(event)
+        except BaseException as error:
+            if self.on_exception is not None:
+                self.on_exception(error)
+            raise
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
         self._subscriptions = subscriptions

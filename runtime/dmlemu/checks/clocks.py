@@ -184,7 +184,8 @@ class Clocks:
         for fence in self._fences.values():
             fence.clocks = [_without(clock, gone) for clock in fence.clocks]
             fence.gone = deque(
-                _Gone(each.value, _without(each.clock, gone), _without(each.reset, gone)) for each in fence.gone
+                _Gone(each.value, _without(each.clock, gone), _without(each.reset, gone))
+                for each in fence.gone
             )
             for wait in fence.waits:
                 wait.clock = None if wait.clock is None else _without(wait.clock, gone)

@@ -36,6 +36,7 @@ class Checks:
         self._flights: Flights | None = None
         self._following: list[Subscription] = []  # of clocks and flights
         self._resting: list[type[Check]] = []
+        device.events.on_exception = self.rest_after
 
     def __iter__(self) -> Iterator[Check]:
         return iter(list(self._checks.values()))
@@ -75,6 +76,11 @@ class Checks:
             self._following[-1].close()
             self._following.pop()
         self._clocks = self._flights = None
+
+    def rest_after(self, error: BaseException) -> None:
+        """:meth:`rest`, if it is an exception that may have come anywhere."""
+        if not isinstance(error, Exception):
+            self.rest()
 
     @property
     def is_resting(self) -> bool:

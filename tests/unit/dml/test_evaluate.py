@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -21,7 +22,7 @@ from dmlemu.checks import Check
 from dmlemu.checks.clocks import Clocks
 from dmlemu.errors import Error, HResult
 from dmlemu.evaluation import pack_tensor, unpack_tensor
-from dmlemu_hw.events import EventStream, Executing, Queued, Signalled, Submitted
+from dmlemu_hw.events import Allocated, EventStream, Executing, Freed, Queued, Signalled, Submitted, Waited
 from dmlemu_hw.memory import POISON_BYTE
 
 from .world import F32, OWNED, add, gemm, half_gemm, identity, tensor
@@ -371,3 +372,29 @@ def test_an_interrupt_while_checks_start_anew_leaves_no_subscription_behind(kind
     assert not of_kind()
     dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
     assert set(map(type, of_kind())) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (Signalled, lambda device, fence: device.create_fence()),
+        (Waited, lambda device, fence: fence.get_completed_value()),
+        (Allocated, lambda device, fence: device.create_heap(d3d12.HeapDesc(65536))),
+        (Freed, lambda device, fence: device.create_heap(d3d12.HeapDesc(65536)).release()),
+    ],
+)
+def test_an_interrupt_in_any_event_starts_all_checks_anew(
+    kind: type, call: Callable[[d3d12.Device, d3d12.Fence], object]
+) -> None:
+    device = d3d12.create_device(d3d12.Adapter())
+    fence = device.create_fence()
+
+    def interrupt(_: object) -> None:
+        raise Interrupt
+
+    with device.events.subscribe(interrupt, kind), pytest.raises(Interrupt):
+        call(device, fence)
+    assert device.checks.is_resting
+    fence.signal(1)
+    fence.wait(1)
+    assert not device.checks.is_resting
