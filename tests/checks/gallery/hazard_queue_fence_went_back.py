@@ -1,4 +1,4 @@
-"""A queued wait ends with the first of two signals of one value, before the fence goes back for the second."""
+"""A queued wait ends with the first of two signals of one value, before the fence goes back."""
 
 from stage import Stage, other_queue
 
