@@ -163,11 +163,16 @@ class Submitted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """The host handed something else to a queue: a signal, a wait or a change of tiles."""
+    """The host handed something else to a queue: a signal, a wait or a change of tiles.
+
+    ``fence`` and ``value``: what a wait is for, else 0.
+    """
 
     queue: int
     ticket: int
     opcode: int
+    fence: int = 0
+    value: int = 0
 
 
 class Executing(NamedTuple):
@@ -273,9 +278,13 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
 
 
 class EventStream:
-    """Calls its subscribers, in the order in which they subscribed; false while there are none."""
+    """Calls its subscribers, in the order in which they subscribed; false while there are none.
+
+    ``on_exception`` is called with whatever a subscriber raises, before it leaves :meth:`emit`.
+    """
 
     def __init__(self) -> None:
+        self.on_exception: Callable[[BaseException], None] | None = None
         self._subscriptions: tuple[Subscription, ...] = ()
         self._callbacks = _Callbacks(())
         self._lock = threading.RLock()  # any thread may subscribe
@@ -283,8 +292,13 @@ class EventStream:
     def __bool__(self) -> bool:
         return bool(self._subscriptions)
 
-    def subscribe(self, callback: Callback, *kinds: type) -> Subscription:
+    def subscribe(
+        self, callback: Callback, *kinds: type, kept: list[Subscription] | None = None
+    ) -> Subscription:
         """From now on ``callback`` gets every event of these kinds (none named: all of them).
+
+        ``kept`` gets the subscription before it begins, so that the handler of a signal that raises
+        leaves none that nobody can close.
 
         It is called on the thread that runs the GPU and must not wait for the GPU.  What it raises
         leaves the call that ran the GPU.
@@ -295,6 +309,8 @@ class EventStream:
             if not isinstance(kind, type):
                 raise TypeError(f"kinds must be classes of events, got {kind!r}.")
         subscription = Subscription(self, callback, kinds)
+        if kept is not None:
+            kept.append(subscription)
         with self._lock:
             self._set((*self._subscriptions, subscription))
         return subscription
@@ -304,8 +320,13 @@ class EventStream:
         return bool(self._callbacks[kind])
 
     def emit(self, event: object) -> None:
-        for callback in self._callbacks[type(event)]:
-            callback(event)
+        try:
+            for callback in self._callbacks[type(event)]:
+                callback(event)
+        except BaseException as error:
+            if self.on_exception is not None:
+                self.on_exception(error)
+            raise
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
         self._subscriptions = subscriptions

@@ -357,9 +357,9 @@ typedef struct dmlk_range {
 
 #define DMLK_TOO_MANY_MAPPINGS 4096
 
-/* These return 0, an errno, or DMLK_TOO_MANY_MAPPINGS (which is none); then nothing has changed.  fd is a file of which the bytes
- * from `offset` on are mapped, or -1: private zeros, in large pages as far as the host has them if `large`.
- * `mappings`: how many the range consists of then; dmlk_range_put maps a part of it anew. */
+/* These return 0, or an errno or DMLK_TOO_MANY_MAPPINGS (a number that no errno has), and then nothing has changed.
+ * `fd` is a file whose bytes from `offset` on are mapped, or -1 for private zeros, in large pages where the host has
+ * them if `large`.  `mappings`: how many the range consists of afterwards.  dmlk_range_put maps a part of it anew. */
 int dmlk_range_map(dmlk_range *range, uint64_t size, int fd, uint64_t offset, int64_t mappings, int large);
 int dmlk_range_put(dmlk_range *range, uint64_t start, uint64_t size, int fd, uint64_t offset, int64_t mappings);
 

@@ -161,7 +161,7 @@ class Initialisation(Check):
         if not self._is_told_of_ends:
             self._is_told_of_ends = True
             stream = self.device.events
-            self._subscriptions.append(stream.subscribe(lambda _: self._host.after_read(), Executed))
+            stream.subscribe(lambda _: self._host.after_read(), Executed, kept=self._subscriptions)
 
     # --- who wrote what ---
 

@@ -201,7 +201,7 @@ class MapRaces(Check):
                 self._open.pop(use, None)
         if self._running and not self._is_told_of_ends:  # events that nobody wants cost nothing
             self._is_told_of_ends = True
-            self._subscriptions.append(self.device.events.subscribe(self._executed, Executed))
+            self.device.events.subscribe(self._executed, Executed, kept=self._subscriptions)
 
     def _executed(self, _event: Executed) -> None:
         """What the command wrote is what the CPU sees from now on."""

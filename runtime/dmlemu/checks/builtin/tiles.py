@@ -64,7 +64,7 @@ class Tiles(Check):
         """From the first reserved buffer on."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
-            self._subscriptions.append(self.device.events.subscribe(self._executing, Executing))
+            self.device.events.subscribe(self._executing, Executing, kept=self._subscriptions)
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
@@ -322,7 +322,7 @@ class TileOrder(Check):
         """From the first reserved buffer on."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
-            self._subscriptions.append(self.device.events.subscribe(self._executing, Executing))
+            self.device.events.subscribe(self._executing, Executing, kept=self._subscriptions)
 
     @on(Queued)
     def queued(self, event: Queued) -> None:
