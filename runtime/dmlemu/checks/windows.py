@@ -25,7 +25,6 @@ __all__ = ["Access", "Kind", "Pattern", "Place", "Places", "Touch", "Window"]
 
 _BIAS = 1 << 48  # physical addresses begin here: what stands before a span is still not below 0
 _KEPT = 2048  # sets of accesses whose patterns are remembered
-_SIZE = ffi.sizeof("dmlk_footprint")
 _CHANGES = WRITE | UNDEFINE
 
 _find = lib.dmlk_footprints_find
@@ -369,7 +368,7 @@ class Places:
 
         And the addresses of the places that they reach.
         """
-        key = bytes(_buffer(accesses.pointer, _SIZE * len(accesses)))
+        key = accesses.content
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:

@@ -14,6 +14,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import (
     UNDEFINE,
     WRITE,
+    Accessing,
     Allocated,
     Executing,
     Footprint,
@@ -283,7 +284,7 @@ class Dispatches(Check):
             if kept.rows != self._rows(kept.address, kept.address + kept.size):
                 kept.remapped = True
 
-    @on(Executing)
+    @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command is about to run."""
         ticket, filled = self._running.get(event.queue, (0, ()))

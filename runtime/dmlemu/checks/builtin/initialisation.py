@@ -17,6 +17,7 @@ from dmlemu_hw.events import (
     UNDEFINE,
     WRITE,
     Accesses,
+    Accessing,
     Allocated,
     Executed,
     Executing,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
 _KEPT = 8192  # commands whose writes are remembered, and causes
+_CONTENTS_KEPT = 2048  # contents of accesses that are remembered
 _HOPS = 8  # copies that are followed back
 _NEAR = 4096  # bytes in which a neighbour is looked for
 
@@ -83,6 +85,7 @@ class Initialisation(Check):
         self.shadow = Shadow(device._gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
         self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
+        self._known_changes: dict[bytes, tuple[tuple[int, bool], ...]] = {}  # by the contents of accesses
         self._undefined: list[Range] = []  # by writes that are not remembered any more
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
@@ -114,7 +117,7 @@ class Initialisation(Check):
 
     # --- the GPU ---
 
-    @on(Executing)
+    @on(Accessing)
     def look(self, event: Executing) -> None:
         """Reads first, then what the command changes."""
         accesses, opcode = event.accesses, event.opcode
@@ -131,10 +134,20 @@ class Initialisation(Check):
             return
         if not self.shadow.command(accesses, look=opcode == Opcode.DISPATCH):
             self._look_at_each(event)
-        for i in range(len(accesses)):
-            access = pointer[i].access
-            if access & (WRITE | UNDEFINE):
-                self._note_command(event, i, undefined=not access & WRITE)
+        for i, undefined in self._changes(accesses):
+            self._note_command(event, i, undefined=undefined)
+
+    def _changes(self, accesses: Accesses) -> tuple[tuple[int, bool], ...]:
+        """Which of them write, or undefine what they do not write: then with true."""
+        content = accesses.content
+        changes = self._known_changes.get(content)
+        if changes is None:
+            kinds = [accesses.pointer[i].access for i in range(len(accesses))]
+            changes = tuple((i, not each & WRITE) for i, each in enumerate(kinds) if each & (WRITE | UNDEFINE))
+            if len(self._known_changes) >= _CONTENTS_KEPT:
+                self._known_changes.clear()
+            self._known_changes[content] = changes
+        return changes
 
     def _look_at_each(self, event: Executing) -> None:
         accesses = event.accesses
