@@ -59,6 +59,8 @@ from .queue import Entry, Queue
 if TYPE_CHECKING:
     from .reordering import Step
 
+# What every command is compared with: numbers of its own, since looking a member of an enumeration up is slow.
+_BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
 _TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
 _TRAIL = 64  # commands that are remembered when the GPU is removed
@@ -249,21 +251,21 @@ class Processor:
                     events.emit(Executing(*place, opcode, content, False, NO_ACCESSES))
             elif events.wants(Accessing):
                 content, is_joined = data[start : start + size], packets.is_joined
-                if opcode == Opcode.DISPATCH:
+                if opcode == _DISPATCH:
                     touched = dispatch_accesses(content, base + start, self._memory)
                 else:
                     touched = accesses(self._decode(data, start), self._memory)
-                parts = is_joined(content), touched, is_joined(data, start + size)
-                events.emit(Accessing(*place, opcode, content, *parts))
+                is_part, continues = is_joined(content), is_joined(data, start + size)
+                events.emit(Accessing._make((*place, opcode, content, is_part, touched, continues)))
         except Exception:  # a subscriber does not want the command
             self._fault.status = lib.DMLK_OK
             raise
         before = self._clock.now
         self._run_command(opcode, data, base, start, size)
-        if opcode == Opcode.BARRIER:
+        if opcode == _BARRIER:
             if events.wants(Barrier):
                 self._tell_barrier(place, data, start)
-        elif opcode == Opcode.DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE:
+        elif opcode == _DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE:
             if events.wants(LeftUndefined):
                 content = data[start : start + size]
                 self._tell_undefined(place, touched or dispatch_accesses(content, base + start, self._memory))
@@ -274,7 +276,7 @@ class Processor:
     def _tell_barrier(self, place: tuple[int, int, int, int], data: bytes, start: int) -> None:
         numbers = packets.BARRIER.unpack_from(data, start + packets.HEADER.size)
         kind, flags, address, address_after, before, after = numbers
-        self._events.emit(Barrier(*place, kind, address, address_after, before, after, flags))
+        self._events.emit(Barrier._make((*place, kind, address, address_after, before, after, flags)))
 
     def _tell_undefined(self, place: tuple[int, int, int, int], touched: Accesses) -> None:
         undefined = self._left_undefined(touched)
@@ -324,10 +326,10 @@ class Processor:
     # --- commands of a list ---
 
     def _run_command(self, opcode: int, data: bytes, base: Any, start: int, size: int) -> None:
-        if opcode == Opcode.DISPATCH:
+        if opcode == _DISPATCH:
             self._dispatch(data, base, start, size)
-        elif (opcode == Opcode.BARRIER and size == packets.BARRIER_SIZE) or (
-            opcode == Opcode.SET_DESCRIPTOR_HEAPS and packets.names_heaps(data, start, size)
+        elif (opcode == _BARRIER and size == packets.BARRIER_SIZE) or (
+            opcode == _SET_HEAPS and packets.names_heaps(data, start, size)
         ):  # nothing to do, nothing to decode
             self._fault.status = lib.DMLK_OK
             self._clock.advance()

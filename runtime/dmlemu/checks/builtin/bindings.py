@@ -342,11 +342,10 @@ class Dispatches(Check):
         rows = self._initialized.get(operator)
         if not rows:
             return
-        clock = self._clocks.of(event.queue)
         for row in rows:
             if row.queue == event.queue and row.ticket <= event.ticket:
                 return
-            if self._clocks.is_done(clock, row.queue, row.ticket):
+            if self._clocks.is_done(self._clocks.of(event.queue), row.queue, row.ticket):
                 return
         last, command = rows[-1], self.names.command(event)
         words = text.unordered(

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ...d3d12.device import Device
     from ...errors import CallSite
 
+_DISCARD, _WRITE_IMMEDIATE = int(Opcode.DISCARD), int(Opcode.WRITE_IMMEDIATE)
+_COPY_DEST, _TAIL = int(Kind.COPY_DEST), int(Kind.TAIL)
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
 
@@ -184,10 +186,10 @@ class Hazards(Check):
     def _collect(self, timeline: Timeline, event: Executing, kinds: tuple[Kind | None, Kind | None]) -> None:
         """Notes what a part of a command touches."""
         opcode = event.opcode
-        is_discard = opcode == Opcode.DISCARD
+        is_discard = opcode == _DISCARD
         if is_discard and is_tail(event.packet):
             kinds = None, Kind.TAIL
-        elif opcode == Opcode.WRITE_IMMEDIATE:
+        elif opcode == _WRITE_IMMEDIATE:
             timeline.behind_all = _marked_out(event.packet)
         patterns, addresses = self._places.patterns(event.accesses)
         if not event.joined:
@@ -243,14 +245,14 @@ class Hazards(Check):
                 elif (
                     newest < lowest
                     or touch[2] in timeline.behind_all
-                    or (kind == window.kind == Kind.COPY_DEST and window.place is pattern.place)
+                    or (kind == window.kind == _COPY_DEST and window.place is pattern.place)
                 ):
                     continue
                 else:
                     if timeline.proven is not timeline.order:
                         self._credit(timeline, window, pattern)
                     runs = window.pending(timeline.call, timeline.done, not pattern.changes)
-                if kind == window.kind == Kind.TAIL:
+                if kind == window.kind == _TAIL:
                     continue  # nobody relies on what either leaves there
                 at = window.newest(pattern, runs)
                 if at >= 0:
