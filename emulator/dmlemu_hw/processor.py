@@ -59,7 +59,7 @@ from .queue import Entry, Queue
 if TYPE_CHECKING:
     from .reordering import Step
 
-# What every command is compared with: numbers of its own, since looking a member of an enumeration up is slow.
+# Every command is compared with these; to look up a member of an enumeration takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
 _TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
@@ -262,13 +262,12 @@ class Processor:
             raise
         before = self._clock.now
         self._run_command(opcode, data, base, start, size)
-        if opcode == _BARRIER:
-            if events.wants(Barrier):
-                self._tell_barrier(place, data, start)
-        elif opcode == _DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE:
-            if events.wants(LeftUndefined):
-                content = data[start : start + size]
-                self._tell_undefined(place, touched or dispatch_accesses(content, base + start, self._memory))
+        if opcode == _BARRIER and events.wants(Barrier):
+            self._tell_barrier(place, data, start)
+        is_partial = opcode == _DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE
+        if is_partial and events.wants(LeftUndefined):
+            content = data[start : start + size]
+            self._tell_undefined(place, touched or dispatch_accesses(content, base + start, self._memory))
         if events.wants(Executed):
             content = data[start : start + size]
             events.emit(Executed(*place, opcode, content, before, self._clock.now))

@@ -366,7 +366,7 @@ class Places:
     def patterns(self, accesses: Accesses) -> tuple[list[tuple[Pattern, int]], tuple[int, ...]]:
         """Each access with its operand; those to NULL tiles, or to no live memory, have none.
 
-        And the addresses of the places that they reach.
+        And the addresses of the places that they reach, and 0, which stands for any.
         """
         key = accesses.content
         found = self._known.get(key)
@@ -380,7 +380,8 @@ class Places:
                 for pattern in self._translate(accesses.pointer[i])
             ]
             places = (self._place(accesses.pointer[i].address) for i in range(len(accesses)))
-            found = made, tuple({place.address: None for place in places if place is not None})
+            addresses = (place.address for place in places if place is not None)
+            found = made, (0, *dict.fromkeys(addresses))
             self._known[key] = found
         return found
 

@@ -74,9 +74,9 @@ class Write(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """An access that writes, or undefines what it does not write: its index, and its bytes."""
+    """An access that writes, or undefines what it does not write: which one it is, and its bytes."""
 
-    index: int
+    at: int
     begin: int
     end: int
     undefined: bool
@@ -183,7 +183,7 @@ class Initialisation(Check):
         """A kernel tells what it did not define."""
         left = Accesses.of([event.access])
         self.shadow.mark_undefined(left.pointer)
-        entry = left.pointer
+        entry = left.pointer[0]
         self._note_command(event, _Change(0, entry.address, entry.end, True), left)
 
     def _watch_ends(self) -> None:
