@@ -122,9 +122,9 @@ class Timeline:
         if is_unproven and self.proven is self.order:
             self.proven = self.order.copy()
         self.order.pass_barrier(kind, before, after, count)
-        mark = Mark(len(self.marks), count, kind, before, after, advice)
+        gives = self.proven.viewed(before) if is_unproven else (0, 0)
+        mark = Mark(len(self.marks), count, kind, before, after, advice, gives)
         if is_unproven:
-            mark = mark._replace(gives=self.proven.viewed(before))
             self.unproven.append(mark)
         elif self.proven is not self.order:
             self.proven.pass_barrier(kind, before, after, count)
