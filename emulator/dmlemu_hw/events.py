@@ -18,6 +18,9 @@ READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
 UNDEFINE: int = lib.DMLK_UNDEFINE
 
+_SIZE = ffi.sizeof("dmlk_footprint")
+_buffer = ffi.buffer
+
 
 class Footprint(NamedTuple):
     """The elements that a command reads or writes: a strided pattern, not a byte range.
@@ -54,6 +57,15 @@ class Accesses(Sequence[Access]):
     def __init__(self, pointer: Any, length: int) -> None:
         self.pointer = pointer
         self._length = length
+        self._content: bytes | None = None
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the structs: equal for all commands that touch the same elements in the same way."""
+        content = self._content
+        if content is None:
+            content = self._content = bytes(_buffer(self.pointer, _SIZE * self._length))
+        return content
 
     @staticmethod
     def of(accesses: Sequence[Access]) -> Accesses:
@@ -193,6 +205,15 @@ class Executing(NamedTuple):
     continues: bool = False
 
 
+class Accessing(Executing):
+    """An :class:`Executing` of a command that may touch memory: of all but barriers, markers and the like.
+
+    Who subscribes to ``Executing`` gets these too; who subscribes to these is spared the others.
+    """
+
+    __slots__ = ()
+
+
 class LeftUndefined(NamedTuple):
     """A command ran, and by its own word left elements undefined that it was to write."""
 
@@ -256,6 +277,7 @@ Event = (
     | Submitted
     | Queued
     | Executing
+    | Accessing
     | LeftUndefined
     | Executed
     | Barrier
@@ -272,7 +294,7 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
         self._subscriptions = subscriptions
 
     def __missing__(self, kind: type) -> tuple[Callback, ...]:
-        listeners = [each for each in self._subscriptions if not each.kinds or kind in each.kinds]
+        listeners = [each for each in self._subscriptions if not each.kinds or issubclass(kind, each.kinds)]
         self[kind] = tuple(each.callback for each in listeners)
         return self[kind]
 

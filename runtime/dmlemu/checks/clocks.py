@@ -336,7 +336,8 @@ def _join(a: Clock, b: Clock) -> Clock:
         return a
     if not a:
         return b
-    return {queue: max(a.get(queue, 0), b.get(queue, 0)) for queue in a.keys() | b.keys()}
+    newer = {queue: ticket for queue, ticket in b.items() if ticket > a.get(queue, 0)}
+    return {**a, **newer} if newer else a
 
 
 def _meet(a: Clock, b: Clock) -> Clock:

@@ -40,7 +40,8 @@ class Mark(NamedTuple):
 class Timeline:
     """``call``: the phase with which the ExecuteCommandLists call under way began.
 
-    ``command``: what the command under way has touched so far, through the resources at ``addresses``.
+    ``command``: what the command under way has touched so far, through the resources at ``addresses``, one of
+    which is 0, for any.
     ``temporary``: of that, the bytes that it may use as it likes.  ``behind_all``: operands that are written
     when everything before is done.  ``done`` and ``proven_done`` have ended when it begins.
     ``unproven``: barriers of the call that have ordered nothing yet; ``proven`` is the order without them.
@@ -62,7 +63,7 @@ class Timeline:
         self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call, with what they began behind
         self.command: list[tuple[Pattern, Kind, Touch]] = []
         self.by_view = False
-        self.addresses: tuple[int, ...] = ()
+        self.addresses: tuple[int, ...] = (0,)
         self.behind_all: tuple[int, ...] = ()
         self.done: Done = (0, 0)
         self.proven_done: Done = (0, 0)
@@ -122,9 +123,9 @@ class Timeline:
         if is_unproven and self.proven is self.order:
             self.proven = self.order.copy()
         self.order.pass_barrier(kind, before, after, count)
-        mark = Mark(len(self.marks), count, kind, before, after, advice)
+        gives = self.proven.viewed(before) if is_unproven else (0, 0)
+        mark = Mark(len(self.marks), count, kind, before, after, advice, gives)
         if is_unproven:
-            mark = mark._replace(gives=self.proven.viewed(before))
             self.unproven.append(mark)
         elif self.proven is not self.order:
             self.proven.pass_barrier(kind, before, after, count)
@@ -180,7 +181,7 @@ class Timeline:
             through = None if number == first else _through(by_view, addresses, open)
             if through is not None or number == first:
                 came[number] = through
-                for address in (0, *addresses):
+                for address in addresses:
                     touched.setdefault((by_view, address), number)
         return _back(came, len(self.commands))
 
@@ -201,7 +202,7 @@ def _through(
     by_view: bool, addresses: tuple[int, ...], open: dict[tuple[bool, int], tuple[Mark, int]]
 ) -> tuple[Mark, int] | None:
     kinds = (False, True) if by_view else (False,)
-    keys = [(only_views, address) for address in (0, *addresses) for only_views in kinds]
+    keys = [(only_views, address) for address in addresses for only_views in kinds]
     found = [open[key] for key in keys if key in open]
     return min(found, key=lambda each: each[0].number) if found else None
 

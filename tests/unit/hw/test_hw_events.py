@@ -172,6 +172,23 @@ def test_a_subscriber_may_choose_kinds_of_events():
     assert not stream.wants(events.Waited)
 
 
+def test_who_asks_for_commands_that_access_memory_is_spared_the_others(gpu):
+    data = gpu.memory.place(gpu.memory.create_heap(256), 0, 256)
+    writer = PacketWriter()
+    writer.barrier(2, 0, 0, 0, 0, 0)
+    writer.copy_buffer(data.address, data.address + 8, 8)
+    queue, some, every = gpu.create_queue(QueueKind.DIRECT), [], []
+    queue.submit([(1, writer.bytes())])
+    with (
+        gpu.events.subscribe(some.append, events.Accessing),
+        gpu.events.subscribe(every.append, events.Executing),
+    ):
+        gpu.drain()
+    assert [event.opcode for event in some] == [Opcode.COPY_BUFFER]
+    assert [event.opcode for event in every] == [Opcode.BARRIER, Opcode.COPY_BUFFER]
+    assert every[1] is some[0]
+
+
 def test_other_commands_tell_what_they_write(gpu):
     data = gpu.memory.place(gpu.memory.create_heap(256), 0, 256)
     heap = gpu.descriptors.create_heap(1, True)

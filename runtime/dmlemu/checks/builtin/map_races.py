@@ -19,6 +19,7 @@ import numpy as np
 from dmlemu_hw.events import (
     READ,
     Accesses,
+    Accessing,
     Executed,
     Executing,
     Freed,
@@ -187,7 +188,7 @@ class MapRaces(Check):
 
     # --- the GPU ---
 
-    @on(Executing)
+    @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command reads and writes."""
         if not self._due:

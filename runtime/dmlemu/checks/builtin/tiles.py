@@ -8,7 +8,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from dmlemu_hw.events import READ, WRITE, Accesses, Allocated, Executing, Freed, Mapped, Queued, TilesMapped
+from dmlemu_hw.events import (
+    READ,
+    WRITE,
+    Accesses,
+    Accessing,
+    Allocated,
+    Executing,
+    Freed,
+    Mapped,
+    Queued,
+    TilesMapped,
+)
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
@@ -64,7 +75,7 @@ class Tiles(Check):
         """From the first reserved buffer on."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
-            self.device.events.subscribe(self._executing, Executing, kept=self._subscriptions)
+            self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
@@ -322,7 +333,7 @@ class TileOrder(Check):
         """From the first reserved buffer on."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
-            self.device.events.subscribe(self._executing, Executing, kept=self._subscriptions)
+            self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
 
     @on(Queued)
     def queued(self, event: Queued) -> None:
