@@ -18,10 +18,10 @@ run: .venv/installed
 	$(BIN)/python examples/digits/digits.py
 
 test: .venv/tools
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -n auto -m "not long"
 
 test-long: .venv/tools
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 dev: .venv/tools
 	rm -f .venv/installed

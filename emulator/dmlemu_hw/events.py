@@ -18,6 +18,9 @@ READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
 UNDEFINE: int = lib.DMLK_UNDEFINE
 
+_SIZE = ffi.sizeof("dmlk_footprint")
+_buffer = ffi.buffer
+
 
 class Footprint(NamedTuple):
     """The elements that a command reads or writes: a strided pattern, not a byte range.
@@ -54,6 +57,15 @@ class Accesses(Sequence[Access]):
     def __init__(self, pointer: Any, length: int) -> None:
         self.pointer = pointer
         self._length = length
+        self._content: bytes | None = None
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the structs: equal for all commands that touch the same elements in the same way."""
+        content = self._content
+        if content is None:
+            content = self._content = bytes(_buffer(self.pointer, _SIZE * self._length))
+        return content
 
     @staticmethod
     def of(accesses: Sequence[Access]) -> Accesses:
@@ -163,11 +175,16 @@ class Submitted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """The host handed something else to a queue: a signal, a wait or a change of tiles."""
+    """The host handed something else to a queue: a signal, a wait or a change of tiles.
+
+    ``fence`` and ``value``: what a wait is for, else 0.
+    """
 
     queue: int
     ticket: int
     opcode: int
+    fence: int = 0
+    value: int = 0
 
 
 class Executing(NamedTuple):
@@ -186,6 +203,15 @@ class Executing(NamedTuple):
     joined: bool
     accesses: Accesses
     continues: bool = False
+
+
+class Accessing(Executing):
+    """An :class:`Executing` of a command that may touch memory: of all but barriers, markers and the like.
+
+    Who subscribes to ``Executing`` gets these too; who subscribes to these is spared the others.
+    """
+
+    __slots__ = ()
 
 
 class LeftUndefined(NamedTuple):
@@ -251,6 +277,7 @@ Event = (
     | Submitted
     | Queued
     | Executing
+    | Accessing
     | LeftUndefined
     | Executed
     | Barrier
@@ -267,15 +294,19 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
         self._subscriptions = subscriptions
 
     def __missing__(self, kind: type) -> tuple[Callback, ...]:
-        listeners = [each for each in self._subscriptions if not each.kinds or kind in each.kinds]
+        listeners = [each for each in self._subscriptions if not each.kinds or issubclass(kind, each.kinds)]
         self[kind] = tuple(each.callback for each in listeners)
         return self[kind]
 
 
 class EventStream:
-    """Calls its subscribers, in the order in which they subscribed; false while there are none."""
+    """Calls its subscribers, in the order in which they subscribed; false while there are none.
+
+    ``on_exception`` is called with whatever a subscriber raises, before it leaves :meth:`emit`.
+    """
 
     def __init__(self) -> None:
+        self.on_exception: Callable[[BaseException], None] | None = None
         self._subscriptions: tuple[Subscription, ...] = ()
         self._callbacks = _Callbacks(())
         self._lock = threading.RLock()  # any thread may subscribe
@@ -283,8 +314,13 @@ class EventStream:
     def __bool__(self) -> bool:
         return bool(self._subscriptions)
 
-    def subscribe(self, callback: Callback, *kinds: type) -> Subscription:
+    def subscribe(
+        self, callback: Callback, *kinds: type, kept: list[Subscription] | None = None
+    ) -> Subscription:
         """From now on ``callback`` gets every event of these kinds (none named: all of them).
+
+        ``kept`` gets the subscription before it begins, so that the handler of a signal that raises
+        leaves none that nobody can close.
 
         It is called on the thread that runs the GPU and must not wait for the GPU.  What it raises
         leaves the call that ran the GPU.
@@ -295,6 +331,8 @@ class EventStream:
             if not isinstance(kind, type):
                 raise TypeError(f"kinds must be classes of events, got {kind!r}.")
         subscription = Subscription(self, callback, kinds)
+        if kept is not None:
+            kept.append(subscription)
         with self._lock:
             self._set((*self._subscriptions, subscription))
         return subscription
@@ -304,8 +342,13 @@ class EventStream:
         return bool(self._callbacks[kind])
 
     def emit(self, event: object) -> None:
-        for callback in self._callbacks[type(event)]:
-            callback(event)
+        try:
+            for callback in self._callbacks[type(event)]:
+                callback(event)
+        except BaseException as error:
+            if self.on_exception is not None:
+                self.on_exception(error)
+            raise
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
         self._subscriptions = subscriptions

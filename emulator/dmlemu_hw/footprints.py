@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
@@ -25,6 +26,7 @@ from .packets import (
     WriteImmediatePacket,
 )
 
+_FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
 _PIECES = 64  # footprints of one tensor that a kernel reads in pieces; of more, some are told as one
 
 
@@ -33,17 +35,23 @@ def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory) -> Accesses:
     if len(packet) < DISPATCH_HEADER_SIZE:
         return NO_ACCESSES
     room = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
-    selects = lib.dmlk_kernel_selects(KERNEL.unpack_from(packet)[0])
+    selects = _selects(KERNEL.unpack_from(packet)[0])
     if selects:
         room += _PIECES
-    array = ffi.new("dmlk_footprint[]", max(1, room))
+    array = ffi.new(_FOOTPRINTS, max(1, room))
     segments, count = memory.segments()
     found = max(0, lib.dmlk_footprints(pointer, len(packet), segments, count, array, room))
     if selects:  # mostly it was one for each: who keeps them is spared the rest
-        kept = ffi.new("dmlk_footprint[]", max(1, found))
+        kept = ffi.new(_FOOTPRINTS, max(1, found))
         ffi.memmove(kept, array, found * ffi.sizeof("dmlk_footprint"))
         array = kept
     return Accesses(array, found)
+
+
+@lru_cache(256)
+def _selects(kernel: int) -> bool:
+    """May one of its tensors have several footprints?"""
+    return bool(lib.dmlk_kernel_selects(kernel))
 
 
 def accesses(packet: Packet, memory: Memory) -> Accesses:

@@ -90,15 +90,17 @@ class HostFile:
 
 def _check(error: int) -> None:
     if error == lib.DMLK_TOO_MANY_MAPPINGS:
-        raise OSError(errno.ENOMEM, f"{lib.dmlk_count_mappings()} mappings are in use")
+        raise OSError(errno.ENOMEM, f"{lib.dmlk_count_mappings()} of {_most_mappings} mappings are in use")
     if error:
         raise OSError(error, os.strerror(error))
 
 
-def _limit_mappings() -> None:
+def _limit_mappings() -> int:
     with open("/proc/sys/vm/max_map_count") as file:
         limit = int(file.read())
-    lib.dmlk_limit_mappings(limit - limit // 8)
+    most = limit - limit // 8
+    lib.dmlk_limit_mappings(most)
+    return most
 
 
-_limit_mappings()
+_most_mappings = _limit_mappings()

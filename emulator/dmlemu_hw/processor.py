@@ -23,6 +23,7 @@ from .events import (
     WRITE,
     Access,
     Accesses,
+    Accessing,
     Barrier,
     EventStream,
     Executed,
@@ -58,6 +59,8 @@ from .queue import Entry, Queue
 if TYPE_CHECKING:
     from .reordering import Step
 
+# Every command is compared with these; to look up a member of an enumeration takes longer.
+_BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
 _TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
 _NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
 _TRAIL = 64  # commands that are remembered when the GPU is removed
@@ -240,36 +243,44 @@ class Processor:
         ``place``: its queue, ticket, list and number.
         """
         opcode, size = packets.HEADER.unpack_from(data, start)
-        content = data[start : start + size]
-        touched = NO_ACCESSES
+        events, touched = self._events, NO_ACCESSES
         try:
-            if self._events.wants(Executing):
-                joined = continues = False
-                if opcode == Opcode.DISPATCH:
+            if opcode in _TOUCH_NOTHING:
+                if events.wants(Executing):
+                    content = data[start : start + size]
+                    events.emit(Executing(*place, opcode, content, False, NO_ACCESSES))
+            elif events.wants(Accessing):
+                content, is_joined = data[start : start + size], packets.is_joined
+                if opcode == _DISPATCH:
                     touched = dispatch_accesses(content, base + start, self._memory)
-                    joined, continues = packets.is_joined(content), packets.is_joined(data, start + size)
-                elif opcode not in _TOUCH_NOTHING:
+                else:
                     touched = accesses(self._decode(data, start), self._memory)
-                    joined, continues = packets.is_joined(content), packets.is_joined(data, start + size)
-                self._events.emit(Executing(*place, opcode, content, joined, touched, continues))
+                is_part, continues = is_joined(content), is_joined(data, start + size)
+                events.emit(Accessing._make((*place, opcode, content, is_part, touched, continues)))
         except Exception:  # a subscriber does not want the command
             self._fault.status = lib.DMLK_OK
             raise
         before = self._clock.now
         self._run_command(opcode, data, base, start, size)
-        if opcode == Opcode.BARRIER and self._events.wants(Barrier):
-            kind, flags, *where = packets.BARRIER.unpack_from(content, packets.HEADER.size)
-            address, address_after, before_state, after_state = where
-            numbers = kind, address, address_after, before_state, after_state, flags
-            self._events.emit(Barrier(*place, *numbers))
-        is_partial = opcode == Opcode.DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE
-        if is_partial and self._events.wants(LeftUndefined):
-            touched = touched or dispatch_accesses(content, base + start, self._memory)
-            undefined = self._left_undefined(touched)
-            if undefined is not None:
-                self._events.emit(LeftUndefined(*place, undefined))
-        if self._events.wants(Executed):
-            self._events.emit(Executed(*place, opcode, content, before, self._clock.now))
+        if opcode == _BARRIER and events.wants(Barrier):
+            self._tell_barrier(place, data, start)
+        is_partial = opcode == _DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE
+        if is_partial and events.wants(LeftUndefined):
+            content = data[start : start + size]
+            self._tell_undefined(place, touched or dispatch_accesses(content, base + start, self._memory))
+        if events.wants(Executed):
+            content = data[start : start + size]
+            events.emit(Executed(*place, opcode, content, before, self._clock.now))
+
+    def _tell_barrier(self, place: tuple[int, int, int, int], data: bytes, start: int) -> None:
+        numbers = packets.BARRIER.unpack_from(data, start + packets.HEADER.size)
+        kind, flags, address, address_after, before, after = numbers
+        self._events.emit(Barrier._make((*place, kind, address, address_after, before, after, flags)))
+
+    def _tell_undefined(self, place: tuple[int, int, int, int], touched: Accesses) -> None:
+        undefined = self._left_undefined(touched)
+        if undefined is not None:
+            self._events.emit(LeftUndefined(*place, undefined))
 
     def _left_undefined(self, touched: Accesses) -> Access | None:
         """The part of an output that the kernel did not define."""
@@ -314,10 +325,10 @@ class Processor:
     # --- commands of a list ---
 
     def _run_command(self, opcode: int, data: bytes, base: Any, start: int, size: int) -> None:
-        if opcode == Opcode.DISPATCH:
+        if opcode == _DISPATCH:
             self._dispatch(data, base, start, size)
-        elif (opcode == Opcode.BARRIER and size == packets.BARRIER_SIZE) or (
-            opcode == Opcode.SET_DESCRIPTOR_HEAPS and packets.names_heaps(data, start, size)
+        elif (opcode == _BARRIER and size == packets.BARRIER_SIZE) or (
+            opcode == _SET_HEAPS and packets.names_heaps(data, start, size)
         ):  # nothing to do, nothing to decode
             self._fault.status = lib.DMLK_OK
             self._clock.advance()

@@ -101,7 +101,7 @@ class Queue:
         """Queues holding all that follows until the fence has reached the value.  ValueError: not a u64."""
         entry = Entry(packets.wait(fence.address, value), fence)
         entry.wait = fence.queue_wait(value)
-        return self._entry(entry)
+        return self._entry(entry, fence.address, value)
 
     def map_tiles(
         self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
@@ -202,7 +202,7 @@ class Queue:
         self._done = self.submitted
         self._entries.clear()
 
-    def _entry(self, entry: Entry) -> int:
+    def _entry(self, entry: Entry, fence: int = 0, value: int = 0) -> int:
         self._memory.check_process()
         with self._lock:
             if self.removed:
@@ -210,7 +210,7 @@ class Queue:
             ticket = self._append(entry)
             if self._events:
                 opcode = packets.HEADER.unpack_from(entry)[0]
-                self._events.emit(Queued(self.serial, ticket, opcode))
+                self._events.emit(Queued(self.serial, ticket, opcode, fence, value))
         self._on_entry()
         return ticket
 

@@ -342,6 +342,7 @@ int dmlk_shadow_command(const dmlk_shadow *shadows, uint64_t count, const dmlk_f
         return 0;
     }
     uint64_t address = NOWHERE;
+    int result = 1;
     for (uint32_t i = 0; i < n; i++) {
         if (look && (accesses[i].access & DMLK_READ) != 0 &&
             (visit(shadows, count, &accesses[i], FIND_UNWRITTEN, &address) != DMLK_OK || address != NOWHERE)) {
@@ -354,8 +355,9 @@ int dmlk_shadow_command(const dmlk_shadow *shadows, uint64_t count, const dmlk_f
             visit(shadows, count, &accesses[i], (access & DMLK_WRITE) != 0 ? SET : CLEAR, &address) != DMLK_OK) {
             return 0;
         }
+        result = (access & (DMLK_WRITE | DMLK_UNDEFINE)) == DMLK_UNDEFINE ? 2 : result;
     }
-    return 1;
+    return result;
 }
 
 /* --- ranges --- */
@@ -395,7 +397,8 @@ static void copy_words(const dmlk_shadow *to, uint64_t first, uint64_t last, con
 }
 
 int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destination, uint64_t source,
-                     uint64_t size) {
+                     uint64_t size, int *cleared) {
+    *cleared = 0;
     const dmlk_shadow *to = find(shadows, count, destination, size), *from = find(shadows, count, source, size);
     if (to == NULL || from == NULL) {
         return DMLK_BAD_ADDRESS;
@@ -409,6 +412,7 @@ int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destin
         visit_range(&target, SET, begin, end);
         return DMLK_OK;
     }
+    *cleared = 1;
     const uint64_t first = begin / 64, last = (end - 1) / 64;
     not_full(to, first, last);
     const bool upwards = to->bits != from->bits || begin <= bit;

@@ -232,13 +232,13 @@ int dmlk_shadow_mark_undefined(const dmlk_shadow *shadows, uint64_t count, const
 
 /* All accesses of a command: what it writes was written, what it undefines was not.  If `look`, only if all
  * that it reads was written.  0: it is not so, or an access has no meaning or no shadow, and nothing was
- * changed; or memory ran out, and something may have been. */
+ * changed; or memory ran out, and something may have been.  2: done, and it has undefined something. */
 int dmlk_shadow_command(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *accesses, uint32_t n,
                         int look);
 
-/* `size` bytes were copied; the ranges may overlap. */
+/* `size` bytes were copied; the ranges may overlap.  *cleared: some had not been written. */
 int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destination, uint64_t source,
-                     uint64_t size);
+                     uint64_t size, int *cleared);
 
 /* Was the byte at `address` written, and up to which address (at most `end`) is it so too? */
 int dmlk_shadow_run(const dmlk_shadow *shadows, uint64_t count, uint64_t address, uint64_t end, int *written,
@@ -357,9 +357,9 @@ typedef struct dmlk_range {
 
 #define DMLK_TOO_MANY_MAPPINGS 4096
 
-/* These return 0, an errno, or DMLK_TOO_MANY_MAPPINGS (which is none); then nothing has changed.  fd is a file of which the bytes
- * from `offset` on are mapped, or -1: private zeros, in large pages as far as the host has them if `large`.
- * `mappings`: how many the range consists of then; dmlk_range_put maps a part of it anew. */
+/* These return 0, or an errno or DMLK_TOO_MANY_MAPPINGS (a number that no errno has), and then nothing has changed.
+ * `fd` is a file whose bytes from `offset` on are mapped, or -1 for private zeros, in large pages where the host has
+ * them if `large`.  `mappings`: how many the range consists of afterwards.  dmlk_range_put maps a part of it anew. */
 int dmlk_range_map(dmlk_range *range, uint64_t size, int fd, uint64_t offset, int64_t mappings, int large);
 int dmlk_range_put(dmlk_range *range, uint64_t start, uint64_t size, int fd, uint64_t offset, int64_t mappings);
 

@@ -161,15 +161,18 @@ TEST(random_footprints) {
 /* --- ranges --- */
 
 static void copy(uint64_t destination, uint64_t source, uint64_t size) {
-    bool *bytes = malloc(size * sizeof *bytes);
+    bool *bytes = malloc(size * sizeof *bytes), all = true;
     for (uint64_t i = 0; i < size; i++) {
         bytes[i] = *at(source + i);
+        all &= bytes[i];
     }
+    int cleared;
     for (uint64_t i = 0; i < size; i++) {
         put(destination + i, bytes[i]);
     }
     free(bytes);
-    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, destination, source, size), DMLK_OK);
+    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, destination, source, size, &cleared), DMLK_OK);
+    CHECK_EQUAL(cleared, !all);
 }
 
 static void expect_runs(uint64_t address, uint64_t end) {
@@ -247,10 +250,10 @@ TEST(footprints_outside_change_nothing) {
     CHECK_EQUAL(dmlk_shadow_run(memory.shadows, 2, 10000, 10000 + PLAIN_SIZE + 1, &written, &stop), DMLK_BAD_ADDRESS);
     CHECK_EQUAL(dmlk_shadow_run(memory.shadows, 2, 10000, 10000, &written, &stop), DMLK_BAD_ADDRESS);
     CHECK_EQUAL(dmlk_shadow_run(memory.shadows, 2, 10001, 10000, &written, &stop), DMLK_BAD_ADDRESS);
-    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, 10001, 10000, PLAIN_SIZE), DMLK_BAD_ADDRESS);
-    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, 10000, 10001, PLAIN_SIZE), DMLK_BAD_ADDRESS);
-    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 0, 10000, 10001, 1), DMLK_BAD_ADDRESS);
-    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, 10000, 10001, 0), DMLK_OK);
+    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, 10001, 10000, PLAIN_SIZE, &written), DMLK_BAD_ADDRESS);
+    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, 10000, 10001, PLAIN_SIZE, &written), DMLK_BAD_ADDRESS);
+    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 0, 10000, 10001, 1, &written), DMLK_BAD_ADDRESS);
+    CHECK_EQUAL(dmlk_shadow_copy(memory.shadows, 2, 10000, 10001, 0, &written), DMLK_OK);
     expect_bits();
     end_memory();
 }

@@ -92,7 +92,7 @@ class Check:
             method = getattr(type(self), name, None)
             kinds = getattr(method, "_event_kinds", None)
             if kinds is not None:
-                self._subscriptions.append(stream.subscribe(getattr(self, name), *kinds))
+                stream.subscribe(getattr(self, name), *kinds, kept=self._subscriptions)
 
     def end(self) -> None:
         """To be overridden: reports what only the end of the device shows."""

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Waited
+from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Subscription, Waited
 from dmlemu_hw.packets import Opcode
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class Clocks:
         """Does whoever has the clock know that the work of that ticket is done?"""
         return ticket <= clock.get(queue, 0) or queue not in self._queues
 
-    def follow(self, stream: EventStream) -> None:
-        """Is told by the stream from now on."""
-        stream.subscribe(self.handed, Submitted, Queued)
-        stream.subscribe(self.signalled, Signalled)
-        stream.subscribe(self.waited, Waited)
+    def follow(self, stream: EventStream, kept: list[Subscription]) -> None:
+        """Is told by the stream from now on; ``kept`` gets the subscriptions."""
+        stream.subscribe(self.handed, Submitted, Queued, kept=kept)
+        stream.subscribe(self.signalled, Signalled, kept=kept)
+        stream.subscribe(self.waited, Waited, kept=kept)
 
     def handed(self, event: Submitted | Queued) -> None:
         """The host handed something to a queue: it relies on what the host knows then."""
@@ -71,6 +71,8 @@ class Clocks:
         queue.arrivals.append((event.ticket, opcode, self.host))
         if opcode in _WORK:
             queue.work = event.ticket
+        elif isinstance(event, Queued) and opcode == Opcode.WAIT:
+            queue.waits[event.ticket] = self._fence(event.fence).await_value(event.value, self.host)
 
     def start(self, queue: int, ticket: int) -> int:
         """The queue executes the list of that ticket; returns the last ticket of the same call."""
@@ -89,25 +91,24 @@ class Clocks:
             if len(queue.signals) >= queue.most_signals:
                 queue.forget_signals(self.done_for_all(event.queue))
             clock = {**queue.clock, event.queue: ticket}
-        fence = self._fences.get(event.fence)
-        if fence is None:
-            self._tidy()
-            fence = self._fences[event.fence] = _Fence()
+        fence = self._fence(event.fence)
         fence.set(event.value, clock)
         if len(fence.values) + len(fence.gone) >= fence.most:
             fence.forget({serial: self.done_for_all(serial) for serial in self._queues})
 
     def waited(self, event: Waited) -> None:
         """The host (queue 0) or a queue knows from now on what the value of the fence tells."""
-        fence = self._fences.get(event.fence)
-        told = NOTHING if fence is None else fence.tells(event.value)
-        if event.queue:
-            queue = self._queue(event.queue)
-            queue.advance(Opcode.WAIT)
-            queue.clock = _join(queue.clock, told)
-            queue.awaited = FenceValue(event.fence, event.value)
-        else:
-            self.host = _join(self.host, told)
+        fence = self._fence(event.fence)
+        if not event.queue:
+            self.host = _join(self.host, fence.tells(event.value))
+            return
+        queue = self._queue(event.queue)
+        wait = queue.waits.pop(queue.advance(Opcode.WAIT) or 0, None)
+        if wait is not None:
+            fence.waits.remove(wait)
+        told = fence.tells(event.value) if wait is None or wait.clock is None else wait.clock
+        queue.clock = _join(queue.clock, told)
+        queue.awaited = FenceValue(event.fence, event.value)
 
     def done_for_all(self, queue: int) -> int:
         """Up to this ticket the work of the queue is done for the host and all that is still to execute."""
@@ -148,6 +149,13 @@ class Clocks:
             queue = self._queues[serial] = _Queue()
         return queue
 
+    def _fence(self, address: int) -> _Fence:
+        fence = self._fences.get(address)
+        if fence is None:
+            self._tidy()
+            fence = self._fences[address] = _Fence()
+        return fence
+
     def _tidy(self) -> None:
         """Now and then: forgets queues and fences that are gone, and of which nobody can learn anything."""
         gpu = None if self._gpu is None else self._gpu()
@@ -175,7 +183,12 @@ class Clocks:
             queue.arrivals = deque((*each[:2], _without(each[2], gone)) for each in queue.arrivals)
         for fence in self._fences.values():
             fence.clocks = [_without(clock, gone) for clock in fence.clocks]
-            fence.gone = deque((value, _without(clock, gone)) for value, clock in fence.gone)
+            fence.gone = deque(
+                _Gone(each.value, _without(each.clock, gone), _without(each.reset, gone))
+                for each in fence.gone
+            )
+            for wait in fence.waits:
+                wait.clock = None if wait.clock is None else _without(wait.clock, gone)
         for watcher in self.watchers:
             watcher(gone)
 
@@ -194,6 +207,7 @@ class _Queue:
         self.is_idle = True  # nothing of what has begun is still to go on
         self.arrivals: deque[tuple[int, int, Clock]] = deque()
         self.signals: deque[tuple[int, FenceValue]] = deque()
+        self.waits: dict[int, _Wait] = {}  # by their tickets; those that have not been executed
         self.most_signals = _FEW
         self.awaited: FenceValue | None = None
 
@@ -225,22 +239,44 @@ class _Queue:
         self.most_signals = max(_FEW, 2 * len(self.signals))
 
 
+class _Gone(NamedTuple):
+    """A value that a fence had, what it told, and what whoever set the fence back knew."""
+
+    value: int
+    clock: Clock
+    reset: Clock
+
+
+class _Wait:
+    """A wait of a queue: what all know that may have ended it since it was queued; None: nothing has."""
+
+    def __init__(self, value: int, clock: Clock | None) -> None:
+        self.value = value
+        self.clock = clock
+
+    def may_end(self, clock: Clock) -> None:
+        """The fence has reached the value by whoever has the clock."""
+        self.clock = clock if self.clock is None else _meet(self.clock, clock)
+
+
 class _Fence:
     """What is told by the fence having reached a value: ``clocks[i]`` by ``values[i]``, which rise.
 
     ``gone``: values that the fence had before it went back, the oldest first, which fall.
+    ``waits``: those of queues that have not been executed.
     """
 
     def __init__(self) -> None:
         self.values: list[int] = []
         self.clocks: list[Clock] = []
-        self.gone: deque[tuple[int, Clock]] = deque()
+        self.gone: deque[_Gone] = deque()
+        self.waits: list[_Wait] = []
         self.most = _FEW
 
     def set(self, value: int, clock: Clock) -> None:
         values, clocks = self.values, self.clocks
         while values and values[-1] > value:  # the fence goes back: those are not seen any more
-            self._lose(values.pop(), clocks.pop())
+            self._lose(_Gone(values.pop(), clocks.pop(), clock))
         if not values or values[-1] != value:
             values.append(value)
             clocks.append(clock)
@@ -250,6 +286,19 @@ class _Fence:
             if i + 1 < len(clocks) and both == clocks[i]:
                 break
             clocks[i] = both
+        for wait in self.waits:
+            if wait.value <= value:
+                wait.may_end(clock)
+
+    def await_value(self, value: int, host: Clock) -> _Wait:
+        """A queue is to wait for the value; the host, which queues the wait, knows so much."""
+        wait = _Wait(value, self._reached(value))
+        # Unless the host knows that the fence has gone back, the wait may have been queued before that.
+        gone = next((each for each in reversed(self.gone) if each.value >= value), None)
+        if gone is not None and not _is_within(gone.reset, host):
+            wait.may_end(gone.clock)
+        self.waits.append(wait)
+        return wait
 
     def forget(self, floor: Clock) -> None:
         """Lets go of values that tell nobody anything: all know what is in ``floor``."""
@@ -258,22 +307,27 @@ class _Fence:
             known += 1
         if known > 1:  # the last of them answers for the others
             del self.values[: known - 1], self.clocks[: known - 1]
-        while self.gone and _is_within(self.gone[0][1], floor):
+        while self.gone and _is_within(self.gone[0].clock, floor) and _is_within(self.gone[0].reset, floor):
             self.gone.popleft()
         self.most = max(_FEW, 2 * (len(self.values) + len(self.gone)))
 
-    def _lose(self, value: int, clock: Clock) -> None:
+    def _lose(self, gone: _Gone) -> None:
         """Of values that the fence had twice, and of lower ones, the later time counts."""
-        while self.gone and self.gone[-1][0] <= value:
+        while self.gone and self.gone[-1].value <= gone.value:
             self.gone.pop()
-        self.gone.append((value, clock))
+        self.gone.append(gone)
 
     def tells(self, value: int) -> Clock:
-        at = bisect_left(self.values, value)
-        if at < len(self.values):
-            return self.clocks[at]
+        reached = self._reached(value)
+        if reached is not None:
+            return reached
         # The wait was over before the fence went back.
-        return next((clock for each, clock in reversed(self.gone) if each >= value), NOTHING)
+        return next((each.clock for each in reversed(self.gone) if each.value >= value), NOTHING)
+
+    def _reached(self, value: int) -> Clock | None:
+        """What is told by the value, if the fence has it now."""
+        at = bisect_left(self.values, value)
+        return self.clocks[at] if at < len(self.values) else None
 
 
 def _join(a: Clock, b: Clock) -> Clock:
@@ -282,7 +336,8 @@ def _join(a: Clock, b: Clock) -> Clock:
         return a
     if not a:
         return b
-    return {queue: max(a.get(queue, 0), b.get(queue, 0)) for queue in a.keys() | b.keys()}
+    newer = {queue: ticket for queue, ticket in b.items() if ticket > a.get(queue, 0)}
+    return {**a, **newer} if newer else a
 
 
 def _meet(a: Clock, b: Clock) -> Clock:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import ReferenceType, ref
 
-from dmlemu_hw.events import EventStream, Queued, Submitted
+from dmlemu_hw.events import EventStream, Queued, Submitted, Subscription
 from dmlemu_hw.queue import Queue
 
 from ..d3d12.object import Object
@@ -89,9 +89,9 @@ class Flights:
         """Does the host know that it is done?"""
         return self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
 
-    def follow(self, stream: EventStream) -> None:
-        """Is told by the stream from now on."""
-        stream.subscribe(self.handed, Submitted, Queued)
+    def follow(self, stream: EventStream, kept: list[Subscription]) -> None:
+        """Is told by the stream from now on; ``kept`` gets the subscription."""
+        stream.subscribe(self.handed, Submitted, Queued, kept=kept)
 
     def handed(self, event: Submitted | Queued) -> None:
         """Something was handed to a queue."""

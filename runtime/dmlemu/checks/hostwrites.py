@@ -53,6 +53,7 @@ _PATTERN = np.array(Random(0xD31).choices(range(0x81, 0xFF), k=_TILE), np.uint8)
 _PATTERN_WORDS = _PATTERN.view(np.uint32)
 _SURE = 2  # so many untouched words in a row are no accident, nor is the first or the last one of an array
 _FEW = 4  # nor are so many single ones
+_SMALL = 4096  # words: a stored one that happens to be the pattern's is not to be expected among so few
 _UNSURE = 3  # bytes of the pattern beside others may have been stored
 
 
@@ -117,7 +118,7 @@ class _Map:
         """The bytes of the words that nobody has stored to, if that can be told."""
         if any(_meet(words, split) for split in self.split):
             return _untouched_bytes(self.memory, same, words[0])
-        return _untouched(same, words[0])
+        return _untouched(same, words[0], self.is_zeroed)
 
     def loosen(self, span: _Span) -> None:
         """The words of the span are loose bytes from now on."""
@@ -392,12 +393,16 @@ def _same(memory: _Bytes, begin: int) -> _Same:
     return same
 
 
-def _untouched(same: _Same, begin: int) -> list[_Span]:
-    """The bytes that nobody has stored to, if that can be told; ``same`` are the words from ``begin`` on."""
+def _untouched(same: _Same, begin: int, is_zeroed: bool) -> list[_Span]:
+    """The bytes that nobody has stored to, if that can be told; ``same`` are the words from ``begin`` on.
+
+    In a small array of zeroed memory no word is an accident: what nobody stored to must not keep the pattern.
+    """
     runs = _runs(same)
     first, last = runs[:, 0], runs[:, 1]
     sure = (last - first >= _SURE) | (first == 0) | (last == len(same))
-    if len(runs) - np.count_nonzero(sure) < _FEW:
+    is_small = is_zeroed and len(same) <= _SMALL
+    if not is_small and len(runs) - np.count_nonzero(sure) < _FEW:
         runs = runs[sure]
     return [(begin + low, begin + high) for low, high in (runs * _WORD).tolist()]
 

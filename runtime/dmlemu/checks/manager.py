@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dmlemu_hw.events import EventStream, Subscription
+from dmlemu_hw.events import Subscription
 
 from ..errors import Report, Severity, Strictness, quote
 from ..reporting import defaults
@@ -36,6 +36,7 @@ class Checks:
         self._flights: Flights | None = None
         self._following: list[Subscription] = []  # of clocks and flights
         self._resting: list[type[Check]] = []
+        device.events.on_exception = self.rest_after
 
     def __iter__(self) -> Iterator[Check]:
         return iter(list(self._checks.values()))
@@ -47,7 +48,7 @@ class Checks:
             device = self._device()
             assert device is not None
             clocks = Clocks(device._gpu)
-            self._follow(clocks)
+            clocks.follow(device.events, self._following)
             self._clocks = clocks
         return self._clocks
 
@@ -58,13 +59,9 @@ class Checks:
             device = self._device()
             assert device is not None
             flights = Flights(device._pending, self.clocks)
-            self._follow(flights)
+            flights.follow(device.events, self._following)
             self._flights = flights
         return self._flights
-
-    def _follow(self, follower: Clocks | Flights) -> None:
-        stream = _KeepingStream(self._device().events, self._following)  # type: ignore[union-attr]
-        follower.follow(stream)  # type: ignore[arg-type]
 
     def rest(self) -> None:
         """An exception such as KeyboardInterrupt has ended a call in the middle: they may be wrong now.
@@ -79,6 +76,11 @@ class Checks:
             self._following[-1].close()
             self._following.pop()
         self._clocks = self._flights = None
+
+    def rest_after(self, error: BaseException) -> None:
+        """:meth:`rest`, if it is an exception that may have come anywhere."""
+        if not isinstance(error, Exception):
+            self.rest()
 
     @property
     def is_resting(self) -> bool:
@@ -114,26 +116,15 @@ class Checks:
 
     def remove(self, kind: type[Check]) -> None:
         """Ends the watch of that class; nothing happens when there is none."""
-        check = self._checks.pop(kind, None)
+        check = self._checks.get(kind)
         if check is not None:
             check.stop()
+            self._checks.pop(kind, None)
 
     def end(self) -> None:
         """The device ends, or the program wants to know now: checks tell what only the end shows."""
         for check in self:
             check.end()
-
-
-class _KeepingStream:
-    """A stream of events that keeps its subscriptions in a list."""
-
-    def __init__(self, stream: EventStream, kept: list[Subscription]) -> None:
-        self._stream, self._kept = stream, kept
-
-    def subscribe(self, callback: Callable[[Any], None], *kinds: type) -> Subscription:
-        subscription = self._stream.subscribe(callback, *kinds)
-        self._kept.append(subscription)
-        return subscription
 
 
 def _inspect(kind: type[Check]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
-from dmlemu_hw.events import Access, Executed, Executing
+from dmlemu_hw.events import Access, Barrier, Executed, Executing
 
 from ..d3d12.recording import Command
 
@@ -79,7 +79,7 @@ class Names:
         """The command that the event tells of."""
         return self.work(event).command(event.command)
 
-    def work(self, event: Executing | Executed) -> Work:
+    def work(self, event: Executing | Executed | Barrier) -> Work:
         """The list that the event tells of."""
         device = self._device()
         assert device is not None

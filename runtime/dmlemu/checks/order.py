@@ -47,7 +47,10 @@ def _trim(low: int, bits: int) -> Done:
 
 
 class Order:
-    """Follows the commands and the barriers of a call; of an address, 0 stands for any resource."""
+    """Follows the commands and the barriers of a call.
+
+    Of an address, 0 stands for any resource; it is among the ``addresses`` of every command.
+    """
 
     def __init__(self) -> None:
         self._start: Done = _NONE
@@ -77,16 +80,16 @@ class Order:
         done = self._start
         for known in (self._before, self._before_views) if by_view else (self._before,):
             if known:
-                for address in (0, *addresses):
+                for address in addresses:
                     more = known.get(address)
                     if more is not None and (more[1] or more[0] > done[0]):
-                        done = union(done, more)
+                        done = union(done, more) if more[1] or done[1] else more
         return done
 
     def end(self, by_view: bool, addresses: tuple[int, ...], done: Done) -> None:
         """That command was the next one; ``done`` holds it and all that it began behind."""
         touched = self._views if by_view else self._copies
-        for address in (0, *addresses):
+        for address in addresses:
             known = touched.get(address)
             if known is None or (not known[1] and known[0] <= done[0]):
                 touched[address] = done

@@ -6,6 +6,7 @@ commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from .clocks import NOTHING, Clock
@@ -39,7 +40,8 @@ class Mark(NamedTuple):
 class Timeline:
     """``call``: the phase with which the ExecuteCommandLists call under way began.
 
-    ``command``: what the command under way has touched so far, through the resources at ``addresses``.
+    ``command``: what the command under way has touched so far, through the resources at ``addresses``, one of
+    which is 0, for any.
     ``temporary``: of that, the bytes that it may use as it likes.  ``behind_all``: operands that are written
     when everything before is done.  ``done`` and ``proven_done`` have ended when it begins.
     ``unproven``: barriers of the call that have ordered nothing yet; ``proven`` is the order without them.
@@ -61,7 +63,7 @@ class Timeline:
         self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call, with what they began behind
         self.command: list[tuple[Pattern, Kind, Touch]] = []
         self.by_view = False
-        self.addresses: tuple[int, ...] = ()
+        self.addresses: tuple[int, ...] = (0,)
         self.behind_all: tuple[int, ...] = ()
         self.done: Done = (0, 0)
         self.proven_done: Done = (0, 0)
@@ -121,9 +123,9 @@ class Timeline:
         if is_unproven and self.proven is self.order:
             self.proven = self.order.copy()
         self.order.pass_barrier(kind, before, after, count)
-        mark = Mark(len(self.marks), count, kind, before, after, advice)
+        gives = self.proven.viewed(before) if is_unproven else (0, 0)
+        mark = Mark(len(self.marks), count, kind, before, after, advice, gives)
         if is_unproven:
-            mark = mark._replace(gives=self.proven.viewed(before))
             self.unproven.append(mark)
         elif self.proven is not self.order:
             self.proven.pass_barrier(kind, before, after, count)
@@ -132,7 +134,12 @@ class Timeline:
     def prove(self, number: int) -> None:
         """The command under way conflicts with that one: the barriers that order the two have merits."""
         way = self._way(number)
-        for mark in self.unproven if way is None else way:
+        self.credit(self.unproven if way is None else way)
+        self.proven_done = with_one(self.proven_done, number)
+
+    def credit(self, marks: list[Mark]) -> None:
+        """These barriers have merits."""
+        for mark in marks:
             if mark.advice is not None:
                 mark.advice.is_useful = True
         still: list[Mark] = []
@@ -142,8 +149,15 @@ class Timeline:
             else:
                 still.append(mark)
         self.unproven = still
-        known = union(self.proven_done, self.proven.begin(self.by_view, self.addresses))
-        self.proven_done = with_one(known, number)
+        self.proven_done = union(self.proven_done, self.proven.begin(self.by_view, self.addresses))
+
+    def first_between(self, number: int, address: int, then: int) -> Mark | None:
+        """The first barrier behind that command that names what it and this one conflict on."""
+        behind = bisect_right(self.marks, number, key=lambda mark: mark.at)
+        between = (self.marks[i] for i in range(behind, len(self.marks)))
+        return next(
+            (each for each in between if each.before in (0, address) and each.after in (0, then)), None
+        )
 
     def _way(self, first: int) -> list[Mark] | None:
         """The barriers by which the command under way comes behind that one, each as early as can be.
@@ -167,7 +181,7 @@ class Timeline:
             through = None if number == first else _through(by_view, addresses, open)
             if through is not None or number == first:
                 came[number] = through
-                for address in (0, *addresses):
+                for address in addresses:
                     touched.setdefault((by_view, address), number)
         return _back(came, len(self.commands))
 
@@ -188,7 +202,7 @@ def _through(
     by_view: bool, addresses: tuple[int, ...], open: dict[tuple[bool, int], tuple[Mark, int]]
 ) -> tuple[Mark, int] | None:
     kinds = (False, True) if by_view else (False,)
-    keys = [(only_views, address) for address in (0, *addresses) for only_views in kinds]
+    keys = [(only_views, address) for address in addresses for only_views in kinds]
     found = [open[key] for key in keys if key in open]
     return min(found, key=lambda each: each[0].number) if found else None
 

@@ -6,7 +6,6 @@ Buffers and tiles over the same bytes find each other there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -83,23 +82,32 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
         packet += 1
 
 
-def visible_spans(buffer: Resource) -> list[Span]:
+def visible_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
     """:func:`planned_spans`, as far as the CPU can see them."""
     if buffer._properties is not None:
-        return planned_spans(buffer) if is_cpu_visible(buffer._properties) else []
+        return planned_spans(buffer, queue, ticket) if is_cpu_visible(buffer._properties) else []
     heaps = (each._heap for each in buffer._device._host_heaps)
     visible = {heap_number(heap) for heap in heaps if not heap.closed}
-    return [span for span in planned_spans(buffer) if span.heap in visible] if visible else []
+    planned = planned_spans(buffer, queue, ticket) if visible else []
+    return [span for span in planned if span.heap in visible]
 
 
-def planned_spans(buffer: Resource) -> list[Span]:
-    """Where the buffer stands once all is done that queues hold now."""
+def planned_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
+    """Where the buffer stands once all is done that queues hold now.
+
+    But for what ``queue``, if one is given, was handed behind the ticket.
+    """
     allocation, gpu = buffer._allocation, buffer._device._gpu
     if allocation.closed:
         return []
     if allocation.heap is not None:
         return spans(allocation)
-    held = chain.from_iterable(list(queue.pending) for queue in gpu.queues)
+    held = (
+        entry
+        for each in gpu.queues
+        for entry in list(each.pending)
+        if each.serial != queue or entry.ticket < ticket
+    )
     packets = [decode_one(each) for each in held if HEADER.unpack_from(each)[0] == Opcode.MAP_TILES]
     changes = [each for each in packets if isinstance(each, MapTilesPacket)]
     return spans_after(allocation, gpu.memory, changes)

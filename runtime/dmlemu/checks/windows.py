@@ -25,7 +25,6 @@ __all__ = ["Access", "Kind", "Pattern", "Place", "Places", "Touch", "Window"]
 
 _BIAS = 1 << 48  # physical addresses begin here: what stands before a span is still not below 0
 _KEPT = 2048  # sets of accesses whose patterns are remembered
-_SIZE = ffi.sizeof("dmlk_footprint")
 _CHANGES = WRITE | UNDEFINE
 
 _find = lib.dmlk_footprints_find
@@ -367,9 +366,9 @@ class Places:
     def patterns(self, accesses: Accesses) -> tuple[list[tuple[Pattern, int]], tuple[int, ...]]:
         """Each access with its operand; those to NULL tiles, or to no live memory, have none.
 
-        And the addresses of the places that they reach.
+        And the addresses of the places that they reach, and 0, which stands for any.
         """
-        key = bytes(_buffer(accesses.pointer, _SIZE * len(accesses)))
+        key = accesses.content
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _KEPT:
@@ -381,7 +380,8 @@ class Places:
                 for pattern in self._translate(accesses.pointer[i])
             ]
             places = (self._place(accesses.pointer[i].address) for i in range(len(accesses)))
-            found = made, tuple({place.address: None for place in places if place is not None})
+            addresses = (place.address for place in places if place is not None)
+            found = made, (0, *dict.fromkeys(addresses))
             self._known[key] = found
         return found
 

@@ -77,8 +77,8 @@ class GpuAtWork(Object):
 
     def _rest_checks(self, error: BaseException) -> None:
         """What leaves a call so may have ended a check in the middle."""
-        if self.checks is not None and not isinstance(error, Exception):
-            self.checks.rest()
+        if self.checks is not None:
+            self.checks.rest_after(error)
 
     def _resume_checks(self) -> None:
         if not any(queue.pending for queue in self._gpu.queues):

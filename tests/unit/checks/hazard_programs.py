@@ -225,6 +225,13 @@ def is_behind(barrier: Action, access: Access) -> bool:
     return is_before(barrier, access)
 
 
+def names(barrier: Action, a: Access, b: Access) -> bool:
+    """Does the barrier alone order the two?"""
+    if barrier.name in ("uav", "transition") and barrier.arguments[0] is not None and a.buffer != b.buffer:
+        return False
+    return is_before(barrier, a) and is_behind(barrier, b)
+
+
 def closed_order(items: list[Action]) -> set[tuple[int, int]]:
     """Of the items of a call: the first command ends before the second begins."""
     found: set[tuple[int, int]] = set()
@@ -317,16 +324,24 @@ Kind = tuple[str, tuple[Any, ...]]  # of a barrier: its name and arguments
 
 
 def useless_barriers(program: Program) -> set[Kind]:
-    """Those by which no command comes behind one that it conflicts with."""
+    """Those by which no command comes behind one that it conflicts with.
+
+    Nor are they the first that name the memory of such a pair.
+    """
     queues, _ = entries(program)
     calls = [entry.items for row in queues for entry in row]
     useful = set()
     for items in calls:
         for (first, one), (second, other) in combinations(enumerate(items), 2):
-            pairs = product(accesses(one), accesses(other))
-            if (first, second) in closed_order(items) and any(
-                conflict(a, b) and not keep_order(a, b) for a, b in pairs
-            ):
+            pairs = [
+                (a, b)
+                for a, b in product(accesses(one), accesses(other))
+                if conflict(a, b) and not keep_order(a, b)
+            ]
+            for a, b in pairs:
+                named = [each for each in items[first:second] if names(each, a, b)]
+                useful |= {(each.name, each.arguments) for each in named[:1]}
+            if pairs and (first, second) in closed_order(items):
                 needed = way(items, first, second)
                 for i in range(second) if needed is None else needed:
                     useful.add((items[i].name, items[i].arguments))

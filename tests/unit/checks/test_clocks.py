@@ -34,8 +34,8 @@ class Course(Clocks):
         self.handed(Submitted(queue, self.tickets[queue], tuple(range(lists))))
         return self.tickets[queue]
 
-    def hand(self, queue: int, opcode: Opcode) -> None:
-        self.handed(Queued(queue, self._next(queue), opcode))
+    def hand(self, queue: int, opcode: Opcode, fence: int = 0, value: int = 0) -> None:
+        self.handed(Queued(queue, self._next(queue), opcode, fence, value))
 
     def signal(self, queue: int, value: int, fence: int = FENCE) -> None:
         """Handed over and executed; queue 0 is the host."""
@@ -45,7 +45,7 @@ class Course(Clocks):
 
     def wait(self, queue: int, value: int, fence: int = FENCE) -> None:
         if queue:
-            self.hand(queue, Opcode.WAIT)
+            self.hand(queue, Opcode.WAIT, fence, value)
         self.waited(Waited(queue, fence, value))
 
 
@@ -159,7 +159,7 @@ def test_a_fence_that_went_back_tells_of_its_second_way() -> None:
 def test_a_wait_that_was_over_before_the_fence_went_back_knows_its_first_way() -> None:
     clocks = Course()
     clocks.submit(A)
-    clocks.hand(B, Opcode.WAIT)
+    clocks.hand(B, Opcode.WAIT, FENCE, 5)
     clocks.signal(A, 5)
     clocks.signal(0, 1)
     clocks.waited(Waited(B, FENCE, 5))
@@ -263,3 +263,48 @@ def test_queues_that_are_gone_are_forgotten_when_all_know_their_work(knows: str)
     else:  # the list that A executes may conflict with their work
         assert not told
         assert not clocks.is_done(clocks.of(A), 10, 1)
+
+
+def test_a_queued_wait_relies_on_the_value_that_ended_it() -> None:
+    clocks = Course()
+    clocks.hand(B, Opcode.WAIT, FENCE, 1)
+    work = clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.wait(0, 1)
+    clocks.signal(0, 0)
+    later = clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.waited(Waited(B, FENCE, 1))
+    assert work <= clocks.of(B)[A] < later
+
+
+def test_a_wait_queued_after_the_fence_went_back_relies_on_the_second_signal() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.wait(0, 1)
+    clocks.signal(0, 0)
+    clocks.hand(B, Opcode.WAIT, FENCE, 1)
+    work = clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.waited(Waited(B, FENCE, 1))
+    assert clocks.of(B)[A] >= work
+
+
+def test_a_queue_may_have_waited_before_another_set_the_fence_back() -> None:
+    clocks = Course()
+    work = clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.signal(A, 0)
+    later = clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.wait(B, 1)
+    assert work <= clocks.of(B)[A] < later
+
+
+def test_waits_that_are_over_are_forgotten() -> None:
+    clocks = Course()
+    for value in range(1, 100):
+        clocks.signal(A, value)
+        clocks.wait(B, value)
+    assert not clocks._fences[FENCE].waits

@@ -86,6 +86,28 @@ FIRST_AND_SECOND_BARRIER = [
     act("uav", None),
     act("dispatch", "packed", "other", 64, "alone", 16),
 ]
+NAMED_AND_ORDERED_BY_A_TRANSITION_TOO = [
+    act("dispatch", "packed", "alone", 0, "other", 0),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "second", 0),
+    act("uav", "second"),
+    act("copy", "whole", 0, "other", 0, 3),
+    act("dispatch", "packed", "second", 0, "other", 0),
+]
+NAMED_AND_ORDERED_BY_AN_ALIASING_BARRIER_TOO = [
+    act("dispatch", "packed", "alone", 0, "second", 0),
+    act("uav", "second"),
+    act("dispatch", "packed", "second", 0, "other", 0),
+    act("uav", "other"),
+    act("alias", "second", "whole"),
+    act("dispatch", "packed", "other", 0, "whole", 0),
+]
+THERE_AND_BACK_WITH_BOTH_NAMED = [
+    act("dispatch", "packed", "alone", 0, "other", 0),
+    act("uav", "alone"),
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "alone", 0),
+]
 THROUGH_THE_HOST = [
     act("copy", "alone", 0, "other", 0, 3),
     act("signal"),
@@ -199,6 +221,20 @@ def test_a_program_with_all_it_needs_is_silent_and_without_one_of_it_is_not(
     check(program)
     if added:
         check([action for action in program if action is not data.draw(st.sampled_from(added))])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        NAMED_AND_ORDERED_BY_A_TRANSITION_TOO,
+        NAMED_AND_ORDERED_BY_AN_ALIASING_BARRIER_TOO,
+        THERE_AND_BACK_WITH_BOTH_NAMED,
+    ],
+)
+def test_a_barrier_that_the_documents_ask_for_is_not_useless(program: Program) -> None:
+    machine = Machine()
+    machine.execute(legal(program))
+    assert machine.useless() == set()
 
 
 @random

@@ -236,6 +236,17 @@ def test_arrays_over_memory_that_is_not_read_are_exact(
     assert np.array_equal(seen[~unsure], bytes_of_gpu[~unsure])
 
 
+def test_single_words_that_nobody_stores_to_stay_zeros() -> None:
+    ground = Ground()
+    buffer = ground.buffer(48, HeapType.UPLOAD)
+    rows = buffer.map(0, NOTHING).view(np.float32).reshape(3, 4)
+    rows[:, :3] = 1.0
+    buffer.unmap(0, None)
+    seen = ground.read(buffer).view(np.float32).reshape(3, 4)
+    assert seen.tolist() == [[1.0, 1.0, 1.0, 0.0]] * 3
+    assert ground.written(buffer) == {16 * row + byte for row in range(3) for byte in range(12)}
+
+
 def _single_words(stored: Bytes) -> Bytes:
     """Bytes of words that nobody stored to and whose neighbours were stored to."""
     whole = len(stored) // 4

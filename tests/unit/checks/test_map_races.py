@@ -399,6 +399,32 @@ def test_tiles_that_are_mapped_by_the_queue_before_the_list(policy: object) -> N
     assert [stored.report.id for stored in stage.device.reports] == ["MAP_RACE"]
 
 
+@pytest.mark.parametrize("written", [0, 1])
+def test_tiles_that_are_mapped_by_the_queue_behind_the_list(policy: object, written: int) -> None:
+    stage = Stage(policy=policy)
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    desc = d3d12.ResourceDesc.buffer(TILE)
+    heap = stage.device.create_heap(d3d12.HeapDesc(2 * TILE, SEEN["CUSTOM"]))
+    buffers = [stage.device.create_placed_resource(heap, i * TILE, desc, States.COMMON) for i in (0, 1)]
+    tiles = stage.device.create_reserved_resource(desc, States.COMMON)
+    arrays = [each.map().view(np.uint8) for each in buffers]
+    for array in arrays:
+        array[:] = 1
+    gate, is_mapped = stage.device.create_fence(), stage.device.create_fence()
+    stage.queue.update_tile_mappings(tiles, None, None, heap, None, [0])
+    stage.queue.signal(is_mapped, 1)
+    stage.queue.wait(gate, 1)
+    stage.list.copy_buffer_region(stage.buffer("other"), 0, tiles, 0, 64)
+    stage.submit()
+    stage.queue.update_tile_mappings(tiles, None, None, heap, None, [1])
+    is_mapped.wait(1)
+    gate.signal(1)
+    arrays[written][5] = 2
+    stage.fence.wait(stage.fence_value)
+    told = [stored.report.id for stored in stage.device.reports]
+    assert told == ([] if written else ["MAP_RACE"])
+
+
 def test_no_number_of_commands_is_too_large() -> None:
     """The oldest of many that the host does not know to be done is watched as the newest."""
     stage = Stage(policy=Policy.LAZY)

@@ -8,6 +8,7 @@ import pytest
 from stage import UAV, Stage, States, other_queue, tensor
 
 from dmlemu import chaos, d3d12, dml
+from dmlemu.checks.builtin.tiles import TileOrder
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
@@ -113,6 +114,36 @@ def test_a_heap_may_be_released_when_its_tiles_are_taken_away(stage: Stage) -> N
     assert said(stage) == []
 
 
+def test_a_heap_is_in_use_though_its_tiles_will_be_taken_away_behind_the_list(stage: Stage) -> None:
+    first, second, pool = heap(stage, 1), heap(stage, 1), reserved(stage, 1)
+    image = stage.filled("image", 256)
+    stage.queue.update_tile_mappings(pool, heap=first)
+    stage.run()
+    stage.list.copy_buffer_region(pool, 0, image, 0, 256)
+    stage.submit()
+    stage.queue.update_tile_mappings(pool, heap=second)
+    first.release()
+    stage.wait()
+    assert said(stage) == ["OBJECT_DELETED_IN_USE"]
+
+
+def test_another_queue_takes_the_tiles_away_before_the_list_begins(stage: Stage) -> None:
+    first, second, pool, copy = heap(stage, 1), heap(stage, 1), reserved(stage, 1), other_queue(stage, "COPY")
+    image = stage.filled("image", 256)
+    copy.queue.update_tile_mappings(pool, heap=first)
+    copy.queue.signal(copy.fence, 1)
+    copy.fence.wait(1)
+    stage.queue.wait(copy.fence, 2)
+    stage.list.copy_buffer_region(pool, 0, image, 0, 256)
+    stage.submit()
+    copy.queue.update_tile_mappings(pool, heap=second)
+    copy.queue.signal(copy.fence, 2)
+    first.release()
+    stage.wait()
+    copy.list.close()
+    assert said(stage) == []
+
+
 # --- the page table and other queues ---
 
 
@@ -161,3 +192,14 @@ def test_two_queues_map_one_tile(stage: Stage, is_ordered: bool) -> None:
     assert said(stage) == ([] if is_ordered else ["HAZARD_QUEUE"])
     for each in (copy.list, stage.list):
         each.close()
+
+
+def test_what_all_know_to_be_done_is_forgotten(stage: Stage) -> None:
+    [check] = (each for each in stage.device.checks if isinstance(each, TileOrder))
+    pool, image = reserved(stage, 1), stage.filled("image")
+    stage.queue.update_tile_mappings(pool, heap=heap(stage, 1))
+    for frame in range(10):
+        for i in range(20):
+            stage.list.copy_buffer_region(pool, 64 * (20 * frame + i), image, 0, 64)
+        stage.run()
+    assert len(check._through[pool._address]) < 100

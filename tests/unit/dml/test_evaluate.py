@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,9 +18,11 @@ from hypothesis import strategies as st
 
 import dmlemu
 from dmlemu import Strictness, d3d12, dml
+from dmlemu.checks import Check
+from dmlemu.checks.clocks import Clocks
 from dmlemu.errors import Error, HResult
 from dmlemu.evaluation import pack_tensor, unpack_tensor
-from dmlemu_hw.events import Executing, Queued, Signalled, Submitted
+from dmlemu_hw.events import Allocated, EventStream, Executing, Freed, Queued, Signalled, Submitted, Waited
 from dmlemu_hw.memory import POISON_BYTE
 
 from .world import F32, OWNED, add, gemm, half_gemm, identity, tensor
@@ -333,3 +338,63 @@ def test_an_interrupt_in_the_middle_of_a_check_starts_all_checks_anew() -> None:
         dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
     assert {type(check) for check in device.checks} == kinds
     assert [(each.report.id, each.count) for each in device.reports] == [("CHECKS_RESTARTED", 1)]
+
+
+@pytest.mark.parametrize("kind", [Check, Clocks])
+def test_an_interrupt_while_checks_start_anew_leaves_no_subscription_behind(kind: type) -> None:
+    """It comes where one of theirs has just begun, and nobody has been given it."""
+    device = d3d12.create_device(d3d12.Adapter())
+    mine = dml.create_device(device)
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    def of_kind() -> list[object]:
+        owners = [getattr(each.callback, "__self__", None) for each in device.events._subscriptions]
+        return [each for each in owners if isinstance(each, kind)]
+
+    def interrupt_start(frame: FrameType, event: str, _: object) -> None:
+        if event == "return" and frame.f_code is EventStream.subscribe.__code__ and of_kind():
+            raise Interrupt
+
+    before = set(map(type, of_kind()))
+    with device.events.subscribe(interrupt, Executing), pytest.raises(Interrupt):
+        dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
+    assert not of_kind()
+    with pytest.raises(Interrupt):
+        sys.setprofile(interrupt_start)
+        try:
+            device.checks.resume()
+        except Interrupt:
+            sys.setprofile(None)
+            device.checks.rest()
+            raise
+    assert not of_kind()
+    dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
+    assert set(map(type, of_kind())) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (Signalled, lambda device, fence: device.create_fence()),
+        (Waited, lambda device, fence: fence.get_completed_value()),
+        (Allocated, lambda device, fence: device.create_heap(d3d12.HeapDesc(65536))),
+        (Freed, lambda device, fence: device.create_heap(d3d12.HeapDesc(65536)).release()),
+    ],
+)
+def test_an_interrupt_in_any_event_starts_all_checks_anew(
+    kind: type, call: Callable[[d3d12.Device, d3d12.Fence], object]
+) -> None:
+    device = d3d12.create_device(d3d12.Adapter())
+    fence = device.create_fence()
+
+    def interrupt(_: object) -> None:
+        raise Interrupt
+
+    with device.events.subscribe(interrupt, kind), pytest.raises(Interrupt):
+        call(device, fence)
+    assert device.checks.is_resting
+    fence.signal(1)
+    fence.wait(1)
+    assert not device.checks.is_resting

@@ -88,7 +88,7 @@ def test_a_program_is_told_in_order(gpu):
     place = (queue.serial, 2, 7)
     assert seen == [
         events.Submitted(queue.serial, 2, (5, 7)),
-        events.Queued(queue.serial, 3, Opcode.WAIT),
+        events.Queued(queue.serial, 3, Opcode.WAIT, fence.address, 1),
         events.Queued(queue.serial, 4, Opcode.SIGNAL),
         events.Signalled(0, fence.address, 1),
         events.Executing(
@@ -170,6 +170,23 @@ def test_a_subscriber_may_choose_kinds_of_events():
     assert seen == [events.Waited(1, 2, 3), events.Signalled(1, 2, 3)]
     subscription.close()
     assert not stream.wants(events.Waited)
+
+
+def test_who_asks_for_commands_that_access_memory_is_spared_the_others(gpu):
+    data = gpu.memory.place(gpu.memory.create_heap(256), 0, 256)
+    writer = PacketWriter()
+    writer.barrier(2, 0, 0, 0, 0, 0)
+    writer.copy_buffer(data.address, data.address + 8, 8)
+    queue, some, every = gpu.create_queue(QueueKind.DIRECT), [], []
+    queue.submit([(1, writer.bytes())])
+    with (
+        gpu.events.subscribe(some.append, events.Accessing),
+        gpu.events.subscribe(every.append, events.Executing),
+    ):
+        gpu.drain()
+    assert [event.opcode for event in some] == [Opcode.COPY_BUFFER]
+    assert [event.opcode for event in every] == [Opcode.BARRIER, Opcode.COPY_BUFFER]
+    assert every[1] is some[0]
 
 
 def test_other_commands_tell_what_they_write(gpu):

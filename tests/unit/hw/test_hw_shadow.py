@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlemu_hw import shadow as shadow_module
+from dmlemu_hw.events import READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from dmlemu_hw.faults import ForeignProcess
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.kernels import lib
@@ -30,6 +31,10 @@ def shadow(gpu: Gpu) -> Shadow:
 
 def buffer(gpu: Gpu, size: int) -> Allocation:
     return gpu.memory.place(gpu.memory.create_heap(size), 0, size)
+
+
+def on_bytes(access: int, address: int, size: int) -> Access:
+    return Access(0, access, Footprint(address, 8, (size,), (1,)))
 
 
 def span(address: int, size: int):
@@ -91,6 +96,31 @@ class TestFootprints:
         shadow.mark_written(span(data.address, size))
         assert not shadow.is_written(data.address, 1)
         assert shadow.first_unwritten(span(data.address, size)) is None
+
+    @pytest.mark.parametrize("loss", ["undefined", "command", "copy", "tiles"])
+    def test_a_command_that_found_all_written_looks_again_after_a_loss(self, gpu, shadow, loss):
+        heap = gpu.memory.create_heap(3 * TILE_SIZE)
+        data = gpu.memory.reserve(2 * TILE_SIZE)
+        gpu.memory.map_tiles(data, 0, 2, heap, 0)
+        read, write = data.address, data.address + TILE_SIZE
+        command = Accesses.of([on_bytes(READ, read, 8), on_bytes(WRITE, write, 8)])
+        assert not shadow.command(command, look=True)
+        shadow.mark_written(span(read, 8))
+        shadow.mark_written(span(write, 8))
+        for _ in range(3):
+            assert shadow.command(command, look=True)
+        if loss == "undefined":
+            shadow.mark_undefined(span(read + 5, 1))
+        elif loss == "command":
+            assert shadow.command(Accesses.of([on_bytes(UNDEFINE, read + 5, 1)]), look=True)
+        elif loss == "copy":
+            shadow.copy(read, write, 8)  # of written bytes: nothing is lost
+            assert shadow.command(command, look=True)
+            shadow.copy(read, write + 4, 8)
+        else:
+            gpu.memory.map_tiles(data, 0, 1, heap, 2)
+        assert not shadow.command(command, look=True)
+        assert shadow.first_unwritten(span(read, 8)) == read + {"copy": 4, "tiles": 0}.get(loss, 5)
 
     def test_released_memory_is_forgotten(self, gpu, shadow):
         data = buffer(gpu, 1000)

@@ -14,6 +14,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import (
     UNDEFINE,
     WRITE,
+    Accessing,
     Allocated,
     Executing,
     Footprint,
@@ -283,7 +284,7 @@ class Dispatches(Check):
             if kept.rows != self._rows(kept.address, kept.address + kept.size):
                 kept.remapped = True
 
-    @on(Executing)
+    @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command is about to run."""
         ticket, filled = self._running.get(event.queue, (0, ()))
@@ -341,11 +342,10 @@ class Dispatches(Check):
         rows = self._initialized.get(operator)
         if not rows:
             return
-        clock = self._clocks.of(event.queue)
         for row in rows:
             if row.queue == event.queue and row.ticket <= event.ticket:
                 return
-            if self._clocks.is_done(clock, row.queue, row.ticket):
+            if self._clocks.is_done(self._clocks.of(event.queue), row.queue, row.ticket):
                 return
         last, command = rows[-1], self.names.command(event)
         words = text.unordered(

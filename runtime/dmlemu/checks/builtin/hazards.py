@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import (
     READ,
+    Accessing,
     Barrier,
     Executing,
     Freed,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from ...d3d12.device import Device
     from ...errors import CallSite
 
+_DISCARD, _WRITE_IMMEDIATE = int(Opcode.DISCARD), int(Opcode.WRITE_IMMEDIATE)
+_COPY_DEST, _TAIL = int(Kind.COPY_DEST), int(Kind.TAIL)
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
 
@@ -107,16 +110,13 @@ class Hazards(Check):
 
     # --- commands ---
 
-    @on(Executing)
+    @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command is compared and enters the windows when all its parts are known: they do not conflict."""
         timeline = self._running
-        if timeline.queue != event.queue:
-            timeline = self._switch(event.queue)
-        if timeline.command and not event.joined:  # its last part was not executed
-            self._end_command(timeline)
-        if event.ticket != timeline.ticket:
-            self._begin_list(timeline, event)
+        is_there = timeline.queue == event.queue and timeline.ticket == event.ticket
+        if not is_there or (timeline.command and not event.joined):
+            timeline = self._reach(event, event.joined)
         kinds = _KINDS.get(event.opcode)
         if kinds is not None:
             self._collect(timeline, event, kinds)
@@ -129,6 +129,8 @@ class Hazards(Check):
         if event.kind == TRANSITION and event.flags & _BEGIN_ONLY:
             return
         timeline = self._running
+        if timeline.queue != event.queue or timeline.ticket != event.ticket or timeline.command:
+            timeline = self._reach(event, joined=False)
         # The documents ask for the other kinds whenever a state or an active resource changes.
         advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
         timeline.pass_barrier(event.kind, event.address, event.address_after, advice)
@@ -145,12 +147,16 @@ class Hazards(Check):
 
     # --- inside ---
 
-    def _switch(self, queue: int) -> Timeline:
-        """Another queue has its turn."""
-        timeline = self._timelines.get(queue)
+    def _reach(self, event: Executing | Barrier, joined: bool) -> Timeline:
+        """Another queue has its turn, a list begins, or the last part of a command was not executed."""
+        timeline = self._timelines.get(event.queue)
         if timeline is None:
-            timeline = self._timelines[queue] = Timeline(queue)
+            timeline = self._timelines[event.queue] = Timeline(event.queue)
         self._running = timeline
+        if timeline.command and not joined:
+            self._end_command(timeline)
+        if timeline.ticket != event.ticket:
+            self._begin_list(timeline, event)
         return timeline
 
     def _forget_queues(self, gone: Container[int]) -> None:
@@ -161,7 +167,7 @@ class Hazards(Check):
         self._handed = {queue: each for queue, each in self._handed.items() if queue not in gone}
         self._places.forget_queues(gone)
 
-    def _begin_list(self, timeline: Timeline, event: Executing) -> None:
+    def _begin_list(self, timeline: Timeline, event: Executing | Barrier) -> None:
         queue, ticket = event.queue, event.ticket
         if ticket > timeline.call_end:
             end = self._clocks.start(queue, ticket)
@@ -180,10 +186,10 @@ class Hazards(Check):
     def _collect(self, timeline: Timeline, event: Executing, kinds: tuple[Kind | None, Kind | None]) -> None:
         """Notes what a part of a command touches."""
         opcode = event.opcode
-        is_discard = opcode == Opcode.DISCARD
+        is_discard = opcode == _DISCARD
         if is_discard and is_tail(event.packet):
             kinds = None, Kind.TAIL
-        elif opcode == Opcode.WRITE_IMMEDIATE:
+        elif opcode == _WRITE_IMMEDIATE:
             timeline.behind_all = _marked_out(event.packet)
         patterns, addresses = self._places.patterns(event.accesses)
         if not event.joined:
@@ -204,6 +210,8 @@ class Hazards(Check):
         timeline.begin_command()
         if not timeline.by_view:
             self._follow_copies(timeline)
+        if timeline.unproven and timeline.by_view:
+            self._credit_named(timeline)
         try:
             self._compare(timeline)
             if not timeline.by_view and len(timeline.command) > 1:
@@ -239,14 +247,14 @@ class Hazards(Check):
                 elif (
                     newest < lowest
                     or touch[2] in timeline.behind_all
-                    or (kind == window.kind == Kind.COPY_DEST and window.place is pattern.place)
+                    or (kind == window.kind == _COPY_DEST and window.place is pattern.place)
                 ):
                     continue
                 else:
                     if timeline.proven is not timeline.order:
                         self._credit(timeline, window, pattern)
                     runs = window.pending(timeline.call, timeline.done, not pattern.changes)
-                if kind == window.kind == Kind.TAIL:
+                if kind == window.kind == _TAIL:
                     continue  # nobody relies on what either leaves there
                 at = window.newest(pattern, runs)
                 if at >= 0:
@@ -276,6 +284,30 @@ class Hazards(Check):
                 number, start = window.phases[at] - timeline.call, at + 1
                 if holds(timeline.done, number) and not holds(timeline.proven_done, number):
                     timeline.prove(number)
+
+    def _credit_named(self, timeline: Timeline) -> None:
+        """Barriers that name what two accesses conflict on have merits, even if others order the two as well.
+
+        Those name other resources, and the documents promise nothing of them for what is written here.
+        """
+        call, queue = timeline.call, timeline.queue
+        for pattern, kind, _ in timeline.command:
+            then = pattern.place.address
+            for window in pattern.place.windows:
+                if window.queue != queue or window.kind > Kind.TAIL or kind == window.kind == Kind.TAIL:
+                    continue
+                start = window.from_phase(call)
+                while timeline.unproven:
+                    end = window.from_phase(call + timeline.unproven[-1].at)
+                    at = window.find(pattern, start, end) if start < end else -1
+                    if at < 0:
+                        break
+                    mark = timeline.first_between(window.phases[at] - call, window.place.address, then)
+                    if mark is None:
+                        break
+                    if mark.advice is not None and not mark.advice.is_useful:
+                        timeline.credit([mark])
+                    start = window.from_phase(call + mark.at)
 
     def _enter(self, timeline: Timeline) -> None:
         """From now on others are compared with the command."""

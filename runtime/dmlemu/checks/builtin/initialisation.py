@@ -17,6 +17,7 @@ from dmlemu_hw.events import (
     UNDEFINE,
     WRITE,
     Accesses,
+    Accessing,
     Allocated,
     Executed,
     Executing,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
 _KEPT = 8192  # commands whose writes are remembered, and causes
-_HOPS = 8  # copies that are followed back
+_CONTENTS_KEPT = 2048  # contents of accesses that are remembered
+_DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
 _NEAR = 4096  # bytes in which a neighbour is looked for
 
 
@@ -70,6 +72,15 @@ class Write(NamedTuple):
         return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
 
 
+class _Change(NamedTuple):
+    """An access that writes, or undefines what it does not write: which one it is, and its bytes."""
+
+    at: int
+    begin: int
+    end: int
+    undefined: bool
+
+
 _Copies = list[tuple[Write, str]]
 
 
@@ -83,6 +94,7 @@ class Initialisation(Check):
         self.shadow = Shadow(device._gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
         self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
+        self._known_changes: dict[bytes, list[_Change]] = {}  # by the contents of accesses
         self._undefined: list[Range] = []  # by writes that are not remembered any more
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
@@ -114,27 +126,42 @@ class Initialisation(Check):
 
     # --- the GPU ---
 
-    @on(Executing)
+    @on(Accessing)
     def look(self, event: Executing) -> None:
         """Reads first, then what the command changes."""
         accesses, opcode = event.accesses, event.opcode
         if accesses is NO_ACCESSES or not accesses:
             return
         pointer = accesses.pointer
-        if self._host.patterned and opcode in (Opcode.DISPATCH, Opcode.COPY_BUFFER):
+        if self._host.patterned and opcode in (_DISPATCH, _COPY):
             self._watch_ends()
             self._host.before_read(accesses)
-        if opcode == Opcode.COPY_BUFFER:
+        if opcode == _COPY:
             source, target = pointer[0], pointer[1]
             self.shadow.copy(target.address, source.address, target.end - target.address)
-            self._note_command(event, 1, undefined=False, source=source.address)
+            change = _Change(1, target.address, target.end, False)
+            self._note_command(event, change, accesses, source.address)
             return
-        if not self.shadow.command(accesses, look=opcode == Opcode.DISPATCH):
+        if not self.shadow.command(accesses, look=opcode == _DISPATCH):
             self._look_at_each(event)
-        for i in range(len(accesses)):
-            access = pointer[i].access
-            if access & (WRITE | UNDEFINE):
-                self._note_command(event, i, undefined=not access & WRITE)
+        for change in self._changes(accesses):
+            self._note_command(event, change, accesses)
+
+    def _changes(self, accesses: Accesses) -> list[_Change]:
+        """What commands with such accesses change."""
+        content = accesses.content
+        changes = self._known_changes.get(content)
+        if changes is None:
+            entries = [accesses.pointer + i for i in range(len(accesses))]
+            changes = [
+                _Change(i, each.address, each.end, not each.access & WRITE)
+                for i, each in enumerate(entries)
+                if each.access & (WRITE | UNDEFINE)
+            ]
+            if len(self._known_changes) >= _CONTENTS_KEPT:
+                self._known_changes.clear()
+            self._known_changes[content] = changes
+        return changes
 
     def _look_at_each(self, event: Executing) -> None:
         accesses = event.accesses
@@ -155,38 +182,31 @@ class Initialisation(Check):
         """A kernel tells what it did not define."""
         left = Accesses.of([event.access])
         self.shadow.mark_undefined(left.pointer)
-        self._note_command(event, 0, undefined=True, accesses=left)
+        entry = left.pointer[0]
+        self._note_command(event, _Change(0, entry.address, entry.end, True), left)
 
     def _watch_ends(self) -> None:
         """From now on it is told what has been executed: events that nobody wants cost nothing."""
         if not self._is_told_of_ends:
             self._is_told_of_ends = True
             stream = self.device.events
-            self._subscriptions.append(stream.subscribe(lambda _: self._host.after_read(), Executed))
+            stream.subscribe(lambda _: self._host.after_read(), Executed, kept=self._subscriptions)
 
     # --- who wrote what ---
 
     def _note_command(
-        self,
-        event: Executing | LeftUndefined,
-        index: int,
-        *,
-        undefined: bool,
-        accesses: Accesses | None = None,
-        source: int = 0,
+        self, event: Executing | LeftUndefined, change: _Change, accesses: Accesses, source: int = 0
     ) -> None:
-        if accesses is None:
-            assert isinstance(event, Executing)
-            accesses = event.accesses
         serial, commands, owner = self._list
         if serial != event.list_serial:
-            recording = self.device._recordings.get(event.list_serial)
+            serial = event.list_serial
+            recording = self.device._recordings.get(serial)
             commands, owner = (recording.commands, recording.owner) if recording is not None else ([], "")
-            self._list = event.list_serial, commands, owner
-        pattern = accesses.pointer + index
-        span = pattern.address, pattern.end
-        key = event.list_serial, event.command, index, undefined
-        self._note(key, Write(*span, pattern, undefined, commands, event.command, owner, accesses, source))
+            self._list = serial, commands, owner
+        index, begin, end, undefined = change
+        number, pattern = event.command, accesses.pointer + index
+        write = Write._make((begin, end, pattern, undefined, commands, number, owner, accesses, source))
+        self._note((serial, number, index, undefined), write)
 
     def _note(self, key: Hashable, write: Write) -> None:
         """The write is the newest one; it stands for those before with the same key."""
@@ -265,7 +285,7 @@ class Initialisation(Check):
         while True:
             last = self._last(address)
             is_known = any(write is last for write, _ in copies)  # two buffers were copied to and fro
-            if last is None or last.undefined or not last.source or is_known or len(copies) == _HOPS:
+            if last is None or last.undefined or not last.source or is_known:
                 return copies, resource, last
             address += last.source - last.begin
             source = self.names.buffer(address)

@@ -19,6 +19,7 @@ import numpy as np
 from dmlemu_hw.events import (
     READ,
     Accesses,
+    Accessing,
     Executed,
     Executing,
     Freed,
@@ -172,7 +173,8 @@ class MapRaces(Check):
         for use in chain.from_iterable(self._due.values()):
             buffer = self.names.buffer(use.buffer)
             if buffer is not None and buffer._allocation.serial == event.allocation:
-                parts = parts_of(use.pattern, use.buffer, visible_spans(buffer))
+                spans = visible_spans(buffer, use.queue, use.ticket)
+                parts = parts_of(use.pattern, use.buffer, spans)
                 if parts != use.parts:
                     use.parts, use.watched = parts, []
                     self._watch(use)
@@ -186,7 +188,7 @@ class MapRaces(Check):
 
     # --- the GPU ---
 
-    @on(Executing)
+    @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command reads and writes."""
         if not self._due:
@@ -200,7 +202,7 @@ class MapRaces(Check):
                 self._open.pop(use, None)
         if self._running and not self._is_told_of_ends:  # events that nobody wants cost nothing
             self._is_told_of_ends = True
-            self._subscriptions.append(self.device.events.subscribe(self._executed, Executed))
+            self.device.events.subscribe(self._executed, Executed, kept=self._subscriptions)
 
     def _executed(self, _event: Executed) -> None:
         """What the command wrote is what the CPU sees from now on."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
-from dmlemu_hw.events import Executing, Freed
+from dmlemu_hw.events import Accessing, Executing, Freed
 from dmlemu_hw.packets import Opcode, ResolveQueryPacket, TimestampPacket, decode_one
 
 from ...d3d12.query_heap import QUERY_SIZE
@@ -57,7 +57,7 @@ class QueryHeaps(Check):
                 for key in [key for key in uses if key[0] in gone]:
                     del uses[key]
 
-    @on(Executing)
+    @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command is about to take timestamps or to resolve them."""
         if event.opcode not in _OPCODES:

@@ -8,13 +8,24 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from dmlemu_hw.events import READ, WRITE, Accesses, Allocated, Executing, Freed, Mapped, Queued, TilesMapped
+from dmlemu_hw.events import (
+    READ,
+    WRITE,
+    Accesses,
+    Accessing,
+    Allocated,
+    Executing,
+    Freed,
+    Mapped,
+    Queued,
+    TilesMapped,
+)
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
 from dmlemu_hw.physical import Span, heap_number, spans
 
-from ...d3d12.events import ObjectReleased
+from ...d3d12.events import Evicted, ObjectReleased
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
 from ...errors import CallSite, Strictness, call_site, spell_site
@@ -22,6 +33,7 @@ from ..check import Check, on
 from ..clocks import Clock, Clocks
 from ..declarations.hazards import HAZARD_DECLARATIONS
 from ..declarations.lists import LIFETIMES
+from ..declarations.resources import REFUSALS as RESIDENCY
 from ..declarations.tensors import DECLARATIONS as TENSORS
 from ..declarations.tiles import DECLARATIONS
 from ..flights import Flight, FlightCheck
@@ -31,6 +43,9 @@ from ..visible import planned_spans, touches_of
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
+
+
+_FEW = 64  # mappings or commands of a buffer that are kept without a look at whether all know them to be done
 
 
 class _Table(NamedTuple):
@@ -60,7 +75,7 @@ class Tiles(Check):
         """From the first reserved buffer on."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
-            self._subscriptions.append(self.device.events.subscribe(self._executing, Executing))
+            self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
@@ -152,16 +167,19 @@ class _Use(NamedTuple):
     buffer: int  # its address
     pattern: Any
     keeper: Accesses
-    heaps: set[int]  # whose tiles it touches
+    heaps: set[int]  # whose tiles it touches, by what is mapped, or what is planned when it is handed over
+
+
+_USED_TILES = ("OBJECT_DELETED_IN_USE", "OBJECT_EVICTED_IN_USE", "RES_NOT_RESIDENT")
 
 
 class TileHeaps(FlightCheck):
-    """Heaps that are released while tiles of them are in use, and tiles of released heaps that are used.
+    """Heaps that are released or evicted while tiles of them are in use, and tiles that are used behind that.
 
-    As long as nobody touches its tiles, a heap may be released while they are mapped.
+    As long as nobody touches its tiles, a heap may be released or evicted while they are mapped.
     """
 
-    declarations = tuple(row for row in LIFETIMES if row.id == "OBJECT_DELETED_IN_USE")
+    declarations = tuple(row for row in (*LIFETIMES, *RESIDENCY) if row.id in _USED_TILES)
     level = Strictness.DEBUG
 
     def __init__(self, device: Device) -> None:
@@ -181,34 +199,68 @@ class TileHeaps(FlightCheck):
         if not reserved or (not self._numbers and not self._released):
             return
         uses = self._uses[flight] = list(self._touched(recording, reserved))
+        evicted = {number: heap for heap, number in self._numbers.items() if heap._residency <= 0}
         for use in uses:
-            for number in use.heaps & self._released.keys():
+            for number in use.heaps & (self._released.keys() | evicted.keys()):
                 command, buffer = flight.commands[use.packet], self.names.buffer(use.buffer)
                 assert buffer is not None
-                words = text.used_heap(self._released[number], buffer, flight, command)
-                self.report("OBJECT_DELETED_IN_USE", properties=self.properties(flight), **words)
+                if number in self._released:
+                    id, words = (
+                        "OBJECT_DELETED_IN_USE",
+                        text.used_heap(self._released[number], buffer, flight, command),
+                    )
+                else:
+                    id, words = (
+                        "RES_NOT_RESIDENT",
+                        text.evicted_heap(evicted[number], buffer, flight, command),
+                    )
+                self.report(id, properties=self.properties(flight), **words)
                 return
+
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """What is executed from now on finds other tiles."""
+        for flight, uses in list(self._uses.items()):
+            for use in uses:
+                buffer = self.names.buffer(use.buffer)
+                if buffer is None or buffer._allocation.serial != event.allocation or self.is_done(flight):
+                    continue
+                use.heaps.clear()
+                use.heaps.update(_heaps_of(buffer, use.pattern, spans(buffer._allocation)))
 
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """A heap, maybe."""
-        if not isinstance(event.object, Heap):
-            return
-        number = self._numbers.get(event.object)
-        if number is None:
-            return
-        self._released[number] = event.object._title()
+        heap = event.object
+        if isinstance(heap, Heap) and heap in self._numbers:
+            self._released[self._numbers[heap]] = heap._title()
+            self._look("OBJECT_DELETED_IN_USE", heap, "Release", "released")
+
+    @on(Evicted)
+    def evicted(self, event: Evicted) -> None:
+        """A heap, maybe."""
+        if isinstance(event.object, Heap) and event.object in self._numbers:
+            self._look("OBJECT_EVICTED_IN_USE", event.object, "Evict", "evicted")
+
+    def _look(self, id: str, heap: Heap, call: str, happens: str) -> None:
+        """Does the GPU need tiles of the heap still?"""
+        number = self._numbers[heap]
         for flight in self.in_flight():
             is_done = self.is_done(flight)
             for use in self._uses.get(flight, ()):
                 buffer = self.names.buffer(use.buffer)
                 if buffer is None:
                     continue
-                # What is still to be executed finds the tiles as they are mapped by then.
-                if number in (use.heaps if is_done else _heaps_of(buffer, use.pattern)):
+                heaps = use.heaps
+                if not is_done:  # it finds the tiles as they are mapped by then
+                    planned = planned_spans(buffer, flight.queue, flight.ticket)
+                    heaps = _heaps_of(buffer, use.pattern, planned)
+                if number in heaps:
                     command, advice = flight.commands[use.packet], self.advice(flight)
-                    words = text.released_heap(event.object, buffer, flight, command, is_done, advice)
-                    self.report("OBJECT_DELETED_IN_USE", properties=self.properties(flight), **words)
+                    words = text.needed_heap(
+                        heap, buffer, flight, command, is_done, advice, call=call, happens=happens
+                    )
+                    self.report(id, properties=self.properties(flight), **words)
                     return
 
     def _touched(self, recording: Recording, reserved: list[Resource]) -> Iterator[_Use]:
@@ -216,13 +268,14 @@ class TileHeaps(FlightCheck):
         for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=True):
             for buffer in reserved:
                 if buffer._address <= pattern.address < buffer._address + buffer._width:
-                    yield _Use(packet, buffer._address, pattern, keeper, _heaps_of(buffer, pattern))
+                    heaps = _heaps_of(buffer, pattern, planned_spans(buffer))
+                    yield _Use(packet, buffer._address, pattern, keeper, heaps)
 
 
-def _heaps_of(buffer: Resource, pattern: Any) -> set[int]:
+def _heaps_of(buffer: Resource, pattern: Any, placed: list[Span]) -> set[int]:
     """The heaps (``Span.heap``) whose tiles a footprint touches."""
     start, found = buffer._address, set()
-    for span in planned_spans(buffer):
+    for span in placed:
         begin = start + span.start
         if span.heap not in found and begin < pattern.end and pattern.address < begin + span.size:
             tile = _bytes(begin, begin + span.size)
@@ -271,6 +324,7 @@ class TileOrder(Check):
         # Of those that are alike only the newest: if that is ordered, the others are.  By buffer.
         self._made: dict[int, dict[Hashable, _Mapping]] = {}
         self._through: dict[int, dict[Hashable, _Through]] = {}
+        self._most = _FEW
         self._looks = False
         self._freed: deque[int] = deque()
 
@@ -279,7 +333,7 @@ class TileOrder(Check):
         """From the first reserved buffer on."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
-            self._subscriptions.append(self.device.events.subscribe(self._executing, Executing))
+            self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
 
     @on(Queued)
     def queued(self, event: Queued) -> None:
@@ -328,8 +382,9 @@ class TileOrder(Check):
             for made in list(self._made.get(buffer._address, {}).values()):
                 if made.queue != event.queue and not self._clocks.is_done(known, made.queue, made.ticket):
                     self._compare(made, through, buffer)
-            key = event.queue, bytes(ffi.buffer(entry))
-            self._through.setdefault(buffer._address, {})[key] = through
+            uses = self._through.setdefault(buffer._address, {})
+            uses[event.queue, bytes(ffi.buffer(entry))] = through
+            self._tidy(uses)
 
     def _make(self, made: _Mapping, buffer: Resource) -> None:
         clock = self._clocks.of(made.queue)
@@ -344,6 +399,16 @@ class TileOrder(Check):
                 tile = (shared - buffer._address) // TILE_SIZE
                 self.report("HAZARD_QUEUE", **text.mapped_twice(_call(other), _call(made), buffer, tile))
         rows[made.queue, made.begin, made.end] = made
+        self._tidy(rows)
+
+    def _tidy(self, rows: dict[Hashable, _Mapping] | dict[Hashable, _Through]) -> None:
+        """Now and then: forgets what all know to be done."""
+        if len(rows) < self._most:
+            return
+        done = {queue: self._clocks.done_for_all(queue) for queue in {each.queue for each in rows.values()}}
+        for key in [key for key, each in rows.items() if each.ticket <= done[each.queue]]:
+            del rows[key]
+        self._most = max(_FEW, 2 * len(rows))
 
     def _is_behind(self, made: _Mapping, clock: Clock, other: _Through | _Mapping) -> bool:
         """Does the mapping, made on a queue with that clock, come behind the other?"""

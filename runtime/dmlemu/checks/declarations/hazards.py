@@ -66,7 +66,7 @@ HAZARD_DECLARATIONS = (
     ),
     Declaration(
         "BARRIER_USELESS",
-        "a UAV barrier, whenever it was executed, ordered nothing that was not ordered without it",
+        "a UAV barrier, whenever it was executed, was never the first to order two accesses that conflict",
         Severity.INFO,
         When.EXIT,
         why="Each barrier makes the GPU wait until it is idle. One on the wrong buffer may also be a hazard elsewhere.",

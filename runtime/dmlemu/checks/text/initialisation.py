@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Read", "author", "picture", "wrote"]
 
 _SHOWN = 32  # bytes in a picture
+_HOPS = 8  # copies that are told one by one
 
 
 class Read(NamedTuple):
@@ -41,7 +42,11 @@ class Read(NamedTuple):
         if self.copies:
             (by, source), *earlier = self.copies
             where += f"{by} copied from {source}, "
-            where += "".join(f"to which {by} had copied it from {source}, " for by, source in earlier)
+            told, more = earlier[: _HOPS - 1], earlier[_HOPS - 1 :]
+            where += "".join(f"to which {by} had copied it from {source}, " for by, source in told)
+            if more:
+                copies = "another copy" if len(more) == 1 else f"{len(more)} more copies"
+                where += f"to which {copies} had brought it from {more[-1][1]}, "
             where += "where "
             if self.undefined_by:
                 return f"{where}{self.undefined_by} had left it undefined."

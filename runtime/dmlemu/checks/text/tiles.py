@@ -8,6 +8,7 @@ from dmlemu_hw.events import READ, WRITE, Access
 from dmlemu_hw.memory import TILE_SIZE
 
 from ...d3d12.recording import Command
+from ...errors import spell_site
 from ..flights import Flight
 from ..names import NamedCommand
 from .lists import calling, known, state
@@ -15,7 +16,15 @@ from .lists import calling, known, state
 if TYPE_CHECKING:
     from ...d3d12.resource import Heap, Resource
 
-__all__ = ["mapped_twice", "null_tile", "overlaps_itself", "released_heap", "unordered", "used_heap"]
+__all__ = [
+    "evicted_heap",
+    "mapped_twice",
+    "needed_heap",
+    "null_tile",
+    "overlaps_itself",
+    "unordered",
+    "used_heap",
+]
 
 _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates"}
 
@@ -58,16 +67,24 @@ def overlaps_itself(
     }
 
 
-def released_heap(
-    heap: Heap, buffer: Resource, flight: Flight, command: Command, is_done: bool, advice: str
+def needed_heap(
+    heap: Heap,
+    buffer: Resource,
+    flight: Flight,
+    command: Command,
+    is_done: bool,
+    advice: str,
+    *,
+    call: str,
+    happens: str,
 ) -> dict[str, Any]:
-    """A heap is released while commands may need tiles of it."""
+    """Something is done to a heap, by a call, while commands may need tiles of it."""
     return {
-        "message": f"{heap._title()} is released before the GPU {known(is_done)} {command} of {flight}, which needs "
+        "message": f"{heap._title()} is {happens} before the GPU {known(is_done)} {command} of {flight}, which needs "
         f"tiles of it through {buffer._title()}.",
-        "operation": "Release",
+        "operation": call,
         "object": heap,
-        "context": (command.context(flight.owner), state(flight, is_done), calling("Release")),
+        "context": (command.context(flight.owner), state(flight, is_done), calling(call)),
         "hint": advice,
     }
 
@@ -79,6 +96,19 @@ def used_heap(heap: str, buffer: Resource, flight: Flight, command: Command) -> 
         "operation": "ExecuteCommandLists",
         "object": buffer,
         "context": (command.context(flight.owner), calling("ExecuteCommandLists")),
+    }
+
+
+def evicted_heap(heap: Heap, buffer: Resource, flight: Flight, command: Command) -> dict[str, Any]:
+    """A command is executed that needs tiles of a heap that is not resident."""
+    at = spell_site(heap._evicted_at)
+    return {
+        "message": f"{command.name} needs tiles of {heap._title()} through {buffer._title()}, and the heap is not "
+        "resident.",
+        "operation": "ExecuteCommandLists",
+        "object": heap,
+        "context": (command.context(flight.owner), *((f"It was evicted at {at}",) if at else ())),
+        "hint": "Call MakeResident before the list is executed.",
     }
 
 
