@@ -38,12 +38,18 @@ class MappedHeap:
         self.watched: list[Range] = []
         self.maps: dict[int, tuple[Range, Bytes]] = {}
 
-    def map(self, resource: Resource) -> Range:
-        """The CPU may change the bytes of the buffer from now on; returns where they are."""
-        assert resource._mapped is not None and resource._mapped._memory is not None
+    def map(self, resource: Resource) -> Range | None:
+        """The CPU may change the bytes of the buffer from now on; returns where they are.
+
+        None: another thread has unmapped the buffer meanwhile.
+        """
+        mapped = resource._mapped
+        memory = None if mapped is None else mapped._memory
+        if memory is None:
+            return None
         place = place_of(resource)
         here = place.offset, place.offset + resource._width
-        self.maps[resource._address] = here, np.frombuffer(resource._mapped._memory, np.uint8)
+        self.maps[resource._address] = here, np.frombuffer(memory, np.uint8)
         return here
 
     def is_mapped(self, begin: int, end: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Mode
@@ -233,6 +234,7 @@ class OperatorInitializer(Dispatchable):
     def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
         _check_operators(device, operators)
         super().__init__(device)
+        self._resetting = Lock()  # Reset may come from several threads
         self._set(operators)
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
@@ -243,7 +245,8 @@ class OperatorInitializer(Dispatchable):
         """
         self._device._check_alive("Reset")
         _check_operators(self._device, operators)
-        self._set(operators)
+        with self._resetting:
+            self._set(operators)
         self._device._tell(InitializerReset(self))
 
     def _set(self, operators: Sequence[CompiledOperator]) -> None:

@@ -107,11 +107,18 @@ class MapRaces(Check):
     def mapped(self, event: HostMapped) -> None:
         """Until now nobody could change the bytes of that buffer."""
         self._settle()
-        number = place_of(event.resource).heap
-        heap = self._heaps.get(number)
-        if heap is None:
-            heap = self._heaps[number] = MappedHeap(event.resource)
-        begin, end = heap.map(event.resource)
+        try:
+            number = place_of(event.resource).heap
+            heap = self._heaps.get(number)
+            if heap is None:
+                heap = self._heaps[number] = MappedHeap(event.resource)
+            here = heap.map(event.resource)
+        except ValueError:  # another thread has released it meanwhile
+            here = None
+        if here is None:
+            self._forget_heaps()
+            return
+        begin, end = here
         for use in self._open:
             if any(part.heap == number and part.begin < end and begin < part.end for part in use.parts):
                 self._watch(use)
