@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -440,3 +442,18 @@ def test_2_11_removal_stays_with_its_device() -> None:
     assert other.get_device_removed_reason() is HResult.S_OK
     assert world.d3d12.get_device_removed_reason() is HResult.S_OK
     other.create_operator(identity())
+
+
+def test_reset_from_several_threads_keeps_the_parts_of_an_initializer_together(world: World) -> None:
+    few, many = [world.compile(gemm(flags=OWNED))], [world.compile(gemm(flags=OWNED)) for _ in range(3)]
+    initializer = world.dml.create_operator_initializer(few)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            resets = [pool.submit(initializer.reset, each) for each in (few, many) * 200]
+    finally:
+        sys.setswitchinterval(before)
+    for each in resets:
+        each.result()
+        assert len(initializer.operators) == len(initializer.inputs) == len(initializer.outputs)
