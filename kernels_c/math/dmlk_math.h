@@ -12,24 +12,13 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
-static inline uint64_t dmlk_bits(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline double dmlk_from_bits(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+#include "element.h"
 
 /* |x| with the sign of `sign`. */
 static inline double dmlk_signed(double x, double sign) {
     const uint64_t top = UINT64_C(1) << 63;
-    return dmlk_from_bits((dmlk_bits(x) & ~top) | (dmlk_bits(sign) & top));
+    return dmlk_bits_double((dmlk_double_bits(x) & ~top) | (dmlk_double_bits(sign) & top));
 }
 
 /* Adding this rounds a double below 2^51 to an integer, which then stands in the low bits. */
@@ -56,7 +45,8 @@ static inline dmlk_exponential dmlk_reduce_exp(double x) {
     q = q * r + 0.041666666666651355025;
     q = q * r + 0.16666666666648288149;
     q = q * r + 0.5;
-    return (dmlk_exponential){dmlk_from_bits((dmlk_bits(shifted) << 52) + (UINT64_C(1023) << 52)), r + r * r * q};
+    const double power = dmlk_bits_double((dmlk_double_bits(shifted) << 52) + (UINT64_C(1023) << 52));
+    return (dmlk_exponential){power, r + r * r * q};
 }
 
 /* Between them 2^n is a normal number; beyond, every FLOAT32 is 0 or infinite. */
@@ -87,10 +77,10 @@ static inline double dmlk_expm1(double x) {
 
 static inline double dmlk_log_normal(double x) {
     const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd); /* sqrt(1/2) */
-    const uint64_t above = dmlk_bits(x) - half + (UINT64_C(1023) << 52);
+    const uint64_t above = dmlk_double_bits(x) - half + (UINT64_C(1023) << 52);
     /* n + 1023 as a double: in the low bits of 2^52. */
-    const double n = dmlk_from_bits((above >> 52) | (UINT64_C(1075) << 52)) - (0x1p52 + 1023);
-    const double m = dmlk_from_bits((above & ((UINT64_C(1) << 52) - 1)) + half);
+    const double n = dmlk_bits_double((above >> 52) | (UINT64_C(1075) << 52)) - (0x1p52 + 1023);
+    const double m = dmlk_bits_double((above & ((UINT64_C(1) << 52) - 1)) + half);
     const double f = m - 1, s = f / (m + 1), z = s * s;
     double p = 0.14616721179861815749;
     p = p * z + 0.15331699633543858719;
@@ -168,7 +158,7 @@ typedef struct dmlk_circular {
 static inline dmlk_circular dmlk_reduce_circular(double x) {
     const double shifted = x * 0.63661977236758134308 + DMLK_ROUNDING, n = shifted - DMLK_ROUNDING;
     const double r = ((x - n * 0x1.921fb54p0) - n * 0x1.10b461p-30) - n * 0x1.a62633145c06ep-58;
-    return (dmlk_circular){r, dmlk_bits(shifted)};
+    return (dmlk_circular){r, dmlk_double_bits(shifted)};
 }
 
 /* Of a finite FLOAT32 beyond the limit. */
@@ -252,7 +242,7 @@ static inline double dmlk_atan2(double y, double x) {
     const double a = fabs(y), b = fabs(x);
     const double ratio = a == b ? (a == 0 ? 0 : 1) : a / b; /* two zeros, two infinities */
     const double angle = dmlk_atan_positive(a != a || b != b ? (double)NAN : ratio);
-    const uint64_t is_left = dmlk_bits(x) >> 63;
+    const uint64_t is_left = dmlk_double_bits(x) >> 63;
     return dmlk_signed(is_left ? 3.14159265358979323846 - angle : angle, y);
 }
 

@@ -7,7 +7,7 @@ static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf53
 
 /* x * 2/pi, of which the bits from 2^1 downwards are kept: 24 bits of x times 96 bits of 2/pi that fit its exponent. */
 dmlk_circular dmlk_reduce_large(double x) {
-    const uint64_t bits = dmlk_bits(fabs(x));
+    const uint64_t bits = dmlk_double_bits(fabs(x));
     const uint64_t mantissa = ((bits >> 29) & 0x7fffff) | 0x800000; /* x = mantissa 2^shift */
     const int shift = (int)(bits >> 52) - 1023 - 23;
     /* Bits of 2/pi before `first` give multiples of 4: mantissa * 2^shift * 2^-(first) >= 4. */
