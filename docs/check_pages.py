@@ -10,9 +10,9 @@ from difflib import unified_diff
 from pathlib import Path
 
 from dmlemu.checks import Declaration, catalogue, groups
-from dmlemu.checks.catalogue import title
-from dmlemu.checks.describe import levels
+from dmlemu.checks.framework.describe import levels
 from dmlemu.d3d12 import MessageId
+from dmlemu.diagnostics.catalogue import title
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "tests" / "checks" / "gallery"

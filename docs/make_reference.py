@@ -8,7 +8,7 @@ from pathlib import Path
 
 import check_pages
 
-from dmlemu.dml.describe import describe
+from dmlemu.dml.operator_page import describe
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import definition_class
 from dmlemu.dml.operators.schema import OperatorDesc, level_name

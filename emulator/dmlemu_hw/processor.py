@@ -15,7 +15,7 @@ import numpy as np
 from . import chaos, packets
 from .chaos import Mode
 from .clock import Clock
-from .diagnosis import dispatch_fault
+from .dispatch_faults import dispatch_fault
 from .events import (
     NO_ACCESSES,
     READ,

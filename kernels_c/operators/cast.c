@@ -1,9 +1,9 @@
-/* cast: out = in, converted as dmlk_store_wide says.  Equal types: the bits are copied. */
+/* cast: out = in, converted as dmlk_store_promoted says.  Equal types: the bits are copied. */
 #include <math.h>
 
-#include "half.h"
+#include "float16.h"
 #include "kernel.h"
-#include "packed.h"
+#include "staged_rows.h"
 
 struct types {
     uint32_t in, out;
@@ -15,9 +15,9 @@ static void cast_row(uint8_t *const *at, const int64_t *strides, int64_t count, 
     const int64_t out_step = strides[1] * dmlk_type_bytes(type->out);
     for (int64_t i = 0; i < count; i += DMLK_CHUNK) {
         int64_t n = dmlk_min(count - i, DMLK_CHUNK);
-        dmlk_wide x;
-        dmlk_load_wide(type->in, at[0] + i * in_step, strides[0], n, &x);
-        dmlk_store_wide(type->out, at[1] + i * out_step, strides[1], n, dmlk_type_kind(type->in), &x);
+        dmlk_promoted x;
+        dmlk_load_promoted(type->in, at[0] + i * in_step, strides[0], n, &x);
+        dmlk_store_promoted(type->out, at[1] + i * out_step, strides[1], n, dmlk_type_kind(type->in), &x);
     }
 }
 
@@ -25,7 +25,7 @@ static void cast_row(uint8_t *const *at, const int64_t *strides, int64_t count, 
 
 /* Frequent pairs have rows without that detour, which compilers make loops of for several elements at a time. */
 
-/* Toward zero, saturated, NaN to 0, as dmlk_store_wide. */
+/* Toward zero, saturated, NaN to 0, as dmlk_store_promoted. */
 static inline int32_t to_int32(float x) { /* 2^31 - 1 is no float */
     const float least = x > -0x1p31f ? x : -0x1p31f, number = x < 0x1p31f ? least : 0;
     return x >= 0x1p31f ? INT32_MAX : (int32_t)number;
@@ -72,10 +72,10 @@ static inline int32_t limited(float x, int32_t low, int32_t high) {
 
 PAIRS(ROW)
 
-/* Rows whose elements do not follow each other are short (see dmlk_packed_rows). */
+/* Rows whose elements do not follow each other are short (see dmlk_staged_rows). */
 static void widen_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     if (strides[0] == 1 && strides[1] == 1) {
-        dmlk_widen_halves((const uint16_t *)at[0], count, (float *)at[1]);
+        dmlk_widen_float16((const uint16_t *)at[0], count, (float *)at[1]);
     } else {
         cast_row(at, strides, count, context);
     }
@@ -105,7 +105,7 @@ static int convert(const dmlk_view *in, const dmlk_view *out) {
     dmlk_row *row = choose_row(type.in, type.out);
     const bool halves = type.in == DMLK_FLOAT16 || type.out == DMLK_FLOAT16;
     if (row != cast_row || !halves || type.in == DMLK_FLOAT64) { /* from FLOAT64 by way of FLOAT32 it rounds twice */
-        return dmlk_packed_rows(views, 2, row, &type);
+        return dmlk_staged_rows(views, 2, row, &type);
     }
     type.in = type.in == DMLK_FLOAT16 ? DMLK_FLOAT32 : type.in;
     type.out = type.out == DMLK_FLOAT16 ? DMLK_FLOAT32 : type.out;
@@ -116,7 +116,7 @@ static int convert(const dmlk_view *in, const dmlk_view *out) {
 
 static int convert(const dmlk_view *in, const dmlk_view *out) {
     const struct types type = {in->type, out->type};
-    return dmlk_packed_rows((const dmlk_view *[]){in, out}, 2, cast_row, &type);
+    return dmlk_staged_rows((const dmlk_view *[]){in, out}, 2, cast_row, &type);
 }
 
 #endif

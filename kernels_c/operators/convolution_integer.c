@@ -373,7 +373,7 @@ static uint32_t select_axis(const struct job *job, enum axis axis, dmlk_slice *s
     return dmlk_join(slices, kept);
 }
 
-void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk_reads *reads) {
+void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_convolution_integer k;
     struct job job = {0};
     if (tensor != 0 || call->view_count != 5 || !dmlk_get_constants(call, &k, sizeof k) ||

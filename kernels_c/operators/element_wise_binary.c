@@ -2,7 +2,7 @@
 #include "element_wise_binary.h"
 
 #include "kernel.h"
-#include "packed.h"
+#include "staged_rows.h"
 
 #define DMLK_BODY "element_wise_binary.inc"
 #include "each_type.inc"
@@ -18,8 +18,8 @@ static void row_float16_float32(uint8_t *const *at, const int64_t *strides, int6
     float *out = (float *)at[2];
     const int64_t a_stride = strides[0], b_stride = strides[1], out_stride = strides[2];
     for (int64_t i = 0; i < count; i++) {
-        const float x = dmlk_half_to_float(DMLK_LOAD(a, i * a_stride));
-        const float y = dmlk_half_to_float(DMLK_LOAD(b, i * b_stride));
+        const float x = dmlk_float16_to_float(DMLK_LOAD(a, i * a_stride));
+        const float y = dmlk_float16_to_float(DMLK_LOAD(b, i * b_stride));
         DMLK_STORE(out, i * out_stride, dmlk_one_nan(x + y));
     }
 }
@@ -68,5 +68,5 @@ int dmlk_run_element_wise_binary(const dmlk_call *call) {
         return dmlk_float_rows(views, 3, row_float32, NULL);
     }
 #endif
-    return dmlk_packed_rows(views, 3, row, NULL);
+    return dmlk_staged_rows(views, 3, row, NULL);
 }

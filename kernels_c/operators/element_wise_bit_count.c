@@ -1,7 +1,7 @@
 /* element_wise_bit_count: out = number of bits set in the element of in, whatever its type. */
 #include "bit_count.h"
 #include "kernel.h"
-#include "packed.h"
+#include "staged_rows.h"
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "element_wise_bit_count.inc"
@@ -27,5 +27,5 @@ int dmlk_run_element_wise_bit_count(const dmlk_call *call) {
     dmlk_row *tuned = dmlk_bit_count_row(in->type, out->type);
     row = tuned != NULL ? tuned : row;
 #endif
-    return dmlk_packed_rows((const dmlk_view *[]){in, out}, 2, row, NULL);
+    return dmlk_staged_rows((const dmlk_view *[]){in, out}, 2, row, NULL);
 }

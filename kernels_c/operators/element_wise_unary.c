@@ -8,7 +8,7 @@
 
 #include "dmlk_math.h"
 #include "kernel.h"
-#include "packed.h"
+#include "staged_rows.h"
 
 typedef union scalar {
     double f;
@@ -67,7 +67,7 @@ static void make_nans_one(double *v, int64_t n) {
 
 static bool is_clip(uint32_t function) { return function == DMLK_UNARY_CLIP || function == DMLK_UNARY_CLIP1; }
 
-static void clip(const struct job *job, enum dmlk_kind kind, dmlk_wide *v, int64_t n) {
+static void clip(const struct job *job, enum dmlk_kind kind, dmlk_promoted *v, int64_t n) {
     const scalar low = job->low, high = job->high;
     const bool clip1 = job->k.function == DMLK_UNARY_CLIP1;
     switch (kind) {
@@ -93,7 +93,7 @@ static void clip(const struct job *job, enum dmlk_kind kind, dmlk_wide *v, int64
 }
 
 /* in * scale + bias: FLOAT64 in FLOAT64, all else in FLOAT32 with two roundings.  The result is a double. */
-static void scale(const struct job *job, enum dmlk_kind kind, dmlk_wide *v, int64_t n) {
+static void scale(const struct job *job, enum dmlk_kind kind, dmlk_promoted *v, int64_t n) {
     const float scale = job->k.scale, bias = job->k.bias;
     for (int64_t i = 0; i < n; i++) {
         if (job->in == DMLK_FLOAT64) {
@@ -106,12 +106,12 @@ static void scale(const struct job *job, enum dmlk_kind kind, dmlk_wide *v, int6
 }
 
 /* From one kind to another, by the rules of a cast. */
-static void convert(enum dmlk_kind from, enum dmlk_kind to, dmlk_wide *v, int64_t n) {
+static void convert(enum dmlk_kind from, enum dmlk_kind to, dmlk_promoted *v, int64_t n) {
     static const uint32_t widest[] = {
         [DMLK_KIND_FLOAT] = DMLK_FLOAT64, [DMLK_KIND_SIGNED] = DMLK_INT64, [DMLK_KIND_UNSIGNED] = DMLK_UINT64};
     if (from != to) {
-        dmlk_wide result;
-        dmlk_store_wide(widest[to], (uint8_t *)&result, 1, n, from, v);
+        dmlk_promoted result;
+        dmlk_store_promoted(widest[to], (uint8_t *)&result, 1, n, from, v);
         memcpy(v, &result, (size_t)n * sizeof v->u[0]);
     }
 }
@@ -123,8 +123,8 @@ static void unary_row(uint8_t *const *at, const int64_t *strides, int64_t count,
     for (int64_t i = 0; i < count; i += DMLK_CHUNK) {
         int64_t n = dmlk_min(count - i, DMLK_CHUNK);
         enum dmlk_kind kind = dmlk_type_kind(job->in);
-        dmlk_wide v;
-        dmlk_load_wide(job->in, at[0] + i * in_step, strides[0], n, &v);
+        dmlk_promoted v;
+        dmlk_load_promoted(job->in, at[0] + i * in_step, strides[0], n, &v);
         if (job->k.has_scale_bias) {
             scale(job, kind, &v, n);
             kind = DMLK_KIND_FLOAT;
@@ -139,7 +139,7 @@ static void unary_row(uint8_t *const *at, const int64_t *strides, int64_t count,
         if (wanted == DMLK_KIND_FLOAT) {
             make_nans_one(v.f, n);
         }
-        dmlk_store_wide(job->out, at[1] + i * out_step, strides[1], n, wanted, &v);
+        dmlk_store_promoted(job->out, at[1] + i * out_step, strides[1], n, wanted, &v);
     }
 }
 
@@ -219,8 +219,8 @@ static dmlk_row *choose_row(const struct job *job) {
 #endif
 
 static scalar read_scalar(uint32_t type, const uint64_t *bits) {
-    dmlk_wide v;
-    dmlk_load_wide(type, (const uint8_t *)bits, 1, 1, &v);
+    dmlk_promoted v;
+    dmlk_load_promoted(type, (const uint8_t *)bits, 1, 1, &v);
     return (scalar){.u = v.u[0]};
 }
 
@@ -267,5 +267,5 @@ int dmlk_run_element_wise_unary(const dmlk_call *call) {
         return dmlk_float_rows(views, 2, choose_row(&job), &job);
     }
 #endif
-    return dmlk_packed_rows(views, 2, choose_row(&job), &job);
+    return dmlk_staged_rows(views, 2, choose_row(&job), &job);
 }

@@ -1,18 +1,18 @@
 /* gemm: out = alpha * op(a) op(b) + beta * c, for each pair of matrices along the leading axes.
  *
  * Each element of the output is one chain of fused multiplications and additions in float32, in ascending order of
- * the index that is summed over, whatever the layout.  This is the definition; gemm/product.c gives the same bits. */
+ * the index that is summed over, whatever the layout.  This is the definition; gemm/gemm_blocked.c gives the same bits. */
 #include "gemm.h"
 
 #include <math.h>
 
 #include "kernel.h"
-#include "product.h"
+#include "gemm_blocked.h"
 
 static inline float read(const dmlk_matrix *matrix, const uint8_t *base, int64_t row, int64_t column) {
     const int64_t at = row * matrix->row_stride + column * matrix->column_stride;
     return matrix->type == DMLK_FLOAT32 ? DMLK_LOAD((const float *)base, at)
-                                        : dmlk_half_to_float(DMLK_LOAD((const uint16_t *)base, at));
+                                        : dmlk_float16_to_float(DMLK_LOAD((const uint16_t *)base, at));
 }
 
 static inline void write(const dmlk_matrix *matrix, uint8_t *base, int64_t row, int64_t column, float x) {
@@ -20,14 +20,14 @@ static inline void write(const dmlk_matrix *matrix, uint8_t *base, int64_t row, 
     if (matrix->type == DMLK_FLOAT32) {
         DMLK_STORE((float *)base, at, x);
     } else {
-        DMLK_STORE((uint16_t *)base, at, dmlk_float_to_half(x));
+        DMLK_STORE((uint16_t *)base, at, dmlk_float_to_float16(x));
     }
 }
 
 /* Rows of all matrices of the output, numbered. */
 static void plain_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
-    const dmlk_product *p = context;
+    const dmlk_gemm_blocked *p = context;
     int64_t work = 0;
     for (int64_t item = begin; item < end; item++) {
         const int64_t row = item % p->m;
@@ -53,7 +53,7 @@ static dmlk_matrix last_axes(const dmlk_view *view, bool transposed) {
 }
 
 /* Do the sizes fit each other?  Sets m, n and depth. */
-static bool set_sizes(dmlk_product *p, const dmlk_gemm *k, const dmlk_view *a, const dmlk_view *b,
+static bool set_sizes(dmlk_gemm_blocked *p, const dmlk_gemm *k, const dmlk_view *a, const dmlk_view *b,
                       const dmlk_view *out) {
     const uint32_t rank = out->rank;
     if (rank < 2 || a->rank != rank || b->rank != rank) {
@@ -73,7 +73,7 @@ static bool types_fit(const dmlk_view *a, const dmlk_view *b, const dmlk_view *c
 }
 
 /* Without c, if that counts nothing. */
-void dmlk_reads_gemm(const dmlk_call *call, uint32_t tensor, dmlk_reads *reads) {
+void dmlk_reads_gemm(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_gemm k;
     if (tensor == 2 && dmlk_get_constants(call, &k, sizeof k) && k.beta == 0) {
         reads->counts[0] = 0;
@@ -89,7 +89,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     if (!types_fit(a, b, c, out)) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    dmlk_product p = {.alpha = k.alpha, .beta = k.beta};
+    dmlk_gemm_blocked p = {.alpha = k.alpha, .beta = k.beta};
     if (!set_sizes(&p, &k, a, b, out) || (c->base != NULL && !dmlk_same_sizes(c, out))) {
         return DMLK_BAD_PACKET;
     }

@@ -63,8 +63,8 @@ struct block {
         double lanes[LANES][DMLK_CHUNK];
     };
     union {
-        dmlk_wide place; /* PLACE_*: where the value stands among the reduced elements */
-        dmlk_wide shift; /* LOG_SUM_EXP: subtracted before exp */
+        dmlk_promoted place; /* PLACE_*: where the value stands among the reduced elements */
+        dmlk_promoted shift; /* LOG_SUM_EXP: subtracted before exp */
     };
 };
 
@@ -169,10 +169,10 @@ DMLK_EACH_ISA(fold_doubles, (const struct job *job, struct block *block, int64_t
 static void fold_floats(const struct job *job, struct block *block, int64_t output, const uint8_t *at,
                         int64_t stride, int64_t n, int64_t index) {
     const int64_t bytes = job->kept.bytes[0];
-    dmlk_wide x;
+    dmlk_promoted x;
     for (int64_t r = 0; r < n; r += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - r, DMLK_CHUNK);
-        dmlk_load_wide(job->in, at + r * stride * bytes, stride, count, &x);
+        dmlk_load_promoted(job->in, at + r * stride * bytes, stride, count, &x);
         if (is_mapped(job->function)) {
             map_floats(job->function, x.f, count, block->shift.f + output, 0);
         }
@@ -189,8 +189,8 @@ DMLK_EACH_ISA(join_doubles, (enum combination how, double *restrict v, const dou
 
 static void join_floats(const struct job *job, struct block *block, const uint8_t *at, int64_t stride, int64_t n,
                         int64_t index) {
-    dmlk_wide x;
-    dmlk_load_wide(job->in, at, stride, n, &x);
+    dmlk_promoted x;
+    dmlk_load_promoted(job->in, at, stride, n, &x);
     if (is_mapped(job->function)) {
         map_floats(job->function, x.f, n, block->shift.f, 1);
     }
@@ -215,7 +215,7 @@ DMLK_EACH_ISA(map_results, (const struct job *job, const struct block *block, do
 }
 
 static void finish_floats(const struct job *job, const struct block *block, uint8_t *at, int64_t stride) {
-    dmlk_wide result;
+    dmlk_promoted result;
     memcpy(result.f, block->lanes[0], (size_t)block->count * sizeof *result.f);
     for (int64_t lane = 1; lane < job->lanes; lane++) {
         join_doubles(job->how, result.f, block->lanes[lane], block->count);
@@ -224,7 +224,7 @@ static void finish_floats(const struct job *job, const struct block *block, uint
     for (int64_t i = 0; i < block->count; i++) {
         result.f[i] = dmlk_one_nan(result.f[i]);
     }
-    dmlk_store_wide(job->out, at, stride, block->count, DMLK_KIND_FLOAT, &result);
+    dmlk_store_promoted(job->out, at, stride, block->count, DMLK_KIND_FLOAT, &result);
 }
 
 static const struct methods float_methods = {start_floats, fold_floats, join_floats, finish_floats};
@@ -291,12 +291,12 @@ static void choose_methods(struct job *job) {
 /* exp(x) overflows where log(sum(exp(x))) does not: sum exp(x - maximum), and add the maximum at the end. */
 static void find_shift(const struct job *log_sum_exp, struct block *block, const uint8_t *at) {
     struct job job = *log_sum_exp;
-    dmlk_wide maximum;
+    dmlk_promoted maximum;
     job.function = DMLK_REDUCE_MAX;
     choose_methods(&job);
     take_in_all(&job, block, at);
     job.methods->finish(&job, block, (uint8_t *)&maximum, 1);
-    dmlk_load_wide(job.in, (const uint8_t *)&maximum, 1, block->count, &block->shift);
+    dmlk_load_promoted(job.in, (const uint8_t *)&maximum, 1, block->count, &block->shift);
     for (int64_t i = 0; i < block->count; i++) {
         block->shift.f[i] = isfinite(block->shift.f[i]) ? block->shift.f[i] : 0;
     }
@@ -317,7 +317,7 @@ static void reduce_part(int64_t begin, int64_t end, int part, void *context) {
         }
         take_in_all(job, &block, cursor.at[0]);
         if (job->how == PLACE_OF_INTEGER || job->how == PLACE_OF_FLOAT) {
-            dmlk_store_wide(job->out, cursor.at[1], out_stride, block.count, DMLK_KIND_SIGNED, &block.place);
+            dmlk_store_promoted(job->out, cursor.at[1], out_stride, block.count, DMLK_KIND_SIGNED, &block.place);
         } else {
             job->methods->finish(job, &block, cursor.at[1], out_stride);
         }

@@ -131,7 +131,7 @@ double get_element(const dmlk_view *view, const int64_t *index) {
     switch (view->type) {
     case DMLK_FLOAT32: return (double)*(const float *)at;
     case DMLK_FLOAT64: return *(const double *)at;
-    case DMLK_FLOAT16: return (double)dmlk_half_to_float(*(const uint16_t *)at);
+    case DMLK_FLOAT16: return (double)dmlk_float16_to_float(*(const uint16_t *)at);
     case DMLK_INT8: return *(const int8_t *)at;
     case DMLK_INT16: return *(const int16_t *)at;
     case DMLK_INT32: return *(const int32_t *)at;
@@ -149,7 +149,7 @@ void set_element(const dmlk_view *view, const int64_t *index, double value) {
     switch (view->type) {
     case DMLK_FLOAT32: *(float *)at = (float)value; break;
     case DMLK_FLOAT64: *(double *)at = value; break;
-    case DMLK_FLOAT16: *(uint16_t *)at = dmlk_double_to_half(value); break;
+    case DMLK_FLOAT16: *(uint16_t *)at = dmlk_double_to_float16(value); break;
     case DMLK_INT8: *(int8_t *)at = (int8_t)value; break;
     case DMLK_INT16: *(int16_t *)at = (int16_t)value; break;
     case DMLK_INT32: *(int32_t *)at = (int32_t)value; break;

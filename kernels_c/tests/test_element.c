@@ -3,7 +3,7 @@
 
 #include "element.h"
 #include "test.h"
-#include "wide.h"
+#include "promoted.h"
 
 /* The definition: sign, exponent, fraction. */
 static double half_value(uint16_t half) {
@@ -16,7 +16,7 @@ static double half_value(uint16_t half) {
 
 TEST(every_half_becomes_its_value) {
     for (uint32_t h = 0; h < 65536; h++) {
-        const double expected = half_value((uint16_t)h), given = (double)dmlk_half_to_float((uint16_t)h);
+        const double expected = half_value((uint16_t)h), given = (double)dmlk_float16_to_float((uint16_t)h);
         CHECK(isnan(expected) ? isnan(given) : given == expected && signbit(given) == signbit(expected));
     }
 }
@@ -25,8 +25,8 @@ TEST(every_half_survives_the_round_trip) {
     for (uint32_t h = 0; h < 65536; h++) {
         const bool nan = (h & 0x7fff) > 0x7c00;
         const uint32_t expected = nan ? h | 0x200 : h; /* a NaN becomes quiet */
-        CHECK_EQUAL(dmlk_float_to_half(dmlk_half_to_float((uint16_t)h)), expected);
-        CHECK_EQUAL(dmlk_double_to_half((double)dmlk_half_to_float((uint16_t)h)), expected);
+        CHECK_EQUAL(dmlk_float_to_float16(dmlk_float16_to_float((uint16_t)h)), expected);
+        CHECK_EQUAL(dmlk_double_to_float16((double)dmlk_float16_to_float((uint16_t)h)), expected);
     }
 }
 
@@ -36,29 +36,29 @@ TEST(rounds_to_nearest_even) {
         const double low = half_value(h), high = h == 0x7bff ? 65536 : half_value((uint16_t)(h + 1));
         const double middle = (low + high) / 2;
         const uint16_t even = (uint16_t)(h + (h & 1));
-        CHECK_EQUAL(dmlk_float_to_half((float)middle), even);
-        CHECK_EQUAL(dmlk_double_to_half(middle), even);
-        CHECK_EQUAL(dmlk_double_to_half(nextafter(middle, 0)), h);
-        CHECK_EQUAL(dmlk_double_to_half(nextafter(middle, 1e9)), h + 1);
-        CHECK_EQUAL(dmlk_float_to_half(nextafterf((float)middle, 0)), h);
-        CHECK_EQUAL(dmlk_float_to_half(nextafterf(-(float)middle, -1e9f)), (h + 1) | 0x8000);
+        CHECK_EQUAL(dmlk_float_to_float16((float)middle), even);
+        CHECK_EQUAL(dmlk_double_to_float16(middle), even);
+        CHECK_EQUAL(dmlk_double_to_float16(nextafter(middle, 0)), h);
+        CHECK_EQUAL(dmlk_double_to_float16(nextafter(middle, 1e9)), h + 1);
+        CHECK_EQUAL(dmlk_float_to_float16(nextafterf((float)middle, 0)), h);
+        CHECK_EQUAL(dmlk_float_to_float16(nextafterf(-(float)middle, -1e9f)), (h + 1) | 0x8000);
     }
 }
 
 TEST(overflow_is_infinity) {
-    CHECK_EQUAL(dmlk_float_to_half(65519.996f), 0x7bff);
-    CHECK_EQUAL(dmlk_float_to_half(65520.0f), 0x7c00);
-    CHECK_EQUAL(dmlk_float_to_half(-3e38f), 0xfc00);
-    CHECK_EQUAL(dmlk_double_to_half(1e300), 0x7c00);
-    CHECK_EQUAL(dmlk_double_to_half((double)-INFINITY), 0xfc00);
-    CHECK_EQUAL(dmlk_double_to_half(-1e-300), 0x8000);
+    CHECK_EQUAL(dmlk_float_to_float16(65519.996f), 0x7bff);
+    CHECK_EQUAL(dmlk_float_to_float16(65520.0f), 0x7c00);
+    CHECK_EQUAL(dmlk_float_to_float16(-3e38f), 0xfc00);
+    CHECK_EQUAL(dmlk_double_to_float16(1e300), 0x7c00);
+    CHECK_EQUAL(dmlk_double_to_float16((double)-INFINITY), 0xfc00);
+    CHECK_EQUAL(dmlk_double_to_float16(-1e-300), 0x8000);
 }
 
 static int64_t truncated(uint32_t type, double x) {
-    dmlk_wide wide = {.f = {x}};
+    dmlk_promoted wide = {.f = {x}};
     int64_t bits = 0;
-    dmlk_store_wide(type, (uint8_t *)&bits, 1, 1, DMLK_KIND_FLOAT, &wide);
-    dmlk_load_wide(type, (const uint8_t *)&bits, 1, 1, &wide);
+    dmlk_store_promoted(type, (uint8_t *)&bits, 1, 1, DMLK_KIND_FLOAT, &wide);
+    dmlk_load_promoted(type, (const uint8_t *)&bits, 1, 1, &wide);
     return wide.i[0];
 }
 

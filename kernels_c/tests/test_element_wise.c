@@ -5,7 +5,7 @@
 #include "element.h"
 #include "element_wise_binary.h"
 #include "element_wise_unary.h"
-#include "wide.h"
+#include "promoted.h"
 
 #define ROUNDS 60
 
@@ -59,12 +59,12 @@ static void fill_edges(const dmlk_view *view) {
         uint8_t *at = view->base + i * (uint64_t)dmlk_type_bytes(view->type);
         const double edge = edges[random_between(0, (int64_t)(sizeof edges / sizeof *edges) - 1)];
         const double near = edge * (double)(float)(1 + (double)random_between(-2, 2) * 0x1p-23);
-        dmlk_wide x = {.f = {(random_between(0, 1) ? -1 : 1) * (near + (double)random_between(-2, 2) / 2)}};
+        dmlk_promoted x = {.f = {(random_between(0, 1) ? -1 : 1) * (near + (double)random_between(-2, 2) / 2)}};
         const uint64_t bits = random_bits();
         if (random_between(0, 2) == 0) {
             memcpy(at, &bits, (size_t)dmlk_type_bytes(view->type));
         } else {
-            dmlk_store_wide(view->type, at, 1, 1, DMLK_KIND_FLOAT, &x);
+            dmlk_store_promoted(view->type, at, 1, 1, DMLK_KIND_FLOAT, &x);
         }
     }
 }
@@ -81,10 +81,10 @@ TEST(cast_any_bits) {
         CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
         int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
         do {
-            dmlk_wide x;
+            dmlk_promoted x;
             uint64_t expected = 0, given = 0;
-            dmlk_load_wide(in_type, element_at(in, index), 1, 1, &x);
-            dmlk_store_wide(out_type, (uint8_t *)&expected, 1, 1, dmlk_type_kind(in_type), &x);
+            dmlk_load_promoted(in_type, element_at(in, index), 1, 1, &x);
+            dmlk_store_promoted(out_type, (uint8_t *)&expected, 1, 1, dmlk_type_kind(in_type), &x);
             memcpy(&given, element_at(out, index), (size_t)dmlk_type_bytes(out_type));
             const bool copied = in_type == out_type; /* NaNs, too */
             wrong += !copied ? given != expected

@@ -13,7 +13,7 @@
 #define dmlk_footprints_find painted_find
 #define dmlk_footprint_holds painted_holds
 #define dmlk_footprint_index painted_index
-#include "../core/footprint.c"
+#include "../analysis/footprint.c"
 #undef dmlk_pattern_init
 #undef dmlk_pattern_to_bytes
 #undef dmlk_pattern_paint

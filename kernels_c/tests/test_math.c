@@ -59,9 +59,9 @@ static int64_t off(const char *name, double x, double ours, double theirs) {
 TEST(every_float16_is_rounded_as_the_library_does) {
     for (int f = 0; f < FUNCTIONS; f++) {
         for (uint32_t h = 0; h < 65536; h++) {
-            const double x = (double)dmlk_half_to_float((uint16_t)h);
+            const double x = (double)dmlk_float16_to_float((uint16_t)h);
             const double ours = functions[f].ours(x), theirs = functions[f].theirs(x);
-            const uint16_t a = dmlk_double_to_half(ours), b = dmlk_double_to_half(theirs);
+            const uint16_t a = dmlk_double_to_float16(ours), b = dmlk_double_to_float16(theirs);
             const bool are_nan = isnan(ours) && isnan(theirs);
             if (a != b && !are_nan) {
                 fprintf(stderr, "%s(%a) is %a, not %a\n", functions[f].name, x, ours, theirs);

@@ -1,12 +1,12 @@
-/* three_threads.c - stands in for core/parallel.c: whatever can be split is split, into up to three parts.
+/* three_threads.c - stands in for device/parallel.c: whatever can be split is split, into up to three parts.
  *
  * So threads share the work of tensors of a few elements, and ThreadSanitizer sees how they wait for each other: that
  * of OpenMP's runtime, which is not compiled for it, it takes for none.  One thread at a time may call dmlk_parallel. */
 #include <pthread.h>
 
-#include "checked.h"
+#include "sanitizer.h"
 #include "parallel.h"
-#include "stop.h"
+#include "cancellation.h"
 #include "test.h"
 
 #define THREADS 3

@@ -236,7 +236,7 @@ def _adapters(parsed: argparse.Namespace) -> int:
 
 
 def _explain(parsed: argparse.Namespace) -> int:
-    from dmlemu.dml.describe import describe, summary
+    from dmlemu.dml.operator_page import describe, summary
     from dmlemu.dml.operators import declared, find_operator
 
     if parsed.operator is None:
@@ -255,7 +255,7 @@ def _checks(parsed: argparse.Namespace) -> int:
     from fnmatch import fnmatchcase
 
     from dmlemu.checks import catalogue
-    from dmlemu.checks.describe import describe, listing
+    from dmlemu.checks.framework.describe import describe, listing
 
     pattern = (parsed.check or "*").upper()
     found = {id for id in catalogue() if fnmatchcase(id, pattern)}

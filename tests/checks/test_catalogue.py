@@ -11,7 +11,7 @@ import pytest
 from test_gallery import PROGRAMS, load
 
 from dmlemu.checks import catalogue, groups
-from dmlemu.checks.catalogue import title
+from dmlemu.diagnostics.catalogue import title
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "runtime" / "dmlemu"

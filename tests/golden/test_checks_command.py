@@ -11,7 +11,7 @@ import pytest
 
 from dmlemu import d3d12
 from dmlemu.checks import catalogue
-from dmlemu.checks.describe import describe
+from dmlemu.checks.framework.describe import describe
 from dmlemu.cli import main
 
 MODELS = Path(__file__).parents[1] / "programs" / "dxdispatch" / "models"

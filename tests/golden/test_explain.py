@@ -6,7 +6,7 @@ import pytest
 
 from dmlemu import dml
 from dmlemu.cli import main
-from dmlemu.dml.describe import describe
+from dmlemu.dml.operator_page import describe
 from dmlemu.dml.operators import declared
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dmlemu_hw.checked import checked
+from dmlemu_hw.kernel_sanitizer import checked
 
 
 @pytest.fixture(autouse=True)

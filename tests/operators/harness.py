@@ -14,7 +14,7 @@ from strategies import Array
 import dmlemu
 from dmlemu.dml import OperatorType
 from dmlemu.dml.operators.schema import OperatorDesc
-from dmlemu_hw.checked import Checker, checked
+from dmlemu_hw.kernel_sanitizer import Checker, checked
 
 O = OperatorType  # noqa: E741
 

@@ -19,7 +19,7 @@ import dmlemu
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, MatrixTransform, ReduceFunction
 from dmlemu.dml import TensorDataType as T
-from dmlemu_hw.checked import checked
+from dmlemu_hw.kernel_sanitizer import checked
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ import pytest
 
 from dmlemu import Error, HResult, d3d12, dml
 from dmlemu.dml import FeatureLevel, ReduceFunction, TensorDataType
-from dmlemu.dml.describe import describe, documentation
+from dmlemu.dml.operator_page import describe, documentation
 from dmlemu.dml.operators import declared, find_operator
 from dmlemu.dml.operators.definition import definition_class, emulated
 from dmlemu.dml.operators.schema import (

@@ -1,10 +1,10 @@
 """Checks: subscribers of a device's event stream that find mistakes and explain them."""
 
-from .catalogue import catalogue, groups
-from .check import Check, on
-from .declaration import Declaration, When
-from .manager import Checks, attach
-from .names import NamedCommand, Names
+from ..diagnostics.catalogue import catalogue, groups
+from ..diagnostics.declaration import Declaration, When
+from .framework.check import Check, on
+from .framework.manager import Checks, attach
+from .framework.names import NamedCommand, Names
 
 __all__ = [
     "Check",

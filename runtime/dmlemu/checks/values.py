@@ -16,10 +16,10 @@ from dmlemu_hw.events import READ, WRITE, Access, Executed, Executing
 from dmlemu_hw.packets import DispatchPacket, Opcode, Tensor
 from dmlemu_hw.values import Classes, Source, View, element, find_born, scan
 
-from .check import Check, on
-from .declarations.values import DECLARATIONS
-from .names import NamedCommand
-from .text import values as text
+from ..diagnostics.declarations.values import DECLARATIONS
+from .framework.check import Check, on
+from .framework.names import NamedCommand
+from .rules import values_messages as messages
 
 if TYPE_CHECKING:
     from ..d3d12.device import Device
@@ -92,7 +92,7 @@ class Values(Check):
             known = self._inputs if kernel in _EACH else []
             operands = tuple(element(each.view, number) for each in known)
             self._say(
-                event, command, id, output, number, text.born(id, element(output.view, number), operands)
+                event, command, id, output, number, messages.born(id, element(output.view, number), operands)
             )
 
     def _first_born(self, kernel: str, output: View, kind: Classes) -> int | None:
@@ -118,7 +118,7 @@ class Values(Check):
         if len(wrong):
             number = int(wrong[0])
             true = exact.reshape(-1)[number]
-            words = text.wrapped(
+            words = messages.wrapped(
                 got.reshape(-1)[number], true, packets.type_name(output.view.data_type), len(wrong)
             )
             self._say(event, command, "VAL_INT_OVERFLOW", output, number, words)
@@ -137,7 +137,7 @@ class Values(Check):
         share = float(beyond.mean())
         if share > self.saturated_share:
             number = int(np.flatnonzero(beyond.reshape(-1))[0])
-            words = text.saturated(share, kind, float(source.reshape(-1)[number]))
+            words = messages.saturated(share, kind, float(source.reshape(-1)[number]))
             self._say(event, command, "VAL_QUANT_SATURATE", output, number, words)
 
     # --- inside ---

@@ -85,6 +85,7 @@ from .features import (
     FeatureDataTightAlignment,
 )
 from .fence import Fence
+from .info_queue import InfoQueue, InfoQueueFilter, InfoQueueFilterDesc
 from .object import (
     WKPDID_D3D_DEBUG_OBJECT_NAME,
     WKPDID_D3D_DEBUG_OBJECT_NAME_W,
@@ -92,7 +93,6 @@ from .object import (
     Object,
 )
 from .query_heap import QueryHeap
-from .reports import InfoQueue, InfoQueueFilter, InfoQueueFilterDesc
 from .resource import Heap, MappedMemory, Resource
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Error, Severity
 from . import states
 from .arguments import integer
-from .conflicts import conflict_error, spell_state
 from .enums import CommandListType, MessageId, ResourceBarrierFlags, ResourceBarrierType, ResourceStates
-from .reports import failure, spell, spell_object
+from .info_queue import failure, spell, spell_object
 from .resource import Resource
 from .rules import missing_flag
+from .state_errors import conflict_error, spell_state
 from .states import Track
 from .structs import (
     RESOURCE_BARRIER_ALL_SUBRESOURCES,

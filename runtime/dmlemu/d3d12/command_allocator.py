@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ..errors import CallSite, HResult, Severity, spell_site
 from .enums import CommandListType, MessageId
 from .events import AllocatorReset
+from .info_queue import failure
 from .object import DeviceChild
-from .pending import when_done
-from .reports import failure
+from .submissions import when_done
 
 if TYPE_CHECKING:
     from .command_list import CommandList

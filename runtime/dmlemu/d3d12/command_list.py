@@ -12,11 +12,10 @@ from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter, disassemble
 
 from ..errors import CallSite, Error, HResult, call_site, spell_site
-from . import commands, states
+from . import command_validation, states
 from .arguments import floats, instance, integer, sequence
 from .barriers import check_barriers, named_by, packet_of
 from .command_allocator import CommandAllocator
-from .conflicts import conflict_error
 from .descriptor_heap import DescriptorHeap
 from .enums import (
     CommandListType,
@@ -25,11 +24,12 @@ from .enums import (
     QueryType,
     WriteBufferImmediateMode,
 )
+from .info_queue import failure, not_implemented, spell
 from .object import DeviceChild, Object
 from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
 from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER, Command, Recording
-from .reports import failure, not_implemented, spell
 from .resource import Resource
+from .state_errors import conflict_error
 from .states import Clash, Conflict, Track
 from .structs import Rect, ResourceBarrier, WriteBufferImmediateParameter
 
@@ -199,7 +199,7 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList::CopyBufferRegion``
         (nf-d3d12-id3d12graphicscommandlist-copybufferregion).
         """
-        commands.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
+        command_validation.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
         uses = (dst_buffer, states.COPY_DEST, "pDstBuffer"), (src_buffer, states.COPY_SOURCE, "pSrcBuffer")
         self._use_all("CopyBufferRegion", *uses, executes=num_bytes != 0)
         if num_bytes:
@@ -214,7 +214,7 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList::CopyResource``
         (nf-d3d12-id3d12graphicscommandlist-copyresource).
         """
-        commands.check_copy_resource(dst_resource, src_resource)
+        command_validation.check_copy_resource(dst_resource, src_resource)
         target = dst_resource, states.COPY_DEST, "pDstResource"
         self._use_all("CopyResource", target, (src_resource, states.COPY_SOURCE, "pSrcResource"))
         self._writer.copy_buffer(dst_resource._address, src_resource._address, dst_resource._width)
@@ -231,7 +231,7 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList2::WriteBufferImmediate``
         (nf-d3d12-id3d12graphicscommandlist2-writebufferimmediate).
         """
-        writes = commands.check_immediate(self._device, params, modes)
+        writes = command_validation.check_immediate(self._device, params, modes)
         names = tuple(f"pParams[{i}]" for i in range(len(writes)))
         uses = [(write[0], states.COPY_DEST, name) for write, name in zip(writes, names, strict=True)]
         self._use_all("WriteBufferImmediate", *uses)
@@ -258,7 +258,7 @@ class CommandList(DeviceChild):
         (nf-d3d12-id3d12graphicscommandlist-clearunorderedaccessviewuint).
         """
         operation = "ClearUnorderedAccessViewUint"
-        raw = commands.check_clear_values(operation, values)
+        raw = command_validation.check_clear_values(operation, values)
         self._clear(operation, view_gpu_handle_in_current_heap, view_cpu_handle, resource, raw, rects, False)
 
     @_records("ClearUnorderedAccessViewFloat", SHADING)
@@ -277,7 +277,7 @@ class CommandList(DeviceChild):
         operation = "ClearUnorderedAccessViewFloat"
         with np.errstate(over="ignore"):  # becomes infinite, as the conversion to FLOAT makes it
             bits = np.array(floats(values, "values")).astype(np.float32).view(np.uint32)
-        raw = commands.check_clear_values(operation, bits.tolist())
+        raw = command_validation.check_clear_values(operation, bits.tolist())
         self._clear(operation, view_gpu_handle_in_current_heap, view_cpu_handle, resource, raw, rects, True)
 
     def _clear(
@@ -290,7 +290,7 @@ class CommandList(DeviceChild):
         rects: Sequence[Rect],
         is_float: bool,
     ) -> None:
-        ranges = commands.check_clear(self, operation, gpu_handle, cpu_handle, resource, rects)
+        ranges = command_validation.check_clear(self, operation, gpu_handle, cpu_handle, resource, rects)
         self._use_all(operation, (resource, states.UNORDERED_ACCESS, "pResource"))
         self._need(*self._descriptor_heaps.values())
         self._writer.clear_uav(gpu_handle, values, ranges, is_float=is_float)
@@ -321,7 +321,7 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList::SetDescriptorHeaps``
         (nf-d3d12-id3d12graphicscommandlist-setdescriptorheaps).
         """
-        chosen = commands.check_heaps(self._device, descriptor_heaps)
+        chosen = command_validation.check_heaps(self._device, descriptor_heaps)
         for heap in chosen.values():
             self._need(heap)
         self._descriptor_heaps = chosen

@@ -15,16 +15,16 @@ from dmlemu_hw.queue import QueueKind
 from ..errors import Error, HResult, Severity, call_site, spell_site
 from .arguments import instance, integer, sequence
 from .command_list import CommandList, encode_marker
-from .conflicts import conflict_error
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
+from .info_queue import failure, not_implemented, spell
 from .object import DeviceChild, Object, released_at
-from .pending import Submission, when_done
 from .recording import Command, Recording
-from .reports import failure, not_implemented, spell
 from .resource import Heap, Resource
+from .state_errors import conflict_error
 from .states import Clash, Journey
 from .structs import ClockCalibration, CommandQueueDesc, TiledResourceCoordinate, TileRegionSize
+from .submissions import Submission, when_done
 from .tiles import TileMapping, check_mappings
 
 if TYPE_CHECKING:

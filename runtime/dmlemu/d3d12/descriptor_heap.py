@@ -14,8 +14,8 @@ from ..errors import Error, call_site
 from .arguments import instance, integer, integers
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
 from .events import DescriptorsWritten
+from .info_queue import failure, spell, spell_handle
 from .object import DeviceChild
-from .reports import failure, spell, spell_handle
 from .structs import DescriptorHeapDesc
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptors
 
 from ..errors import CallSite, spell_site
-from .pending import when_done
+from .submissions import when_done
 
 if TYPE_CHECKING:
     from .command_list import CommandList
-    from .gpu_at_work import GpuAtWork
+    from .device_context import GpuAtWork
     from .object import Object
     from .recording import Command, Recording
 

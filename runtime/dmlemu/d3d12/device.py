@@ -29,8 +29,10 @@ from .arguments import choice, instance, integer, integers, sequence
 from .command_allocator import CommandAllocator
 from .command_list import CommandList, check_allocator
 from .command_queue import CommandQueue
+from .delayed_visibility import LateVisibility
 from .descriptor_heap import DescriptorHeap
 from .descriptor_uses import DescriptorUses
+from .device_context import GpuAtWork
 from .enums import (
     CommandListFlags,
     CommandListType,
@@ -47,13 +49,11 @@ from .enums import (
 )
 from .events import Evicted
 from .fence import Event, Fence
-from .gpu_at_work import GpuAtWork
+from .info_queue import failure, not_implemented, spell
 from .live_objects import LiveObjects
 from .object import DeviceChild, Object, released_at
 from .query_heap import QueryHeap
-from .reports import failure, not_implemented, spell
 from .resource import Heap, Resource
-from .staging import LateVisibility
 from .structs import (
     ClearValue,
     CommandQueueDesc,

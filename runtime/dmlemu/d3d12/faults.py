@@ -12,10 +12,10 @@ from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 from ..errors import Error, HResult, Severity
 from .descriptor_uses import name_bytes, name_place
 from .enums import MessageId
-from .reports import failure
+from .info_queue import failure
 
 if TYPE_CHECKING:
-    from .gpu_at_work import GpuAtWork
+    from .device_context import GpuAtWork
     from .recording import Command
 
 _ENTRY_NAMES = {

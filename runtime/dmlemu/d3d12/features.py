@@ -34,7 +34,7 @@ from .enums import (
     ViewInstancingTier,
 )
 from .formats import TYPED
-from .reports import failure, not_implemented, spell
+from .info_queue import failure, not_implemented, spell
 
 MAX_FEATURE_LEVEL = FeatureLevel.LEVEL_12_0
 MAX_SHADER_MODEL = ShaderModel.MODEL_6_2

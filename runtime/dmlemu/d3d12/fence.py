@@ -13,8 +13,8 @@ from dmlemu_hw.host import HostFile
 from ..errors import Error, HResult
 from .arguments import integer, number, outside
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
+from .info_queue import failure, spell
 from .object import DeviceChild
-from .reports import failure, spell
 from .structs import UINT64_MAX
 
 if TYPE_CHECKING:

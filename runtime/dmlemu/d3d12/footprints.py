@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import Error, HResult
 from .arguments import integer
 from .enums import Format, MessageId
-from .reports import failure
+from .info_queue import failure
 from .rules import TILE, check_resource_desc, round_up
 from .structs import (
     TEXTURE_DATA_PITCH_ALIGNMENT,

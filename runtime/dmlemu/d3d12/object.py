@@ -10,7 +10,7 @@ from uuid import UUID
 from ..errors import CallSite, HResult, call_site, caller, shorten, spell_site
 from .arguments import buffer, instance, text
 from .enums import MessageId
-from .reports import failure
+from .info_queue import failure
 
 if TYPE_CHECKING:
     from .device import Device

@@ -9,8 +9,8 @@ from dmlemu_hw.memory import Allocation
 from ..errors import Error
 from .arguments import instance, integer
 from .enums import CommandListType, MessageId, QueryHeapType, QueryType
+from .info_queue import failure, not_implemented, spell
 from .object import DeviceChild
-from .reports import failure, not_implemented, spell
 from .resource import Resource
 from .structs import QueryHeapDesc
 

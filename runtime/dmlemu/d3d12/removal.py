@@ -13,7 +13,7 @@ from dmlemu_hw.frozen import Frozen
 from ..errors import HResult, Report, loading, shorten
 
 if TYPE_CHECKING:
-    from .gpu_at_work import GpuAtWork
+    from .device_context import GpuAtWork
     from .recording import Command
 
 __all__ = ["Breadcrumb", "QueueRecord", "RemovalRecord", "removal_record"]

@@ -15,8 +15,8 @@ from ..errors import CallSite, Error, Severity, quote, spell_site
 from .arguments import instance, integer, outside
 from .enums import HeapFlags, HeapType, MessageId
 from .events import HostAccessed, HostMapped, HostUnmapped
+from .info_queue import failure, not_implemented, spell
 from .object import DeviceChild
-from .reports import failure, not_implemented, spell
 from .rules import allowed_states, is_cpu_visible
 from .structs import HeapDesc, HeapProperties, Range, ResourceDesc
 

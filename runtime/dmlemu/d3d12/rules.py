@@ -26,7 +26,7 @@ from .enums import (
     ResourceStates,
     TextureLayout,
 )
-from .reports import failure, not_implemented, spell
+from .info_queue import failure, not_implemented, spell
 from .states import COPY_DEST, GENERIC_READ, KNOWN_STATES, is_combination
 from .structs import (
     DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT,

@@ -11,7 +11,7 @@ from dmlemu_hw.memory import Heap as HardwareHeap
 from ..errors import Error, HResult
 from .arguments import instance, integer, integers, sequence
 from .enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
-from .reports import failure, spell
+from .info_queue import failure, spell
 from .resource import Heap, Resource
 from .rules import TILE, round_up
 from .structs import TiledResourceCoordinate, TileRegionSize

@@ -18,7 +18,7 @@ from .enums import (
     UavDimension,
 )
 from .formats import TYPED
-from .reports import failure, not_implemented, spell, spell_handle
+from .info_queue import failure, not_implemented, spell, spell_handle
 from .resource import Resource
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,

@@ -17,7 +17,7 @@ from ..d3d12 import CommandList, DescriptorHeapType
 from ..d3d12.descriptor_uses import Reader, name_bytes, name_place
 from ..d3d12.recording import SHADING
 from ..errors import Error, Severity, Strictness, call_site, caller
-from .aliases import Clash, Meeting, Place, alias_reason, find_clash
+from .aliasing import Clash, Meeting, Place, alias_reason, find_clash
 from .binding_checks import Bound
 from .binding_table import BindingTable
 from .dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot

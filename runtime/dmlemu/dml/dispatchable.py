@@ -16,7 +16,6 @@ from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_c
 from .enums import ExecutionFlags
 from .events import InitializerReset
 from .object import DeviceChild, failure
-from .relayout import laid_out, relaid
 from .structs import BindingProperties
 from .tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -24,9 +23,10 @@ from .tensor_desc import (
     TEMPORARY_BUFFER_ALIGNMENT,
     BufferTensorDesc,
 )
+from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
-    from .aliases import Touch
+    from .aliasing import Touch
     from .device import Device
     from .operators.schema import OperatorDesc
 
@@ -102,7 +102,7 @@ class Dispatchable(DeviceChild):
         super().__init__(device)
         self._residency = 1
         self._evicted_at: CallSite | None = None
-        self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.aliases
+        self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.aliasing
 
     def _renamed(self) -> None:
         self._forget("_label")

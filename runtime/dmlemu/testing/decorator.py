@@ -14,10 +14,10 @@ from hypothesis.control import should_note
 
 from .. import dml
 from ..d3d12.arguments import number
-from .shape import Case, Shape, TensorSpec, cases
-from .stage import Stage, private_stage
+from .layout_runner import Trial
+from .layout_spec import Case, Shape, TensorSpec, cases
+from .session import Stage, private_stage
 from .strategies import KINDS, LayoutKind, chosen_kinds
-from .trial import Trial
 
 __all__ = ["LayoutTest", "layouts"]
 

@@ -24,7 +24,7 @@ from dmlemu_hw.faults import FaultKind, GpuFault
 from .. import d3d12, dml
 from ..d3d12.arguments import integer, outside, text
 from ..d3d12.events import CallBegun
-from ..d3d12.reports import failure
+from ..d3d12.info_queue import failure
 from ..errors import HResult
 
 __all__ = ["Injection", "memory_budget", "out_of_memory", "removal"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .. import dml
 from .memory import Array, Memory, Placed
-from .stage import Stage
+from .session import Stage
 
 __all__ = ["Run"]
 

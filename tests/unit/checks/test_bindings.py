@@ -34,8 +34,8 @@ from stage import (
 
 from dmlemu import Error, Strictness, d3d12, dml
 from dmlemu.d3d12.descriptor_uses import ByPlace
-from dmlemu.dml import aliases
-from dmlemu.dml.aliases import Meeting, Place
+from dmlemu.dml import aliasing
+from dmlemu.dml.aliasing import Meeting, Place
 from dmlemu.errors import Severity
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at, meet
@@ -718,7 +718,7 @@ def test_BT10_graph_inputs_count_in_all_layouts_of_their_readers(stage: Stage) -
         outputs.append(dml.OutputGraphEdgeDesc(i, 0, i))
     graph = stage.dml.compile_graph(dml.GraphDesc(1, 2, nodes, inputs, outputs, []))
     slots = graph.inputs[0]
-    seen = {touch.footprint.sizes for touch in aliases.touches(graph, slots[0])}
+    seen = {touch.footprint.sizes for touch in aliasing.touches(graph, slots[0])}
     assert seen == {(4,), (8,)}
 
 
@@ -820,12 +820,12 @@ def test_BT10_against_sets_of_bytes(a: Any, b: Any, output: Any, offsets: tuple[
     slots = [*(slots[0] for slots in add.inputs), *add.outputs]
     places = [Place(each, 4096 + 16 * offset) for each, offset in zip(slots, offsets, strict=True)]
     target = places[2]
-    clash = aliases.find_clash(add, places, meet_here, lambda x, y: x.address == y.address)
+    clash = aliasing.find_clash(add, places, meet_here, lambda x, y: x.address == y.address)
     expected = [
         place
         for place in places[:2]
         if bytes_of(place) & bytes_of(target)
-        and not (place.address == target.address and aliases.one_layout(place.slot, target.slot))
+        and not (place.address == target.address and aliasing.one_layout(place.slot, target.slot))
     ]
     assert (clash is not None) == bool(expected)
     if clash is not None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dmlemu.checks.clocks import Clocks
+from dmlemu.checks.analysis.happens_before import HappensBefore
 from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
 from dmlemu_hw.packets import Opcode
 
@@ -15,7 +15,7 @@ FENCE, OTHER = 100, 200
 A, B, C = 1, 2, 3  # queues
 
 
-class Course(Clocks):
+class Course(HappensBefore):
     """Hands work to queues; tickets are counted as queues do."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from stage import UAV, Stage, States, half_product, other_queue, tensor
 
 from dmlemu import Error, Strictness, chaos, d3d12, dml
-from dmlemu.checks.builtin.hazards import Hazards
+from dmlemu.checks.rules.hazards import Hazards
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response

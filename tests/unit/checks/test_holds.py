@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmlemu.checks.holds import holds
+from dmlemu.checks.analysis.blocked_queues import holds
 from dmlemu_hw.gpu import Gpu, QueueKind
 
 QUEUES, FENCES = 3, 2

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dmlemu import Error, Severity, Strictness, d3d12, dml
-from dmlemu.checks.builtin import initialisation
-from dmlemu.checks.builtin.initialisation import Initialisation
-from dmlemu.checks.hostwrites import _PATTERN
+from dmlemu.checks.analysis.host_writes import _PATTERN
+from dmlemu.checks.rules import initialisation
+from dmlemu.checks.rules.initialisation import Initialisation
 from dmlemu.d3d12 import HeapType, Range, ResourceStates
 
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS

@@ -16,7 +16,7 @@ from stage import UAV, Stage, States, other_queue
 
 from dmlemu import Error, d3d12
 from dmlemu.checks import Check
-from dmlemu.checks.mapped import add_span
+from dmlemu.checks.analysis.mapped import add_span
 from dmlemu.d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleased
 
 # Tests that must stay silent say so themselves.

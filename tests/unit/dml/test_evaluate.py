@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import dmlemu
 from dmlemu import Strictness, d3d12, dml
 from dmlemu.checks import Check
-from dmlemu.checks.clocks import Clocks
+from dmlemu.checks.analysis.happens_before import HappensBefore
 from dmlemu.errors import Error, HResult
 from dmlemu.evaluation import pack_tensor, unpack_tensor
 from dmlemu_hw.events import Allocated, EventStream, Executing, Freed, Queued, Signalled, Submitted, Waited
@@ -340,7 +340,7 @@ def test_an_interrupt_in_the_middle_of_a_check_starts_all_checks_anew() -> None:
     assert [(each.report.id, each.count) for each in device.reports] == [("CHECKS_RESTARTED", 1)]
 
 
-@pytest.mark.parametrize("kind", [Check, Clocks])
+@pytest.mark.parametrize("kind", [Check, HappensBefore])
 def test_an_interrupt_while_checks_start_anew_leaves_no_subscription_behind(kind: type) -> None:
     """It comes where one of theirs has just begun, and nobody has been given it."""
     device = d3d12.create_device(d3d12.Adapter())

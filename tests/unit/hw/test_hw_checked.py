@@ -1,4 +1,4 @@
-"""Checked kernels as Python reaches them; what they find is tested in C (kernels_c/tests/test_checked.c)."""
+"""Checked kernels as Python reaches them; C tests say what they find (kernels_c/tests/test_sanitizer.c)."""
 
 import re
 import threading
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dmlemu_hw import kernels, packets
-from dmlemu_hw.checked import KINDS, Finding, checked
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorHeap, DescriptorKind
 from dmlemu_hw.gpu import Gpu, QueueKind
+from dmlemu_hw.kernel_sanitizer import KINDS, Finding, checked
 from dmlemu_hw.packets import READ, WRITE
 
 FLOAT32 = 1

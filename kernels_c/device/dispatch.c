@@ -1,0 +1,341 @@
+/* dispatch.c - the command processor's way from a packet to a kernel, or only to what the kernel would touch.
+ *
+ * Packet and descriptors are memory that the host may have filled with anything: each is copied
+ * once, then checked, and nothing is written before all checks have passed. */
+#include <stdlib.h>
+
+#include "sanitizer.h"
+#include "kernel.h"
+
+struct kernel {
+    const char *name;
+    dmlk_run *run, *checked;
+    dmlk_select *select; /* NULL: it reads the whole of its inputs */
+    const uint32_t *outputs; /* how many; NULL: one */
+};
+
+static const struct kernel kernels[] = {
+#define DMLK_KERNEL(stem) \
+    {#stem, dmlk_run_##stem, dmlk_checked_run_##stem, dmlk_reads_##stem, &dmlk_outputs_##stem},
+#include "kernel_list.inc"
+#undef DMLK_KERNEL
+};
+
+uint32_t dmlk_kernel_count(void) { return (uint32_t)(sizeof kernels / sizeof kernels[0]); }
+
+const char *dmlk_kernel_name(uint32_t number) {
+    return number < dmlk_kernel_count() ? kernels[number].name : NULL;
+}
+
+int dmlk_kernel_selects(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].select != NULL; }
+
+/* The memory in which virtual addresses are looked up: segments sorted by address. */
+struct memory {
+    const dmlk_segment *segments;
+    uint64_t count;
+};
+
+/* Host memory of [address, address + size), or NULL if that is not inside one segment. */
+static uint8_t *translate(const struct memory *memory, uint64_t address, uint64_t size) {
+    uint64_t first = 0, end = memory->count;
+    while (first < end) { /* the first segment that starts past the address */
+        uint64_t middle = first + (end - first) / 2;
+        if (memory->segments[middle].address <= address) {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    if (first == 0) {
+        return NULL;
+    }
+    const dmlk_segment *segment = &memory->segments[first - 1];
+    uint64_t offset = address - segment->address;
+    bool inside = offset <= segment->size && size <= segment->size - offset;
+    return inside ? segment->host + offset : NULL;
+}
+
+static int set_fault(dmlk_fault *fault, int status, uint64_t address, uint64_t needed, uint64_t given) {
+    fault->status = (uint32_t)status;
+    fault->address = address;
+    fault->needed = needed;
+    fault->given = given;
+    return status;
+}
+
+/* Type, rank, sizes and strides of the packet's tensor, and whether they mean anything. */
+static int decode_layout(const dmlk_tensor *tensor, dmlk_view *view) {
+    bool access_known = tensor->access >= DMLK_READ && tensor->access <= DMLK_READ_WRITE;
+    if (!access_known || tensor->rank < 1 || tensor->rank > DMLK_MAX_RANK || dmlk_type_bits(tensor->type) == 0) {
+        return DMLK_BAD_PACKET;
+    }
+    view->type = tensor->type;
+    view->access = tensor->access;
+    view->rank = tensor->rank;
+    view->byte_size = tensor->byte_size;
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        view->sizes[d] = tensor->sizes[d];
+        view->strides[d] = tensor->strides[d];
+    }
+    return dmlk_view_elements(view) < 0 ? DMLK_BAD_PACKET : DMLK_OK;
+}
+
+static int read_descriptor(const struct memory *memory, uint64_t table, const dmlk_tensor *tensor,
+                           dmlk_descriptor *descriptor, dmlk_fault *fault) {
+    uint64_t address = table + (uint64_t)tensor->slot * sizeof *descriptor;
+    const uint8_t *host = translate(memory, address, sizeof *descriptor);
+    if (host == NULL) {
+        return set_fault(fault, DMLK_BAD_ADDRESS, address, sizeof *descriptor, 0);
+    }
+    memcpy(descriptor, host, sizeof *descriptor);
+    bool usable = descriptor->kind == DMLK_DESCRIPTOR_UAV ||
+                  (descriptor->kind == DMLK_DESCRIPTOR_SRV && tensor->access == DMLK_READ);
+    if (!usable || descriptor->address == 0) {
+        return set_fault(fault, DMLK_BAD_DESCRIPTOR, address, 0, descriptor->kind);
+    }
+    return DMLK_OK;
+}
+
+/* Does the tensor lie in the descriptor's range, and that part of the range in live memory? */
+static int bind_view(const struct memory *memory, const dmlk_descriptor *descriptor, const dmlk_tensor *tensor,
+                     dmlk_view *view, dmlk_fault *fault) {
+    uint64_t bits, bytes, end;
+    bool fits = dmlk_view_extent(view, &bits);
+    bytes = fits ? bits / 8 + (bits % 8 != 0) : UINT64_MAX;
+    if (bytes > tensor->byte_size) {
+        return set_fault(fault, DMLK_OUT_OF_RANGE, descriptor->address, bytes, tensor->byte_size);
+    }
+    if (__builtin_add_overflow(tensor->offset, tensor->byte_size, &end)) {
+        end = UINT64_MAX;
+    }
+    if (end > descriptor->size) {
+        return set_fault(fault, DMLK_OUT_OF_RANGE, descriptor->address, end, descriptor->size);
+    }
+    uint64_t address = descriptor->address + tensor->offset;
+    view->base = address < tensor->offset ? NULL : translate(memory, address, tensor->byte_size);
+    /* Elements must be aligned to their size, as the hardware's loads are. */
+    int64_t alignment = dmlk_type_bytes(view->type) > 1 ? dmlk_type_bytes(view->type) : 1;
+    if (view->base == NULL || (uintptr_t)view->base % (uintptr_t)alignment != 0) {
+        return set_fault(fault, DMLK_BAD_ADDRESS, address, tensor->byte_size, 0);
+    }
+    view->address = address;
+    return DMLK_OK;
+}
+
+static int decode_tensor(const struct memory *memory, uint64_t table, const dmlk_tensor *tensor, dmlk_view *view,
+                         dmlk_fault *fault) {
+    memset(view, 0, sizeof *view);
+    if (tensor->slot == DMLK_SLOT_NONE) {
+        return DMLK_OK;
+    }
+    fault->slot = tensor->slot;
+    int status = decode_layout(tensor, view);
+    if (status != DMLK_OK) {
+        return set_fault(fault, status, 0, 0, 0);
+    }
+    dmlk_descriptor descriptor;
+    status = read_descriptor(memory, table, tensor, &descriptor, fault);
+    return status == DMLK_OK ? bind_view(memory, &descriptor, tensor, view, fault) : status;
+}
+
+/* Copies the header; false if it does not describe a packet of at most `size` bytes. */
+static bool decode_header(const uint8_t *packet, uint64_t size, dmlk_dispatch_header *header) {
+    if (size < sizeof *header) {
+        return false;
+    }
+    memcpy(header, packet, sizeof *header);
+    uint64_t content =
+        sizeof *header + header->tensor_count * (uint64_t)sizeof(dmlk_tensor) + header->constants_size;
+    return header->size <= size && header->size % 8 == 0 && content <= header->size &&
+           header->kernel < dmlk_kernel_count();
+}
+
+/* Outputs are the kernel's last tensors. */
+static bool is_output(const dmlk_dispatch_header *header, uint32_t tensor) {
+    const uint32_t *outputs = kernels[header->kernel].outputs;
+    return header->tensor_count - tensor <= (outputs != NULL ? *outputs : 1);
+}
+
+static int run_kernel(uint32_t number, const dmlk_call *call) {
+    const struct kernel *kernel = &kernels[number];
+    dmlk_checker *checker = dmlk_current_checker();
+    return checker == NULL ? kernel->run(call) : dmlk_check(checker, number, kernel->checked, kernel->run, call);
+}
+
+static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
+               dmlk_view *views, dmlk_fault *fault) {
+    const uint8_t *tensors = packet + sizeof *header;
+    for (uint32_t k = 0; k < header->tensor_count; k++) {
+        dmlk_tensor tensor;
+        memcpy(&tensor, tensors + k * sizeof tensor, sizeof tensor);
+        fault->tensor = k;
+        int status = decode_tensor(memory, header->table, &tensor, &views[k], fault);
+        if (status == DMLK_OK && views[k].base != NULL && is_output(header, k) && !(tensor.access & DMLK_WRITE)) {
+            status = set_fault(fault, DMLK_BAD_ACCESS, 0, 0, 0);
+        }
+        if (status != DMLK_OK) {
+            return status;
+        }
+    }
+    dmlk_call call = {.views = views,
+                      .view_count = header->tensor_count,
+                      .flags = header->flags,
+                      .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
+                      .constants_size = header->constants_size,
+                      .fault = fault};
+    fault->tensor = fault->slot = DMLK_SLOT_NONE;
+    dmlk_watch watch;
+    dmlk_watch_begin(&watch);
+    int status = run_kernel(header->kernel, &call);
+    if (dmlk_watch_end(&watch) && status == DMLK_OK) {
+        status = DMLK_STOPPED;
+    }
+    fault->status = (uint32_t)status;
+    return status;
+}
+
+int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
+                  uint64_t segment_count, dmlk_fault *fault) {
+    *fault = (dmlk_fault){.tensor = DMLK_SLOT_NONE, .slot = DMLK_SLOT_NONE, .partial_tensor = DMLK_SLOT_NONE};
+    dmlk_dispatch_header header;
+    if (!decode_header(packet, packet_size, &header)) {
+        return set_fault(fault, DMLK_BAD_PACKET, 0, 0, packet_size);
+    }
+    struct memory memory = {segments, segment_count};
+    dmlk_view few[16]; /* more tensors than this are rare: JOIN and SPLIT of many */
+    dmlk_view *views = few;
+    if (header.tensor_count > sizeof few / sizeof few[0]) {
+        views = malloc(header.tensor_count * sizeof *views);
+        if (views == NULL) {
+            return set_fault(fault, DMLK_OUT_OF_MEMORY, 0, header.tensor_count * sizeof *views, 0);
+        }
+    }
+    int status = run(packet, &header, &memory, views, fault);
+    if (views != few) {
+        free(views);
+    }
+    return status;
+}
+
+/* --- the same without running it --- */
+
+/* What the tensor covers, beginning at the descriptor's address; false when that passes 64 bits. */
+static bool trace(const dmlk_descriptor *descriptor, const dmlk_tensor *tensor, const dmlk_view *view,
+                  dmlk_footprint *footprint) {
+    uint64_t bits, address, end;
+    if (!dmlk_view_extent(view, &bits) || __builtin_add_overflow(descriptor->address, tensor->offset, &address) ||
+        __builtin_add_overflow(address, bits / 8 + (bits % 8 != 0), &end)) {
+        return false;
+    }
+    *footprint = (dmlk_footprint){.address = address,
+                                  .end = end,
+                                  .access = tensor->access,
+                                  .bits = dmlk_type_bits(tensor->type),
+                                  .rank = tensor->rank};
+    for (uint32_t d = 0; d < tensor->rank; d++) {
+        footprint->sizes[d] = tensor->sizes[d];
+        footprint->strides[d] = tensor->strides[d];
+    }
+    return true;
+}
+
+#define MOST_SELECTED 8 /* tensors of kernels that do not read all of them */
+
+/* Which elements of tensor k the kernel reads; `whole` is its footprint. */
+static void select_reads(const uint8_t *packet, const dmlk_dispatch_header *header, uint32_t k,
+                         const dmlk_footprint *whole, dmlk_read_set *reads) {
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        reads->counts[d] = 1;
+        reads->slices[d][0] = (dmlk_slice){.first = 0, .step = 1, .count = (int64_t)whole->sizes[d]};
+    }
+    dmlk_select *select = kernels[header->kernel].select;
+    if (select == NULL || whole->access != DMLK_READ || whole->bits % 8 != 0 || header->tensor_count > MOST_SELECTED) {
+        return;
+    }
+    const uint8_t *tensors = packet + sizeof *header;
+    dmlk_view views[MOST_SELECTED] = {0};
+    for (uint32_t j = 0; j < header->tensor_count; j++) {
+        dmlk_tensor tensor;
+        memcpy(&tensor, tensors + j * sizeof tensor, sizeof tensor);
+        if (tensor.slot != DMLK_SLOT_NONE && decode_layout(&tensor, &views[j]) != DMLK_OK) {
+            return;
+        }
+    }
+    const dmlk_call call = {.views = views,
+                            .view_count = header->tensor_count,
+                            .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
+                            .constants_size = header->constants_size};
+    select(&call, k, reads);
+}
+
+/* Makes of several slices of an axis one that also covers what lies between, where `room` is too little for a
+ * footprint of each; returns how many there are now. */
+static uint64_t fit_into(uint32_t room, uint32_t rank, dmlk_read_set *reads) {
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (reads->counts[d] > 1 && count * reads->counts[d] > room) {
+            reads->slices[d][0] = dmlk_enclose(reads->slices[d], reads->counts[d]);
+            reads->counts[d] = 1;
+        }
+        count *= reads->counts[d];
+    }
+    return count;
+}
+
+/* The footprint of one slice along each axis; `number` tells which. */
+static dmlk_footprint cut(const dmlk_footprint *whole, const dmlk_read_set *reads, uint64_t number) {
+    dmlk_footprint part = *whole;
+    uint64_t start = 0, last = 0;
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        const dmlk_slice *slice = &reads->slices[d][number % reads->counts[d]];
+        number /= reads->counts[d];
+        part.sizes[d] = (uint64_t)slice->count;
+        part.strides[d] = whole->strides[d] * (uint64_t)slice->step;
+        part.first[d] = (uint32_t)slice->first;
+        part.skipped[d] = (uint32_t)(slice->step - 1);
+        start += (uint64_t)slice->first * whole->strides[d];
+        last += (part.sizes[d] - 1) * part.strides[d];
+    }
+    part.address += start * part.bits / 8;
+    part.end = part.address + ((last + 1) * part.bits + 7) / 8;
+    return part;
+}
+
+int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                    dmlk_footprint *out, uint32_t capacity) {
+    dmlk_dispatch_header header;
+    if (!decode_header(packet, size, &header) || header.tensor_count > INT32_MAX) {
+        return -1;
+    }
+    struct memory memory = {segments, segment_count};
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < header.tensor_count; k++) {
+        dmlk_tensor tensor;
+        memcpy(&tensor, packet + sizeof header + k * sizeof tensor, sizeof tensor);
+        if (tensor.slot == DMLK_SLOT_NONE) {
+            continue;
+        }
+        dmlk_view view;
+        dmlk_descriptor descriptor;
+        dmlk_fault unused;
+        dmlk_footprint footprint;
+        if (decode_layout(&tensor, &view) != DMLK_OK) {
+            return -1;
+        }
+        if (read_descriptor(&memory, header.table, &tensor, &descriptor, &unused) != DMLK_OK ||
+            !trace(&descriptor, &tensor, &view, &footprint)) {
+            continue; /* dispatching it tells what is wrong */
+        }
+        footprint.operand = k;
+        dmlk_read_set reads;
+        const uint32_t taken = count + header.tensor_count - k; /* by what is there and one for each to come */
+        select_reads(packet, &header, k, &footprint, &reads);
+        const uint64_t parts = fit_into(capacity > taken ? capacity - taken + 1 : 1, footprint.rank, &reads);
+        for (uint64_t i = 0; i < parts; i++, count++) {
+            if (count < capacity) {
+                out[count] = cut(&footprint, &reads, i);
+            }
+        }
+    }
+    return (int)count;
+}

@@ -1,0 +1,38 @@
+/* access.h - the only way in which a kernel reaches the elements of tensors.
+ *
+ *   DMLK_LOAD(p, i)              p[i]
+ *   DMLK_STORE(p, i, x)          p[i] = x
+ *   DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
+ *
+ * Kernels are compiled twice.  With DMLK_CHECKED each access is tested (see sanitizer.h), and the addresses
+ * that the kernel is given stand for no memory: what goes past these macros ends in a segmentation fault.
+ * Memory of the kernel's own may be accessed either way. */
+#ifndef DMLK_ACCESS_H
+#define DMLK_ACCESS_H
+
+#include <stddef.h>
+#include <string.h>
+
+#ifdef DMLK_CHECKED
+
+/* Where to load from or to store to instead; size <= 8. */
+const void *dmlk_checked_load(const void *at, size_t size);
+void *dmlk_checked_store(void *at, size_t size);
+void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
+
+#define DMLK_LOAD(p, i) (*(const __typeof__(*(p)) *)dmlk_checked_load(&(p)[i], sizeof *(p)))
+#define DMLK_STORE(p, i, x)                                                          \
+    do { /* what x loads comes before the store */                                   \
+        const __typeof__(*(p)) value_ = (x);                                         \
+        *(__typeof__(*(p)) *)dmlk_checked_store(&(p)[i], sizeof *(p)) = value_;      \
+    } while (0)
+#define DMLK_STORE_BYTES(p, from, n) dmlk_checked_store_bytes(p, from, n)
+
+#else
+
+#define DMLK_LOAD(p, i) ((p)[i])
+#define DMLK_STORE(p, i, x) ((p)[i] = (x))
+#define DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
+
+#endif
+#endif

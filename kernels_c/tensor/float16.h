@@ -1,0 +1,11 @@
+/* float16.h - FLOAT16 to FLOAT32 and back, many at a time. */
+#ifndef DMLK_FLOAT16_H
+#define DMLK_FLOAT16_H
+
+#include <stdint.h>
+
+/* As dmlk_float16_to_float and dmlk_float_to_float16. */
+void dmlk_widen_float16(const uint16_t *from, int64_t count, float *to);
+void dmlk_narrow_floats(const float *from, int64_t count, uint16_t *to);
+
+#endif

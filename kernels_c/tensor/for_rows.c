@@ -1,0 +1,62 @@
+/* for_rows.c - the loops of element-wise kernels: row by row, or tile by tile. */
+#include "parallel.h"
+#include "cancellation.h"
+#include "nontemporal.h"
+#include "tiles.h"
+#include "promoted.h"
+
+#define LINE 64
+
+static void run_rows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_tiles *job = context;
+    const int64_t longest = DMLK_WORK_BETWEEN_LOOKS;
+    int64_t work = 0, count = 0;
+    dmlk_cursor cursor;
+    dmlk_iter_seek(&job->rows, begin, &cursor);
+    while (begin < end && !dmlk_stopped(&work, count)) {
+        count = dmlk_iter_row_left(&job->rows, &cursor);
+        count = count < end - begin ? count : end - begin;
+        count = count < longest ? count : longest;
+        job->row(cursor.at, dmlk_iter_row_strides(&job->rows), count, job->context);
+        dmlk_iter_advance(&job->rows, &cursor, count);
+        begin += count;
+    }
+    dmlk_streamed();
+}
+
+/* Rows of a few elements: a longer loop in their place, so that the kernel is not called for each. */
+static void lengthen_rows(dmlk_iter *rows) {
+    const uint32_t row = rows->rank - 1, d = dmlk_nearest_loop(rows, 0);
+    if (d != row && rows->sizes[row] < 8 && rows->sizes[d] >= 4 * rows->sizes[row] && !dmlk_writes_twice(rows)) {
+        dmlk_iter_swap(rows, d, row);
+    }
+}
+
+/* A second thread halves the time from 2 MiB on, which take about 0.02 ms on an AMD EPYC (2026); it loses 4 to 8 ms
+ * if its core is taken.  An element that is apart from the next one costs what lies between too, at most its line. */
+static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
+    int64_t bytes = 0;
+    for (uint32_t k = 0; k < iter->operands; k++) {
+        const int64_t stride = iter->strides[iter->rank - 1][k];
+        bytes += dmlk_min(stride, LINE) * iter->bytes[k] < LINE ? stride * iter->bytes[k] : LINE;
+    }
+    return dmlk_min(1 << 19, (1 << 20) / (bytes > 0 ? bytes : 1));
+}
+
+int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
+    dmlk_tiles job = {.row = row, .context = context};
+    dmlk_iter *rows = &job.rows;
+    int status = dmlk_iter_init(rows, DMLK_ANY_ORDER, views, operands);
+    if (status != DMLK_OK) {
+        return status;
+    }
+    lengthen_rows(rows);
+    const int parts = dmlk_parts(rows->count, elements_worth_a_thread(rows));
+    if (dmlk_plan_tiles(&job)) {
+        dmlk_parallel(job.iter.count, (int)dmlk_min(parts, job.iter.count), dmlk_run_tiles, &job);
+    } else {
+        dmlk_parallel(rows->count, parts, run_rows, &job);
+    }
+    return DMLK_OK;
+}

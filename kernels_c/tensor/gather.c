@@ -1,0 +1,159 @@
+#include "gather.h"
+
+#include <stdbool.h>
+
+#include "cpu.h"
+
+/* Each stride that compilers know makes a loop that handles several elements at a time. */
+#define GATHER(type)                                                       \
+    {                                                                      \
+        const type *restrict in = (const type *)from;                      \
+        type *restrict out = (type *)to;                                   \
+        const int64_t stride = step / (int64_t)sizeof(type);               \
+        for (int64_t i = 0; stride == 0 && i < count; i++) {               \
+            out[i] = in[0];                                                \
+        }                                                                  \
+        for (int64_t i = 0; stride == 2 && i < count; i++) {               \
+            out[i] = in[2 * i];                                            \
+        }                                                                  \
+        for (int64_t i = 0; stride != 0 && stride != 2 && i < count; i++) { \
+            out[i] = in[i * stride];                                       \
+        }                                                                  \
+        break;                                                             \
+    }
+
+#define SCATTER(type)                                                      \
+    {                                                                      \
+        const type *restrict in = (const type *)from;                      \
+        type *restrict out = (type *)to;                                   \
+        const int64_t stride = step / (int64_t)sizeof(type);               \
+        for (int64_t i = 0; i < count; i++) {                              \
+            out[i * stride] = in[i];                                       \
+        }                                                                  \
+        break;                                                             \
+    }
+
+#define COPY(type)                                                         \
+    {                                                                      \
+        const type *in = (const type *)from;                               \
+        type *out = (type *)to;                                            \
+        const int64_t stride = step / (int64_t)sizeof(type);               \
+        for (int64_t i = 0; i < count; i += stride) {                      \
+            out[i] = in[i];                                                \
+        }                                                                  \
+        break;                                                             \
+    }
+
+DMLK_EACH_ISA(gather_any_step, (const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to),
+              (from, step, bytes, count, to)) {
+    switch (bytes) {
+    case 1: GATHER(uint8_t)
+    case 2: GATHER(uint16_t)
+    case 4: GATHER(uint32_t)
+    default: GATHER(uint64_t)
+    }
+}
+
+static void scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
+    switch (bytes) {
+    case 1: SCATTER(uint8_t)
+    case 2: SCATTER(uint16_t)
+    case 4: SCATTER(uint32_t)
+    default: SCATTER(uint64_t)
+    }
+}
+
+static void copy(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
+    switch (bytes) {
+    case 1: COPY(uint8_t)
+    case 2: COPY(uint16_t)
+    case 4: COPY(uint32_t)
+    default: COPY(uint64_t)
+    }
+}
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+
+#define MOST 4 /* elements from one to the next */
+#define INLINE DMLK_AVX512 static inline __attribute__((always_inline)) /* strides are known where it is called */
+#define JOIN_(a, b) a##_##b
+#define JOIN(a, b) JOIN_(a, b)
+
+#define BYTES 1
+#define T uint8_t
+#define MASK __mmask64
+#define SUFFIX epi8
+#include "gather.inc"
+
+#define BYTES 2
+#define T uint16_t
+#define MASK __mmask32
+#define SUFFIX epi16
+#include "gather.inc"
+
+#define BYTES 4
+#define T uint32_t
+#define MASK __mmask16
+#define SUFFIX epi32
+#include "gather.inc"
+
+#define BYTES 8
+#define T uint64_t
+#define MASK __mmask8
+#define SUFFIX epi64
+#include "gather.inc"
+
+#define STRIDES(function, bytes)                                     \
+    switch (stride) {                                                \
+    case 2: return function##_##bytes(from, 2, count, to);           \
+    case 3: return function##_##bytes(from, 3, count, to);           \
+    case 4: return function##_##bytes(from, 4, count, to);           \
+    default: return 0;                                               \
+    }
+
+#define WIDTHS(function)                                                                                       \
+    DMLK_AVX512 static int64_t function##_avx512(const uint8_t *from, int64_t stride, int64_t bytes,           \
+                                                 int64_t count, uint8_t *to) {                                 \
+        switch (bytes) {                                                                                       \
+        case 1: STRIDES(function, 1)                                                                           \
+        case 2: STRIDES(function, 2)                                                                           \
+        case 4: STRIDES(function, 4)                                                                           \
+        default: STRIDES(function, 8)                                                                          \
+        }                                                                                                      \
+    }
+
+WIDTHS(gather)
+WIDTHS(scatter)
+WIDTHS(copy)
+
+void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
+    const int64_t done = dmlk_isa() == DMLK_ISA_AVX512 ? gather_avx512(from, step / bytes, bytes, count, to) : 0;
+    gather_any_step(from + done * step, step, bytes, count - done, to + done * bytes);
+}
+
+void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
+    const int64_t done = dmlk_isa() == DMLK_ISA_AVX512 ? scatter_avx512(from, step / bytes, bytes, count, to) : 0;
+    scatter(from + done * bytes, bytes, count - done, to + done * step, step);
+}
+
+void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
+    const int64_t done = dmlk_isa() == DMLK_ISA_AVX512 ? copy_avx512(from, step / bytes, bytes, count, to) : 0;
+    copy(from + done * bytes, to + done * bytes, step, bytes, count - done);
+}
+
+#else
+
+void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
+    gather_any_step(from, step, bytes, count, to);
+}
+
+void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
+    scatter(from, bytes, count, to, step);
+}
+
+void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
+    copy(from, to, step, bytes, count);
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* nontemporal.c - see nontemporal.h. */
+#include "nontemporal.h"
+
+#include <string.h>
+
+#include "sanitizer.h"
+#include "cpu.h"
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+
+#define LINE 64
+#define SHORT 512 /* bytes of which parts of lines are too many */
+
+/* An AMD EPYC (2026) with 32 MiB of third-level cache. */
+#define WORTH_BYTES (INT64_C(16) << 20)
+
+bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
+    return elements >= WORTH_BYTES / element_bytes && !dmlk_in_checked_kernel();
+}
+
+/* Whole lines; `to` is at the start of one. */
+DMLK_AVX512 static void copy_lines_avx512(uint8_t *to, const uint8_t *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += LINE) {
+        _mm512_stream_si512((__m512i *)(to + i), _mm512_loadu_si512(from + i));
+    }
+}
+
+/* Every x86-64 has these. */
+static void copy_lines(uint8_t *to, const uint8_t *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += LINE) {
+        const __m128i *in = (const __m128i *)(from + i);
+        __m128i *out = (__m128i *)(to + i);
+        const __m128i a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1);
+        const __m128i c = _mm_loadu_si128(in + 2), d = _mm_loadu_si128(in + 3);
+        _mm_stream_si128(out, a);
+        _mm_stream_si128(out + 1, b);
+        _mm_stream_si128(out + 2, c);
+        _mm_stream_si128(out + 3, d);
+    }
+}
+
+void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
+    uint8_t *out = to;
+    const uint8_t *in = from;
+    if (bytes < SHORT && (((uintptr_t)out | bytes) % LINE) != 0) {
+        memmove(out, in, bytes);
+        return;
+    }
+    size_t head = (LINE - (uintptr_t)out % LINE) % LINE;
+    head = head < bytes ? head : bytes;
+    memmove(out, in, head);
+    const size_t whole = (bytes - head) / LINE * LINE;
+    if (dmlk_isa() == DMLK_ISA_AVX512) {
+        copy_lines_avx512(out + head, in + head, whole);
+    } else {
+        copy_lines(out + head, in + head, whole);
+    }
+    memmove(out + head + whole, in + head + whole, bytes - head - whole);
+}
+
+void dmlk_streamed(void) { _mm_sfence(); }
+
+#else
+
+bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
+    (void)elements, (void)element_bytes;
+    return false;
+}
+
+void dmlk_stream_copy(void *to, const void *from, size_t bytes) { memmove(to, from, bytes); }
+
+void dmlk_streamed(void) {}
+
+#endif

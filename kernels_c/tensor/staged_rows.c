@@ -1,0 +1,177 @@
+#include "staged_rows.h"
+
+#include "sanitizer.h"
+#include "gather.h"
+#include "float16.h"
+#include "nontemporal.h"
+#include "promoted.h"
+
+#define PIECE 4096 /* bytes of each operand that are handled at a time, near the core: reading turns that long */
+#define SHORT 16   /* rows of fewer are not worth the detour */
+#define APART 4    /* elements that are at most as far apart are in the same lines, more or less */
+#define LINE 64
+#define NEAR_BYTES (1 << 20) /* of an output that a second-level cache may hold: lines that are there cost little */
+#define FETCHED (2 * PIECE) /* bytes of an operand; more would push each other out of the nearest cache */
+
+struct packed {
+    dmlk_row *row;
+    const void *context;
+    uint32_t operands;
+    int64_t most; /* elements of a piece */
+    int64_t bytes[DMLK_MAX_OPERANDS];
+    bool halves[DMLK_MAX_OPERANDS]; /* that the row takes for floats */
+    bool floats;                    /* are there such? */
+    bool stream;
+    bool far; /* is the output beyond the near caches? */
+};
+
+/* `count` elements of operand k, next to each other: in `piece`, or where they are. */
+static uint8_t *load(const struct packed *job, uint32_t k, uint8_t *at, int64_t stride, int64_t count, uint8_t *piece) {
+    uint16_t halves[PIECE / sizeof(float)];
+    uint8_t *to = job->halves[k] ? (uint8_t *)halves : piece;
+    if (stride != 1) {
+        dmlk_gather(at, stride * job->bytes[k], job->bytes[k], count, to);
+        at = to;
+    }
+    if (job->halves[k]) {
+        dmlk_widen_float16((const uint16_t *)at, count, (float *)piece);
+        at = piece;
+    }
+    return at;
+}
+
+/* Lines that are to be changed in part can come while inputs are read. */
+static inline void fetch(const uint8_t *at, int64_t size) {
+    for (int64_t i = 0; i < size && size <= FETCHED; i += LINE) {
+        __builtin_prefetch(at + i, 1);
+    }
+}
+
+/* `piece` becomes elements of the output. */
+static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8_t *at, int64_t stride) {
+    const uint32_t out = job->operands - 1;
+    uint16_t halves[PIECE / sizeof(float)];
+    if (job->halves[out]) {
+        uint16_t *to = stride == 1 && !job->stream ? (uint16_t *)at : halves;
+        dmlk_narrow_floats((const float *)piece, count, to);
+        piece = (uint8_t *)to;
+    }
+    if (stride != 1) {
+        dmlk_scatter(piece, job->bytes[out], count, at, stride * job->bytes[out]);
+    } else if (job->stream) {
+        dmlk_stream_copy(at, piece, (size_t)(count * job->bytes[out]));
+    } else if (piece != at) {
+        memmove(at, piece, (size_t)(count * job->bytes[out]));
+    }
+}
+
+/* (Reading a piece before any of it is written also helps where strides are large: loads that share the low bits
+ * of their addresses with stores that are under way would wait for these.) */
+static void packed_piece(const struct packed *job, uint8_t *const *at, const int64_t *strides, int64_t count) {
+    _Alignas(LINE) uint8_t pieces[DMLK_MAX_OPERANDS][PIECE];
+    const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1};
+    const uint32_t out = job->operands - 1;
+    const bool in_place = job->row != NULL && strides[out] == 1 && !job->stream && !job->halves[out];
+    uint8_t *packed[DMLK_MAX_OPERANDS] = {0};
+    if (out > 1 && strides[out] > 1) {
+        fetch(at[out], count * strides[out] * job->bytes[out]);
+    }
+    for (uint32_t k = 0; k < out; k++) {
+        packed[k] = load(job, k, at[k], strides[k], count, pieces[k]);
+    }
+    packed[out] = job->row == NULL ? packed[0] : in_place ? at[out] : pieces[out];
+    if (job->row != NULL) {
+        job->row(packed, ones, count, job->context);
+    }
+    if (!in_place) {
+        store(job, packed[out], count, at[out], strides[out]);
+    }
+}
+
+/* Elements that are `stride` apart in all operands.  What lies between them is handled, too, as the lines that it
+ * is in are read anyway, and is not stored: it belongs to others, and behind the last element it may not exist. */
+static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t stride, int64_t count, bool last) {
+    _Alignas(LINE) uint8_t pieces[DMLK_MAX_OPERANDS][PIECE];
+    const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1};
+    const uint32_t out = job->operands - 1;
+    const int64_t all = last ? (count - 1) * stride + 1 : count * stride;
+    uint16_t halves[PIECE / sizeof(float)];
+    uint8_t *packed[DMLK_MAX_OPERANDS] = {0};
+    fetch(at[out], all * job->bytes[out]);
+    for (uint32_t k = 0; k < out; k++) {
+        packed[k] = load(job, k, at[k], 1, all, pieces[k]);
+    }
+    packed[out] = job->row == NULL ? packed[0] : pieces[out];
+    if (job->row != NULL) {
+        job->row(packed, ones, all, job->context);
+    }
+    if (job->halves[out]) {
+        dmlk_narrow_floats((const float *)packed[out], all, halves);
+        packed[out] = (uint8_t *)halves;
+    }
+    dmlk_copy_apart(packed[out], at[out], stride * job->bytes[out], job->bytes[out], all);
+}
+
+static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct packed *job = context;
+    const uint32_t out = job->operands - 1;
+    bool alike = true;
+    for (uint32_t k = 0; k < out; k++) {
+        alike = alike && strides[k] == strides[out];
+    }
+    const bool direct = alike && strides[out] == 1;
+    if (job->row == NULL && direct) {
+        store(job, at[0], count, at[out], 1);
+        return;
+    }
+    if (job->row != NULL && !job->floats && !job->stream && (direct || count < SHORT)) {
+        job->row(at, strides, count, job->context);
+        return;
+    }
+    const bool cheap = job->row == NULL || out > 1; /* functions of one input would gain little, and may take long */
+    const bool whole = job->far && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
+    /* Of whole lines half as much as there is room for, in whole vectors: the output's come, too. */
+    const int64_t most = whole ? job->most / (2 * strides[out]) / LINE * LINE : job->most;
+    for (int64_t i = 0; i < count; i += most) {
+        uint8_t *piece[DMLK_MAX_OPERANDS];
+        for (uint32_t k = 0; k < job->operands; k++) {
+            piece[k] = at[k] + i * strides[k] * job->bytes[k];
+        }
+        if (whole) {
+            whole_piece(job, piece, strides[out], dmlk_min(count - i, most), i + most >= count);
+        } else {
+            packed_piece(job, piece, strides, dmlk_min(count - i, most));
+        }
+    }
+}
+
+static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
+    const uint32_t operands = job->operands;
+    const dmlk_view *out = views[operands - 1];
+    int64_t widest = 1;
+    job->stream = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
+    for (uint32_t k = 0; k < operands; k++) {
+        job->bytes[k] = dmlk_type_bytes(views[k]->type);
+        job->halves[k] = floats && views[k]->type == DMLK_FLOAT16;
+        job->stream = job->stream && (k + 1 == operands || views[k]->base != out->base); /* in place it is read anyway */
+        job->floats = job->floats || job->halves[k];
+        const int64_t near = job->halves[k] ? (int64_t)sizeof(float) : job->bytes[k];
+        widest = near > widest ? near : widest;
+    }
+    job->most = PIECE / widest;
+    job->far = out->byte_size > NEAR_BYTES;
+    return dmlk_for_rows(views, operands, packed_row, job);
+}
+
+int dmlk_staged_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
+    struct packed job = {.row = row, .context = context, .operands = operands};
+    if (dmlk_in_checked_kernel()) {
+        return dmlk_for_rows(views, operands, row, context);
+    }
+    return run(&job, views, false);
+}
+
+int dmlk_float_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
+    struct packed job = {.row = row, .context = context, .operands = operands};
+    return run(&job, views, true);
+}

@@ -1,0 +1,242 @@
+/* tiles.c - see tiles.h.
+ *
+ * Where neighbours along a row of the output are far apart in an input, each element of a row costs that input a
+ * cache line of which nothing else is used.  So a tile takes some of the row and some of the loop along which the
+ * input's elements are neighbours, "across".  The input's part of it is transposed into memory at hand, where the
+ * kernel finds rows as packed as those of the output.
+ *
+ * Where rows are short, a tile takes several that follow each other in the output, "next", which become one.  What
+ * is written past the caches needs that for longer rows, too: parts of lines are slow.
+ *
+ * While a tile is worked on, the next one is fetched; lines that one has begun should be gone on with soon, on both
+ * sides. */
+#include "tiles.h"
+
+#include "sanitizer.h"
+#include "cancellation.h"
+#include "nontemporal.h"
+#include "transpose.h"
+#include "promoted.h"
+
+#define LINE 64
+#define LONG_ROW 1024 /* bytes that need no others beside them: as much of a row as a tile has */
+#define SHORT_ROW 320 /* bytes that take longer each for themselves than together */
+#define ACROSS 64    /* elements */
+#define TILE_BYTES (LONG_ROW * ACROSS) /* of each operand */
+
+uint32_t dmlk_nearest_loop(const dmlk_iter *rows, uint32_t k) {
+    uint32_t best = rows->rank - 1;
+    for (uint32_t d = rows->rank; d-- > 0;) {
+        if (rows->strides[d][k] != 0 && rows->strides[d][k] < rows->strides[best][k]) {
+            best = d;
+        }
+    }
+    return best;
+}
+
+bool dmlk_writes_twice(const dmlk_iter *rows) {
+    bool twice = false;
+    for (uint32_t d = 0; d < rows->rank; d++) {
+        twice |= rows->strides[d][rows->operands - 1] == 0 && rows->sizes[d] > 1;
+    }
+    return twice;
+}
+
+/* Is operand k better read along loop d than along the row? */
+static bool gains(const dmlk_iter *rows, uint32_t k, uint32_t d) {
+    const uint32_t row = rows->rank - 1;
+    return d != row && rows->sizes[d] >= 4 && rows->sizes[row] >= 4 && rows->strides[d][k] != 0 &&
+           rows->strides[row][k] / 4 >= rows->strides[d][k];
+}
+
+/* Does a step of loop d lead operand k past a whole row to where the next element would be? */
+static bool follows(const dmlk_iter *rows, uint32_t k, uint32_t d) {
+    const uint32_t row = rows->rank - 1;
+    int64_t length;
+    return !__builtin_mul_overflow(rows->sizes[row], rows->strides[row][k], &length) && rows->strides[d][k] == length;
+}
+
+/* Inputs that gain from a loop across are gathered along it; false: none does. */
+static bool choose_across(dmlk_tiles *t) {
+    const dmlk_iter *rows = &t->rows;
+    bool any = false;
+    for (uint32_t k = 0; k + 1 < rows->operands; k++) {
+        const uint32_t d = any ? t->across : dmlk_nearest_loop(rows, k);
+        t->gathered[k] = gains(rows, k, d);
+        t->across = t->gathered[k] ? d : t->across;
+        any = any || t->gathered[k];
+    }
+    return any;
+}
+
+static int64_t widest(const dmlk_iter *rows) {
+    int64_t bytes = 1;
+    for (uint32_t k = 0; k < rows->operands; k++) {
+        bytes = rows->bytes[k] > bytes ? rows->bytes[k] : bytes;
+    }
+    return bytes;
+}
+
+/* Short rows of inputs are gathered to be one of the output; longer ones, too, if it is written past the caches.
+ * False: no need. */
+static bool choose_next(dmlk_tiles *t) {
+    const dmlk_iter *rows = &t->rows;
+    const uint32_t row = rows->rank - 1, output = rows->operands - 1;
+    const int64_t longest = t->large ? LONG_ROW / rows->bytes[output] : SHORT_ROW / widest(rows);
+    if (!follows(rows, output, t->next) || rows->strides[row][output] != 1 || rows->sizes[row] < 4 ||
+        rows->sizes[row] > longest) {
+        return false;
+    }
+    bool joined = true;
+    t->across = t->next;
+    for (uint32_t k = 0; k < output; k++) {
+        t->gathered[k] = !follows(rows, k, t->next) && rows->strides[row][k] <= 1;
+        joined = joined && (t->gathered[k] || follows(rows, k, t->next));
+    }
+    return t->large || joined;
+}
+
+/* How much of each loop a tile takes. */
+static void size_tiles(dmlk_tiles *t) {
+    const dmlk_iter *rows = &t->rows;
+    const uint32_t row = rows->rank - 1;
+    const int64_t bytes = widest(rows);
+    t->joined = true;
+    for (uint32_t k = 0; k < rows->operands; k++) {
+        t->joined = t->joined && (t->gathered[k] || follows(rows, k, t->next));
+    }
+    for (uint32_t d = 0; d < rows->rank; d++) {
+        t->tile[d] = 1;
+    }
+    t->tile[row] = dmlk_min(rows->sizes[row], LONG_ROW / bytes);
+    const int64_t length = t->tile[row] * bytes;
+    t->tile[t->across] = dmlk_min(rows->sizes[t->across], ACROSS);
+    t->joined = t->joined && t->tile[row] == rows->sizes[row];
+    if (t->joined && t->next != t->across) {
+        t->tile[t->next] = dmlk_min(rows->sizes[t->next], TILE_BYTES / (length * t->tile[t->across]));
+    }
+}
+
+/* The loops from tile to tile, but for those that have one step only. */
+static void make_loops(dmlk_tiles *t) {
+    const dmlk_iter *rows = &t->rows;
+    dmlk_iter *iter = &t->iter;
+    *iter = *rows;
+    iter->rank = 0;
+    iter->count = 1;
+    for (uint32_t d = 0; d < rows->rank; d++) {
+        const int64_t size = (rows->sizes[d] - 1) / t->tile[d] + 1;
+        if (size > 1 || (iter->rank == 0 && d == rows->rank - 1)) {
+            for (uint32_t k = 0; k < rows->operands; k++) {
+                iter->strides[iter->rank][k] = rows->strides[d][k] * t->tile[d];
+            }
+            iter->sizes[iter->rank] = size;
+            iter->count *= size;
+            t->loop[iter->rank++] = d;
+        }
+    }
+}
+
+/* Bytes that a step of loop d leads away, in the operand where that is least, if it stays in a line there. */
+static int64_t step_of(const dmlk_iter *iter, uint32_t d) {
+    int64_t least = LINE;
+    for (uint32_t k = 0; k < iter->operands; k++) {
+        const int64_t step = iter->strides[d][k] * iter->bytes[k];
+        least = step != 0 && step < least ? step : least;
+    }
+    return least;
+}
+
+/* Short steps inside; all others as they follow each other in the output. */
+static void order_loops(dmlk_tiles *t) {
+    for (uint32_t last = 1; last < t->iter.rank; last++) {
+        for (uint32_t d = last; d > 0 && step_of(&t->iter, d - 1) < step_of(&t->iter, d); d--) {
+            dmlk_iter_swap(&t->iter, d - 1, d);
+            const uint32_t loop = t->loop[d];
+            t->loop[d] = t->loop[d - 1];
+            t->loop[d - 1] = loop;
+        }
+    }
+}
+
+bool dmlk_plan_tiles(dmlk_tiles *t) {
+    if (dmlk_in_checked_kernel() || t->rows.rank == 1 || dmlk_writes_twice(&t->rows)) {
+        return false;
+    }
+    t->next = t->rows.rank - 2;
+    t->large = dmlk_stream_pays(t->rows.count, t->rows.bytes[t->rows.operands - 1]);
+    if (!choose_across(t) && !choose_next(t)) {
+        return false;
+    }
+    size_tiles(t);
+    make_loops(t);
+    order_loops(t);
+    return true;
+}
+
+/* How many elements of each loop the tile at the cursor has; returns how many that makes. */
+static int64_t measure(const dmlk_tiles *t, const dmlk_cursor *cursor, int64_t *sizes) {
+    int64_t count = 1;
+    memcpy(sizes, t->tile, sizeof t->tile);
+    for (uint32_t d = 0; d < t->iter.rank; d++) {
+        const uint32_t loop = t->loop[d];
+        sizes[loop] = dmlk_min(t->tile[loop], t->rows.sizes[loop] - cursor->index[d] * t->tile[loop]);
+    }
+    for (uint32_t d = 0; d < t->rows.rank; d++) {
+        count *= sizes[d];
+    }
+    return count;
+}
+
+/* A tile is `lines` blocks across, of `rows` rows that follow each other, of `columns` elements; after it comes the
+ * one at `ahead`. */
+static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_cursor *ahead, const int64_t *sizes) {
+    _Alignas(LINE) uint8_t gathered[DMLK_MAX_OPERANDS - 1][TILE_BYTES];
+    const dmlk_iter *all = &t->rows;
+    const bool blocks = t->next != t->across;
+    const int64_t columns = sizes[all->rank - 1], rows = blocks ? sizes[t->next] : 1, lines = sizes[t->across];
+    uint8_t *at[DMLK_MAX_OPERANDS];
+    int64_t strides[DMLK_MAX_OPERANDS], steps[DMLK_MAX_OPERANDS];
+    for (uint32_t k = 0; k < all->operands; k++) {
+        const int64_t bytes = all->bytes[k], row = columns * bytes, next = all->strides[t->next][k] * bytes;
+        at[k] = cursor->at[k];
+        strides[k] = dmlk_iter_row_strides(all)[k];
+        steps[k] = all->strides[t->across][k] * bytes;
+        if (t->gathered[k]) {
+            for (int64_t j = 0; j < rows; j++) {
+                dmlk_transpose(bytes, at[k] + j * next, strides[k] * bytes, steps[k], gathered[k] + j * row,
+                               rows * row, lines, columns, t->large ? ahead->at[k] - at[k] : 0);
+            }
+            at[k] = gathered[k];
+            strides[k] = 1;
+            steps[k] = rows * row;
+        }
+    }
+    if (t->joined && !blocks) {
+        t->row(at, strides, lines * columns, t->context);
+        return;
+    }
+    for (int64_t j = 0; j < lines; j++) { /* blocks are joined, if they are more than a row */
+        t->row(at, strides, rows * columns, t->context);
+        for (uint32_t k = 0; k < all->operands; k++) {
+            at[k] += steps[k];
+        }
+    }
+}
+
+void dmlk_run_tiles(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_tiles *t = context;
+    int64_t work = 0, count = 0;
+    dmlk_cursor cursor, ahead;
+    dmlk_iter_seek(&t->iter, begin, &cursor);
+    for (; begin < end && !dmlk_stopped(&work, count); begin++) {
+        int64_t sizes[DMLK_MAX_RANK];
+        ahead = cursor;
+        dmlk_iter_advance(&t->iter, &ahead, 1);
+        count = measure(t, &cursor, sizes);
+        run_tile(t, &cursor, &ahead, sizes);
+        cursor = ahead;
+    }
+    dmlk_streamed();
+}

@@ -1,0 +1,189 @@
+/* convolve.c - see convolve.h. */
+#include "convolve.h"
+
+#include "convolve_plan.h"
+#include "parallel.h"
+#include "scratch.h"
+#include "cancellation.h"
+#include "promoted.h"
+
+enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
+
+#define LANES DMLK_S8_LANES
+
+/* Memory of each of so many threads that work on groups of their own, or of all together. */
+struct scratch {
+    int parts;
+    uint8_t *planes;
+    int64_t planes_bytes;
+    int32_t *sums;
+    int64_t sums_count;
+};
+
+/* Blocks first .. first + count - 1 of one group, on all rows of one image. */
+static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t first_block, int64_t blocks, int parts,
+                      uint8_t *planes, int32_t *sums, int64_t *work) {
+    const dmlk_view *in = &p->c->input;
+    const int64_t strip_work = p->strip * p->pitch * (p->quads + p->planes);
+    const uint8_t *input = in->base + n * in->strides[N] + group * p->channels * in->strides[CHANNEL];
+    for (int64_t first = 0; first < p->c->output.sizes[Y] && !dmlk_stopped(work, strip_work); first += p->strip) {
+        const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
+        const uint8_t *positions = p->direct ? input + first * p->row_step : planes;
+        dmlk_strip strip = {.p = p,
+                            .n = n,
+                            .group = group,
+                            .first = first,
+                            .rows = rows,
+                            .first_block = first_block,
+                            .blocks = blocks,
+                            .input = input,
+                            .positions = positions,
+                            .planes = planes,
+                            .sums = sums};
+        dmlk_fill_planes(&strip, parts);
+        if (p->needs_sums) {
+            strip.elements = sums + p->strip * p->pitch + LANES;
+            strip.columns = strip.elements + dmlk_lines(p, p->strip) * p->line;
+            dmlk_sum_windows(&strip, parts);
+        }
+        dmlk_convolve_strip(&strip, parts);
+    }
+}
+
+struct groups {
+    const dmlk_plan *p;
+    const struct scratch *scratch;
+    int64_t first_group, count;
+};
+
+/* Groups of images, numbered: each by one thread. */
+static void groups_part(int64_t begin, int64_t end, int part, void *context) {
+    const struct groups *g = context;
+    const struct scratch *s = g->scratch;
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
+        run_group(g->p, i / g->count, g->first_group + i % g->count, 0, g->p->group_blocks, 1,
+                  s->planes + part * s->planes_bytes, s->sums + part * s->sums_count, &work);
+    }
+}
+
+static void run(dmlk_plan *p, const struct scratch *scratch, int parts) {
+    const int64_t images = p->c->output.sizes[N], groups = p->c->groups, blocks = p->group_blocks;
+    const int64_t at_once = p->room / blocks; /* groups */
+    int64_t work = 0;
+    for (int64_t group = 0; at_once > 0 && group < groups && !dmlk_watch_stopped(); group += at_once) {
+        const int64_t count = dmlk_min(at_once, groups - group);
+        dmlk_pack_filters(p, group * blocks, count * blocks);
+        struct groups groups_at_once = {p, scratch, group, count};
+        if (scratch->parts > 1 && images * count >= 4 * parts) {
+            dmlk_parallel(images * count, parts, groups_part, &groups_at_once);
+            continue;
+        }
+        for (int64_t i = 0; i < images * count && !dmlk_watch_stopped(); i++) {
+            run_group(p, i / count, group + i % count, 0, blocks, parts, scratch->planes, scratch->sums, &work);
+        }
+    }
+    for (int64_t group = 0; at_once == 0 && group < groups && !dmlk_watch_stopped(); group++) {
+        for (int64_t block = 0; block < blocks && !dmlk_watch_stopped(); block += p->room) {
+            const int64_t count = dmlk_min(p->room, blocks - block);
+            dmlk_pack_filters(p, group * blocks + block, count);
+            for (int64_t n = 0; n < images && !dmlk_watch_stopped(); n++) {
+                run_group(p, n, group, block, count, parts, scratch->planes, scratch->sums, &work);
+            }
+        }
+    }
+}
+
+static void swap(int64_t *a, int64_t *b) {
+    const int64_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* The same convolution with X as the axis along which positions lie closer in the output. */
+static void turn(dmlk_convolution *c) {
+    for (int k = 0; k < 2; k++) {
+        dmlk_view *view = k == 0 ? &c->input : &c->output;
+        swap(&view->sizes[Y], &view->sizes[X]);
+        swap(&view->strides[Y], &view->strides[X]);
+    }
+    swap(&c->filter.sizes[4], &c->filter.sizes[5]);
+    swap(&c->filter.strides[4], &c->filter.strides[5]);
+    swap(&c->filter_sizes[Y], &c->filter_sizes[X]);
+    swap(&c->strides[Y], &c->strides[X]);
+    swap(&c->dilations[Y], &c->dilations[X]);
+    swap(&c->start[Y], &c->start[X]);
+}
+
+/* Where each position has a window of its own element: so many rows follow each other, in input and output, that they
+ * can be taken for one. */
+static int64_t count_joined(const dmlk_convolution *c) {
+    const int64_t *in = c->input.strides, *out = c->output.strides, x = c->input.sizes[X], y = c->input.sizes[Y];
+    const bool follow = c->filter_sizes[Y] == 1 && c->filter_sizes[X] == 1 && c->strides[Y] == 1 &&
+                        c->strides[X] == 1 && c->start[Y] == 0 && c->start[X] == 0 && c->output.sizes[Y] == y &&
+                        c->output.sizes[X] == x && in[Y] == x * in[X] && out[Y] == x * out[X];
+    const int64_t most = DMLK_PANEL_BYTES / c->filter_sizes[CHANNEL] / x;
+    int64_t count = follow && y > 0 ? dmlk_min(y, most) : 1;
+    while (count > 1 && y % count != 0) {
+        count--;
+    }
+    return count;
+}
+
+static void join_rows(dmlk_convolution *c, int64_t count) {
+    for (int k = 0; k < 2; k++) {
+        dmlk_view *view = k == 0 ? &c->input : &c->output;
+        view->sizes[Y] /= count;
+        view->sizes[X] *= count;
+        view->strides[Y] *= count;
+    }
+}
+
+bool dmlk_has_filter_zeros(const dmlk_convolution *c) {
+    bool found = false;
+    for (int64_t i = 0; !found && c->filter_zero->base != NULL && i < c->filter_zero->sizes[0]; i++) {
+        found = dmlk_filter_zero(c, i) != 0;
+    }
+    return found;
+}
+
+bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
+    dmlk_convolution turned = *convolution;
+    const dmlk_convolution *c = &turned;
+    for (int axis = Y; axis <= X; axis++) {
+        if (c->input.sizes[axis] == 1) { /* leads nowhere, and may be huge */
+            turned.input.strides[axis] = 0;
+        }
+    }
+    if (c->output.sizes[Y] > 1 && (c->output.sizes[X] == 1 || c->output.strides[Y] < c->output.strides[X])) {
+        turn(&turned);
+    }
+    const int64_t joined = count_joined(c);
+    if (joined > 1) {
+        join_rows(&turned, joined);
+    }
+    if (dmlk_convolve_depthwise(c)) {
+        return true;
+    }
+    dmlk_plan plan;
+    struct scratch scratch = {0};
+    bool done = dmlk_plan_convolution(&plan, c);
+    if (done) {
+        const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
+        const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 8e6) ? INT64_MAX : 1);
+        /* Tiles run on over the end of the last row, and their taps reach further. */
+        scratch.planes_bytes = plan.planes * plan.plane_bytes + (LANES + plan.x.reach) * 4;
+        scratch.sums_count = plan.sums;
+        scratch.parts = scratch.planes_bytes <= DMLK_PANEL_BYTES ? parts : 1;
+        scratch.planes = dmlk_take(scratch.parts * scratch.planes_bytes);
+        scratch.sums = dmlk_take(scratch.parts * scratch.sums_count * (int64_t)sizeof *scratch.sums);
+        done = scratch.planes != NULL && scratch.sums != NULL;
+        if (done) {
+            run(&plan, &scratch, parts);
+        }
+    }
+    dmlk_give(scratch.planes);
+    dmlk_give(scratch.sums);
+    dmlk_free_plan(&plan);
+    return done;
+}

@@ -1,0 +1,204 @@
+/* convolve_filters.c - filters in the order in which tiles read them. */
+#include "convolve_plan.h"
+
+#include "cpu.h"
+#include "parallel.h"
+#include "scratch.h"
+#include "cancellation.h"
+#include "transpose.h"
+#include "promoted.h"
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+#endif
+
+enum { CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
+
+#define ROWS DMLK_S8_ROWS
+#define BLOCK DMLK_S8_BLOCK
+#define MOST_ROWS 16 /* of taps that can be left out */
+#define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
+#define PACKED_QUADS 256                /* of a filter at a time */
+
+/* Quads first .. first + count - 1 of a filter, one after the other. */
+static void pack_any(const dmlk_plan *p, int64_t filter, int64_t first, int64_t count, uint8_t *to) {
+    const uint8_t *base = p->c->filter.base + dmlk_filter_at(p->c, filter);
+    for (int64_t q = first; q < first + count; q++, to += 4) {
+        const int64_t *at = p->taps[q];
+        for (int j = 0; j < 4; j++) {
+            to[j] = at[j] < 0 ? 0 : base[at[j]];
+        }
+    }
+}
+
+#ifdef DMLK_X86
+/* The same for quads of channels of filters without gaps in their layout, whose windows have at most 16 taps: four
+ * channels are 4 x taps bytes, transposed.  `first` and `count` are multiples of the taps. */
+DMLK_AVX512 static void pack_transposed(const dmlk_plan *p, int64_t filter, int64_t first, int64_t count,
+                                        uint8_t *to) {
+    const int64_t window = p->y.taps * p->x.taps;
+    const uint8_t *from = p->c->filter.base + dmlk_filter_at(p->c, filter) + 4 * first;
+    uint8_t order[64];
+    for (int64_t k = 0; k < 64; k++) {
+        order[k] = (uint8_t)(k / 4 + k % 4 * window);
+    }
+    const __m512i index = _mm512_loadu_si512(order);
+    const __mmask64 there = ~(__mmask64)0 >> (64 - 4 * window);
+    for (int64_t i = 0; i < count; i += window, from += 4 * window, to += 4 * window) {
+        _mm512_mask_storeu_epi8(to, there, _mm512_permutexvar_epi8(index, _mm512_maskz_loadu_epi8(there, from)));
+    }
+}
+
+static bool can_pack_transposed(const dmlk_plan *p) {
+    const int64_t window = p->y.taps * p->x.taps, *strides = p->c->filter.strides;
+    return p->isa == DMLK_ISA_AVX512 && !p->by_taps && p->order[0] == X && p->channels % 4 == 0 && window <= 16 &&
+           strides[5] == 1 && strides[4] == p->x.taps && strides[2] == window;
+}
+#endif
+
+/* All quads of `count` filters from `filter` on, as a block. */
+static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_t *to) {
+    if (p->width == 1) {
+        pack_any(p, filter, 0, p->quads, to);
+        return;
+    }
+    if (p->in_order) {
+        dmlk_transpose(4, p->c->filter.base + dmlk_filter_at(p->c, filter), p->c->filter.strides[0], 4, to,
+                       4 * p->width, p->quads, count, 0);
+        return;
+    }
+    const int64_t window = p->y.taps * p->x.taps;
+    const int64_t most = window < PACKED_QUADS ? PACKED_QUADS / window * window : PACKED_QUADS;
+    uint8_t rows[BLOCK][4 * PACKED_QUADS];
+    for (int64_t first = 0; first < p->quads; first += most) {
+        const int64_t quads = dmlk_min(most, p->quads - first);
+        for (int64_t r = 0; r < p->width; r++) {
+            if (r >= count) {
+                memset(rows[r], 0, (size_t)(4 * quads));
+                continue;
+            }
+#ifdef DMLK_X86
+            if (can_pack_transposed(p)) {
+                pack_transposed(p, filter + r, first, quads, rows[r]);
+                continue;
+            }
+#endif
+            pack_any(p, filter + r, first, quads, rows[r]);
+        }
+        dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width, 0);
+    }
+}
+
+/* What the zero points take from the sums of `count` filters. */
+static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, const uint32_t *sums, int64_t slot) {
+    if (p->zero == 0 && !p->needs_sums) { /* nothing */
+        memset(p->factor + slot, 0, (size_t)p->width * sizeof *p->factor);
+        memset(p->constant + slot, 0, (size_t)p->width * sizeof *p->constant);
+        return;
+    }
+    const uint32_t taps = (uint32_t)(p->channels * p->y.taps * p->x.taps), a = (uint32_t)p->zero;
+    for (int64_t i = 0; i < p->width; i++) {
+        const int factor = i < count ? dmlk_filter_zero(p->c, filter + i) : 0;
+        p->factor[slot + i] = factor;
+        p->constant[slot + i] = (int32_t)(a * (taps * (uint32_t)factor - sums[i]));
+    }
+}
+
+/* Sums of the filters of a block; of rows of taps that may be left out, one by one. */
+static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
+    const int64_t rows = p->row_constant != NULL ? p->y.taps : 1, quads = p->quads / rows;
+    for (int64_t row = 0; row < rows; row++) {
+        uint32_t of_row[BLOCK];
+        dmlk_s8_sums(p->isa, p->c->filter.type == DMLK_INT8,
+                       p->blocks + i * p->block_bytes + row * quads * 4 * p->width, quads, p->width, of_row);
+        for (int64_t k = 0; k < p->width; k++) {
+            sums[k] += of_row[k];
+            if (p->row_constant != NULL) {
+                p->row_constant[row * p->row_constants + i * p->width + k] = (int32_t)((uint32_t)p->zero * of_row[k]);
+            }
+        }
+    }
+}
+
+/* Blocks of those that are packed at once, numbered. */
+static void pack_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_plan *p = context;
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * p->width); i++) {
+        const int64_t block = p->first + i, of_group = block % p->group_blocks * p->width;
+        const int64_t filter = block / p->group_blocks * p->filters + of_group;
+        const int64_t count = dmlk_min(p->width, p->filters - of_group);
+        if (p->packed != NULL) {
+            pack_block(p, filter, count, p->packed + i * p->block_bytes);
+        }
+        uint32_t sums[BLOCK] = {0};
+        if (p->zero != 0) {
+            sum_block(p, i, sums);
+        }
+        note_zero_points(p, filter, count, sums, i * p->width);
+    }
+}
+
+void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
+    p->first = first;
+    p->blocks = p->packed != NULL ? p->packed : p->c->filter.base + first * p->block_bytes;
+    const int64_t work = p->packed != NULL || p->zero != 0 ? p->quads * p->width : 1;
+    dmlk_parallel(count, dmlk_parts(count, 1 + 8192 / work), pack_part, p);
+}
+
+/* Do filters lie in memory as blocks of quads?  Then, this is the order of these. */
+static bool find_blocks(dmlk_plan *p) {
+    const dmlk_view *f = &p->c->filter;
+    const int64_t *strides = f->strides, y_step = strides[4], x_step = strides[5], tap = 16 * p->channels;
+    const bool x_outside = x_step > y_step && p->y.taps > 1;
+    p->order[0] = CHANNEL, p->order[1] = x_outside ? Y : X, p->order[2] = x_outside ? X : Y;
+    return f->sizes[1] == BLOCK && f->sizes[3] == 4 && p->filters % BLOCK == 0 && !p->by_taps && strides[1] == 4 &&
+           (p->channels == 4 || strides[2] == 64) && strides[3] == 1 &&
+           (p->x.taps == 1 || x_step == tap * (x_outside ? p->y.taps : 1)) &&
+           (p->y.taps == 1 || y_step == tap * (x_outside ? 1 : p->x.taps));
+}
+
+/* Are filters, without blocks, the words that are their quads? */
+static bool is_in_order(const dmlk_plan *p) {
+    const dmlk_view *f = &p->c->filter;
+    const int64_t *strides = f->strides;
+    return !p->by_taps && p->channels % 4 == 0 && p->filters % p->width == 0 && p->width > 1 && strides[2] == 1 &&
+           (p->x.taps == 1 || strides[5] == p->channels) && (p->y.taps == 1 || strides[4] == p->channels * p->x.taps) &&
+           ((uintptr_t)f->base | (uint64_t)strides[0]) % 4 == 0;
+}
+
+bool dmlk_plan_filters(dmlk_plan *p) {
+    const dmlk_view *f = &p->c->filter;
+    const bool in_place = find_blocks(p);
+    if (!in_place && (f->sizes[1] > 1 || f->sizes[3] > 1)) {
+        return false; /* blocks of another kind */
+    }
+    if (!in_place && !p->by_rows && (p->by_taps || f->strides[2] != 1)) {
+        p->order[0] = X, p->order[1] = Y, p->order[2] = CHANNEL;
+    } else if (!in_place) {
+        p->order[1] = X, p->order[2] = Y;
+    }
+    p->row_quads = p->order[2] == Y && p->y.taps <= MOST_ROWS ? p->quads / p->y.taps : 0;
+    p->step[CHANNEL] = p->by_taps ? 1 : 4, p->step[Y] = 1, p->step[X] = p->by_taps ? 4 : 1;
+    p->width = p->lanes_are_filters || p->filters > BLOCK ? BLOCK : p->filters;
+    p->group_blocks = (p->filters + p->width - 1) / p->width;
+    p->in_order = is_in_order(p);
+    p->block_bytes = in_place && p->group_blocks * p->c->groups > 1 ? f->strides[0] : p->quads * 4 * p->width;
+    const int64_t all = p->c->groups * p->group_blocks;
+    p->room = in_place ? all : dmlk_min(all, FILTER_BYTES / p->block_bytes);
+    if (p->room < 1) {
+        return false;
+    }
+    const int64_t more = p->width % ROWS != 0 ? ROWS : 0; /* tiles read filters that are no more */
+    if (!in_place) {
+        p->packed = dmlk_take(p->room * p->block_bytes + 4 * more);
+    }
+    p->factor = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->factor);
+    p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
+    const bool with_rows = p->row_quads != 0 && p->zero != 0;
+    p->row_constants = p->room * p->width + more;
+    p->row_constant = with_rows ? dmlk_take(p->y.taps * p->row_constants * (int64_t)sizeof *p->row_constant) : NULL;
+    return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL &&
+           (!with_rows || p->row_constant != NULL);
+}

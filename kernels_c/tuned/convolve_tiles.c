@@ -1,0 +1,354 @@
+/* convolve_tiles.c - the tiles of a strip, and where their sums go: see convolve_plan.h. */
+#include "convolve_plan.h"
+
+#include "cpu.h"
+#include "parallel.h"
+#include "cancellation.h"
+#include "transpose.h"
+#include "promoted.h"
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+#endif
+
+enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
+
+#define ROWS DMLK_S8_ROWS
+#define LANES DMLK_S8_LANES
+#define BLOCK DMLK_S8_BLOCK
+#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions worked on at once where lanes are filters */
+
+/* Positions whose sums follow each other, from `lane` on: to element `to` of a filter's output and on along X. */
+struct run {
+    int64_t lane, count, to;
+};
+
+/* The runs of positions from `first` on, numbered with `pitch` of them in a row; returns how many there are. */
+static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t pitch, struct run runs[CHUNK]) {
+    const int64_t size = s->p->c->output.sizes[X], *strides = s->p->c->output.strides;
+    if (pitch == size && strides[Y] == size * strides[X]) { /* rows follow each other */
+        runs[0] = (struct run){0, count, s->first * strides[Y] + first * strides[X]};
+        return 1;
+    }
+    int64_t y = first / pitch, x = first % pitch;
+    int found = 0;
+    for (int64_t lane = 0; lane < count; y++, x = 0) {
+        if (x < size) {
+            const int64_t to = (s->first + y) * strides[Y] + x * strides[X];
+            runs[found++] = (struct run){lane, dmlk_min(count - lane, size - x), to};
+        }
+        lane += pitch - x;
+    }
+    return found;
+}
+
+/* Filters of a group from `filter` on, and where theirs are. */
+struct rows {
+    int64_t count;
+    const int32_t *constants, *factors, *row_constants;
+    int32_t *to; /* of image and filter */
+};
+
+static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) {
+    const dmlk_plan *p = s->p;
+    const dmlk_view *out = &p->c->output;
+    const int64_t slot = (s->group * p->group_blocks - p->first) * p->width + filter;
+    const int64_t channel = s->group * p->filters + filter;
+    return (struct rows){dmlk_min(most, p->filters - filter), p->constant + slot, p->factor + slot,
+                         p->row_constant != NULL ? p->row_constant + slot : NULL,
+                         (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL]};
+}
+
+/* Quads. */
+struct span {
+    int64_t first, count;
+};
+
+/* Those of positions in rows first .. last of the strip, less rows of taps that meet padding alone. */
+static inline struct span find_span(const dmlk_strip *s, int64_t first, int64_t last) {
+    const dmlk_plan *p = s->p;
+    const dmlk_convolution *c = p->c;
+    if (p->row_quads == 0) {
+        return (struct span){0, p->quads};
+    }
+    const int64_t before = c->start[Y] - (s->first + last) * c->strides[Y]; /* lines, from the first tap on */
+    const int64_t inside = c->input.sizes[Y] + c->start[Y] - (s->first + first) * c->strides[Y];
+    const int64_t dilation = c->dilations[Y], taps = p->y.taps;
+    const int64_t begin = before <= 0 ? 0 : dmlk_min((before + dilation - 1) / dilation, taps);
+    const int64_t end = inside > (taps - 1) * dilation ? taps : inside <= 0 ? 0 : (inside + dilation - 1) / dilation;
+    return (struct span){begin * p->row_quads, end > begin ? (end - begin) * p->row_quads : 0};
+}
+
+/* The constants of `count` filters less what is left out: `changed`, or the same as ever. */
+static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows, const struct span *span,
+                                     int64_t count, int32_t *changed) {
+    if (rows->row_constants == NULL || span->count == p->quads) {
+        return rows->constants;
+    }
+    memcpy(changed, rows->constants, (size_t)count * sizeof *changed);
+    for (int64_t tap = 0; tap < p->y.taps; tap++) {
+        const bool is_in = tap * p->row_quads >= span->first && tap * p->row_quads < span->first + span->count;
+        const int32_t *row = rows->row_constants + tap * p->row_constants;
+        for (int64_t i = 0; i < count && !is_in; i++) {
+            changed[i] = (int32_t)((uint32_t)changed[i] + (uint32_t)row[i]);
+        }
+    }
+    return changed;
+}
+
+/* --- lanes are positions --- */
+
+#ifdef DMLK_X86
+/* Writes those lanes of sums[filter][position] next to each other. */
+DMLK_AVX512 static void store_lanes(int32_t sums[ROWS][LANES], uint64_t lanes, int64_t filters, int32_t *to,
+                                    int64_t step) {
+    for (int64_t r = 0; r < filters; r++) {
+        int32_t *next = to + r * step;
+        for (int l = 0; l < LANES; l += 16) {
+            const __mmask16 there = (__mmask16)(lanes >> l);
+            const int count = __builtin_popcount(there);
+            const __m512i packed = _mm512_maskz_compress_epi32(there, _mm512_loadu_si512(sums[r] + l));
+            _mm512_mask_storeu_epi32(next, (__mmask16)((1u << count) - 1), packed);
+            next += count;
+        }
+    }
+}
+#endif
+
+static inline void store_run(const int32_t *sums, int64_t count, int32_t *to, int64_t stride) {
+    if (stride == 1) {
+        memcpy(to, sums, (size_t)count * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i * stride] = sums[i];
+    }
+}
+
+/* Writes sums[filter][position]. */
+static void store_runs(const dmlk_strip *s, const struct rows *rows, const struct run *runs, int run_count,
+                       int32_t sums[ROWS][LANES]) {
+    const int64_t *strides = s->p->c->output.strides;
+#ifdef DMLK_X86
+    uint64_t lanes = 0;
+    bool packed = s->p->isa == DMLK_ISA_AVX512 && strides[X] == 1;
+    for (int k = 0; packed && k < run_count; k++) {
+        lanes |= (~UINT64_C(0) >> (64 - runs[k].count)) << runs[k].lane;
+        packed = k == 0 || runs[k].to == runs[k - 1].to + runs[k - 1].count;
+    }
+    if (packed) {
+        store_lanes(sums, lanes, rows->count, rows->to + runs[0].to, strides[CHANNEL]);
+        return;
+    }
+#endif
+    for (int64_t r = 0; r < rows->count; r++) {
+        for (int k = 0; k < run_count; k++) {
+            store_run(sums[r] + runs[k].lane, runs[k].count, rows->to + r * strides[CHANNEL] + runs[k].to, strides[X]);
+        }
+    }
+}
+
+/* One tile, which writes its sums where they belong if that is all of them, next to each other. */
+static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter, int64_t first, int64_t count) {
+    const dmlk_plan *p = s->p;
+    const int64_t *strides = p->c->output.strides, of_block = filter - s->first_block * p->width;
+    const struct rows rows = find_rows(s, filter, ROWS);
+    const struct span span = find_span(s, first / p->pitch, (first + count - 1) / p->pitch);
+    struct run runs[CHUNK];
+    const int run_count = find_runs(s, first, count, p->pitch, runs);
+    const bool in_place = run_count == 1 && runs[0].count % 16 == 0 && runs[0].count == count && strides[X] == 1 &&
+                          rows.count == ROWS;
+    int32_t sums[ROWS][LANES], changed[ROWS], *to[ROWS];
+    for (int64_t r = 0; r < ROWS; r++) {
+        to[r] = in_place ? rows.to + runs[0].to + r * strides[CHANNEL] : sums[r];
+    }
+    const dmlk_s8_start start = {find_constants(p, &rows, &span, p->filters == 1 ? 1 : ROWS, changed), rows.factors,
+                                   p->needs_sums ? s->sums + first : NULL};
+    (p->filters == 1 ? p->tiles.one_filter : p->tiles.positions)(
+        s->positions + first * 4, p->offsets + span.first, span.count,
+        blocks + of_block / p->width * p->block_bytes + (of_block % p->width + span.first * p->width) * 4,
+        4 * p->width, (int)(count + 15) / 16 * 16, &start, to);
+    if (!in_place && run_count > 0) {
+        store_runs(s, &rows, runs, run_count, sums);
+    }
+}
+
+/* Tiles: position by position, all filters for each, eight at a time. */
+static void positions_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const dmlk_plan *p = s->p;
+    const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
+    const int64_t filters = dmlk_min(s->blocks * p->width, p->filters - s->first_block * p->width);
+    const int64_t tiles = (filters + ROWS - 1) / ROWS;
+    const uint8_t *blocks = p->blocks + (s->group * p->group_blocks + s->first_block - p->first) * p->block_bytes;
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * ROWS * LANES / 8); i++) {
+        const int64_t first = i / tiles * LANES;
+        run_tile(s, blocks, s->first_block * p->width + i % tiles * ROWS, first, dmlk_min(LANES, positions - first));
+    }
+}
+
+/* --- lanes are filters --- */
+
+#ifdef DMLK_X86
+/* Positions of a chunk: what they read, where their results go, and what they have a sum of. */
+struct chunk {
+    int64_t count;
+    const uint8_t *from[CHUNK];
+    int32_t *to[CHUNK], inputs[CHUNK];
+    int64_t row[CHUNK]; /* of the strip */
+};
+
+/* Positions from `first` on, numbered without gaps; the last tile's that are no more are the last one again. */
+DMLK_AVX512 static void find_chunk(const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c) {
+    const dmlk_plan *p = s->p;
+    const int64_t y_stride = p->c->output.strides[Y], stride = p->c->output.strides[X], step = p->position_step;
+    const int64_t size = p->c->output.sizes[X];
+    int64_t y = first / size, x = first % size;
+    c->count = count;
+    for (int64_t i = 0, end; i < count; i = end, y++, x = 0) {
+        end = dmlk_min(count, i + size - x);
+        const int64_t row = y * p->row_step + (x - i) * step;
+        const int64_t row_to = (s->first + y) * y_stride + (x - i) * stride;
+        for (int64_t k = i; k < end; k++) {
+            c->from[k] = s->positions + row + k * step;
+            c->to[k] = to + row_to + k * stride;
+            c->row[k] = y;
+        }
+        if (p->needs_sums) {
+            memcpy(c->inputs + i, s->sums + y * p->pitch + x, (size_t)(end - i) * sizeof *c->inputs);
+        }
+    }
+    for (int64_t k = count; k % DMLK_S8_POSITIONS != 0; k++) {
+        c->from[k] = c->from[count - 1];
+        c->to[k] = c->to[count - 1];
+        c->row[k] = c->row[count - 1];
+        c->inputs[k] = p->needs_sums ? c->inputs[count - 1] : 0;
+    }
+}
+
+/* Writes sums[position][filter] one position after the other. */
+DMLK_AVX512 static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c,
+                                    int32_t sums[CHUNK][LANES]) {
+    const int64_t stride = s->p->c->output.strides[CHANNEL];
+    for (int64_t i = 0; i < c->count; i++) {
+        for (int64_t l = 0; l < filters && stride == 1; l += 16) {
+            const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, filters - l)));
+            _mm512_mask_storeu_epi32(c->to[i] + l, there, _mm512_loadu_si512(sums[i] + l));
+        }
+        for (int64_t l = 0; l < filters && stride != 1; l++) {
+            c->to[i][l * stride] = sums[i][l];
+        }
+    }
+}
+
+/* The same where positions follow each other in memory. */
+static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64_t first, int64_t count,
+                             int32_t sums[CHUNK][LANES]) {
+    const dmlk_view *out = &s->p->c->output;
+    int32_t turned[LANES][CHUNK];
+    struct run runs[CHUNK];
+    const int run_count = find_runs(s, first, count, out->sizes[X], runs);
+    const bool in_place = run_count == 1;
+    uint8_t *to = (uint8_t *)(in_place ? rows->to + runs[0].to : turned[0]);
+    const int64_t step = in_place ? out->strides[CHANNEL] * 4 : (int64_t)sizeof turned[0];
+    dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, to, step, rows->count, count, 0);
+    for (int64_t r = 0; r < rows->count && !in_place; r++) {
+        for (int k = 0; k < run_count; k++) {
+            store_run(turned[r] + runs[k].lane, runs[k].count, rows->to + r * out->strides[CHANNEL] + runs[k].to, 1);
+        }
+    }
+}
+
+/* Positions from `first` on, with filters of blocks from `block` on.  Where channels come last, tiles write their
+ * sums where they belong. */
+static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_t first, int64_t count) {
+    const dmlk_plan *p = s->p;
+    const uint8_t *filters = p->blocks + (s->group * p->group_blocks + block - p->first) * p->block_bytes;
+    const struct rows rows = find_rows(s, block * BLOCK, blocks * BLOCK);
+    const bool in_place = p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK;
+    struct chunk chunk;
+    int32_t sums[CHUNK][LANES], changed[LANES], *to[CHUNK];
+    find_chunk(s, first, count, rows.to, &chunk);
+    for (int64_t i = 0; i < CHUNK && !in_place; i++) {
+        to[i] = sums[i];
+    }
+    for (int64_t i = 0; i < count; i += DMLK_S8_POSITIONS) {
+        const struct span span = find_span(s, chunk.row[i], chunk.row[i + DMLK_S8_POSITIONS - 1]);
+        const dmlk_s8_start start = {find_constants(p, &rows, &span, blocks * BLOCK, changed), rows.factors,
+                                       p->needs_sums ? chunk.inputs + i : NULL};
+        p->tiles.filters(chunk.from + i, p->offsets + span.first, span.count, filters + span.first * 4 * BLOCK,
+                         p->block_bytes, (int)(blocks * BLOCK), &start, in_place ? chunk.to + i : to + i);
+    }
+    if (!in_place && !p->channels_close && p->c->output.strides[X] == 1) {
+        store_transposed(s, &rows, first, count, sums);
+    } else if (!in_place) {
+        store_chunk(s, rows.count, &chunk, sums);
+    }
+}
+
+static int64_t count_chunks(const dmlk_strip *s) { return (s->rows * s->p->c->output.sizes[X] + CHUNK - 1) / CHUNK; }
+
+/* Of tiles of up to three blocks, numbered, one with a chunk of positions. */
+static void run_filters(const dmlk_strip *s, int64_t tile, int64_t chunk) {
+    const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
+    const int64_t first = chunk * CHUNK, positions = s->rows * s->p->c->output.sizes[X];
+    run_chunk(s, s->first_block + block, blocks, first, dmlk_min(CHUNK, positions - first));
+}
+
+/* A thread has all tiles of some chunks, ... */
+static void chunks_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const int64_t count = (end - begin) * s->tiles;
+    int64_t work = 0;
+    for (int64_t i = 0; i < count && !dmlk_stopped(&work, s->p->quads * CHUNK * LANES / 8); i++) {
+        run_filters(s, i / (end - begin), begin + i % (end - begin));
+    }
+}
+
+/* ... or all chunks of some tiles. */
+static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const int64_t chunks = count_chunks(s);
+    int64_t work = 0;
+    for (int64_t i = begin; i < end && !dmlk_stopped(&work, s->p->quads * CHUNK * LANES / 8); i++) {
+        run_filters(s, i / chunks, i % chunks);
+    }
+}
+
+/* Each thread reads one side alone: the larger one, if it can be split evenly. */
+static void run_all_filters(dmlk_strip *s, int most_parts, int64_t grain) {
+    const dmlk_plan *p = s->p;
+    const int64_t chunks = count_chunks(s);
+    s->tiles = (s->blocks + 2) / 3;
+    const int parts = (int)dmlk_min(most_parts, dmlk_parts(s->tiles * chunks, 1 + grain / 7));
+    const int64_t input = p->direct ? dmlk_lines(p, s->rows) * p->line * p->channels : p->planes * p->plane_bytes;
+    const bool is_even = chunks % parts == 0 || chunks >= 16 * parts;
+    if (is_even && input > s->blocks * p->block_bytes) {
+        dmlk_parallel(chunks, parts, chunks_part, s);
+        return;
+    }
+    if (chunks % parts != 0 && s->tiles > parts) {
+        s->tiles = dmlk_min((s->tiles + parts - 1) / parts * parts, s->blocks);
+    }
+    dmlk_parallel(s->tiles * chunks, parts, tiles_part, s);
+}
+#endif
+
+void dmlk_convolve_strip(dmlk_strip *s, int most_parts) {
+    const dmlk_plan *p = s->p;
+    const int64_t grain = 1 + 40000 / p->quads / ROWS;
+#ifdef DMLK_X86
+    if (p->lanes_are_filters) {
+        run_all_filters(s, most_parts, grain);
+        return;
+    }
+#endif
+    const int64_t filters = dmlk_min(s->blocks * p->width, p->filters - s->first_block * p->width);
+    const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
+    const int64_t items = (positions + LANES - 1) / LANES * ((filters + ROWS - 1) / ROWS);
+    dmlk_parallel(items, (int)dmlk_min(most_parts, dmlk_parts(items, grain)), positions_part, s);
+}

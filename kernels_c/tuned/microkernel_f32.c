@@ -1,0 +1,86 @@
+/* microkernel_f32.c - see microkernel_f32.h.  The generic tile is the definition; the others give the same bits. */
+#include "microkernel_f32.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COLUMNS DMLK_F32_COLUMNS
+
+static void generic(const dmlk_f32_kernel *t) {
+    if (t->is_first) {
+        memset(t->sums, 0, (size_t)t->rows * sizeof *t->sums);
+    }
+    for (int64_t k = 0; k < t->depth; k++) {
+        for (int64_t r = 0; r < t->rows; r++) {
+            const float row = t->row[r * t->row_stride + k * t->row_step];
+            for (int64_t j = 0; j < t->columns; j++) {
+                t->sums[r][j] = fmaf(row, t->column[k][j], t->sums[r][j]);
+            }
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void step(float row, const float *restrict column, int64_t columns,
+                                                        float *restrict sums) {
+    for (int64_t j = 0; j < columns; j++) {
+        sums[j] = fmaf(row, column[j], sums[j]);
+    }
+}
+
+#ifdef DMLK_X86
+
+/* Written as instructions: left to themselves, compilers keep the sums in memory. */
+#define SPREAD(to, from) __asm__("vbroadcastss %1, %0" : "=v"(to) : "m"(from))
+#define MULTIPLY(sum, row, columns) __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(row), "v"(columns))
+
+/* 12 of 16 registers hold sums. */
+#define NAME(name) avx2_##name
+#define INSTRUCTIONS DMLK_AVX2
+#define ROWS 4
+#define LANES 8
+#include "microkernel_f32.inc"
+
+/* 24 of 32. */
+#define NAME(name) avx512_##name
+#define INSTRUCTIONS DMLK_AVX512
+#define ROWS 8
+#define LANES 16
+#include "microkernel_f32.inc"
+
+DMLK_AVX2 static void avx2_step(float row, const float *column, int64_t columns, float *sums) {
+    step(row, column, columns, sums);
+}
+
+DMLK_AVX512 static void avx512_step(float row, const float *column, int64_t columns, float *sums) {
+    step(row, column, columns, sums);
+}
+
+void dmlk_f32_step(enum dmlk_isa isa, float row, const float *column, int64_t columns, float *sums) {
+    switch (isa) {
+    case DMLK_ISA_AVX512: avx512_step(row, column, columns, sums); break;
+    case DMLK_ISA_AVX2: avx2_step(row, column, columns, sums); break;
+    default: step(row, column, columns, sums);
+    }
+}
+
+void dmlk_f32_tile(enum dmlk_isa isa, const dmlk_f32_kernel *tile) {
+    switch (isa) {
+    case DMLK_ISA_AVX512: avx512_tile(tile); break;
+    case DMLK_ISA_AVX2: avx2_tile(tile); break;
+    default: generic(tile);
+    }
+}
+
+#else
+
+void dmlk_f32_step(enum dmlk_isa isa, float row, const float *column, int64_t columns, float *sums) {
+    (void)isa;
+    step(row, column, columns, sums);
+}
+
+void dmlk_f32_tile(enum dmlk_isa isa, const dmlk_f32_kernel *tile) {
+    (void)isa;
+    generic(tile);
+}
+
+#endif

@@ -1,0 +1,358 @@
+"""Who knows what is done: clocks of the queues and the host, and what the values of fences tell.
+
+A clock says of each queue, by its serial, up to which ticket its work is done for whoever has the clock.
+It follows from the program alone, and not from how far the emulated GPU happens to have come: whoever
+awaits a value of a fence knows no more than whoever set it did, and of several that may have been the
+one, only what all of them knew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Container, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Subscription, Waited
+from dmlemu_hw.packets import Opcode
+
+if TYPE_CHECKING:
+    from dmlemu_hw.gpu import Gpu
+
+__all__ = ["Clock", "FenceValue", "HappensBefore"]
+
+Clock = Mapping[int, int]
+NOTHING: Clock = {}
+
+_FEW = 64  # values or signals that are kept without a look at whether anybody can still ask for them
+_WORK = (Opcode.EXECUTE, Opcode.MAP_TILES)
+
+
+class FenceValue(NamedTuple):
+    """A value of the fence at an address."""
+
+    fence: int
+    value: int
+
+
+class HappensBefore:
+    """The clocks of one GPU, which is told by events from its beginning on.
+
+    Queues that are given up are forgotten when all know that their work is done; ``watchers`` are told which.
+    """
+
+    def __init__(self, gpu: Gpu | None = None) -> None:
+        self.host: Clock = NOTHING
+        self.watchers: list[Callable[[Container[int]], None]] = []
+        self._gpu = None if gpu is None else weakref.ref(gpu)
+        self._queues: dict[int, _Queue] = {}
+        self._fences: dict[int, _Fence] = {}
+        self._most = _FEW  # queues and fences, before those that are gone are looked for
+
+    def of(self, queue: int) -> Clock:
+        """What the work that the queue now executes may rely on; of the queue itself it says nothing."""
+        return self._queue(queue).clock
+
+    def is_done(self, clock: Clock, queue: int, ticket: int) -> bool:
+        """Does whoever has the clock know that the work of that ticket is done?"""
+        return ticket <= clock.get(queue, 0) or queue not in self._queues
+
+    def follow(self, stream: EventStream, kept: list[Subscription]) -> None:
+        """Is told by the stream from now on; ``kept`` gets the subscriptions."""
+        stream.subscribe(self.handed, Submitted, Queued, kept=kept)
+        stream.subscribe(self.signalled, Signalled, kept=kept)
+        stream.subscribe(self.waited, Waited, kept=kept)
+
+    def handed(self, event: Submitted | Queued) -> None:
+        """The host handed something to a queue: it relies on what the host knows then."""
+        opcode = event.opcode if isinstance(event, Queued) else Opcode.EXECUTE
+        queue = self._queue(event.queue)
+        queue.arrivals.append((event.ticket, opcode, self.host))
+        if opcode in _WORK:
+            queue.work = event.ticket
+        elif isinstance(event, Queued) and opcode == Opcode.WAIT:
+            queue.waits[event.ticket] = self._fence(event.fence).await_value(event.value, self.host)
+
+    def start(self, queue: int, ticket: int) -> int:
+        """The queue executes the list of that ticket; returns the last ticket of the same call."""
+        known = self._queue(queue)
+        if ticket <= known.ticket:
+            return known.ticket
+        return known.advance(Opcode.EXECUTE, ticket) or ticket
+
+    def signalled(self, event: Signalled) -> None:
+        """A fence got a value, which tells what the one who set it knows."""
+        clock = self.host
+        if event.queue:
+            queue = self._queue(event.queue)
+            ticket = queue.advance(Opcode.SIGNAL) or queue.ticket
+            queue.signals.append((ticket, FenceValue(event.fence, event.value)))
+            if len(queue.signals) >= queue.most_signals:
+                queue.forget_signals(self.done_for_all(event.queue))
+            clock = {**queue.clock, event.queue: ticket}
+        fence = self._fence(event.fence)
+        fence.set(event.value, clock)
+        if len(fence.values) + len(fence.gone) >= fence.most:
+            fence.forget({serial: self.done_for_all(serial) for serial in self._queues})
+
+    def waited(self, event: Waited) -> None:
+        """The host (queue 0) or a queue knows from now on what the value of the fence tells."""
+        fence = self._fence(event.fence)
+        if not event.queue:
+            self.host = _join(self.host, fence.tells(event.value))
+            return
+        queue = self._queue(event.queue)
+        wait = queue.waits.pop(queue.advance(Opcode.WAIT) or 0, None)
+        if wait is not None:
+            fence.waits.remove(wait)
+        told = fence.tells(event.value) if wait is None or wait.clock is None else wait.clock
+        queue.clock = _join(queue.clock, told)
+        queue.awaited = FenceValue(event.fence, event.value)
+
+    def done_for_all(self, queue: int) -> int:
+        """Up to this ticket the work of the queue is done for the host and all that is still to execute."""
+        host = self.host.get(queue, 0)
+        others = (each.known(queue, host) for serial, each in self._queues.items() if serial != queue)
+        return min(host, min(others, default=host))
+
+    # --- for messages ---
+
+    def signals_after(self, queue: int, ticket: int) -> list[FenceValue]:
+        """The signals behind that ticket which the queue has executed, the first one first."""
+        return [signal for each, signal in self._queue(queue).signals if each > ticket]
+
+    def signal_after(self, queue: int, ticket: int) -> FenceValue | None:
+        """The first one."""
+        return next(iter(self.signals_after(queue, ticket)), None)
+
+    def is_shared(self, signal: FenceValue, queue: int, ticket: int) -> bool:
+        """The fence can have reached that value without the queue having done the ticket."""
+        fence = self._fences.get(signal.fence)
+        if fence is None or not fence.values or fence.values[-1] < signal.value:
+            return False
+        return fence.tells(signal.value).get(queue, 0) < ticket
+
+    def is_told(self, signal: FenceValue, queue: int, ticket: int) -> bool:
+        """Does who awaits the value of the fence know that the work of that ticket is done?"""
+        fence = self._fences.get(signal.fence)
+        return fence is not None and fence.tells(signal.value).get(queue, 0) >= ticket
+
+    def last_wait(self, queue: int) -> FenceValue | None:
+        """What the queue awaited last."""
+        return self._queue(queue).awaited
+
+    def _queue(self, serial: int) -> _Queue:
+        queue = self._queues.get(serial)
+        if queue is None:
+            self._tidy()
+            queue = self._queues[serial] = _Queue()
+        return queue
+
+    def _fence(self, address: int) -> _Fence:
+        fence = self._fences.get(address)
+        if fence is None:
+            self._tidy()
+            fence = self._fences[address] = _Fence()
+        return fence
+
+    def _tidy(self) -> None:
+        """Now and then: forgets queues and fences that are gone, and of which nobody can learn anything."""
+        gpu = None if self._gpu is None else self._gpu()
+        if gpu is None or len(self._queues) + len(self._fences) < self._most:
+            return
+        alive = {queue.serial for queue in gpu.queues}
+        for serial, queue in self._queues.items():
+            queue.is_gone = serial not in alive
+        gone = {
+            serial
+            for serial, queue in self._queues.items()
+            if queue.is_gone and queue.work <= self.done_for_all(serial)
+        }
+        self._fences = {at: fence for at, fence in self._fences.items() if gpu.find_fence(at) is not None}
+        if gone:
+            self._forget(gone)
+        self._most = max(_FEW, 2 * (len(self._queues) + len(self._fences)))
+
+    def _forget(self, gone: set[int]) -> None:
+        for serial in gone:
+            del self._queues[serial]
+        self.host = _without(self.host, gone)
+        for queue in self._queues.values():
+            queue.clock = _without(queue.clock, gone)
+            queue.arrivals = deque((*each[:2], _without(each[2], gone)) for each in queue.arrivals)
+        for fence in self._fences.values():
+            fence.clocks = [_without(clock, gone) for clock in fence.clocks]
+            fence.gone = deque(
+                _Gone(each.value, _without(each.clock, gone), _without(each.reset, gone))
+                for each in fence.gone
+            )
+            for wait in fence.waits:
+                wait.clock = None if wait.clock is None else _without(wait.clock, gone)
+        for watcher in self.watchers:
+            watcher(gone)
+
+
+class _Queue:
+    """``arrivals``: what was handed over and has not begun, with what the host knew then.
+
+    ``work``: the last ticket of what touches memory.  ``is_gone``: it is given up and has executed all.
+    """
+
+    def __init__(self) -> None:
+        self.work = 0
+        self.is_gone = False
+        self.clock: Clock = NOTHING
+        self.ticket = 0
+        self.is_idle = True  # nothing of what has begun is still to go on
+        self.arrivals: deque[tuple[int, int, Clock]] = deque()
+        self.signals: deque[tuple[int, FenceValue]] = deque()
+        self.waits: dict[int, _Wait] = {}  # by their tickets; those that have not been executed
+        self.most_signals = _FEW
+        self.awaited: FenceValue | None = None
+
+    def advance(self, opcode: int, ticket: int = 0) -> int | None:
+        """The next entry of that kind, not before the ticket, begins; returns its ticket, None: unknown."""
+        arrivals = self.arrivals
+        if not any(each[1] == opcode and each[0] >= ticket for each in arrivals):
+            return None
+        self.is_idle = opcode != Opcode.EXECUTE
+        while True:
+            self.ticket, kind, clock = arrivals.popleft()
+            self.clock = _join(self.clock, clock)
+            if kind == opcode and self.ticket >= ticket:
+                return self.ticket
+
+    def known(self, queue: int, host: int) -> int:
+        """Up to which ticket of another queue all that this one is still to execute relies on it."""
+        if self.is_gone:
+            return host
+        here = self.clock.get(queue, 0)
+        if not self.is_idle:
+            return here
+        return max(here, self.arrivals[0][2].get(queue, 0) if self.arrivals else host)
+
+    def forget_signals(self, done: int) -> None:
+        """Nobody asks for a signal behind work that all know to be done."""
+        while self.signals and self.signals[0][0] <= done:
+            self.signals.popleft()
+        self.most_signals = max(_FEW, 2 * len(self.signals))
+
+
+class _Gone(NamedTuple):
+    """A value that a fence had, what it told, and what whoever set the fence back knew."""
+
+    value: int
+    clock: Clock
+    reset: Clock
+
+
+class _Wait:
+    """A wait of a queue: what all know that may have ended it since it was queued; None: nothing has."""
+
+    def __init__(self, value: int, clock: Clock | None) -> None:
+        self.value = value
+        self.clock = clock
+
+    def may_end(self, clock: Clock) -> None:
+        """The fence has reached the value by whoever has the clock."""
+        self.clock = clock if self.clock is None else _meet(self.clock, clock)
+
+
+class _Fence:
+    """What is told by the fence having reached a value: ``clocks[i]`` by ``values[i]``, which rise.
+
+    ``gone``: values that the fence had before it went back, the oldest first, which fall.
+    ``waits``: those of queues that have not been executed.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+        self.clocks: list[Clock] = []
+        self.gone: deque[_Gone] = deque()
+        self.waits: list[_Wait] = []
+        self.most = _FEW
+
+    def set(self, value: int, clock: Clock) -> None:
+        values, clocks = self.values, self.clocks
+        while values and values[-1] > value:  # the fence goes back: those are not seen any more
+            self._lose(_Gone(values.pop(), clocks.pop(), clock))
+        if not values or values[-1] != value:
+            values.append(value)
+            clocks.append(clock)
+        # Who awaits one of these may have been released by this one as well.
+        for i in reversed(range(len(clocks))):
+            both = _meet(clocks[i], clock)
+            if i + 1 < len(clocks) and both == clocks[i]:
+                break
+            clocks[i] = both
+        for wait in self.waits:
+            if wait.value <= value:
+                wait.may_end(clock)
+
+    def await_value(self, value: int, host: Clock) -> _Wait:
+        """A queue is to wait for the value; the host, which queues the wait, knows so much."""
+        wait = _Wait(value, self._reached(value))
+        # Unless the host knows that the fence has gone back, the wait may have been queued before that.
+        gone = next((each for each in reversed(self.gone) if each.value >= value), None)
+        if gone is not None and not _is_within(gone.reset, host):
+            wait.may_end(gone.clock)
+        self.waits.append(wait)
+        return wait
+
+    def forget(self, floor: Clock) -> None:
+        """Lets go of values that tell nobody anything: all know what is in ``floor``."""
+        known = 0
+        while known < len(self.values) and _is_within(self.clocks[known], floor):
+            known += 1
+        if known > 1:  # the last of them answers for the others
+            del self.values[: known - 1], self.clocks[: known - 1]
+        while self.gone and _is_within(self.gone[0].clock, floor) and _is_within(self.gone[0].reset, floor):
+            self.gone.popleft()
+        self.most = max(_FEW, 2 * (len(self.values) + len(self.gone)))
+
+    def _lose(self, gone: _Gone) -> None:
+        """Of values that the fence had twice, and of lower ones, the later time counts."""
+        while self.gone and self.gone[-1].value <= gone.value:
+            self.gone.pop()
+        self.gone.append(gone)
+
+    def tells(self, value: int) -> Clock:
+        reached = self._reached(value)
+        if reached is not None:
+            return reached
+        # The wait was over before the fence went back.
+        return next((each.clock for each in reversed(self.gone) if each.value >= value), NOTHING)
+
+    def _reached(self, value: int) -> Clock | None:
+        """What is told by the value, if the fence has it now."""
+        at = bisect_left(self.values, value)
+        return self.clocks[at] if at < len(self.values) else None
+
+
+def _join(a: Clock, b: Clock) -> Clock:
+    """What both know together."""
+    if a is b or not b:
+        return a
+    if not a:
+        return b
+    newer = {queue: ticket for queue, ticket in b.items() if ticket > a.get(queue, 0)}
+    return {**a, **newer} if newer else a
+
+
+def _meet(a: Clock, b: Clock) -> Clock:
+    """What each of them knows."""
+    if a is b:
+        return a
+    return {queue: min(ticket, b[queue]) for queue, ticket in a.items() if queue in b}
+
+
+def _is_within(clock: Clock, floor: Clock) -> bool:
+    """Does ``floor`` know all that the clock tells?"""
+    return all(ticket <= floor.get(queue, 0) for queue, ticket in clock.items())
+
+
+def _without(clock: Clock, gone: Container[int]) -> Clock:
+    if not any(queue in gone for queue in clock):
+        return clock
+    return {queue: ticket for queue, ticket in clock.items() if queue not in gone}

@@ -1,0 +1,151 @@
+"""What commands touch of memory that the CPU can see, as bytes of heaps.
+
+Buffers and tiles over the same bytes find each other there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from dmlemu_hw.events import READ, WRITE, Accesses
+from dmlemu_hw.faults import GpuFault
+from dmlemu_hw.footprints import accesses, dispatch_accesses
+from dmlemu_hw.kernels import ffi
+from dmlemu_hw.memory import Memory
+from dmlemu_hw.memory_spans import Span, heap_number, spans, spans_after
+from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, decode_one
+
+from ...d3d12.rules import is_cpu_visible
+
+if TYPE_CHECKING:
+    from ...d3d12.resource import Resource
+
+__all__ = [
+    "Part",
+    "Touched",
+    "parts_of",
+    "place_of",
+    "planned_spans",
+    "touched_in",
+    "touches_of",
+    "visible_spans",
+]
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+_COPY = Struct("<8xQQQ")  # destination, source, size
+_TOUCH_NOTHING = (Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS, Opcode.TIMESTAMP)
+
+
+class Part(NamedTuple):
+    """Bytes [begin, end) of a heap, which stand at an address."""
+
+    heap: int
+    begin: int
+    end: int
+    address: int
+
+
+class Touched(NamedTuple):
+    """What a packet touches, ``dmlk_footprint *``, and what keeps that; the packet begins at byte ``at``."""
+
+    packet: int
+    at: int
+    pattern: Any
+    keeper: Accesses
+
+
+def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Touched]:
+    """What the packets of a list touch; ``dispatches``: these too."""
+    base = ffi.from_buffer("uint8_t[]", data)
+    at = packet = 0
+    while at < len(data):
+        opcode, size = HEADER.unpack_from(data, at)
+        found: Accesses | None = None
+        if opcode == Opcode.COPY_BUFFER:
+            found = _copied(*_COPY.unpack_from(data, at))
+        elif opcode == Opcode.DISPATCH:
+            found = dispatch_accesses(data[at : at + size], base + at, memory) if dispatches else None
+        elif opcode not in _TOUCH_NOTHING:
+            try:
+                found = accesses(decode_one(data, at), memory)
+            except GpuFault:  # executing it will tell
+                found = None
+        for i in range(0 if found is None else len(found)):
+            assert found is not None
+            yield Touched(packet, at, found.pointer + i, found)
+        at += size
+        packet += 1
+
+
+def visible_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
+    """:func:`planned_spans`, as far as the CPU can see them."""
+    if buffer._properties is not None:
+        return planned_spans(buffer, queue, ticket) if is_cpu_visible(buffer._properties) else []
+    heaps = (each._heap for each in buffer._device._host_heaps)
+    visible = {heap_number(heap) for heap in heaps if not heap.closed}
+    planned = planned_spans(buffer, queue, ticket) if visible else []
+    return [span for span in planned if span.heap in visible]
+
+
+def planned_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
+    """Where the buffer stands once all is done that queues hold now.
+
+    But for what ``queue``, if one is given, was handed behind the ticket.
+    """
+    allocation, gpu = buffer._allocation, buffer._device._gpu
+    if allocation.closed:
+        return []
+    if allocation.heap is not None:
+        return spans(allocation)
+    held = (
+        entry
+        for each in gpu.queues
+        for entry in list(each.pending)
+        if each.serial != queue or entry.ticket < ticket
+    )
+    packets = [decode_one(each) for each in held if HEADER.unpack_from(each)[0] == Opcode.MAP_TILES]
+    changes = [each for each in packets if isinstance(each, MapTilesPacket)]
+    return spans_after(allocation, gpu.memory, changes)
+
+
+def _copied(destination: int, source: int, size: int) -> Accesses:
+    """What a copy touches."""
+    array = ffi.new("dmlk_footprint[]", 2)
+    for entry, address, access in zip(array, (source, destination), (READ, WRITE), strict=True):
+        entry.address, entry.end, entry.access = address, address + size, access
+        entry.bits, entry.rank, entry.sizes[0], entry.strides[0] = 8, 1, size, 1
+    return Accesses(array, 2 if size else 0)
+
+
+def parts_of(pattern: Any, address: int, spans: list[Span]) -> list[Part]:
+    """Where the bytes stand of a footprint in the buffer at the address."""
+    found = []
+    for start, size, heap, offset in spans:
+        first = address + start
+        low, high = max(pattern.address, first), min(pattern.end, first + size)
+        if low < high:
+            found.append(Part(heap, offset + low - first, offset + high - first, low))
+    return found
+
+
+def touched_in(pattern: Any, part: Part) -> Mask | None:
+    """Which bytes of the part are of an element; None: all of them."""
+    rank, width = pattern.rank, pattern.bits // 4
+    if rank == 1 and pattern.strides[0] == 1:
+        return None
+    halves = np.zeros((pattern.end - pattern.address, 2), np.bool_)
+    strides = [stride * width for stride in pattern.strides[0:rank]]
+    as_strided(halves, (*pattern.sizes[0:rank], width), (*strides, 1))[...] = True
+    start = part.address - pattern.address
+    return (halves[:, 0] | halves[:, 1])[start : start + part.end - part.begin]
+
+
+def place_of(resource: Resource) -> Span:
+    """Where a buffer that is not reserved lies in its heap."""
+    [place] = spans(resource._allocation)
+    return place

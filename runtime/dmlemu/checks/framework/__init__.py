@@ -1,0 +1,1 @@
+"""What every check is made of: subscription, names of commands, the manager."""

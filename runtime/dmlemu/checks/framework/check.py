@@ -1,0 +1,104 @@
+"""The base of checks: subscribers of a device's event stream that report what they find."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from dmlemu_hw.events import Subscription
+
+from ...diagnostics.declaration import Declaration
+from ...errors import Report, Strictness, is_object, sentence
+from .names import Names
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+
+__all__ = ["Check", "on"]
+
+_Method = TypeVar("_Method", bound=Callable[..., None])
+
+
+def on(*kinds: type) -> Callable[[_Method], _Method]:
+    """Marks a method of a check that wants events of these kinds."""
+
+    def mark(method: _Method) -> _Method:
+        method._event_kinds = kinds  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Check:
+    """A subscriber: methods marked with :func:`on` get events, and :meth:`report` tells what is wrong.
+
+    ``declarations`` are the checks by id that it may report.  It is created for one device, by
+    ``device.checks.add(TheCheck)``; built-in ones are so at their ``level`` and above.  Its methods are
+    called one at a time.  They must not wait for the GPU, and ``Freed`` events, which garbage collection
+    may bring at any moment, are only to be noted.
+    """
+
+    declarations: ClassVar[tuple[Declaration, ...]] = ()
+    level: ClassVar[Strictness] = Strictness.STRICT
+
+    def __init__(self, device: Device) -> None:
+        self._device = weakref.ref(device)
+        self.names = Names(device)
+        self._subscriptions: list[Subscription] = []
+        self._declared = {declaration.id: declaration for declaration in self.declarations}
+
+    @property
+    def device(self) -> Device:
+        """The device that is watched."""
+        device = self._device()
+        assert device is not None
+        return device
+
+    def report(
+        self,
+        id: str,
+        message: str,
+        *,
+        cause: Hashable = None,
+        operation: str = "",
+        api: str = "D3D12",
+        **more: Any,
+    ) -> None:
+        """Hands in a report of the declared check ``id``.
+
+        ``message`` is one sentence; ``operation`` is where it happened, in words; ``more`` are further
+        fields of :class:`dmlemu.Report`; ``object`` may be the object itself.  Reports of one ``cause``
+        are one report with a count.
+        """
+        declaration = self._declared.get(id)
+        if declaration is None:
+            raise ValueError(f"{type(self).__name__} reports {id}, which is none of its declarations.")
+        it = more.get("object", "")
+        if is_object(it):
+            more.setdefault("created_at", it.created_at)
+            more["object"] = str(it)
+        if not more.get("d3d12_id") and declaration.message_ids:
+            more["d3d12_id"] = int(declaration.message_ids[0])
+        more.setdefault("severity", declaration.severity)
+        more.setdefault("rule", declaration.rule)
+        report = Report(id=id, message=sentence(message), api=api, operation=operation, **more)
+        self.device.reports.add(report, cause)
+
+    def start(self) -> None:
+        """Subscribes the marked methods."""
+        stream = self.device.events
+        for name in dir(type(self)):
+            method = getattr(type(self), name, None)
+            kinds = getattr(method, "_event_kinds", None)
+            if kinds is not None:
+                stream.subscribe(getattr(self, name), *kinds, kept=self._subscriptions)
+
+    def end(self) -> None:
+        """To be overridden: reports what only the end of the device shows."""
+
+    def stop(self) -> None:
+        """Ends the subscriptions."""
+        for subscription in self._subscriptions:
+            subscription.close()
+        self._subscriptions = []

@@ -1,0 +1,62 @@
+"""What a declaration says, for people at a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import fill, shorten
+
+from ...diagnostics.catalogue import groups, title
+from ...diagnostics.declaration import Declaration
+from ...errors import Strictness
+
+__all__ = ["advice_on_suppressing", "describe", "levels", "listing"]
+
+_WIDTH = 100
+
+
+def listing(ids: set[str]) -> str:
+    """These checks by group, a line for each."""
+    parts = []
+    for group, rows in groups().items():
+        lines = [_line(row) for row in rows if row.id in ids]
+        if lines:
+            parts.append("\n".join([title(group), *lines]))
+    return "\n\n".join(parts)
+
+
+def _line(check: Declaration) -> str:
+    return f"  {check.id:27} {check.severity.name:10} {shorten(check.title, 70, placeholder=' ...')}"
+
+
+def describe(check: Declaration) -> str:
+    """Everything that is declared of a check."""
+    return "\n\n".join(fill(paragraph, _WIDTH) for paragraph in _paragraphs(check))
+
+
+def _paragraphs(check: Declaration) -> Iterator[str]:
+    yield f"{check.id} ({check.severity.name}, {check.when.value})"
+    yield f"Reported when {check.title}."
+    yield f"Why: {check.why}"
+    yield f"Fix: {check.fix}"
+    if check.rule:
+        yield f"Rule: {check.rule}"
+    if check.message_ids:
+        yield f"D3D12_MESSAGE_ID: {', '.join(str(int(each)) for each in check.message_ids)}"
+    yield f"Speaks at strictness {levels(check.level)}."
+    yield advice_on_suppressing(check)
+
+
+def levels(level: Strictness) -> str:
+    """The levels at which a check of that level speaks."""
+    order = [Strictness.STRICT, Strictness.DEBUG, Strictness.RUNTIME]
+    return ", ".join(each.value for each in order[: order.index(level) + 1])
+
+
+def advice_on_suppressing(check: Declaration) -> str:
+    """How to live with a check that speaks."""
+    if check.refusal:
+        return (
+            "It cannot be suppressed: the call itself refuses and does nothing. "
+            "Change the call, or catch dmlemu.Error."
+        )
+    return f'Suppress it with device.reports.suppress("{check.id}", "the reason").'

@@ -1,0 +1,56 @@
+"""All events of a device's stream, and what their numbers mean."""
+
+from dmlemu_hw.events import (
+    READ,
+    UNDEFINE,
+    WRITE,
+    Access,
+    Accesses,
+    Accessing,
+    Allocated,
+    Barrier,
+    Executed,
+    Executing,
+    Footprint,
+    Freed,
+    LeftUndefined,
+    Mapped,
+    Queued,
+    Recorded,
+    Signalled,
+    Submitted,
+    TilesMapped,
+    Waited,
+)
+from dmlemu_hw.packets import Opcode
+
+from ...d3d12 import events as _d3d12
+from ...d3d12.events import *  # noqa: F403
+from ...dml import events as _dml
+from ...dml.events import *  # noqa: F403
+
+__all__ = [
+    "READ",
+    "UNDEFINE",
+    "WRITE",
+    "Access",
+    "Accesses",
+    "Accessing",
+    "Allocated",
+    "Barrier",
+    "Executed",
+    "Executing",
+    "Footprint",
+    "Freed",
+    "LeftUndefined",
+    "Mapped",
+    "Opcode",
+    "Queued",
+    "Recorded",
+    "Signalled",
+    "Submitted",
+    "TilesMapped",
+    "Waited",
+    *_d3d12.__all__,
+    *_dml.__all__,
+]

@@ -1,0 +1,160 @@
+"""``device.checks``: which checks watch a device."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import weakref
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.events import Subscription
+
+from ...diagnostics.catalogue import catalogue
+from ...diagnostics.declaration import Declaration
+from ...errors import Report, Severity, Strictness, quote
+from ...reporting import defaults
+from .. import rules
+from ..analysis.happens_before import HappensBefore
+from ..analysis.in_flight import InFlight
+from .check import Check
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+
+__all__ = ["Checks", "attach"]
+
+
+class Checks:
+    """The checks of one device; iterates over them."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = weakref.ref(device)
+        self._checks: dict[type[Check], Check] = {}
+        self._clocks: HappensBefore | None = None
+        self._flights: InFlight | None = None
+        self._following: list[Subscription] = []  # of clocks and flights
+        self._resting: list[type[Check]] = []
+        device.events.on_exception = self.rest_after
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(list(self._checks.values()))
+
+    @property
+    def clocks(self) -> HappensBefore:
+        """Who knows what is done; checks that ask in their ``__init__`` find it up to date at every event."""
+        if self._clocks is None:
+            device = self._device()
+            assert device is not None
+            clocks = HappensBefore(device._gpu)
+            clocks.follow(device.events, self._following)
+            self._clocks = clocks
+        return self._clocks
+
+    @property
+    def flights(self) -> InFlight:
+        """What is in flight, for checks that ask in their ``__init__``."""
+        if self._flights is None:
+            device = self._device()
+            assert device is not None
+            flights = InFlight(device._pending, self.clocks)
+            flights.follow(device.events, self._following)
+            self._flights = flights
+        return self._flights
+
+    def rest(self) -> None:
+        """An exception such as KeyboardInterrupt has ended a call in the middle: they may be wrong now.
+
+        Until :meth:`resume` those of dmlemu watch nothing; then they know nothing of what was before.
+        """
+        for kind in [each for each in self._checks if each in _builtin()]:
+            if kind not in self._resting:
+                self._resting.append(kind)
+            self.remove(kind)
+        while self._following:
+            self._following[-1].close()
+            self._following.pop()
+        self._clocks = self._flights = None
+
+    def rest_after(self, error: BaseException) -> None:
+        """:meth:`rest`, if it is an exception that may have come anywhere."""
+        if not isinstance(error, Exception):
+            self.rest()
+
+    @property
+    def is_resting(self) -> bool:
+        """Do some wait for :meth:`resume`?"""
+        return bool(self._resting)
+
+    def resume(self) -> None:
+        """To be called when the GPU has nothing to do: the checks start anew, which a report tells."""
+        device = self._device()
+        assert device is not None
+        while self._resting:
+            self.add(self._resting[0])
+            self._resting.pop(0)
+        text = "An exception ended a call in the middle; the checks know nothing of what was before."
+        device.reports.add(Report("CHECKS_RESTARTED", text, severity=Severity.MESSAGE))
+
+    def add(self, kind: type[Check]) -> Check:
+        """Has a check of this class watch the device from now on; returns it.
+
+        TypeError: it is no such class.  ValueError: it declares an id that dmlemu itself has.
+        """
+        device = self._device()
+        assert device is not None
+        if kind not in self._checks:
+            _inspect(kind)
+            check = kind(device)
+            if not hasattr(check, "_subscriptions"):
+                raise TypeError(f"{kind.__name__}.__init__ must call super().__init__(device).")
+            device.reports.declared.update((each.id, each) for each in kind.declarations)
+            self._checks[kind] = check
+            check.start()
+        return self._checks[kind]
+
+    def remove(self, kind: type[Check]) -> None:
+        """Ends the watch of that class; nothing happens when there is none."""
+        check = self._checks.get(kind)
+        if check is not None:
+            check.stop()
+            self._checks.pop(kind, None)
+
+    def end(self) -> None:
+        """The device ends, or the program wants to know now: checks tell what only the end shows."""
+        for check in self:
+            check.end()
+
+
+def _inspect(kind: type[Check]) -> None:
+    """Raises if the class cannot be a check."""
+    if not isinstance(kind, type) or not issubclass(kind, Check):
+        raise TypeError(f"check must be a class made from dmlemu.checks.Check, not {quote(kind)}.")
+    for each in kind.declarations:
+        if not isinstance(each, Declaration):
+            raise TypeError(
+                f"{kind.__name__}.declarations must hold Declarations, not {type(each).__name__}."
+            )
+        if catalogue().get(each.id, each) != each:
+            raise ValueError(f"{kind.__name__} declares {each.id}, which is a check of dmlemu itself.")
+
+
+def attach(device: Device) -> None:
+    """Gives a new device its checks: those whose ``level`` its strictness reaches (none at ``runtime``)."""
+    device.checks = Checks(device)
+    device.reports.declared.update(catalogue())
+    for id, reason in defaults.suppressions.items():
+        device.reports.check_suppression(id, reason)
+    if device._strictness is Strictness.RUNTIME:
+        return
+    for kind in _builtin():
+        if device._strictness is Strictness.STRICT or kind.level is Strictness.DEBUG:
+            device.checks.add(kind)
+
+
+@cache
+def _builtin() -> tuple[type[Check], ...]:
+    names = sorted(m.name for m in pkgutil.iter_modules(rules.__path__) if not m.name.endswith("_messages"))
+    modules = [importlib.import_module(f"{rules.__name__}.{name}") for name in names]
+    return tuple(kind for module in modules for kind in module.CHECKS)

@@ -1,0 +1,129 @@
+"""What the numbers in events are called: commands, operands and buffers in the user's words."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.events import Access, Barrier, Executed, Executing
+
+from ...d3d12.recording import Command
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...d3d12.resource import Resource
+    from ...errors import CallSite
+
+__all__ = ["NamedCommand", "Names", "Work"]
+
+
+class NamedCommand(NamedTuple):
+    """A command of a list, in words; it keeps no object alive."""
+
+    command: Command
+    list: str
+    queue: str
+
+    def __str__(self) -> str:
+        """``CopyBufferRegion (command 3)``: enough within a message that names the list."""
+        return f"{self.command.name} (command {self.command.number})"
+
+    @property
+    def number(self) -> int:
+        """The command's number in its list."""
+        return self.command.number
+
+    @property
+    def place(self) -> str:
+        """``queue 'compute', command list 'frame 0', command 7``: the operation of a report."""
+        return f"{self.queue}, {self.list}, command {self.command.number}"
+
+    @property
+    def context(self) -> str:
+        """A line for the context of a report: where the command was recorded."""
+        return self.command.context(self.list)
+
+    def operand(self, access: Access) -> str:
+        """``OutputTensor``: what the command calls what it touches there."""
+        operands = self.command.operands
+        return operands[access.operand] if access.operand < len(operands) else ""
+
+
+class Work(NamedTuple):
+    """A list that a queue executes, as its ``ticket``, in words; it keeps no object alive.
+
+    ``handed`` counts the calls by which the host handed lists to queues.
+    """
+
+    commands: list[Command]  # one for each packet
+    list: str
+    queue: str
+    ticket: int = 0
+    executed_at: CallSite | None = None  # the program's line
+    handed: int = 0
+
+    def command(self, packet: int) -> NamedCommand:
+        """The command to which a packet belongs."""
+        known = packet < len(self.commands)
+        command = self.commands[packet] if known else Command("a command", packet)
+        return NamedCommand(command, self.list, self.queue)
+
+
+class Names:
+    """Looks names up on one device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = weakref.ref(device)
+
+    def command(self, event: Executing | Executed) -> NamedCommand:
+        """The command that the event tells of."""
+        return self.work(event).command(event.command)
+
+    def work(self, event: Executing | Executed | Barrier) -> Work:
+        """The list that the event tells of."""
+        device = self._device()
+        assert device is not None
+        recording = device._recordings.get(event.list_serial)
+        queue = self.queue(event.queue)
+        if recording is None:
+            return Work([], f"list {event.list_serial}", queue, event.ticket)
+        return Work(recording.commands, recording.owner, queue, event.ticket, recording.executed_at)
+
+    def queue(self, serial: int) -> str:
+        """``command queue 'compute'``."""
+        device = self._device()
+        assert device is not None
+        labels = (each.label for each in device._gpu.queues if each.serial == serial)
+        return next(labels, f"queue {serial}")
+
+    def buffer(self, address: int) -> Resource | None:
+        """The live buffer that holds a GPU virtual address."""
+        device = self._device()
+        assert device is not None
+        return device._resource_at(address)
+
+    def fence(self, address: int) -> str:
+        """``fence 'done'``: the one whose value stands at the address."""
+        device = self._device()
+        assert device is not None
+        fence = device._gpu.find_fence(address)
+        return "a fence that is gone" if fence is None else fence.describe()
+
+    def bytes(self, address: int, end: int) -> str:
+        """``bytes [0, 4096) of buffer 'act'``; without a buffer, where the address lies."""
+        device = self._device()
+        assert device is not None
+        buffer = device._resource_at(address)
+        if buffer is None:
+            return f"{end - address} bytes at {device._gpu.memory.whereabouts(address)}"
+        start = address - buffer.get_gpu_virtual_address()
+        return f"bytes [{start}, {start + end - address}) of {buffer._title()}"
+
+    def byte(self, address: int) -> str:
+        """``byte 12 of buffer 'act'``; without a buffer, where the address lies."""
+        buffer = self.buffer(address)
+        if buffer is None:
+            device = self._device()
+            assert device is not None
+            return device._gpu.memory.whereabouts(address)
+        return f"byte {address - buffer.get_gpu_virtual_address()} of {buffer._title()}"

@@ -1,0 +1,485 @@
+"""Group c: descriptors that change under recorded work, persistent resources, and bindings that meet.
+
+What a bind or RecordDispatch can see is refused there; here is what only submission and execution show.
+"""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_left
+from collections.abc import Container, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
+from dmlemu_hw.events import (
+    UNDEFINE,
+    WRITE,
+    Accessing,
+    Allocated,
+    Executing,
+    Footprint,
+    Mapped,
+    Recorded,
+    Submitted,
+)
+from dmlemu_hw.footprints import meet
+from dmlemu_hw.memory import Allocation
+from dmlemu_hw.memory_spans import spans
+from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
+
+from ...d3d12.descriptor_uses import ByPlace, Reader
+from ...d3d12.events import DescriptorsWritten
+from ...diagnostics.declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
+from ...dml.aliasing import Meeting, Place, alias_reason, find_clash
+from ...dml.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
+from ...dml.events import DispatchRecorded
+from ...errors import spell_site
+from ..analysis.happens_before import HappensBefore
+from ..analysis.in_flight import Flight, FlightCheck
+from ..framework.check import Check, on
+from ..framework.names import NamedCommand
+from . import bindings_messages as messages
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...d3d12.recording import Recording
+
+_UNWRITTEN = bytes(DESCRIPTOR_SIZE)
+_CHANGES = WRITE | UNDEFINE
+_WITH_NOTES = frozenset((int(Opcode.DISPATCH), int(Opcode.DISCARD)))
+_NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
+_LISTS_KEPT = 256  # with clears, before those that are gone are forgotten
+_ROWS_KEPT = 4096  # ranges whose physical memory is remembered
+
+
+class _Need(NamedTuple):
+    """A list in flight needs a descriptor, the one ``at`` of a reader's, with this content."""
+
+    flight: Flight
+    reader: Reader
+    at: int
+    content: bytes
+
+
+class Descriptors(FlightCheck):
+    """Follows who writes descriptors, and compares them with what recorded commands were bound to."""
+
+    declarations = OF_DESCRIPTORS
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        descriptors = device._gpu.descriptors
+        self._writers: ByPlace[DescriptorsWritten] = ByPlace(descriptors)  # the last change of each
+        self._needs: ByPlace[list[_Need]] = ByPlace(descriptors)
+        self._clears: dict[int, list[int]] = {}  # by list: its commands that clear
+
+    @on(Recorded)
+    def recorded(self, event: Recorded) -> None:
+        """Clears read a descriptor too."""
+        if event.opcode == Opcode.CLEAR_UAV:
+            if len(self._clears) >= _LISTS_KEPT:  # of most nobody knows any more
+                known = self.device._recordings
+                self._clears = {serial: rows for serial, rows in self._clears.items() if serial in known}
+            self._clears.setdefault(event.list_serial, []).append(event.command)
+
+    def took_off(self, flight: Flight, recording: Recording | None) -> None:
+        """A list is executed: from now on what its commands read must stay, and must be right."""
+        if recording is None:
+            return
+        self._needs.tidy()
+        self._writers.tidy()
+        readers = [*self.device._descriptor_uses.of(recording), *self._clear_readers(recording)]
+        for reader in readers:
+            content = self._content(reader.start, len(reader.operands))
+            if content is None:
+                continue
+            self._look(reader, content)
+            for at, data in enumerate(reader.expected):
+                needs = self._needs.setdefault(reader.start + at * DESCRIPTOR_SIZE, [])
+                count = len(needs)
+                if count >= _NEEDS_LOOKED_AT and not count & (count - 1):
+                    needs[:] = [each for each in needs if self._is_in_flight(each.flight)]
+                late = data is None or reader.volatile
+                needs.append(_Need(flight, reader, at, _part(content, at) if late else data or b""))
+
+    @on(DescriptorsWritten)
+    def written(self, event: DescriptorsWritten) -> None:
+        """Some descriptors were written: does a list that may still run read one that changed?"""
+        self._writers.tidy()
+        hits: dict[Reader, list[_Need]] = {}
+        for at in range(0, len(event.before), DESCRIPTOR_SIZE):
+            after = event.after[at : at + DESCRIPTOR_SIZE]
+            if event.before[at : at + DESCRIPTOR_SIZE] == after:
+                continue
+            self._writers[event.place + at] = event
+            self._arrive(event.place + at)
+            for need in self._needs.get(event.place + at, ()):
+                if need.content != after and self._is_in_flight(need.flight):
+                    hits.setdefault(need.reader, []).append(need)
+        for reader, needs in hits.items():
+            self._overwritten(event, reader, needs)
+
+    # --- inside ---
+
+    def _is_in_flight(self, flight: Flight) -> bool:
+        return not self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
+
+    def _clear_readers(self, recording: Recording) -> Iterator[Reader]:
+        """Readers for the clears of a list: what their descriptors hold when it is executed is right."""
+        clears = self._clears.pop(recording.serial, ())
+        packets = list(decode(recording.packets)) if clears else []
+        for index in clears:
+            packet, command = packets[index], recording.commands[index]
+            assert isinstance(packet, ClearUavPacket)
+            where = weakref.ref(recording)
+            yield Reader(command, where, packet.table, command.operands, (None,), volatile=True)
+
+    def _look(self, reader: Reader, content: bytes) -> None:
+        """Do the descriptors hold what the command was bound to?"""
+        expected = reader.expected
+        if reader.volatile:  # they may have been bound since
+            expected = self._late(reader, content)
+        slots = [i for i, data in enumerate(expected) if data is not None and _part(content, i) != data]
+        if not slots:
+            return
+        contents = expected[slots[0]] or _UNWRITTEN, _part(content, slots[0])
+        cause = reader.command.site or reader, reader.command.name
+        if reader.source and not reader.arrived:
+            words = messages.not_copied(self.device, self.names, reader, slots, contents)
+            self.report("DESC_NOT_COPIED", cause=cause, api="DML", **words)
+            return
+        writer = self._writers.get(reader.start + slots[0] * DESCRIPTOR_SIZE)
+        hint = "write the descriptors of a binding table only through the table"
+        if writer is not None and writer.operation.startswith("CopyDescriptors"):
+            done = f"the GPU has executed {reader.list_name}"
+            hint = f"copy to slots that no recorded command needs, or once {done}"
+        words = messages.overwritten(
+            self.device, self.names, reader, slots, contents, writer, hint, in_flight=False
+        )
+        self.report("DESC_OVERWRITTEN", cause=(cause, writer and writer.site), **words)
+
+    def _late(self, reader: Reader, content: bytes) -> tuple[bytes | None, ...]:
+        """Of descriptors that may be bound until now: what was to be copied to places that are empty."""
+        source = self._content(reader.source, len(reader.operands)) if reader.source else None
+        if source is None:
+            return ()
+        rows = ((_part(source, i), _part(content, i)) for i in range(len(reader.operands)))
+        return tuple(data if found == _UNWRITTEN != data else None for data, found in rows)
+
+    def _arrive(self, place: int) -> None:
+        """Notes that what was to be copied for a recorded command stands where the GPU reads it."""
+        for reader in self.device._descriptor_uses.readers(place):
+            if reader.source and not reader.arrived:
+                content = self._content(reader.start, len(reader.operands))
+                reader.arrived = content is not None and reader.differs(content) is None
+
+    def _overwritten(self, event: DescriptorsWritten, reader: Reader, needs: Sequence[_Need]) -> None:
+        flight, slots = needs[0].flight, [need.at for need in needs]
+        at = reader.start + slots[0] * DESCRIPTOR_SIZE - event.place
+        contents = event.before[at : at + DESCRIPTOR_SIZE], event.after[at : at + DESCRIPTOR_SIZE]
+        hint = self.advice(flight)
+        words = messages.overwritten(
+            self.device, self.names, reader, slots, contents, event, hint, in_flight=True
+        )
+        words["properties"] |= self.properties(flight)
+        self.report(
+            "DESC_OVERWRITTEN",
+            cause=(reader.command.site or reader, reader.command.name, event.site),
+            **words,
+        )
+
+    def _content(self, place: int, count: int) -> bytes | None:
+        try:
+            return self.device._gpu.descriptors.content(place, count)
+        except ValueError:  # the heap was released: that is told elsewhere
+            return None
+
+
+def _part(content: bytes, at: int) -> bytes:
+    return content[at * DESCRIPTOR_SIZE : (at + 1) * DESCRIPTOR_SIZE]
+
+
+class _Initialization(NamedTuple):
+    """An initializer that was handed to a queue, in words."""
+
+    queue: int
+    ticket: int
+    context: str
+
+
+class _Row(NamedTuple):
+    """Consecutive bytes by their GPU addresses, and where they stand in physical memory."""
+
+    address: int
+    end: int
+    physical: int
+
+
+class _Kept:
+    """A persistent resource that was initialised; who has ``written`` it since, and which byte first."""
+
+    def __init__(self, operator: CompiledOperator, address: int, size: int, rows: list[_Row]) -> None:
+        self.operator = operator._title()
+        self.address = address
+        self.size = size
+        self.rows = rows
+        self.written: tuple[NamedCommand, str, int] | None = None
+        self.remapped = False
+
+
+class Dispatches(Check):
+    """Looks at each dispatch when the GPU executes it: what it relies on, and what its bindings share."""
+
+    declarations = AT_EXECUTION
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks: HappensBefore = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
+        self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
+        self._notes = weakref.WeakKeyDictionary()
+        self._initializers: weakref.WeakKeyDictionary[Recording, list[DispatchRecorded]]
+        self._initializers = weakref.WeakKeyDictionary()
+        self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, what is initialised
+        self._initialized: weakref.WeakKeyDictionary[CompiledOperator, list[_Initialization]]
+        self._initialized = weakref.WeakKeyDictionary()
+        self._kept: weakref.WeakKeyDictionary[CompiledOperator, _Kept] = weakref.WeakKeyDictionary()
+        self._index: list[tuple[int, int, _Kept]] = []  # physical begin and end, sorted
+        self._begins: list[int] = []
+        self._reach = 0  # bytes of the longest row of the index
+        self._has_tiles = False
+        self._places_of: dict[tuple[int, int], list[_Row]] = {}
+
+    @on(Allocated)
+    def allocated(self, event: Allocated) -> None:
+        """Only reserved buffers can meet in ways that binding them does not show."""
+        self._has_tiles |= event.kind == "reserved"
+
+    @on(DispatchRecorded)
+    def recorded(self, event: DispatchRecorded) -> None:
+        """Keeps what the packets do not say."""
+        recording = self.device._recordings.get(event.list_serial)
+        if recording is None:
+            return
+        self._notes.setdefault(recording, {})[event.first] = event
+        if isinstance(event.dispatchable, OperatorInitializer):  # several without commands have one number
+            self._initializers.setdefault(recording, []).append(event)
+
+    @on(Submitted)
+    def handed(self, event: Submitted) -> None:
+        """Initializers count from here on: those that have nothing to copy execute no command."""
+        ticket = event.ticket - len(event.lists)
+        for serial in event.lists:
+            ticket += 1
+            recording = self.device._recordings.get(serial)
+            for note in () if recording is None else self._initializers.get(recording, ()):
+                assert recording is not None
+                self._initialize(note, event.queue, ticket, recording)
+
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """Tiles stand on other memory: what an initializer left there is not there any more."""
+        self._places_of.clear()
+        for kept in list(self._kept.values()):
+            if kept.rows != self._rows(kept.address, kept.address + kept.size):
+                kept.remapped = True
+
+    @on(Accessing)
+    def executing(self, event: Executing) -> None:
+        """A command is about to run."""
+        ticket, filled = self._running.get(event.queue, (0, ()))
+        if event.ticket != ticket:
+            self._clocks.start(event.queue, event.ticket)
+        if not event.joined or event.ticket != ticket:
+            note = self._note(event)
+            filled = () if note is None else self._begin(note, event)
+            self._running[event.queue] = event.ticket, filled
+        if self._index:
+            self._watch(filled, event)
+
+    def _forget_queues(self, gone: Container[int]) -> None:
+        self._running = {queue: each for queue, each in self._running.items() if queue not in gone}
+
+    # --- one dispatch ---
+
+    def _note(self, event: Executing) -> DispatchRecorded | None:
+        if event.opcode not in _WITH_NOTES:
+            return None
+        recording = self.device._recordings.get(event.list_serial)
+        notes = None if recording is None else self._notes.get(recording)
+        return None if notes is None else notes.get(event.command)
+
+    def _begin(self, note: DispatchRecorded, event: Executing) -> tuple[_Kept, ...]:
+        """Looks at a dispatch; returns the persistent resources that it fills."""
+        dispatchable = note.dispatchable
+        if self._has_tiles or dispatchable.volatile:
+            self._check_aliases(note, event)
+        if isinstance(dispatchable, CompiledOperator):
+            self._check_order(dispatchable, event)
+            self._check_kept(dispatchable, event)
+            return ()
+        filled = []
+        for operator, address, size in note.persistent:
+            if size and address:
+                kept = _Kept(operator, address, size, self._rows(address, address + size))
+                self._kept[operator] = kept
+                filled.append(kept)
+        self._build_index()
+        return tuple(filled)
+
+    # --- initialisation ---
+
+    def _initialize(self, note: DispatchRecorded, queue: int, ticket: int, recording: Recording) -> None:
+        at = f" at {spell_site(note.site)}" if note.site else ""
+        context = f"{note.dispatchable} was recorded{at} into {recording.owner}"
+        for operator, _, _ in note.persistent:
+            rows = self._initialized.setdefault(operator, [])
+            if all(row.queue != queue for row in rows):  # who comes behind a later one comes behind the first
+                rows.append(_Initialization(queue, ticket, context))
+
+    def _check_order(self, operator: CompiledOperator, event: Executing) -> None:
+        """Does the queue know that an initializer has finished?"""
+        rows = self._initialized.get(operator)
+        if not rows:
+            return
+        for row in rows:
+            if row.queue == event.queue and row.ticket <= event.ticket:
+                return
+            if self._clocks.is_done(self._clocks.of(event.queue), row.queue, row.ticket):
+                return
+        last, command = rows[-1], self.names.command(event)
+        words = messages.unordered(
+            command, operator._title(), last.context, self.names.queue(last.queue), self._signal(last)
+        )
+        cause = command.command.site or event.packet, command.command.name
+        self.report("OP_NOT_INITIALIZED", cause=cause, api="DML", **words)
+
+    def _signal(self, row: _Initialization) -> str:
+        """``fence 'ready' to reach 1``: the first signal behind the initializer."""
+        told = self._clocks.signal_after(row.queue, row.ticket)
+        if told is not None:
+            return f"{self.names.fence(told.fence)} to reach {told.value}"
+        queue = next((each for each in self.device._gpu.queues if each.serial == row.queue), None)
+        queued = None if queue is None else queue.signal_after(row.ticket)
+        return "" if queued is None else f"{queued[0].describe()} to reach {queued[1]}"
+
+    # --- persistent resources ---
+
+    def _check_kept(self, operator: CompiledOperator, event: Executing) -> None:
+        kept = self._kept.get(operator)
+        if kept is None or (kept.written is None and not kept.remapped):
+            return
+        command, place = self.names.command(event), self.names.bytes(kept.address, kept.address + kept.size)
+        if kept.written is None:
+            words = messages.remapped(command, kept.operator, place)
+        else:
+            writer, operand, byte = kept.written
+            words = messages.changed(command, kept.operator, place, writer, operand, self.names.byte(byte))
+        cause = kept.operator, kept.written and kept.written[0].command.site
+        self.report("BIND_PERSISTENT_CHANGED", cause=cause, api="DML", **words)
+
+    def _build_index(self) -> None:
+        rows = ((row, kept) for kept in self._kept.values() for row in kept.rows)
+        index = [(row.physical, row.physical + row.end - row.address, kept) for row, kept in rows]
+        self._index = sorted(index, key=lambda entry: entry[:2])
+        self._begins = [begin for begin, _, _ in self._index]
+        self._reach = max((end - begin for begin, end, _ in self._index), default=0)
+
+    def _watch(self, filled: tuple[_Kept, ...], event: Executing) -> None:
+        """Does the command write what an initializer has left for an operator?"""
+        pointer = event.accesses.pointer
+        hits: dict[_Kept, tuple[int, int]] = {}  # the lowest byte of each, and the access
+        for i in range(len(event.accesses)):
+            entry = pointer[i]
+            if not entry.access & _CHANGES:
+                continue
+            for row in self._rows(entry.address, entry.end):
+                low, high = row.physical, row.physical + row.end - row.address
+                at = bisect_left(self._begins, high)
+                while at > 0 and self._begins[at - 1] + self._reach > low:
+                    at -= 1
+                    begin, end, kept = self._index[at]
+                    if end > low and kept.written is None and kept not in filled:
+                        shift, footprint = row.address - row.physical, event.accesses[i].footprint
+                        begin, end = max(begin, low) + shift, min(end, high) + shift
+                        byte = meet(footprint, Footprint(begin, 8, (end - begin,), (1,)))
+                        if byte is not None and (kept not in hits or byte < hits[kept][0]):
+                            hits[kept] = byte, i
+        for kept, (byte, i) in hits.items():
+            command = self.names.command(event)
+            kept.written = command, command.operand(event.accesses[i]), byte
+
+    # --- bindings that meet ---
+
+    def _check_aliases(self, note: DispatchRecorded, event: Executing) -> None:
+        """As RecordDispatch does, with the descriptors and tiles that are there now."""
+        dispatchable = note.dispatchable
+        places = list(self._places(dispatchable, note.table))
+        clash = find_clash(dispatchable, places, self._meet, self._is_same)
+        if clash is None:
+            return
+        command = self.names.command(event)
+        words = messages.aliased(command, dispatchable, clash, self.names)
+        cause = (
+            command.command.site or event.packet,
+            command.command.name,
+            clash.first.slot,
+            clash.second.slot,
+        )
+        self.report(alias_reason(dispatchable, clash)[0], cause=cause, api="DML", **words)
+
+    def _places(self, dispatchable: Dispatchable, table: int) -> Iterator[Place]:
+        for slot in dispatchable._slots():
+            if slot.descriptor is None or not slot.size:
+                continue
+            try:
+                content = self.device._gpu.descriptors.content(table + slot.descriptor * DESCRIPTOR_SIZE, 1)
+                view = Descriptor.decode(content)
+            except ValueError:  # the GPU tells what is wrong
+                continue
+            if view.address and view.size >= slot.size:
+                yield Place(slot, view.address)
+
+    def _meet(self, a: Footprint, b: Footprint) -> Meeting | None:
+        found: list[Meeting] = []
+        for here in self._rows(*a.byte_range):
+            for there in self._rows(*b.byte_range):
+                low = max(here.physical, there.physical)
+                high = min(
+                    here.physical + here.end - here.address, there.physical + there.end - there.address
+                )
+                shift = here.address - here.physical - (there.address - there.physical)
+                to_here = here.address - here.physical
+                byte = meet(a, b, shift, low + to_here, high + to_here) if low < high else None
+                if byte is not None:
+                    found.append(Meeting(byte, byte - shift))
+        return min(found, default=None)
+
+    def _is_same(self, a: Place, b: Place) -> bool:
+        def seen(place: Place) -> list[tuple[int, int, int]]:
+            rows = self._rows(place.address, place.address + place.slot.size)
+            return [(row.address - place.address, row.end - row.address, row.physical) for row in rows]
+
+        return a.address == b.address or seen(a) == seen(b)
+
+    def _rows(self, begin: int, end: int) -> list[_Row]:
+        """Where bytes stand in physical memory; NULL tiles, and what is not live, stand nowhere."""
+        rows = self._places_of.get((begin, end))
+        if rows is None:
+            if len(self._places_of) >= _ROWS_KEPT:
+                self._places_of.clear()
+            allocation = self.device._gpu.memory.find(begin)
+            rows = [] if allocation is None or allocation.closed else list(_rows(allocation, begin, end))
+            self._places_of[begin, end] = rows
+        return rows
+
+
+def _rows(allocation: Allocation, begin: int, end: int) -> Iterator[_Row]:
+    for span in spans(allocation):
+        first = allocation.address + span.start
+        low, high = max(begin, first), min(end, first + span.size)
+        if low < high:
+            yield _Row(low, high, span.heap + span.offset + low - first)
+
+
+CHECKS = (Descriptors, Dispatches)

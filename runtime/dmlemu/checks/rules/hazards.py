@@ -1,0 +1,437 @@
+"""Group f, second half: accesses to the same bytes that nothing orders, and barriers that order nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+from dmlemu_hw.events import (
+    READ,
+    Accessing,
+    Barrier,
+    Executing,
+    Freed,
+    Mapped,
+    Queued,
+    Submitted,
+    Waited,
+)
+from dmlemu_hw.packets import HEADER, Opcode, WriteImmediatePacket, decode_one, is_tail
+
+from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
+from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
+from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
+from ..analysis.access_history import Access, Kind, Pattern, Places, Window
+from ..analysis.barrier_epochs import SHIFT, BarrierEpochs
+from ..analysis.happens_before import FenceValue, HappensBefore
+from ..analysis.order import TRANSITION, UAV_BARRIER, holds
+from ..framework.check import Check, on
+from ..framework.names import NamedCommand, Work
+from . import hazards_messages as messages
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...errors import CallSite
+
+_DISCARD, _WRITE_IMMEDIATE = int(Opcode.DISCARD), int(Opcode.WRITE_IMMEDIATE)
+_COPY_DEST, _TAIL = int(Kind.COPY_DEST), int(Kind.TAIL)
+_BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
+_MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
+
+# How reads and writes of each command are reached; None: by a way that needs no barriers (query heaps).
+_KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
+    Opcode.DISPATCH: (Kind.UAV, Kind.UAV),
+    Opcode.CLEAR_UAV: (Kind.UAV, Kind.UAV),
+    Opcode.DISCARD: (Kind.UAV, Kind.UAV),
+    Opcode.COPY_BUFFER: (Kind.COPY_SOURCE, Kind.COPY_DEST),
+    Opcode.RESOLVE_QUERY: (None, Kind.COPY_DEST),
+    Opcode.WRITE_IMMEDIATE: (None, Kind.COPY_DEST),
+}
+_BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
+
+
+class Advice:
+    """Barriers of one line and one resource: have they ever ordered anything?"""
+
+    def __init__(self, command: NamedCommand, barrier: str) -> None:
+        self.command = command
+        self.barrier = barrier
+        self.is_useful = False
+
+
+class Hazards(Check):
+    """Compares every access with those before it that nothing has ordered yet.
+
+    What conflicts is told by footprints and clocks, however the emulated GPU happened to take its turns.
+    """
+
+    declarations = (*HAZARD_DECLARATIONS, *(row for row in COPIES if row.id == "COPY_SAME"))
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks: HappensBefore = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
+        self._places = Places(device._gpu.memory)
+        self._timelines: dict[int, BarrierEpochs] = {}
+        self._running = BarrierEpochs(0)
+        self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls that have not begun: last ticket, number
+        self._calls = 0
+        self._advice: dict[tuple[CallSite | None, int], Advice] = {}
+
+    # --- the host, fences, memory ---
+
+    @on(Submitted, Queued)
+    def handed(self, event: Submitted | Queued) -> None:
+        """The host hands something to a queue: what was freed until then is not its."""
+        if isinstance(event, Submitted):
+            self._calls += 1
+            self._handed.setdefault(event.queue, deque()).append((event.ticket, self._calls))
+        gone = self._places.settle()
+        if gone:  # barriers on these, if they have ordered something, need no further look
+            for key in [key for key, each in self._advice.items() if key[1] in gone and each.is_useful]:
+                del self._advice[key]
+
+    @on(Waited)
+    def waited(self, event: Waited) -> None:
+        """What nobody can conflict with any more is forgotten."""
+        if event.queue == 0 and self._places.has_retired:
+            self._places.forget_retired(self._done)
+
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """Other memory stands behind a reserved buffer."""
+        self._places.mapped(event)
+
+    @on(Freed)
+    def freed(self, event: Freed) -> None:
+        """May come at any moment."""
+        self._places.freed(event)
+
+    # --- commands ---
+
+    @on(Accessing)
+    def executing(self, event: Executing) -> None:
+        """A command is compared and enters the windows when all its parts are known: they do not conflict."""
+        timeline = self._running
+        is_there = timeline.queue == event.queue and timeline.ticket == event.ticket
+        if not is_there or (timeline.command and not event.joined):
+            timeline = self._reach(event, event.joined)
+        kinds = _KINDS.get(event.opcode)
+        if kinds is not None:
+            self._collect(timeline, event, kinds)
+            if not event.continues:
+                self._end_command(timeline)
+
+    @on(Barrier)
+    def barrier(self, event: Barrier) -> None:
+        """What came before it and what comes now are ordered, as far as the barrier goes."""
+        if event.kind == TRANSITION and event.flags & _BEGIN_ONLY:
+            return
+        timeline = self._running
+        if timeline.queue != event.queue or timeline.ticket != event.ticket or timeline.command:
+            timeline = self._reach(event, joined=False)
+        # The documents ask for the other kinds whenever a state or an active resource changes.
+        advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
+        timeline.pass_barrier(event.kind, event.address, event.address_after, advice)
+
+    def end(self) -> None:
+        """Tells of the barriers that never ordered anything."""
+        busy = {queue.serial for queue in self.device._gpu.queues if queue.pending}
+        open = [
+            mark.advice for queue in busy & self._timelines.keys() for mark in self._timelines[queue].unproven
+        ]
+        for key, advice in self._advice.items():
+            if not advice.is_useful and advice not in open:
+                self.report("BARRIER_USELESS", cause=key, **messages.useless(advice.command, advice.barrier))
+
+    # --- inside ---
+
+    def _reach(self, event: Executing | Barrier, joined: bool) -> BarrierEpochs:
+        """Another queue has its turn, a list begins, or the last part of a command was not executed."""
+        timeline = self._timelines.get(event.queue)
+        if timeline is None:
+            timeline = self._timelines[event.queue] = BarrierEpochs(event.queue)
+        self._running = timeline
+        if timeline.command and not joined:
+            self._end_command(timeline)
+        if timeline.ticket != event.ticket:
+            self._begin_list(timeline, event)
+        return timeline
+
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        self._timelines = {queue: each for queue, each in self._timelines.items() if queue not in gone}
+        if self._running.queue in gone:
+            self._running = BarrierEpochs(0)
+        self._handed = {queue: each for queue, each in self._handed.items() if queue not in gone}
+        self._places.forget_queues(gone)
+
+    def _begin_list(self, timeline: BarrierEpochs, event: Executing | Barrier) -> None:
+        queue, ticket = event.queue, event.ticket
+        if ticket > timeline.call_end:
+            end = self._clocks.start(queue, ticket)
+            timeline.begin_call(ticket, end, self._clocks.of(queue), self._number(queue, ticket))
+        timeline.begin_list(ticket, self.names.work(event))
+
+    def _number(self, queue: int, ticket: int) -> int:
+        """Of the call that gave the queue that ticket."""
+        calls = self._handed.get(queue)
+        while calls:
+            last, number = calls.popleft()
+            if last >= ticket:
+                return number
+        return 0
+
+    def _collect(
+        self, timeline: BarrierEpochs, event: Executing, kinds: tuple[Kind | None, Kind | None]
+    ) -> None:
+        """Notes what a part of a command touches."""
+        opcode = event.opcode
+        is_discard = opcode == _DISCARD
+        if is_discard and is_tail(event.packet):
+            kinds = None, Kind.TAIL
+        elif opcode == _WRITE_IMMEDIATE:
+            timeline.behind_all = _marked_out(event.packet)
+        patterns, addresses = self._places.patterns(event.accesses)
+        if not event.joined:
+            timeline.by_view, timeline.addresses = opcode in _BY_VIEW, addresses
+        elif addresses != timeline.addresses:
+            timeline.addresses = tuple(dict.fromkeys(timeline.addresses + addresses))
+        low, high = timeline.temporary
+        work, packet, command = timeline.work, event.command, timeline.command
+        for pattern, operand in patterns:
+            kind = kinds[pattern.changes]
+            if kind is not None and not (pattern.end <= high and pattern.begin >= low):
+                command.append((pattern, kind, (work, packet, operand)))
+        if is_discard and not event.joined and len(timeline.command) == 1:
+            whole = timeline.command[0][0]  # what is in the temporary resource needs no further look
+            timeline.temporary = (whole.begin, whole.end)
+
+    def _end_command(self, timeline: BarrierEpochs) -> None:
+        timeline.begin_command()
+        if not timeline.by_view:
+            self._follow_copies(timeline)
+        if timeline.unproven and timeline.by_view:
+            self._credit_named(timeline)
+        try:
+            self._compare(timeline)
+            if not timeline.by_view and len(timeline.command) > 1:
+                self._compare_sides(timeline)
+        finally:
+            self._enter(timeline)
+            timeline.end_command()
+
+    def _follow_copies(self, timeline: BarrierEpochs) -> None:
+        """Copies to the same bytes of one buffer keep their order."""
+        for pattern, kind, _ in timeline.command:
+            window = pattern.place.own.get(timeline.queue << 2 | Kind.COPY_DEST)
+            if kind != Kind.COPY_DEST or window is None:
+                continue
+            while window.last >= timeline.call + timeline.done[0]:
+                at = window.newest(pattern, window.pending(timeline.call, timeline.done, only_changes=True))
+                if at < 0:
+                    break
+                timeline.come_behind(window.phases[at] - timeline.call)
+
+    def _compare(self, timeline: BarrierEpochs) -> None:
+        """Tells of accesses that conflict with those of the command, and that nothing orders."""
+        queue, lowest = timeline.queue, timeline.call + timeline.proven_done[0]
+        found: list[tuple[Window, int, Access]] = []
+        for pattern, kind, touch in timeline.command:
+            for window in pattern.place.windows:
+                newest = window.last if pattern.changes else window.last_change
+                if window.queue != queue:
+                    known = timeline.clock.get(window.queue, 0) + 1 << SHIFT
+                    if newest < known:
+                        continue
+                    runs = [(window.from_phase(known), len(window.phases))]
+                elif (
+                    newest < lowest
+                    or touch[2] in timeline.behind_all
+                    or (kind == window.kind == _COPY_DEST and window.place is pattern.place)
+                ):
+                    continue
+                else:
+                    if timeline.proven is not timeline.order:
+                        self._credit(timeline, window, pattern)
+                    runs = window.pending(timeline.call, timeline.done, not pattern.changes)
+                if kind == window.kind == _TAIL:
+                    continue  # nobody relies on what either leaves there
+                at = window.newest(pattern, runs)
+                if at >= 0:
+                    found.append((window, at, Access(pattern, kind, touch)))
+        if found:
+            self._tell(found)
+
+    def _compare_sides(self, timeline: BarrierEpochs) -> None:
+        """Tells of a copy whose source and destination share memory."""
+        sides = [Access(*each) for each in timeline.command]
+        for source in (each for each in sides if each.kind == Kind.COPY_SOURCE):
+            for target in (each for each in sides if each.kind == Kind.COPY_DEST):
+                byte = target.pattern.first_byte(source.pattern)
+                if byte is None:
+                    continue
+                shared = range(byte, target.pattern.last_byte(source.pattern, byte) + 1)
+                is_whole = messages.shares_all(source.pattern, target.pattern, shared)
+                both = self._side(source, shared), self._side(target, shared)
+                cause = both[1].command.command.site, both[0].title, both[1].title
+                self.report("COPY_SAME", cause=cause, **messages.same(*both, is_whole))
+                return
+
+    def _credit(self, timeline: BarrierEpochs, window: Window, pattern: Pattern) -> None:
+        """Looks for accesses that only barriers without merits so far order before this one."""
+        for start, end in window.pending(timeline.call, timeline.proven_done, not pattern.changes):
+            while (at := window.find(pattern, start, end)) >= 0:
+                number, start = window.phases[at] - timeline.call, at + 1
+                if holds(timeline.done, number) and not holds(timeline.proven_done, number):
+                    timeline.prove(number)
+
+    def _credit_named(self, timeline: BarrierEpochs) -> None:
+        """Barriers that name what two accesses conflict on have merits, even if others order the two as well.
+
+        Those name other resources, and the documents promise nothing of them for what is written here.
+        """
+        call, queue = timeline.call, timeline.queue
+        for pattern, kind, _ in timeline.command:
+            then = pattern.place.address
+            for window in pattern.place.windows:
+                if window.queue != queue or window.kind > Kind.TAIL or kind == window.kind == Kind.TAIL:
+                    continue
+                start = window.from_phase(call)
+                while timeline.unproven:
+                    end = window.from_phase(call + timeline.unproven[-1].at)
+                    at = window.find(pattern, start, end) if start < end else -1
+                    if at < 0:
+                        break
+                    mark = timeline.first_between(window.phases[at] - call, window.place.address, then)
+                    if mark is None:
+                        break
+                    if mark.advice is not None and not mark.advice.is_useful:
+                        timeline.credit([mark])
+                    start = window.from_phase(call + mark.at)
+
+    def _enter(self, timeline: BarrierEpochs) -> None:
+        """From now on others are compared with the command."""
+        queue, call, done = timeline.queue, timeline.call, timeline.proven_done
+        phase = call + len(timeline.commands)
+        for pattern, kind, touch in timeline.command:
+            window = pattern.place.own.get(queue << 2 | kind)
+            if window is None:
+                window = self._places.window(pattern.place, queue, kind)
+            if not window.add(pattern, phase, call, touch, done):
+                window.make_room(min(call, self._done(queue)), call)
+                window.add(pattern, phase, call, touch, done)
+
+    def _done(self, queue: int) -> int:
+        """Accesses of the queue with a lower phase conflict with nothing on other queues any more."""
+        return (self._clocks.done_for_all(queue) + 1) << SHIFT
+
+    # --- telling ---
+
+    def _advise(self, work: Work, event: Barrier) -> Advice | None:
+        """What is known of the merits of the barrier's line; None: it is not looked at."""
+        site = work.commands[event.command].site if event.command < len(work.commands) else None
+        key = site, event.address
+        advice = self._advice.get(key)
+        if advice is None and site is not None:
+            barrier = messages.barrier(self.names.buffer(event.address) if event.address else None)
+            advice = self._advice[key] = Advice(work.command(event.command), barrier)
+        return advice
+
+    def _tell(self, found: list[tuple[Window, int, Access]]) -> None:
+        """Of each command, and each buffer by which it reached the bytes, the lowest byte is told."""
+        lowest: dict[object, tuple[int, Window, Access, Access, int]] = {}
+        for window, newest, then in found:
+            for at in window.same_command(newest):
+                first = window.access(at)
+                byte = then.pattern.first_byte(first.pattern)
+                if byte is None or Kind.TAIL == first.kind == then.kind:
+                    continue
+                key = id(first.commands), first.number, window.place, window.queue
+                place = byte - then.pattern.shift
+                if key not in lowest or place < lowest[key][0]:
+                    lowest[key] = place, window, first, then, byte
+        for _, window, first, then, byte in lowest.values():
+            self._found(window, first, then, byte)
+
+    def _found(self, window: Window, first: Access, then: Access, byte: int) -> None:
+        """Reports two accesses, of which that byte is the first that both touch."""
+        shared = range(byte, then.pattern.last_byte(first.pattern, byte) + 1)
+        is_one_queue = window.queue == self._running.queue
+        is_one_list = is_one_queue and first.commands is then.commands
+        context, hint = ((), "") if is_one_queue else self._fences(window.queue, first, then)
+        if is_one_queue and first.order > then.order:  # chaos has them run the other way round
+            first, then = then, first
+        if not is_one_list:
+            first, then = messages.apart(first, then)
+        finding = messages.Finding(
+            self._name(window, first.pattern, then.pattern),
+            self._side(first, shared),
+            self._side(then, shared),
+            messages.shares_all(first.pattern, then.pattern, shared),
+            is_one_list,
+        )
+        fields = finding.fields(*context)
+        self.report(
+            finding.id, finding.message, cause=finding.cause, **{**fields, "hint": hint or fields["hint"]}
+        )
+
+    def _side(self, access: Access, shared: range) -> messages.Side:
+        buffer = self.names.buffer(access.pattern.place.address)
+        return messages.Side.of(access, buffer, shared)
+
+    def _name(self, window: Window, first: Pattern, then: Pattern) -> str:
+        if window.queue != self._running.queue:
+            return "HAZARD_QUEUE"
+        if first.place is not then.place:
+            return "HAZARD_ALIAS"
+        if not first.changes:
+            return "HAZARD_WAR"
+        return "HAZARD_RAW" if then.access & READ else "HAZARD_WAW"
+
+    def _fences(self, queue: int, first: Access, then: Access) -> tuple[tuple[str, ...], str]:
+        """What would order the queues, and what does not; and the wait that is missing, if it is certain."""
+        running = self._running.queue
+        signal, awaited = self._signal(queue, first), self._clocks.last_wait(running)
+        context = messages.signals(self.names, queue, signal), messages.waits(self.names, running, awaited)
+        if first.handed <= then.handed:
+            earlier, later, other, behind = first, then, queue, signal
+        else:  # the emulated GPU happened to take the queues the other way round
+            earlier, later, other = then, first, running
+            behind = self._signal(running, then)
+        if behind is None or not self._is_told_by(behind, other, earlier):
+            return context, ""
+        return context, messages.wait(self.names, behind, later)
+
+    def _signal(self, serial: int, access: Access) -> FenceValue | None:
+        """The first signal that the queue was given behind a list."""
+        ticket = access.touch[0].ticket
+        signal = self._clocks.signal_after(serial, ticket)
+        if signal is None:
+            queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
+            queued = None if queue is None else queue.signal_after(ticket)
+            signal = None if queued is None else FenceValue(queued[0].address, queued[1])
+        return signal
+
+    def _is_told_by(self, signal: FenceValue, serial: int, access: Access) -> bool:
+        """Does whoever awaits the signal know that the access is done, and does the queue get there?"""
+        ticket = access.touch[0].ticket
+        if self._clocks.is_told(signal, serial, ticket):
+            return True
+        queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
+        fence = self.device._gpu.find_fence(signal.fence)
+        if queue is None or fence is None or fence.value >= signal.value:
+            return False
+        behind = (HEADER.unpack_from(each)[0] for each in queue.pending if each.ticket > ticket)
+        return next((each for each in behind if each != Opcode.EXECUTE), None) == Opcode.SIGNAL
+
+
+def _marked_out(packet: bytes) -> tuple[int, ...]:
+    """Operands of a WriteBufferImmediate that are written once all commands before are done."""
+    decoded = decode_one(packet)
+    assert isinstance(decoded, WriteImmediatePacket)
+    return tuple(i for i, (_, _, mode) in enumerate(decoded.writes) if mode == _MARKER_OUT)
+
+
+CHECKS = (Hazards,)

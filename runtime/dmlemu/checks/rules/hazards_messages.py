@@ -1,0 +1,313 @@
+"""Words for hazards, useless barriers and races with the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dmlemu_hw.events import READ, UNDEFINE, WRITE
+from dmlemu_hw.kernels import ffi, lib
+
+from ...errors import shorten, spell_site
+from ..analysis.access_history import Access, Kind, Pattern
+from ..analysis.happens_before import FenceValue
+from ..framework.names import NamedCommand, Names
+
+if TYPE_CHECKING:
+    from ...d3d12.resource import Resource
+
+__all__ = [
+    "Finding",
+    "Race",
+    "Side",
+    "apart",
+    "barrier",
+    "same",
+    "shares_all",
+    "signals",
+    "useless",
+    "wait",
+    "waits",
+]
+
+_COUNTED = 4096  # bytes of a range that are looked at one by one
+_VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates", UNDEFINE: "uses"}
+
+
+class Side(NamedTuple):
+    """One of two accesses that conflict: bytes [first, end) of ``buffer`` are shared, or some of them."""
+
+    command: NamedCommand
+    operand: str
+    verb: str
+    is_uav: bool
+    buffer: Resource | None
+    first: int
+    end: int
+    elements: str
+
+    @staticmethod
+    def of(access: Access, buffer: Resource | None, shared: range) -> Side:
+        """``shared``: from the first to the last physical byte that the other side touches too."""
+        pattern, command, operand = access.pattern, access.command, access.touch[2]
+        names = command.command.operands
+        start = pattern.place.address + pattern.shift
+        is_tensor = command.command.name.startswith("Dispatch ") and not pattern.access & UNDEFINE
+        return Side(
+            command,
+            names[operand] if operand < len(names) else "",
+            "may overwrite" if access.kind == Kind.TAIL else _VERBS.get(pattern.access, "uses"),
+            access.kind <= Kind.TAIL,
+            buffer,
+            shared[0] - start,
+            shared[-1] + 1 - start,
+            _elements(pattern, shared) if is_tensor else "",
+        )
+
+    @property
+    def title(self) -> str:
+        """``buffer 'act'``."""
+        return "a released buffer" if self.buffer is None else self.buffer._title()
+
+    @property
+    def argument(self) -> str:
+        """``'act'``: the buffer in a hint."""
+        return (
+            f"'{shorten(self.buffer.name)}'" if self.buffer is not None and self.buffer.name else self.title
+        )
+
+    @property
+    def line(self) -> str:
+        """A line on what the command calls the bytes."""
+        elements = f", {self.elements}" if self.elements else ""
+        return f"{self.operand or 'operand'} of command {self.command.number}: {_bytes(self.first, self.end)} of {self.title}{elements}"
+
+
+class Finding(NamedTuple):
+    """Two accesses that nothing orders.  ``is_whole``: they share every byte from the first to the last."""
+
+    id: str
+    before: Side
+    after: Side
+    is_whole: bool
+    is_one_list: bool
+
+    @property
+    def message(self) -> str:
+        """The sentence of the report."""
+        before, after = self.before, self.after
+        on = f" on {after.command.queue}" if self.id == "HAZARD_QUEUE" else ""
+        other = f", the same memory as {self._bytes(before)}" if before.buffer is not after.buffer else ""
+        return (
+            f"{after.command.command.name}{on} {after.verb} {self._bytes(after)}{other}, "
+            f"which {self._other} {before.verb}{self._too}, and {self._missing} orders the two."
+        )
+
+    @property
+    def cause(self) -> Hashable:
+        """Findings of the same two lines, commands, operands and buffers are one."""
+        return tuple(
+            (each.command.command.site, each.command.command.name, each.operand, each.title)
+            for each in (self.before, self.after)
+        )
+
+    @property
+    def hint(self) -> str:
+        """The barrier that is missing, if it is certain which one."""
+        before, after = self.before, self.after
+        if self.id == "HAZARD_ALIAS":
+            call = f"ALIASING({before.argument}, {after.argument})"
+        elif self.id != "HAZARD_QUEUE" and before.is_uav and after.is_uav:
+            call = f"UAV({after.argument})"
+        else:
+            return ""
+        if self.is_one_list:
+            return f"ResourceBarrier({call}) between command {before.command.number} and {after.command.number} of {after.command.list}"
+        return (
+            f"ResourceBarrier({call}) behind command {before.command.number} of {before.command.list}, "
+            f"or before command {after.command.number} of {after.command.list}"
+        )
+
+    def fields(self, *context: str) -> dict[str, Any]:
+        """The other fields of the report."""
+        before, after = self.before, self.after
+        return {
+            "object": after.title if after.buffer is None else after.buffer,
+            "operation": after.command.place,
+            "ranges": (before.line, after.line),
+            "context": (before.command.context, after.command.context, *context),
+            "hint": self.hint,
+            "properties": {
+                "buffer": after.title,
+                "bytes": f"{after.first}-{after.end - 1}",
+                "command": str(after.command.number),
+                "other_buffer": before.title,
+                "other_command": str(before.command.number),
+                "other_list": before.command.list,
+            },
+        }
+
+    def _bytes(self, side: Side) -> str:
+        some = "" if self.is_whole else "some of the "
+        return f"{some}{_bytes(side.first, side.end)} of {side.title}"
+
+    @property
+    def _other(self) -> str:
+        command = self.before.command
+        if self.is_one_list:
+            return str(command.command)
+        on = f" on {command.queue}" if self.id == "HAZARD_QUEUE" else ""
+        return f"{command.command.within} (command {command.command.number} of {command.list}){on}"
+
+    @property
+    def _too(self) -> str:
+        return " too" if self.before.verb == self.after.verb else ""
+
+    @property
+    def _missing(self) -> str:
+        return {"HAZARD_QUEUE": "no fence", "HAZARD_ALIAS": "no aliasing barrier"}.get(self.id, "no barrier")
+
+
+def apart(first: Access, then: Access) -> tuple[Access, Access]:
+    """Two lists of one name are told apart by where they were executed."""
+    works = first.touch[0], then.touch[0]
+    if works[0].list != works[1].list or works[0].executed_at == works[1].executed_at:
+        return first, then
+    named = (work._replace(list=f"{work.list} executed at {spell_site(work.executed_at)}") for work in works)
+    return (
+        first._replace(touch=(next(named), *first.touch[1:])),
+        then._replace(touch=(next(named), *then.touch[1:])),
+    )
+
+
+def signals(names: Names, queue: int, signal: FenceValue | None) -> str:
+    """What a queue signals behind the list that it has executed."""
+    said = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
+    return f"{names.queue(queue)} {said} behind that list"
+
+
+def waits(names: Names, queue: int, awaited: FenceValue | None) -> str:
+    """What a queue has waited for."""
+    said = f"for {names.fence(awaited.fence)} to reach {awaited.value}" if awaited else "for any"
+    return f"{names.queue(queue)} has {'' if awaited else 'not '}waited {said} before"
+
+
+def wait(names: Names, signal: FenceValue, later: Access) -> str:
+    """The wait that is missing."""
+    work = later.touch[0]
+    at = f" at {spell_site(work.executed_at)}" if work.executed_at else ""
+    return (
+        f"Wait({names.fence(signal.fence)}, {signal.value}) on {work.queue} "
+        f"before ExecuteCommandLists{at}, or a wait of the CPU before that call"
+    )
+
+
+def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
+    """The fields of a report on a copy whose two sides meet."""
+    command, some = target.command, "" if is_whole else "some of the "
+    return {
+        "message": f"{command.command.name} copies {some}{_bytes(source.first, source.end)} of {source.title} "
+        f"onto {_bytes(target.first, target.end)} of {target.title}, which are the same memory.",
+        "object": target.title if target.buffer is None else target.buffer,
+        "operation": command.place,
+        "ranges": (source.line, target.line),
+        "context": (command.context,),
+        "properties": {"command": str(command.number)},
+    }
+
+
+def shares_all(a: Pattern, b: Pattern, shared: range) -> bool:
+    """Do both hold every byte of the range?"""
+    if len(shared) <= _COUNTED:
+        return all(lib.dmlk_footprint_holds(each.struct, byte) == 1 for each in (a, b) for byte in shared)
+    return a.is_dense and b.is_dense
+
+
+def _bytes(first: int, end: int) -> str:
+    return f"byte {first}" if end - first == 1 else f"bytes [{first}, {end})"
+
+
+def _elements(pattern: Pattern, shared: range) -> str:
+    """``elements (0, 0) to (3, 15)``: those that hold the first and the last byte."""
+    rank, found = pattern.struct.rank, []
+    for byte in (shared[0], shared[-1]):
+        index = ffi.new("uint64_t[8]")
+        if lib.dmlk_footprint_index(pattern.struct, byte, index) == 1:
+            found.append(f"({', '.join(map(str, index[0:rank]))})")
+    return f"element {found[0]}" if len(set(found)) == 1 else f"elements {' to '.join(found)}"
+
+
+# --- races with the CPU ---
+
+
+class Race(NamedTuple):
+    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command touches, the first at ``changed``.
+
+    ``shown``: the mapped buffer with that byte, and the byte's place there; None: it is the same buffer.
+    ``since``: what held the command back before; "" if nothing did.
+    """
+
+    command: NamedCommand
+    access: int
+    buffer: Resource
+    begin: int
+    end: int
+    changed: int
+    bytes_changed: int
+    shown: tuple[Resource, int] | None
+    since: str
+
+    @property
+    def message(self) -> str:
+        """The sentence of the report."""
+        start = self.buffer._address
+        verb = _VERBS.get(self.access, "uses")
+        touched = f"{self.command.command.name} {verb} {_bytes(self.begin - start, self.end - start)}"
+        byte = f"byte {self.changed - start}"
+        if self.shown is not None:
+            byte += f" (byte {self.shown[1]} of {self.shown[0]._title()})"
+        changed = byte if self.bytes_changed == 1 else f"{self.bytes_changed} of them, {byte} first,"
+        return (
+            f"{touched} of {self.buffer._title()}, and the CPU changed {changed} "
+            f"after {self.since or 'ExecuteCommandLists'}, before it knew that the command was done."
+        )
+
+    @property
+    def cause(self) -> Hashable:
+        """Changes under the same command of one line are one."""
+        return self.command.command.site, self.command.command.name, self.buffer._title()
+
+    def fields(self, hint: str) -> dict[str, Any]:
+        """The other fields of the report."""
+        start = self.buffer._address
+        return {
+            "object": self.buffer,
+            "operation": self.command.place,
+            "context": (self.command.context,),
+            "hint": hint,
+            "properties": {
+                "buffer": self.buffer._title(),
+                "bytes": f"{self.begin - start}-{self.end - start - 1}",
+                "first_changed": str(self.changed - start),
+                "changed": str(self.bytes_changed),
+                "command": str(self.command.command.number),
+            },
+        }
+
+
+# --- useless barriers ---
+
+
+def barrier(resource: Resource | None) -> str:
+    """``UAV barrier on buffer 'act'``."""
+    return f"UAV barrier on {resource._title()}" if resource else "UAV barrier on all resources"
+
+
+def useless(command: NamedCommand, barrier: str) -> dict[str, Any]:
+    """The fields of a report on a barrier."""
+    return {
+        "message": f"The {barrier} orders nothing: no two accesses that conflict depend on it.",
+        "operation": command.place,
+        "context": (command.context,),
+        "properties": {"barrier": barrier, "command": str(command.command.number)},
+    }

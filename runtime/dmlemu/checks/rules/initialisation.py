@@ -1,0 +1,329 @@
+"""Group g, first half: commands that read what nobody has written.
+
+The hardware's shadow memory knows of every byte whether it was written.  Copies carry that along and say
+nothing; the first command that works with such bytes is told of.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dmlemu_hw.events import (
+    NO_ACCESSES,
+    READ,
+    UNDEFINE,
+    WRITE,
+    Accesses,
+    Accessing,
+    Allocated,
+    Executed,
+    Executing,
+    Freed,
+    LeftUndefined,
+    Mapped,
+    Queued,
+    Signalled,
+    Submitted,
+)
+from dmlemu_hw.kernels import ffi, lib
+from dmlemu_hw.packets import Opcode
+from dmlemu_hw.shadow import Shadow
+
+from ...d3d12.enums import HeapFlags
+from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped
+from ...diagnostics.declarations.initialisation import DECLARATIONS
+from ...errors import Severity
+from ..analysis.host_writes import HostEvent, HostWrites
+from ..analysis.mapped import Range, add_span
+from ..framework.check import Check, on
+from . import initialisation_messages as messages
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...d3d12.recording import Command
+    from ...d3d12.resource import Resource
+
+_KEPT = 8192  # commands whose writes are remembered, and causes
+_CONTENTS_KEPT = 2048  # contents of accesses that are remembered
+_DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
+_NEAR = 4096  # bytes in which a neighbour is looked for
+
+
+class Write(NamedTuple):
+    """Who wrote some bytes, or left them undefined; it keeps no object alive."""
+
+    begin: int
+    end: int
+    pattern: Any  # dmlk_footprint *, None for the whole range
+    undefined: bool
+    commands: list[Command] | None  # None: the CPU
+    command: int
+    list: str
+    keeper: Accesses | None
+    source: int = 0  # where the bytes came from: address of the copy's source
+
+    def holds(self, address: int) -> bool:
+        """Does it contain the byte?"""
+        if not self.begin <= address < self.end:
+            return False
+        return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
+
+
+class _Change(NamedTuple):
+    """An access that writes, or undefines what it does not write: which one it is, and its bytes."""
+
+    at: int
+    begin: int
+    end: int
+    undefined: bool
+
+
+_Copies = list[tuple[Write, str]]
+
+
+class Initialisation(Check):
+    """Keeps the shadow memory up to date and looks at every read."""
+
+    declarations = DECLARATIONS
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self.shadow = Shadow(device._gpu.memory)
+        self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
+        self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
+        self._known_changes: dict[bytes, list[_Change]] = {}  # by the contents of accesses
+        self._undefined: list[Range] = []  # by writes that are not remembered any more
+        self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
+        self._is_told_of_ends = False
+        self._host = HostWrites(device._gpu.memory, self.shadow, device.events, self._note_host)
+
+    @on(Allocated, Freed, Mapped)
+    def memory(self, event: Allocated | Freed | Mapped) -> None:
+        """The shadow follows the memory."""
+        self.shadow.on_event(event)
+        self._told.clear()
+        if isinstance(event, Freed):
+            self._host.freed(event.address)
+
+    def stop(self) -> None:
+        """Ends the subscriptions, and takes patterns out of memory."""
+        super().stop()
+        self._host.end()
+
+    # --- the CPU ---
+
+    @on(HostMapped, HostAccessed, HostUnmapped, Submitted, Queued, Signalled)
+    def host(self, event: HostEvent) -> None:
+        """What the CPU wrote becomes visible at Unmap, at ExecuteCommandLists and when a queue may go on."""
+        if not (isinstance(event, Signalled) and event.queue):
+            self._host.on_event(event)
+
+    def _note_host(self, begin: int, end: int) -> None:
+        self._note((begin, end), Write(begin, end, None, False, None, 0, "", None))
+
+    # --- the GPU ---
+
+    @on(Accessing)
+    def look(self, event: Executing) -> None:
+        """Reads first, then what the command changes."""
+        accesses, opcode = event.accesses, event.opcode
+        if accesses is NO_ACCESSES or not accesses:
+            return
+        pointer = accesses.pointer
+        if self._host.patterned and opcode in (_DISPATCH, _COPY):
+            self._watch_ends()
+            self._host.before_read(accesses)
+        if opcode == _COPY:
+            source, target = pointer[0], pointer[1]
+            self.shadow.copy(target.address, source.address, target.end - target.address)
+            change = _Change(1, target.address, target.end, False)
+            self._note_command(event, change, accesses, source.address)
+            return
+        if not self.shadow.command(accesses, look=opcode == _DISPATCH):
+            self._look_at_each(event)
+        for change in self._changes(accesses):
+            self._note_command(event, change, accesses)
+
+    def _changes(self, accesses: Accesses) -> list[_Change]:
+        """What commands with such accesses change."""
+        content = accesses.content
+        changes = self._known_changes.get(content)
+        if changes is None:
+            entries = [accesses.pointer + i for i in range(len(accesses))]
+            changes = [
+                _Change(i, each.address, each.end, not each.access & WRITE)
+                for i, each in enumerate(entries)
+                if each.access & (WRITE | UNDEFINE)
+            ]
+            if len(self._known_changes) >= _CONTENTS_KEPT:
+                self._known_changes.clear()
+            self._known_changes[content] = changes
+        return changes
+
+    def _look_at_each(self, event: Executing) -> None:
+        accesses = event.accesses
+        pointers = [accesses.pointer + i for i in range(len(accesses))]
+        for i, pointer in enumerate(pointers):
+            if pointer.access & READ and event.opcode == Opcode.DISPATCH:
+                first = self.shadow.first_unwritten(pointer)
+                if first is not None:
+                    self._found(event, i, first)
+        for pointer in pointers:
+            if pointer.access & WRITE:
+                self.shadow.mark_written(pointer)
+            elif pointer.access & UNDEFINE:
+                self.shadow.mark_undefined(pointer)
+
+    @on(LeftUndefined)
+    def undefined(self, event: LeftUndefined) -> None:
+        """A kernel tells what it did not define."""
+        left = Accesses.of([event.access])
+        self.shadow.mark_undefined(left.pointer)
+        entry = left.pointer[0]
+        self._note_command(event, _Change(0, entry.address, entry.end, True), left)
+
+    def _watch_ends(self) -> None:
+        """From now on it is told what has been executed: events that nobody wants cost nothing."""
+        if not self._is_told_of_ends:
+            self._is_told_of_ends = True
+            stream = self.device.events
+            stream.subscribe(lambda _: self._host.after_read(), Executed, kept=self._subscriptions)
+
+    # --- who wrote what ---
+
+    def _note_command(
+        self, event: Executing | LeftUndefined, change: _Change, accesses: Accesses, source: int = 0
+    ) -> None:
+        serial, commands, owner = self._list
+        if serial != event.list_serial:
+            serial = event.list_serial
+            recording = self.device._recordings.get(serial)
+            commands, owner = (recording.commands, recording.owner) if recording is not None else ([], "")
+            self._list = serial, commands, owner
+        index, begin, end, undefined = change
+        number, pattern = event.command, accesses.pointer + index
+        write = Write._make((begin, end, pattern, undefined, commands, number, owner, accesses, source))
+        self._note((serial, number, index, undefined), write)
+
+    def _note(self, key: Hashable, write: Write) -> None:
+        """The write is the newest one; it stands for those before with the same key."""
+        writes = self._writes
+        if self._told and (write.undefined or write.source):
+            told = self._told.items()
+            self._told = {cause: byte for cause, byte in told if not write.begin <= byte < write.end}
+        writes[key] = write
+        writes.move_to_end(key)
+        if len(writes) > _KEPT:
+            _, oldest = writes.popitem(last=False)
+            pattern = oldest.pattern
+            if oldest.undefined and pattern.rank == 1 and pattern.strides[0] == 1:  # nearly all of them
+                find = self.device._gpu.memory.find
+                self._undefined = [each for each in self._undefined if find(each[0]) is not None]
+                add_span(self._undefined, oldest.begin, oldest.end)
+
+    def _last(self, address: int) -> Write | None:
+        """What happened last to a byte, None if its memory has been given up."""
+        if self.device._gpu.memory.find(address) is None:  # its address is never used again
+            return None
+        return next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
+
+    # --- telling ---
+
+    def _found(self, event: Executing, index: int, address: int) -> None:
+        access, command = event.accesses[index], self.names.command(event)
+        resource = self.names.buffer(address)
+        if resource is None:
+            return
+        operand = command.operand(access)
+        id = "MEM_POISON_READ" if operand == "TemporaryResource" else "MEM_UNINIT_READ"
+        cause = command.command.site or event.packet, command.command.name, operand, str(resource)
+        if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
+            return  # nothing has happened to that byte since
+        copies, origin, last = self._origin(resource, address)
+        forgotten = (
+            last is None and not copies and any(begin <= address < end for begin, end in self._undefined)
+        )
+        undefined = forgotten or (last is not None and last.undefined)
+        undefined_by = "a command long ago" if forgotten else ""
+        if last is not None and last.undefined:
+            undefined_by = messages.author(last)
+        zeros = not undefined and not _is_not_zeroed(origin)
+        words = messages.Read(
+            command=command,
+            operand=operand,
+            element=element(event.accesses.pointer + index, address),
+            byte=address - resource._address,
+            buffer=resource,
+            zeros=zeros,
+            undefined_by=undefined_by,
+            copies=[(messages.author(write), source) for write, source in copies],
+        )
+        self.report(
+            id,
+            words.message,
+            operation=command.place,
+            object=str(resource),
+            created_at=resource.created_at,
+            severity=Severity.WARNING if zeros and id == "MEM_UNINIT_READ" else self._declared[id].severity,
+            ranges=tuple(messages.picture(self.shadow, resource, access, address)),
+            context=(
+                command.context,
+                *self._neighbours(resource, access.footprint.byte_range, address, copies),
+            ),
+            cause=cause,
+        )
+        if len(self._told) < _KEPT:
+            self._told[id, cause] = address
+
+    def _origin(self, resource: Resource, address: int) -> tuple[_Copies, Resource, Write | None]:
+        """Where an unwritten byte came from: the copies on the way, the last one first, each with what it
+        read; the first buffer, and what befell the byte there."""
+        copies: _Copies = []
+        while True:
+            last = self._last(address)
+            is_known = any(write is last for write, _ in copies)  # two buffers were copied to and fro
+            if last is None or last.undefined or not last.source or is_known:
+                return copies, resource, last
+            address += last.source - last.begin
+            source = self.names.buffer(address)
+            copies.append((last, "a buffer that is gone" if source is None else source._title()))
+            if source is None:
+                return copies, resource, None
+            resource = source
+
+    def _neighbours(
+        self, resource: Resource, span: tuple[int, int], address: int, copies: _Copies
+    ) -> Iterator[str]:
+        """Who wrote the bytes around the first one that nobody wrote, nearest first, but the copies of it."""
+        told = [write for write, _ in copies[:1]]
+        for near in self._written_around(*span, address):
+            write = self._last(near)
+            if write is not None and not write.undefined and write not in told:
+                told.append(write)
+                yield messages.wrote(write, resource)
+
+    def _written_around(self, begin: int, end: int, address: int) -> Iterator[int]:
+        """The last written byte before the address, and the first one behind it."""
+        begin = max(begin, address - _NEAR)
+        for _, stop in deque(self.shadow.written_runs(begin, address - begin), maxlen=1):
+            yield stop - 1
+        for start, _ in islice(self.shadow.written_runs(address, end - address), 1):
+            yield start
+
+
+def element(pattern: Any, address: int) -> tuple[int, ...]:
+    """The coordinates of the element that holds the byte."""
+    index = ffi.new("uint64_t[8]")
+    lib.dmlk_footprint_index(pattern, address, index)
+    return tuple(index[0 : pattern.rank])
+
+
+def _is_not_zeroed(resource: Resource) -> bool:
+    flags = resource._heap_flags if resource._heap is None else resource._heap._desc.flags
+    return bool(flags & HeapFlags.CREATE_NOT_ZEROED)
+
+
+CHECKS = (Initialisation,)

@@ -1,0 +1,92 @@
+"""Words for reads of what nobody has written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.events import Access
+from dmlemu_hw.shadow import Shadow
+
+from ..framework.names import NamedCommand
+
+if TYPE_CHECKING:
+    from ...d3d12.resource import Resource
+    from .initialisation import Write
+
+__all__ = ["Read", "author", "picture", "wrote"]
+
+_SHOWN = 32  # bytes in a picture
+_HOPS = 8  # copies that are told one by one
+
+
+class Read(NamedTuple):
+    """A finding: the first byte that a command reads and nobody has written."""
+
+    command: NamedCommand
+    operand: str
+    element: tuple[int, ...]
+    byte: int
+    buffer: Resource
+    zeros: bool
+    undefined_by: str
+    copies: Sequence[tuple[str, str]]  # who copied it here and from what, the last copy first
+
+    @property
+    def message(self) -> str:
+        """The sentence of the report."""
+        where = (
+            f"{self.command.command.name} reads element ({', '.join(map(str, self.element))}) of {self.operand} "
+            f"from byte {self.byte} of {self.buffer._title()}, which "
+        )
+        if self.copies:
+            (by, source), *earlier = self.copies
+            where += f"{by} copied from {source}, "
+            told, more = earlier[: _HOPS - 1], earlier[_HOPS - 1 :]
+            where += "".join(f"to which {by} had copied it from {source}, " for by, source in told)
+            if more:
+                copies = "another copy" if len(more) == 1 else f"{len(more)} more copies"
+                where += f"to which {copies} had brought it from {more[-1][1]}, "
+            where += "where "
+            if self.undefined_by:
+                return f"{where}{self.undefined_by} had left it undefined."
+            what = "it was a zero of the buffer's creation" if self.zeros else "nobody had written it"
+            return f"{where}{what}."
+        if self.undefined_by:
+            return f"{where}{self.undefined_by} left undefined."
+        zero = ": it is a zero of the buffer's creation" if self.zeros else ""
+        return f"{where}nobody has written{zero}."
+
+
+def author(write: Write) -> str:
+    """``CopyBufferRegion (command 3 of command list 'upload')``."""
+    if write.commands is None:
+        return "the CPU"
+    if write.command >= len(write.commands):
+        return f"a command of {write.list}"
+    command = write.commands[write.command]
+    at = f", recorded at {command.recorded_at}" if command.recorded_at else ""
+    return f"{command.within} (command {command.number} of {write.list}{at})"
+
+
+def wrote(write: Write, resource: Resource) -> str:
+    """A line on a neighbour: who wrote it."""
+    start = resource._address
+    within = f"bytes [{write.begin - start}, {write.end - start})"  # not all of them: a layout may have gaps
+    return f"What stands beside it, within {within}, was last written by {author(write)}"
+
+
+def picture(shadow: Shadow, resource: Resource, access: Access, address: int) -> Iterator[str]:
+    """The bytes around the first one: ``#`` written, ``.`` never written, ``!`` the one."""
+    begin, end = access.footprint.byte_range
+    first = max(begin, min(address - _SHOWN // 2, end - _SHOWN))
+    last = min(end, first + _SHOWN)
+    marks = ["."] * (last - first)
+    for start, stop in shadow.written_runs(first, last - first):
+        marks[start - first : stop - first] = "#" * (stop - start)
+    marks[address - first] = "!"
+    start = first - resource._address
+    yield (
+        f"bytes [{start}, {start + len(marks)}) of {resource._title()}: {''.join(marks)}  "
+        "(# written, . never written, ! read first)"
+    )

@@ -1,0 +1,384 @@
+"""Group d: the CPU changes bytes that the GPU is still to read or write.
+
+Nobody sees the CPU's stores.  So what submitted commands will touch of mapped memory is copied, and
+compared: when the command is executed, when the same bytes are handed to the GPU again, and when the host
+comes to know that the command is done.  It is copied at ExecuteCommandLists; or, if the queue has to wait
+for a fence first, when the host lets that wait end.  What others than the CPU store meanwhile is known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw.events import (
+    READ,
+    Accesses,
+    Accessing,
+    Executed,
+    Executing,
+    Freed,
+    Mapped,
+    Queued,
+    Signalled,
+    Submitted,
+    Waited,
+)
+from dmlemu_hw.kernels import ffi
+from dmlemu_hw.packets import Opcode
+
+from ...d3d12.enums import HeapType
+from ...d3d12.events import HostMapped, HostUnmapped
+from ...diagnostics.declarations.hazards import MAP_DECLARATIONS
+from ..analysis.blocked_queues import Hold, holds
+from ..analysis.happens_before import FenceValue, HappensBefore
+from ..analysis.host_writes import PatternStored
+from ..analysis.mapped import MappedHeap, add_span
+from ..analysis.visible import Part, parts_of, place_of, touched_in, touches_of, visible_spans
+from ..framework.check import Check, on
+from ..framework.names import Work
+from . import hazards_messages as messages
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+    from ...d3d12.recording import Recording
+    from ...d3d12.resource import Resource
+
+
+@dataclass(eq=False)
+class _Use:
+    """A submitted command touches bytes that the CPU can see: of ``buffer``, those of ``pattern``.
+
+    ``parts``: where they stand.  ``watched``: those of them that the CPU may have begun to change.
+    ``awaited``: what its queue waited for when it was submitted; ``is_held``: that cannot have been reached.
+    ``is_replaced``: a later command touches the same.
+    """
+
+    queue: int
+    ticket: int
+    packet: int
+    work: Work
+    buffer: int
+    pattern: Any
+    keeper: Accesses
+    parts: Sequence[Part] = ()
+    watched: list[Part] = field(default_factory=list)
+    awaited: FenceValue | None = None
+    is_held: bool = False
+    is_executed: bool = False
+    is_replaced: bool = False
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.pattern.access & ~READ)
+
+    @property
+    def key(self) -> Hashable:
+        """The same for all that touch the same bytes in the same way."""
+        return self.queue, bytes(ffi.buffer(self.pattern))
+
+
+class MapRaces(Check):
+    """Watches what commands touch from ExecuteCommandLists until the host knows of their end."""
+
+    declarations = MAP_DECLARATIONS
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks: HappensBefore = device.checks.clocks
+        self._heaps: dict[int, MappedHeap] = {}  # of which something is mapped, or watched
+        self._due: dict[tuple[int, int, int], list[_Use]] = {}  # not executed: by queue, ticket, packet
+        self._open: dict[_Use, None] = {}  # the host does not know that they are done; oldest first
+        self._newest: dict[Hashable, _Use] = {}  # by their keys
+        self._held: list[_Use] = []  # cannot begin
+        self._waits = 0  # that queues have not passed
+        self._running: list[_Use] = []  # of the command that runs, those that write
+        self._is_told_of_ends = False
+        self._freed: deque[int] = deque()
+
+    # --- the host ---
+
+    @on(HostMapped)
+    def mapped(self, event: HostMapped) -> None:
+        """Until now nobody could change the bytes of that buffer."""
+        self._settle()
+        try:
+            number = place_of(event.resource).heap
+            heap = self._heaps.get(number)
+            if heap is None:
+                heap = self._heaps[number] = MappedHeap(event.resource)
+            here = heap.map(event.resource)
+        except ValueError:  # another thread has released it meanwhile
+            here = None
+        if here is None:
+            self._forget_heaps()
+            return
+        begin, end = here
+        for use in self._open:
+            if any(part.heap == number and part.begin < end and begin < part.end for part in use.parts):
+                self._watch(use)
+
+    @on(HostUnmapped)
+    def unmapped(self, event: HostUnmapped) -> None:
+        """What commands touch from now on, the CPU cannot change."""
+        if event.maps == 0:
+            for heap in self._heaps.values():
+                heap.maps.pop(event.resource._address, None)
+            self._forget_heaps()
+
+    @on(Submitted)
+    def submitted(self, event: Submitted) -> None:
+        """Bytes of memory that is mapped now may change from now on."""
+        self._settle()
+        first = event.ticket - len(event.lists) + 1
+        for ticket, serial in enumerate(event.lists, first):
+            recording = self.device._recordings.get(serial)
+            if recording is not None:
+                self._add(recording, event.queue, ticket)
+
+    @on(Queued)
+    def queued(self, event: Queued) -> None:
+        """The host hands something to a queue."""
+        self._waits += event.opcode == Opcode.WAIT
+        if event.opcode == Opcode.SIGNAL:
+            self._release()
+
+    @on(Signalled)
+    def signalled(self, event: Signalled) -> None:
+        """A fence gets a value."""
+        if event.queue == 0:
+            self._release()
+
+    @on(Waited)
+    def waited(self, event: Waited) -> None:
+        """The host may change again what it knows to have been touched."""
+        self._waits -= event.queue != 0
+        if event.queue == 0 and self._open:
+            host = self._clocks.host
+            done = [use for use in self._open if use.ticket <= host.get(use.queue, 0)]
+            for use in done:
+                self._compare(use)
+            self._drop(done)
+
+    # --- memory ---
+
+    @on(PatternStored)
+    def stored(self, event: PatternStored) -> None:
+        """Not the CPU, but a check has changed the bytes."""
+        heap = self._heaps.get(event.heap)
+        if heap is not None:
+            heap.store(event.begin, event.end)
+
+    @on(Mapped)
+    def remapped(self, event: Mapped) -> None:
+        """What is executed from now on touches other bytes, unless that was known before."""
+        for use in chain.from_iterable(self._due.values()):
+            buffer = self.names.buffer(use.buffer)
+            if buffer is not None and buffer._allocation.serial == event.allocation:
+                spans = visible_spans(buffer, use.queue, use.ticket)
+                parts = parts_of(use.pattern, use.buffer, spans)
+                if parts != use.parts:
+                    use.parts, use.watched = parts, []
+                    self._watch(use)
+
+    @on(Freed)
+    def freed(self, event: Freed) -> None:
+        """May come at any moment."""
+        is_mapped = any(event.address in heap.maps for heap in list(self._heaps.values()))
+        if event.address and (is_mapped or self._open):
+            self._freed.append(event.address)
+
+    # --- the GPU ---
+
+    @on(Accessing)
+    def executing(self, event: Executing) -> None:
+        """A command reads and writes."""
+        if not self._due:
+            return
+        for use in self._due.pop((event.queue, event.ticket, event.command), ()):
+            use.is_held, use.is_executed = False, True
+            self._compare(use)
+            if use.writes and use.parts:
+                self._running.append(use)
+            if use.is_replaced:
+                self._open.pop(use, None)
+        if self._running and not self._is_told_of_ends:  # events that nobody wants cost nothing
+            self._is_told_of_ends = True
+            self.device.events.subscribe(self._executed, Executed, kept=self._subscriptions)
+
+    def _executed(self, _event: Executed) -> None:
+        """What the command wrote is what the CPU sees from now on."""
+        for use in self._running:
+            for part in use.parts:
+                heap = self._heaps.get(part.heap)
+                if heap is not None:
+                    heap.store(part.begin, part.end, touched_in(use.pattern, part))
+        self._running.clear()
+
+    # --- inside: which bytes ---
+
+    def _add(self, recording: Recording, queue: int, ticket: int) -> None:
+        """From now on, what the list will touch of memory that the CPU can see."""
+        # DirectML binds no readback buffers: they are for copies.
+        visible = [(each, spans) for each in recording.resources if (spans := visible_spans(each))]
+        if not visible:
+            return
+        work = Work(recording.commands, recording.owner, self.names.queue(queue))
+        hold = holds(self.device._gpu).get(queue) if self._waits else None
+        dispatches = any(each._heap_type != HeapType.READBACK for each, _ in visible)
+        memory = self.device._gpu.memory
+        for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=dispatches):
+            for buffer, spans in visible:
+                start = buffer._address
+                if start <= pattern.address < start + buffer._width:
+                    parts = parts_of(pattern, start, spans)
+                    if parts:
+                        self._open_use(_Use(queue, ticket, packet, work, start, pattern, keeper, parts), hold)
+
+    def _open_use(self, use: _Use, hold: Hold | None) -> None:
+        self._due.setdefault((use.queue, use.ticket, use.packet), []).append(use)
+        self._open[use] = None
+        if hold is not None:
+            use.awaited, use.is_held = hold.awaited, True
+            self._held.append(use)
+            return
+        self._watch(use)
+        before = self._newest.get(use.key)
+        if before is not None and len(before.watched) <= len(use.watched) and not before.is_held:
+            before.is_replaced = True  # what would be told of it, will be told of this one
+            if before.is_executed:
+                self._open.pop(before, None)
+        self._newest[use.key] = use
+
+    # --- inside: what the CPU does to them ---
+
+    def _watch(self, use: _Use) -> None:
+        """From now on the CPU can change the bytes, where they are mapped."""
+        if use.is_held:
+            return
+        for part in use.parts:
+            heap = self._heaps.get(part.heap)
+            if heap is not None and part not in use.watched and heap.is_mapped(part.begin, part.end):
+                heap.watch(part.begin, part.end, self._look)
+                use.watched.append(part)
+
+    def _look(self) -> None:
+        """Looks at all that is watched."""
+        for use in list(self._open):
+            self._compare(use)
+
+    def _release(self) -> None:
+        """The host did what may let queues go on: from now on the CPU must not change what they touch."""
+        if not self._held:
+            return
+        held, self._held, still = self._held, [], holds(self.device._gpu)
+        for use in held:
+            hold = still.get(use.queue)
+            if not use.is_held:
+                continue
+            if hold is not None and hold.ticket < use.ticket:
+                use.awaited = hold.awaited
+                self._held.append(use)
+                continue
+            use.is_held = False
+            self._watch(use)
+
+    def _settle(self) -> None:
+        """What is given up is not watched any more."""
+        if not self._freed:
+            return
+        gone = set()
+        while self._freed:
+            gone.add(self._freed.popleft())
+        for heap in self._heaps.values():
+            for address in gone & heap.maps.keys():
+                del heap.maps[address]
+        self._drop([use for use in self._open if use.buffer in gone])
+
+    def _drop(self, uses: list[_Use]) -> None:
+        """Those are done."""
+        for use in uses:
+            use.is_held, use.watched = False, []
+            del self._open[use]
+            if self._newest.get(use.key) is use:
+                del self._newest[use.key]
+        for heap in self._heaps.values():
+            heap.watched = []
+        for use in self._open:
+            for part in use.watched:
+                add_span(self._heaps[part.heap].watched, part.begin, part.end)
+        self._forget_heaps()
+
+    def _forget_heaps(self) -> None:
+        """Those of which nothing is mapped, nor watched."""
+        self._heaps = {number: heap for number, heap in self._heaps.items() if heap.maps or heap.watched}
+
+    def _compare(self, use: _Use) -> None:
+        """Tells of bytes that the CPU has changed, once."""
+        buffer = self.names.buffer(use.buffer) if use.watched else None
+        if buffer is None:
+            return
+        changed: list[int] = []  # addresses
+        for part in use.watched:
+            differs = self._heaps[part.heap].changed(part.begin, part.end)
+            if differs is not None:
+                touched = touched_in(use.pattern, part)
+                differs = differs if touched is None else differs & touched
+                changed += (part.address + np.flatnonzero(differs)).tolist()
+        if changed:
+            shown = self._mapped_there(use, changed[0])
+            use.watched = []
+            pattern = use.pattern
+            since = (
+                f"{self.names.fence(use.awaited.fence)} could reach {use.awaited.value}"
+                if use.awaited
+                else ""
+            )
+            finding = messages.Race(
+                use.work.command(use.packet),
+                pattern.access,
+                buffer,
+                pattern.address,
+                pattern.end,
+                changed[0],
+                len(changed),
+                shown,
+                since,
+            )
+            self.report("MAP_RACE", finding.message, cause=finding.cause, **finding.fields(self._when(use)))
+
+    def _mapped_there(self, use: _Use, address: int) -> tuple[Resource, int] | None:
+        """The buffer through which the CPU sees the byte, and its place there, if it is another one."""
+        part = next(each for each in use.watched if 0 <= address - each.address < each.end - each.begin)
+        byte = part.begin + address - part.address
+        for start, ((begin, end), _) in self._heaps[part.heap].maps.items():
+            if begin <= byte < end:
+                buffer = None if start == use.buffer else self.names.buffer(start)
+                return None if buffer is None else (buffer, byte - begin)
+        return None
+
+    def _when(self, use: _Use) -> str:
+        """Advice: when the CPU may write the bytes."""
+        before = ""
+        if use.awaited is not None:
+            before = f"Write before {self.names.fence(use.awaited.fence)} is set to {use.awaited.value}. "
+        done = self._clocks.signal_after(use.queue, use.ticket)
+        if done is None:
+            queue = next((each for each in self.device._gpu.queues if each.serial == use.queue), None)
+            signal = None if queue is None else queue.signal_after(use.ticket)
+            if signal is None:
+                return f"{before}Signal a fence on {use.work.queue} behind it, wait for that, and write then."
+            fence, value = signal[0].describe(), signal[1]
+        else:
+            fence, value = self.names.fence(done.fence), done.value
+        return (
+            f"{before}Write again when {fence} has reached {value}: {use.work.queue} signals that behind it."
+        )
+
+
+CHECKS = (MapRaces,)

@@ -1,0 +1,106 @@
+"""Group a, of query heaps: two queues that take or resolve the same timestamps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container
+from typing import TYPE_CHECKING, NamedTuple
+
+from dmlemu_hw.events import Accessing, Executing, Freed
+from dmlemu_hw.packets import Opcode, ResolveQueryPacket, TimestampPacket, decode_one
+
+from ...d3d12.query_heap import QUERY_SIZE
+from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
+from ..framework.check import Check, on
+from ..framework.names import NamedCommand
+from . import queries_messages as messages
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+
+_OPCODES = frozenset((int(Opcode.TIMESTAMP), int(Opcode.RESOLVE_QUERY)))
+
+
+class _Use(NamedTuple):
+    """The last command of a queue that wrote a query, or that read it."""
+
+    ticket: int
+    command: NamedCommand
+
+
+class QueryHeaps(Check):
+    """Compares what a queue does to a query with what the other queues did to it last.
+
+    A query heap is memory that barriers do not name: between queues only fences order its uses.
+    """
+
+    declarations = tuple(each for each in HAZARD_DECLARATIONS if each.id == "HAZARD_QUEUE")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
+        # By heap and index: the last uses by queue, and whether they write.
+        self._uses: dict[int, dict[int, dict[tuple[int, bool], _Use]]] = {}
+        self._gone: deque[int] = deque()
+
+    @on(Freed)
+    def freed(self, event: Freed) -> None:
+        """A heap was given up; garbage collection may bring this at any moment."""
+        if event.serial in self._uses:
+            self._gone.append(event.serial)
+
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        for queries in self._uses.values():
+            for uses in queries.values():
+                for key in [key for key in uses if key[0] in gone]:
+                    del uses[key]
+
+    @on(Accessing)
+    def executing(self, event: Executing) -> None:
+        """A command is about to take timestamps or to resolve them."""
+        if event.opcode not in _OPCODES:
+            return
+        while self._gone:
+            self._uses.pop(self._gone.popleft(), None)
+        self._clocks.start(event.queue, event.ticket)
+        packet = decode_one(event.packet)
+        writes = isinstance(packet, TimestampPacket)
+        if isinstance(packet, ResolveQueryPacket):
+            address, count = packet.source, packet.count
+        else:
+            assert isinstance(packet, TimestampPacket)
+            address, count = packet.address, 1
+        heap = self.device._gpu.memory.find(address)
+        if heap is None or not count:
+            return
+        first = (address - heap.address) // QUERY_SIZE
+        queries = self._uses.setdefault(heap.serial, {})
+        use = _Use(event.ticket, self.names.command(event))
+        for index in range(first, first + count):
+            uses = queries.setdefault(index, {})
+            if self._compare(event.queue, use, writes, uses, f"query {index} of {heap.label}"):
+                break  # the lowest is told
+        for index in range(first, first + count):
+            queries.setdefault(index, {})[event.queue, writes] = use
+
+    def _compare(
+        self, queue: int, use: _Use, writes: bool, uses: dict[tuple[int, bool], _Use], query: str
+    ) -> bool:
+        """Is there a use by another queue that nothing orders?  It is reported."""
+        known = self._clocks.of(queue)
+        for (other, wrote), before in uses.items():
+            conflicts = other != queue and (writes or wrote)
+            if conflicts and not self._clocks.is_done(known, other, before.ticket):
+                signal = self._clocks.signal_after(other, before.ticket)
+                shared = signal is not None and self._clocks.is_shared(signal, other, before.ticket)
+                fence = None if signal is None or shared else (self.names.fence(signal.fence), signal.value)
+                words = messages.unordered(use.command, before.command, query, writes, wrote, fence)
+                cause = (use.command.command.site, before.command.command.site, query)
+                self.report("HAZARD_QUEUE", cause=cause, **words)
+                return True
+        return False
+
+
+CHECKS = (QueryHeaps,)

@@ -1,0 +1,304 @@
+"""Group d: what the CPU reads and writes, buffers over the same bytes, and objects that are left over."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dmlemu_hw.events import WRITE, Accesses, Submitted, Waited
+from dmlemu_hw.memory import Memory
+from dmlemu_hw.packets import HEADER, BarrierPacket, Opcode, WriteImmediatePacket, decode, decode_one
+
+from ...d3d12.device import Device
+from ...d3d12.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMode
+from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleased
+from ...d3d12.recording import Recording
+from ...d3d12.resource import Resource
+from ...d3d12.states import is_write
+from ...diagnostics.declarations.resources import ADVICE
+from ..analysis.in_flight import Flight, FlightCheck
+from ..analysis.mapped import add_span
+from ..analysis.visible import Part, parts_of, place_of, touched_in, touches_of, visible_spans
+from ..framework.check import Check, on
+from . import resources_messages as messages
+from .lists_messages import calling
+
+CHECKS: tuple[type[Check], ...]
+
+Span = tuple[int, int]  # first byte and the byte after the last one
+
+
+# --- READBACK_EARLY ---
+
+
+class _Write(NamedTuple):
+    """What a packet of a list writes, ``dmlk_footprint *``, what keeps that, and where it stands."""
+
+    packet: int
+    pattern: Any
+    keeper: Accesses
+    parts: list[Part]
+
+
+class EarlyReads(FlightCheck):
+    """What the CPU reads is compared with what commands write that it cannot know to be done."""
+
+    declarations = tuple(each for each in ADVICE if each.id == "READBACK_EARLY")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._writes: WeakKeyDictionary[Flight, list[_Write]] = WeakKeyDictionary()
+
+    def took_off(self, flight: Flight, recording: Recording | None) -> None:
+        """What the list writes of memory that the CPU reads is kept: the recording may be gone before."""
+        if recording is not None:
+            self._writes[flight] = list(_writes_of(recording, self.device._gpu.memory))
+
+    @on(HostMapped)
+    def mapped(self, event: HostMapped) -> None:
+        """Map lets the CPU read."""
+        if event.resource._heap_type == HeapType.READBACK:
+            self._read(event.resource, *event.read, "Map")
+
+    @on(HostAccessed)
+    def accessed(self, event: HostAccessed) -> None:
+        """The program read, or took a view that can be for nothing else."""
+        only_reads = event.reads and not event.writes
+        if only_reads or (event.reads and event.resource._heap_type == HeapType.READBACK):
+            self._read(event.resource, event.begin, event.end, "mapped memory")
+
+    def _read(self, buffer: Resource, begin: int, end: int, operation: str) -> None:
+        if begin == end:
+            return
+        for flight in self.in_flight():
+            writes = self._writes.get(flight, ())
+            spans = [(_shared(buffer, begin, end, write), write.packet) for write in writes]
+            found = min(((span, packet) for span, packet in spans if span is not None), default=None)
+            if found is not None:
+                span, packet = found
+                words = messages.early_read(buffer, *span, flight, packet, self.is_done(flight))
+                words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
+                self.report(
+                    "READBACK_EARLY",
+                    operation=operation,
+                    hint=self.advice(flight),
+                    properties=self.properties(flight),
+                    **words,
+                )
+                return
+
+
+def _writes_of(recording: Recording, memory: Memory) -> Iterator[_Write]:
+    """What a list writes of memory that the CPU can see."""
+    # The GPU writes no upload buffer, and DirectML binds no readback buffer: that is for copies.
+    written = [each for each in recording.resources if each._heap_type != HeapType.UPLOAD]
+    visible = [(each, spans) for each in written if (spans := visible_spans(each))]
+    if not visible:
+        return
+    dispatches, data = any(each._heap_type != HeapType.READBACK for each, _ in visible), recording.packets
+    for packet, at, pattern, keeper in touches_of(data, memory, dispatches=dispatches):
+        if pattern.access & WRITE and not _is_marker(data, at, pattern.operand):
+            for buffer, spans in visible:
+                if buffer._address <= pattern.address < buffer._address + buffer._width:
+                    yield _Write(packet, pattern, keeper, parts_of(pattern, buffer._address, spans))
+
+
+def _is_marker(data: bytes, at: int, operand: int) -> bool:
+    """Writes of WriteBufferImmediate with a marker's mode are made for being looked at."""
+    if HEADER.unpack_from(data, at)[0] != Opcode.WRITE_IMMEDIATE:
+        return False
+    packet = decode_one(data, at)
+    assert isinstance(packet, WriteImmediatePacket)
+    return packet.writes[operand][2] != WriteBufferImmediateMode.DEFAULT
+
+
+def _shared(buffer: Resource, begin: int, end: int, write: _Write) -> Span | None:
+    """The first byte of the buffer that is read and written, and where what is written may end."""
+    place = place_of(buffer)
+    for part in write.parts:
+        low, high = max(place.offset + begin, part.begin), min(place.offset + end, part.end)
+        if part.heap != place.heap or low >= high:
+            continue
+        touched = touched_in(write.pattern, part)
+        if touched is not None:
+            hits = np.flatnonzero(touched[low - part.begin : high - part.begin])
+            if not len(hits):
+                continue
+            low += int(hits[0])
+        return low - place.offset, high - place.offset
+    return None
+
+
+# --- UNMAP_RANGE ---
+
+
+class _Open:
+    """What the program has written into a mapped buffer, and what its Unmaps have told."""
+
+    def __init__(self) -> None:
+        self.written: list[Span] = []
+        self.told: list[Span] = []
+
+
+class UnmapRanges(Check):
+    """What the program wrote through the map is compared with what it tells Unmap."""
+
+    declarations = tuple(each for each in ADVICE if each.id == "UNMAP_RANGE")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._open: WeakKeyDictionary[Resource, _Open] = WeakKeyDictionary()
+
+    @on(HostAccessed)
+    def accessed(self, event: HostAccessed) -> None:
+        """Bytes were written, for certain."""
+        if event.writes and not event.reads:
+            state = self._open.setdefault(event.resource, _Open())
+            add_span(state.written, event.begin, event.end)
+
+    @on(HostUnmapped)
+    def unmapped(self, event: HostUnmapped) -> None:
+        """With the last Unmap all must have been told."""
+        state = self._open.get(event.resource)
+        if state is None:
+            return
+        if event.written != (0, 0):
+            add_span(state.told, *event.written)
+        if event.maps == 0:
+            del self._open[event.resource]
+            missing = next((each for each in state.written if not _covers(state.told, each)), None)
+            if missing is not None:
+                self.report("UNMAP_RANGE", **messages.unmap_range(event.resource, missing, state.told))
+
+
+def _covers(told: list[Span], written: Span) -> bool:
+    """Is the range within one of those?"""
+    at = bisect_right(told, written[0], key=_begin_of) - 1
+    return at >= 0 and written[1] <= told[at][1]
+
+
+_begin_of = itemgetter(0)
+
+
+# --- HEAP_OVERLAP ---
+
+
+class _Found(NamedTuple):
+    """What is to be said when the call of ``ticket`` is done."""
+
+    queue: int
+    ticket: int
+    words: dict[str, Any]
+
+
+class Overlaps(Check):
+    """Placed buffers that share bytes and are used together; where they conflict, HAZARD_ALIAS tells."""
+
+    declarations = tuple(each for each in ADVICE if each.id == "HEAP_OVERLAP")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._found: list[_Found] = []
+        self._known: set[tuple[int, int]] = set()
+
+    @on(Submitted)
+    def submitted(self, event: Submitted) -> None:
+        """Notes the pairs; whether they conflict is known when the call is done."""
+        recordings = [self.device._recordings.get(serial) for serial in event.lists]
+        lists = [each for each in recordings if each is not None]
+        placed = {each for recording in lists for each in recording.resources if each._heap is not None}
+        for first, second in _overlapping(placed):
+            key = first._number, second._number
+            if key not in self._known and _written(lists, first, second) and not _has_aliasing(lists):
+                self._known.add(key)
+                words = messages.overlap(
+                    first, second, *_common(first, second), [each.owner for each in lists]
+                )
+                self._found.append(_Found(event.queue, event.ticket, words))
+
+    @on(Waited)
+    def waited(self, event: Waited) -> None:
+        """The host has awaited something: what is done by now is told."""
+        if event.queue or not self._found:
+            return
+        queues = {queue.serial: queue for queue in self.device._gpu.queues}
+        found, self._found = self._found, []
+        conflict = any(stored.report.id == "HAZARD_ALIAS" for stored in self.device.reports)
+        for each in found:
+            queue = queues.get(each.queue)
+            if queue is not None and not queue.done(each.ticket):
+                self._found.append(each)
+            elif not conflict:
+                self.report("HEAP_OVERLAP", **each.words)
+
+
+def _span(buffer: Resource) -> Span:
+    """Where in its heap a placed buffer lies."""
+    start = buffer._allocation.offset
+    return start, start + buffer._width
+
+
+def _common(first: Resource, second: Resource) -> Span:
+    (begin, end), (other_begin, other_end) = _span(first), _span(second)
+    return max(begin, other_begin), min(end, other_end)
+
+
+def _overlapping(placed: set[Resource]) -> Iterator[tuple[Resource, Resource]]:
+    """Each buffer that shares bytes with one before it in its heap, and that one; the older one first."""
+    rows = sorted(placed, key=lambda each: (id(each._heap), _span(each), each._number))
+    widest: Resource | None = None
+    for each in rows:
+        if widest is not None and widest._heap is each._heap:
+            if _span(each)[0] < _span(widest)[1]:
+                yield (widest, each) if widest._number < each._number else (each, widest)
+            if _span(each)[1] <= _span(widest)[1]:
+                continue
+        widest = each
+
+
+def _written(lists: list[Recording], first: Resource, second: Resource) -> bool:
+    """Does a command of the lists use one of them in a state in which it is written?"""
+    for recording in lists:
+        tracks = (recording.tracks.get(each) for each in (first, second))
+        if any(is_write(each.uses | (each.before or 0) | each.state) for each in tracks if each is not None):
+            return True
+    return False
+
+
+def _has_aliasing(lists: list[Recording]) -> bool:
+    for recording in lists:
+        for packet in decode(recording.packets):
+            if isinstance(packet, BarrierPacket) and packet.kind == ResourceBarrierType.ALIASING:
+                return True
+    return False
+
+
+# --- RES_LEAK ---
+
+
+class Leaks(Check):
+    """Looks at what is left when a program that releases its objects releases the device."""
+
+    declarations = tuple(each for each in ADVICE if each.id == "RES_LEAK")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._releases = False  # garbage collection does it in most programs
+
+    @on(ObjectReleased)
+    def released(self, event: ObjectReleased) -> None:
+        """The last one is the device."""
+        if not isinstance(event.object, Device):
+            self._releases = True
+            return
+        living = event.object.report_live_device_objects()
+        if living and self._releases:
+            self.report("RES_LEAK", **messages.leak(str(event.object), list(living.lines())))
+
+
+CHECKS = (EarlyReads, UnmapRanges, Overlaps, Leaks)

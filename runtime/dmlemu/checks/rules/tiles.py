@@ -1,0 +1,451 @@
+"""Group g, second half: what commands do with tiles of reserved buffers, and what becomes of the tiles."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Hashable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from dmlemu_hw.events import (
+    READ,
+    WRITE,
+    Accesses,
+    Accessing,
+    Allocated,
+    Executing,
+    Freed,
+    Mapped,
+    Queued,
+    TilesMapped,
+)
+from dmlemu_hw.kernels import ffi, lib
+from dmlemu_hw.memory import TILE_SIZE, Allocation
+from dmlemu_hw.memory_spans import Span, heap_number, spans
+from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
+
+from ...d3d12.events import Evicted, ObjectReleased
+from ...d3d12.recording import Recording
+from ...d3d12.resource import Heap, Resource
+from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
+from ...diagnostics.declarations.lists import LIFETIMES
+from ...diagnostics.declarations.resources import REFUSALS as RESIDENCY
+from ...diagnostics.declarations.tensors import DECLARATIONS as TENSORS
+from ...diagnostics.declarations.tiles import DECLARATIONS
+from ...errors import CallSite, Strictness, call_site, spell_site
+from ..analysis.happens_before import Clock, HappensBefore
+from ..analysis.in_flight import Flight, FlightCheck
+from ..analysis.visible import planned_spans, touches_of
+from ..framework.check import Check, on
+from ..framework.names import Work
+from . import tiles_messages as messages
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+
+
+_FEW = 64  # mappings or commands of a buffer that are kept without a look at whether all know them to be done
+
+
+class _Table(NamedTuple):
+    """Where the tiles of a reserved buffer stand: runs of NULL tiles, as footprints, and the others by heap.
+
+    ``is_shared``: some of them share bytes.
+    """
+
+    null: list[Any]
+    placed: list[Span]
+    is_shared: bool
+
+
+class Tiles(Check):
+    """Looks at every access through a reserved buffer; without such buffers it costs nothing."""
+
+    declarations = (*DECLARATIONS, *(row for row in TENSORS if row.id == "TENSOR_OUT_OVERLAP"))
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._looks = False
+        self._tables: WeakKeyDictionary[Allocation, _Table] = WeakKeyDictionary()
+        self._byte = ffi.new("uint64_t *")
+
+    @on(Allocated)
+    def allocated(self, event: Allocated) -> None:
+        """From the first reserved buffer on."""
+        if event.kind == "reserved" and not self._looks:
+            self._looks = True
+            self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
+
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """Tiles stand elsewhere."""
+        for allocation in [each for each in self._tables if each.serial == event.allocation]:
+            del self._tables[allocation]
+
+    def _executing(self, event: Executing) -> None:
+        memory, pointer = self.device._gpu.memory, event.accesses.pointer
+        for i in range(len(event.accesses)):
+            entry = pointer + i
+            allocation = memory.find(entry.address)
+            if allocation is None or allocation.heap is not None or not entry.access & (READ | WRITE):
+                continue
+            table = self._tables.get(allocation)
+            if table is None:
+                table = self._tables[allocation] = _table(allocation)
+            for null in table.null:
+                if self._meet(entry, null):
+                    self._tell_null(event, i, self._byte[0])
+                    break
+            if event.opcode == Opcode.DISPATCH and entry.access & WRITE and table.is_shared:
+                self._look_at_shared(event, i, allocation, table.placed)
+
+    def _meet(self, a: Any, b: Any, shift: int = 0, low: int = 0, high: int = 2**64 - 1) -> bool:
+        return bool(lib.dmlk_footprints_meet(a, b, shift, low, high, self._byte) == 1)
+
+    def _look_at_shared(self, event: Executing, i: int, allocation: Allocation, placed: list[Span]) -> None:
+        entry = event.accesses.pointer + i
+        begin, end = entry.address - allocation.address, entry.end - allocation.address
+        touched = [span for span in placed if span.start < end and begin < span.start + span.size]
+        for one, other in _shared(touched):
+            first = allocation.address + one.start - one.offset  # the address of the heap's byte 0
+            second = allocation.address + other.start - other.offset
+            low = max(one.offset, other.offset)
+            high = min(one.offset + one.size, other.offset + other.size)
+            if self._meet(entry, entry, first - second, first + low, first + high):
+                byte = self._byte[0]
+                self._tell_shared(event, i, byte, byte - first + second)
+                return
+
+    def _tell_null(self, event: Executing, i: int, address: int) -> None:
+        buffer = self.names.buffer(address)
+        if buffer is not None:
+            command, access = self.names.command(event), event.accesses[i]
+            self.report(
+                "MEM_NULL_TILE", **messages.null_tile(command, access, buffer, address - buffer._address)
+            )
+
+    def _tell_shared(self, event: Executing, i: int, byte: int, other: int) -> None:
+        buffer = self.names.buffer(byte)
+        if buffer is not None:
+            first, second = sorted(each - buffer._address for each in (byte, other))
+            words = messages.overlaps_itself(
+                self.names.command(event), event.accesses[i], buffer, first, second
+            )
+            self.report("TENSOR_OUT_OVERLAP", api="DML", **words)
+
+
+def _table(allocation: Allocation) -> _Table:
+    placed = spans(allocation)
+    end, null = 0, []
+    for span in [*placed, Span(allocation.size, 0, 0, 0)]:
+        if end < span.start:
+            null.append(_bytes(allocation.address + end, allocation.address + span.start))
+        end = span.start + span.size
+    placed.sort(key=lambda span: (span.heap, span.offset))
+    return _Table(null, placed, next(_shared(placed), None) is not None)
+
+
+def _bytes(begin: int, end: int) -> Any:
+    """A footprint of all bytes of a range."""
+    row = {"address": begin, "end": end, "bits": 8, "rank": 1, "sizes": [end - begin], "strides": [1]}
+    return ffi.new("dmlk_footprint *", row)
+
+
+def _shared(placed: list[Span]) -> Iterator[tuple[Span, Span]]:
+    """Spans, sorted by their place in heaps, that share bytes."""
+    for i, span in enumerate(placed):
+        for other in islice(placed, i + 1, None):
+            if other.heap != span.heap or other.offset >= span.offset + span.size:
+                break
+            yield span, other
+
+
+# --- heaps whose tiles are in use ---
+
+
+class _Use(NamedTuple):
+    """A packet of a list touches a reserved buffer."""
+
+    packet: int
+    buffer: int  # its address
+    pattern: Any
+    keeper: Accesses
+    heaps: set[int]  # whose tiles it touches, by what is mapped, or what is planned when it is handed over
+
+
+_USED_TILES = ("OBJECT_DELETED_IN_USE", "OBJECT_EVICTED_IN_USE", "RES_NOT_RESIDENT")
+
+
+class TileHeaps(FlightCheck):
+    """Heaps that are released or evicted while tiles of them are in use, and tiles that are used behind that.
+
+    As long as nobody touches its tiles, a heap may be released or evicted while they are mapped.
+    """
+
+    declarations = tuple(row for row in (*LIFETIMES, *RESIDENCY) if row.id in _USED_TILES)
+    level = Strictness.DEBUG
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._numbers: WeakKeyDictionary[Heap, int] = WeakKeyDictionary()  # of heaps whose tiles are mapped
+        self._uses: WeakKeyDictionary[Flight, list[_Use]] = WeakKeyDictionary()
+        self._released: dict[int, str] = {}
+
+    def took_off(self, flight: Flight, recording: Recording | None) -> None:
+        """Tiles are mapped, or a list is executed that touches some."""
+        if recording is None:
+            for thing in (reference() for reference in flight.needs):
+                if isinstance(thing, Heap) and not thing._released:
+                    self._numbers[thing] = heap_number(thing._heap)
+            return
+        reserved = [each for each in recording.resources if each.created_as == "reserved"]
+        if not reserved or (not self._numbers and not self._released):
+            return
+        uses = self._uses[flight] = list(self._touched(recording, reserved))
+        evicted = {number: heap for heap, number in self._numbers.items() if heap._residency <= 0}
+        for use in uses:
+            for number in use.heaps & (self._released.keys() | evicted.keys()):
+                command, buffer = flight.commands[use.packet], self.names.buffer(use.buffer)
+                assert buffer is not None
+                if number in self._released:
+                    id, words = (
+                        "OBJECT_DELETED_IN_USE",
+                        messages.used_heap(self._released[number], buffer, flight, command),
+                    )
+                else:
+                    id, words = (
+                        "RES_NOT_RESIDENT",
+                        messages.evicted_heap(evicted[number], buffer, flight, command),
+                    )
+                self.report(id, properties=self.properties(flight), **words)
+                return
+
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """What is executed from now on finds other tiles."""
+        for flight, uses in list(self._uses.items()):
+            for use in uses:
+                buffer = self.names.buffer(use.buffer)
+                if buffer is None or buffer._allocation.serial != event.allocation or self.is_done(flight):
+                    continue
+                use.heaps.clear()
+                use.heaps.update(_heaps_of(buffer, use.pattern, spans(buffer._allocation)))
+
+    @on(ObjectReleased)
+    def released(self, event: ObjectReleased) -> None:
+        """A heap, maybe."""
+        heap = event.object
+        if isinstance(heap, Heap) and heap in self._numbers:
+            self._released[self._numbers[heap]] = heap._title()
+            self._look("OBJECT_DELETED_IN_USE", heap, "Release", "released")
+
+    @on(Evicted)
+    def evicted(self, event: Evicted) -> None:
+        """A heap, maybe."""
+        if isinstance(event.object, Heap) and event.object in self._numbers:
+            self._look("OBJECT_EVICTED_IN_USE", event.object, "Evict", "evicted")
+
+    def _look(self, id: str, heap: Heap, call: str, happens: str) -> None:
+        """Does the GPU need tiles of the heap still?"""
+        number = self._numbers[heap]
+        for flight in self.in_flight():
+            is_done = self.is_done(flight)
+            for use in self._uses.get(flight, ()):
+                buffer = self.names.buffer(use.buffer)
+                if buffer is None:
+                    continue
+                heaps = use.heaps
+                if not is_done:  # it finds the tiles as they are mapped by then
+                    planned = planned_spans(buffer, flight.queue, flight.ticket)
+                    heaps = _heaps_of(buffer, use.pattern, planned)
+                if number in heaps:
+                    command, advice = flight.commands[use.packet], self.advice(flight)
+                    words = messages.needed_heap(
+                        heap, buffer, flight, command, is_done, advice, call=call, happens=happens
+                    )
+                    self.report(id, properties=self.properties(flight), **words)
+                    return
+
+    def _touched(self, recording: Recording, reserved: list[Resource]) -> Iterator[_Use]:
+        memory = self.device._gpu.memory
+        for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=True):
+            for buffer in reserved:
+                if buffer._address <= pattern.address < buffer._address + buffer._width:
+                    heaps = _heaps_of(buffer, pattern, planned_spans(buffer))
+                    yield _Use(packet, buffer._address, pattern, keeper, heaps)
+
+
+def _heaps_of(buffer: Resource, pattern: Any, placed: list[Span]) -> set[int]:
+    """The heaps (``Span.heap``) whose tiles a footprint touches."""
+    start, found = buffer._address, set()
+    for span in placed:
+        begin = start + span.start
+        if span.heap not in found and begin < pattern.end and pattern.address < begin + span.size:
+            tile = _bytes(begin, begin + span.size)
+            if lib.dmlk_footprints_meet(pattern, tile, 0, 0, 2**64 - 1, ffi.new("uint64_t *")) == 1:
+                found.add(span.heap)
+    return found
+
+
+# --- the page table, which queues write ---
+
+
+class _Mapping(NamedTuple):
+    """An UpdateTileMappings call of a queue changes tiles [begin, end), as addresses, of a buffer."""
+
+    queue: int
+    ticket: int
+    begin: int
+    end: int
+    tiles: Any  # the same as a footprint
+    label: str
+    site: CallSite | None
+    known: Clock  # by the host, when it handed this over
+
+
+class _Through(NamedTuple):
+    """A command of a list reached memory through a reserved buffer."""
+
+    queue: int
+    ticket: int
+    pattern: Any
+    keeper: Accesses
+    work: Work
+    packet: int
+
+
+class TileOrder(Check):
+    """UpdateTileMappings against what other queues do with the same tiles: a fence has to order the two."""
+
+    declarations = tuple(row for row in HAZARD_DECLARATIONS if row.id == "HAZARD_QUEUE")
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._clocks: HappensBefore = device.checks.clocks
+        self._clocks.watchers.append(self._forget_queues)
+        self._handed: dict[tuple[int, int], list[_Mapping]] = {}  # not made yet: by queue and ticket
+        # Of those that are alike only the newest: if that is ordered, the others are.  By buffer.
+        self._made: dict[int, dict[Hashable, _Mapping]] = {}
+        self._through: dict[int, dict[Hashable, _Through]] = {}
+        self._most = _FEW
+        self._looks = False
+        self._freed: deque[int] = deque()
+
+    @on(Allocated)
+    def allocated(self, event: Allocated) -> None:
+        """From the first reserved buffer on."""
+        if event.kind == "reserved" and not self._looks:
+            self._looks = True
+            self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
+
+    @on(Queued)
+    def queued(self, event: Queued) -> None:
+        """A queue was told to map tiles."""
+        if event.opcode != Opcode.MAP_TILES:
+            return
+        queue = next(each for each in self.device._gpu.queues if each.serial == event.queue)
+        packet = decode_one(queue.pending[-1])
+        assert isinstance(packet, MapTilesPacket)
+        rows = []
+        for tile, count, *_ in packet.regions:
+            begin, end = (packet.allocation + each * TILE_SIZE for each in (tile, tile + count))
+            tiles, known = _bytes(begin, end), self._clocks.host
+            rows.append(
+                _Mapping(event.queue, event.ticket, begin, end, tiles, queue.label, call_site(), known)
+            )
+        self._handed[event.queue, event.ticket] = rows
+
+    @on(TilesMapped)
+    def mapped(self, event: TilesMapped) -> None:
+        """A queue has done it."""
+        self._settle()
+        for made in self._handed.pop((event.queue, event.ticket), ()):
+            buffer = self.names.buffer(made.begin)
+            if buffer is not None:
+                self._make(made, buffer)
+
+    @on(Freed)
+    def freed(self, event: Freed) -> None:
+        """May come at any moment."""
+        if event.address in self._made or event.address in self._through:
+            self._freed.append(event.address)
+
+    def _executing(self, event: Executing) -> None:
+        pointer = event.accesses.pointer
+        for i in range(len(event.accesses)):
+            entry = pointer + i
+            buffer = self.names.buffer(entry.address)
+            if buffer is None or buffer.created_as != "reserved":
+                continue
+            self._clocks.start(event.queue, event.ticket)
+            through = _Through(
+                event.queue, event.ticket, entry, event.accesses, self.names.work(event), event.command
+            )
+            known = self._clocks.of(event.queue)
+            for made in list(self._made.get(buffer._address, {}).values()):
+                if made.queue != event.queue and not self._clocks.is_done(known, made.queue, made.ticket):
+                    self._compare(made, through, buffer)
+            uses = self._through.setdefault(buffer._address, {})
+            uses[event.queue, bytes(ffi.buffer(entry))] = through
+            self._tidy(uses)
+
+    def _make(self, made: _Mapping, buffer: Resource) -> None:
+        clock = self._clocks.of(made.queue)
+        for through in list(self._through.get(buffer._address, {}).values()):
+            if through.queue != made.queue and not self._is_behind(made, clock, through):
+                self._compare(made, through, buffer)
+        rows = self._made.setdefault(buffer._address, {})
+        for other in list(rows.values()):
+            shared = max(made.begin, other.begin)
+            meet = other.queue != made.queue and shared < min(made.end, other.end)
+            if meet and not self._is_behind(made, clock, other):
+                tile = (shared - buffer._address) // TILE_SIZE
+                self.report("HAZARD_QUEUE", **messages.mapped_twice(_call(other), _call(made), buffer, tile))
+        rows[made.queue, made.begin, made.end] = made
+        self._tidy(rows)
+
+    def _tidy(self, rows: dict[Hashable, _Mapping] | dict[Hashable, _Through]) -> None:
+        """Now and then: forgets what all know to be done."""
+        if len(rows) < self._most:
+            return
+        done = {queue: self._clocks.done_for_all(queue) for queue in {each.queue for each in rows.values()}}
+        for key in [key for key, each in rows.items() if each.ticket <= done[each.queue]]:
+            del rows[key]
+        self._most = max(_FEW, 2 * len(rows))
+
+    def _is_behind(self, made: _Mapping, clock: Clock, other: _Through | _Mapping) -> bool:
+        """Does the mapping, made on a queue with that clock, come behind the other?"""
+        is_done = self._clocks.is_done
+        return is_done(clock, other.queue, other.ticket) or is_done(made.known, other.queue, other.ticket)
+
+    def _forget_queues(self, gone: Container[int]) -> None:
+        """Nothing can conflict with what these queues did."""
+        for made in self._made.values():
+            for key in [key for key, each in made.items() if each.queue in gone]:
+                del made[key]
+        for through in self._through.values():
+            for use in [use for use, each in through.items() if each.queue in gone]:
+                del through[use]
+
+    def _compare(self, made: _Mapping, through: _Through, buffer: Resource) -> None:
+        """Tells of a command that touches the tiles; nothing orders the two."""
+        byte = ffi.new("uint64_t *")
+        if lib.dmlk_footprints_meet(through.pattern, made.tiles, 0, 0, 2**64 - 1, byte) == 1:
+            tile = (byte[0] - buffer._address) // TILE_SIZE
+            command = through.work.command(through.packet)
+            self.report("HAZARD_QUEUE", **messages.unordered(command, _call(made), buffer, tile))
+
+    def _settle(self) -> None:
+        while self._freed:
+            address = self._freed.popleft()
+            self._made.pop(address, None)
+            self._through.pop(address, None)
+
+
+def _call(made: _Mapping) -> str:
+    at = f" (called at {spell_site(made.site)})" if made.site else ""
+    return f"UpdateTileMappings on {made.label}{at}"
+
+
+CHECKS = (Tiles, TileHeaps, TileOrder)

@@ -1,0 +1,109 @@
+"""What was handed to queues and the GPU has not done: who needs an object, and when it is free again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from dmlemu_hw.lock import Lock
+from dmlemu_hw.queue import Queue as HardwareQueue
+
+from .recording import Command
+
+if TYPE_CHECKING:
+    from .command_allocator import CommandAllocator
+    from .object import Object
+    from .recording import Recording
+
+__all__ = ["Submission", "Submissions", "advice", "when_done"]
+
+
+@dataclass(eq=False)
+class Submission:
+    """What one call gave a queue; ``ticket`` is the last one that it took.
+
+    ``recordings`` of the lists that it executes, or the ``needs`` of other work, which ``command`` names.
+    """
+
+    queue: HardwareQueue
+    ticket: int
+    recordings: tuple[Recording, ...] = ()
+    needs: tuple[Object, ...] = ()
+    command: Command | None = None
+
+
+class Submissions:
+    """The submissions of one device.  They keep what the GPU needs from garbage collection."""
+
+    def __init__(self, lock: Lock) -> None:
+        self._work: dict[HardwareQueue, deque[Submission]] = {}
+        self._last: WeakKeyDictionary[HardwareQueue, tuple[str, list[Command]]] = WeakKeyDictionary()
+        self._lock = lock
+
+    def add(self, submission: Submission) -> None:
+        """Before the queue gets the work: what never came there counts as done."""
+        with self._lock:
+            self._work.setdefault(submission.queue, deque()).append(submission)
+
+    def forget_done(self) -> None:
+        """Lets go of what the GPU has done."""
+        if not self._work:
+            return
+        done = []  # ends outside of the lock: objects may end with it
+        with self._lock:
+            for queue, work in list(self._work.items()):
+                while work and queue.done(work[0].ticket):
+                    done.append(work.popleft())
+                    for recording in done[-1].recordings[-1:]:
+                        self._last[queue] = recording.owner, recording.commands
+                if not work:
+                    del self._work[queue]
+
+    def find(self, queue: int, ticket: int) -> Submission | None:
+        """The submission with that last ticket, by the serial of its queue."""
+        with self._lock:
+            for work in self._work.values():
+                for each in reversed(work):
+                    if each.queue.serial == queue and each.ticket == ticket:
+                        return each
+        return None
+
+    def finished(self, queue: int, ticket: int, most: int) -> list[tuple[str, Command]]:
+        """The last commands of a queue's lists up to that ticket, each with the name of its list."""
+        with self._lock:
+            lists = [last for each, last in self._last.items() if each.serial == queue]
+            for work in self._work.values():
+                for recording in (each for row in work for each in row.recordings):
+                    place = recording.submitted
+                    if place is not None and place[0].serial == queue and place[1] <= ticket:
+                        lists.append((recording.owner, recording.commands))
+        return [(owner, command) for owner, commands in lists for command in commands[-most:]]
+
+    def recordings(self) -> Iterator[Recording]:
+        """Those that the GPU has not finished, oldest first on each queue."""
+        with self._lock:
+            found = [
+                recording for work in self._work.values() for each in work for recording in each.recordings
+            ]
+        return (each for each in found if each.is_pending)
+
+    def recorded_with(self, allocator: CommandAllocator) -> Recording | None:
+        """One that stands in the allocator."""
+        return next((each for each in self.recordings() if each.allocator is allocator), None)
+
+
+def advice(queue: str, signal: tuple[str, int] | None) -> str:
+    """What to await: ``signal`` is the first that stands behind the work, a fence and its value."""
+    if signal is None:
+        return f"Signal a fence on {queue} behind it and wait for that value; no Signal is queued there."
+    fence, value = signal
+    return f"Wait first until {fence} reaches {value}, which {queue} signals behind it."
+
+
+def when_done(queue: HardwareQueue, ticket: int) -> str:
+    """:func:`advice` for work that is pending."""
+    signal = queue.signal_after(ticket)
+    return advice(queue.label, None if signal is None else (signal[0].describe(), signal[1]))
