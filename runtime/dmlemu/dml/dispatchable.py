@@ -15,7 +15,7 @@ from ..errors import CallSite, Error
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
 from .enums import ExecutionFlags
 from .events import InitializerReset
-from .object import DeviceChild, failure
+from .object import DeviceChild, check_own, failure
 from .structs import BindingProperties
 from .tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -27,7 +27,7 @@ from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
     from .aliasing import Touch
-    from .device import Device
+    from .device_context import DeviceContext
     from .operators.schema import OperatorDesc
 
 __all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot"]
@@ -68,8 +68,8 @@ class Operator(DeviceChild):
 
     kind = "operator"
 
-    def __init__(self, device: Device, desc: OperatorDesc, program: Program) -> None:
-        super().__init__(device)
+    def __init__(self, context: DeviceContext, desc: OperatorDesc, program: Program) -> None:
+        super().__init__(context)
         self.desc = desc
         self._program = program
 
@@ -98,10 +98,10 @@ class Dispatchable(DeviceChild):
     grouped = False
     """Inputs are bound as one BUFFER_ARRAY per operator (initializers)."""
 
-    def __init__(self, device: Device) -> None:
-        super().__init__(device)
-        self._residency = 1
-        self._evicted_at: CallSite | None = None
+    def __init__(self, context: DeviceContext) -> None:
+        super().__init__(context)
+        self.residency = 1
+        self.evicted_at: CallSite | None = None
         self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.aliasing
 
     def _renamed(self) -> None:
@@ -154,7 +154,7 @@ class Dispatchable(DeviceChild):
 
         Mirrors ``IDMLDispatchable::GetBindingProperties``.
         """
-        if self._device._is_removed():
+        if self.context.is_removed():
             return BindingProperties()
         return BindingProperties(self.descriptor_count, self.temporary.size, self.persistent.size)
 
@@ -171,7 +171,7 @@ class CompiledOperator(Dispatchable):
 
     def __init__(
         self,
-        device: Device,
+        context: DeviceContext,
         lowered: Lowered,
         flags: ExecutionFlags,
         *,
@@ -179,8 +179,8 @@ class CompiledOperator(Dispatchable):
         in_place: bool,
         operator: Operator | None,
     ) -> None:
-        super().__init__(device)
-        random = device._gpu.random(Mode.WEIGHTS)
+        super().__init__(context)
+        random = context.gpu.random(Mode.WEIGHTS)
         lowered = laid_out(lowered) if random is None else relaid(lowered, random)
         self.operator = operator
         self.type_name = type_name
@@ -231,9 +231,9 @@ class OperatorInitializer(Dispatchable):
     type_name = "operator initializer"
     grouped = True
 
-    def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
-        _check_operators(device, operators)
-        super().__init__(device)
+    def __init__(self, context: DeviceContext, operators: Sequence[CompiledOperator]) -> None:
+        _check_operators(context, operators)
+        super().__init__(context)
         self._resetting = Lock()  # Reset may come from several threads
         self._set(operators)
 
@@ -243,11 +243,11 @@ class OperatorInitializer(Dispatchable):
         Mirrors ``IDMLOperatorInitializer::Reset``.  Raises E_INVALIDARG for anything but compiled
         operators of this device, DXGI_ERROR_DEVICE_REMOVED after removal.
         """
-        self._device._check_alive("Reset")
-        _check_operators(self._device, operators)
+        self.context.check_alive("Reset")
+        _check_operators(self.context, operators)
         with self._resetting:
             self._set(operators)
-        self._device._tell(InitializerReset(self))
+        self.context.tell(InitializerReset(self))
 
     def _set(self, operators: Sequence[CompiledOperator]) -> None:
         self.operators: tuple[CompiledOperator, ...] = tuple(operators)
@@ -288,7 +288,7 @@ class OperatorInitializer(Dispatchable):
         return [pack(call) for call in calls]
 
 
-def _check_operators(device: Device, operators: object) -> None:
+def _check_operators(context: DeviceContext, operators: object) -> None:
     """CompiledOperators are compiled operators of this device."""
     if not isinstance(operators, (list, tuple)):
         raise _not_compiled("CompiledOperators", operators)
@@ -296,7 +296,7 @@ def _check_operators(device: Device, operators: object) -> None:
         field = f"CompiledOperators[{i}]"
         if not isinstance(operator, CompiledOperator):
             raise _not_compiled(field, operator)
-        device._check_own(operator, field, _INITIALIZE)
+        check_own(context, operator, field, _INITIALIZE)
 
 
 def _not_compiled(field: str, given: object) -> Error:
