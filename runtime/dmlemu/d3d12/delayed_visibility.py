@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
 from dmlemu_hw.gpu import Gpu
-from dmlemu_hw.memory import Heap as HardwareHeap
 from dmlemu_hw.packets import Opcode
 
 from .events import HostAccessed, HostMapped

@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
-from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ..reporting import Reporter, Response

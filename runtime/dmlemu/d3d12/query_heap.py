@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dmlemu_hw.memory import Allocation
+from dmlemu_hw.allocation import Allocation
 
 from ..errors import Error
 from .arguments import instance, integer

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw.memory import Allocation
-from dmlemu_hw.memory import Heap as HardwareHeap
+from dmlemu_hw.allocation import Allocation
+from dmlemu_hw.allocation import Heap as HardwareHeap
 
 from ..errors import CallSite, Error, Severity, quote, spell_site
 from .arguments import instance, integer, outside

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from dmlemu_hw.allocation import Allocation
+from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.frozen import Frozen
-from dmlemu_hw.memory import Allocation, Memory
-from dmlemu_hw.memory import Heap as HardwareHeap
+from dmlemu_hw.memory import Memory
 
 from ..errors import HResult, Severity
 from . import query_heap, rules

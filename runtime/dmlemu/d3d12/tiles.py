@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.frozen import Frozen
-from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, HResult
 from .arguments import instance, integer, integers, sequence

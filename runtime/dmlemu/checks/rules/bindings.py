@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import (
     UNDEFINE,
@@ -23,7 +24,6 @@ from dmlemu_hw.events import (
     Submitted,
 )
 from dmlemu_hw.footprints import meet
-from dmlemu_hw.memory import Allocation
 from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.events import (
     READ,
     WRITE,
@@ -21,9 +22,9 @@ from dmlemu_hw.events import (
     TilesMapped,
 )
 from dmlemu_hw.kernels import ffi, lib
-from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.memory_spans import Span, heap_number, spans
 from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
+from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.events import Evicted, ObjectReleased
 from ...d3d12.recording import Recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.events import READ, WRITE, Access
-from dmlemu_hw.memory import TILE_SIZE
+from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.recording import Command
 from ...errors import spell_site
