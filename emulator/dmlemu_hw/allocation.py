@@ -1,4 +1,4 @@
-"""Heaps and allocations: what those who ask the memory for bytes hold, and give up with the last reference."""
+"""Heaps and allocations: what those who ask for memory hold; given up with the last reference."""
 
 from __future__ import annotations
 

@@ -89,7 +89,8 @@ class Memory:
         """
         if not self.is_own:
             raise ForeignProcess(
-                f"The GPU belongs to process {self._file.owner}, from which this one ({host_storage.this_process}) was forked."
+                f"The GPU belongs to process {self._file.owner}, from which this one "
+                f"({host_storage.this_process}) was forked."
             )
 
     # --- heaps ---
