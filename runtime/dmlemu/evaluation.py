@@ -15,8 +15,8 @@ from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
 from .d3d12.arguments import instance, integer, outside
-from .dml.compile import TensorField
-from .dml.dispatchable import CompiledOperator, OperatorInitializer
+from .dml.lowering.compile import TensorField
+from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import failure, not_implemented
 from .dml.operators.schema import OperatorDesc
 from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT

@@ -17,11 +17,11 @@ from ..d3d12 import CommandList, DescriptorHeapType
 from ..d3d12.descriptor_uses import Reader, name_bytes, name_place
 from ..d3d12.recording import SHADING
 from ..errors import Error, Severity, Strictness, call_site, caller
-from .aliasing import Clash, Meeting, Place, alias_reason, find_clash
-from .binding_checks import Bound
-from .binding_table import BindingTable
-from .dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
+from .binding.aliasing import Clash, Meeting, Place, alias_reason, find_clash
+from .binding.binding_checks import Bound
+from .binding.binding_table import BindingTable
 from .events import DispatchRecorded
+from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
 from .object import DeviceChild, check_own, failure
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from ..d3d12 import Device as D3D12Device
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..errors import Error, HResult, Strictness, as_integer, loading, quote, spell
-from .binding_table import BindingTable
+from .binding.binding_table import BindingTable
 from .command_recorder import CommandRecorder
-from .compile import Program, tensor_fields
 from .device_context import DeviceContext, removed_error
-from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
+from .lowering.compile import Program, tensor_fields
+from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .object import check_own, failure, not_implemented
 from .operators import declared
 from .operators.definition import definition_of, emulated
@@ -276,8 +276,8 @@ class Device(Object):
         feature level 2_1.
         """
         with loading():
-            from .graph import lower_graph
-            from .graph_checks import check_graph
+            from .lowering.graph import lower_graph
+            from .lowering.graph_checks import check_graph
 
         operation = "CompileGraph"
         self.context.check_alive(operation)

@@ -30,9 +30,9 @@ from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 from ...d3d12.descriptor_uses import ByPlace, Reader
 from ...d3d12.events import DescriptorsWritten
 from ...diagnostics.declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
-from ...dml.aliasing import Meeting, Place, alias_reason, find_clash
-from ...dml.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
+from ...dml.binding.aliasing import Meeting, Place, alias_reason, find_clash
 from ...dml.events import DispatchRecorded
+from ...dml.lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
 from ...errors import spell_site
 from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import Flight, FlightCheck

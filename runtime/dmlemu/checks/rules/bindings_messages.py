@@ -9,8 +9,8 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 
 from ...d3d12.descriptor_uses import Reader, name_place
 from ...d3d12.events import DescriptorsWritten
-from ...dml.aliasing import Clash, alias_reason
-from ...dml.dispatchable import Dispatchable
+from ...dml.binding.aliasing import Clash, alias_reason
+from ...dml.lowering.dispatchable import Dispatchable
 from ...errors import spell_site
 from ..framework.names import NamedCommand, Names
 

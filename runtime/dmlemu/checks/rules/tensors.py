@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from ...diagnostics.declarations.tensors import ADVICE
-from ...dml.compile import TensorField
-from ...dml.dispatchable import Operator
 from ...dml.events import OperatorCreated
+from ...dml.lowering.compile import TensorField
+from ...dml.lowering.dispatchable import Operator
 from ...dml.overlap import shared_element
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..framework.check import Check, on

@@ -16,9 +16,9 @@ from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at
 from dmlemu_hw.packets import READ, read_tensor
 
-from .dispatchable import CompiledOperator, Dispatchable, Role, Slot
-from .enums import TensorDataType
-from .tensor_desc import BufferTensorDesc, element_bits
+from ..enums import TensorDataType
+from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot
+from ..tensor_desc import BufferTensorDesc, element_bits
 
 __all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]
 

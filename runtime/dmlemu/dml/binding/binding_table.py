@@ -20,17 +20,17 @@ from dmlemu_hw.descriptors import (
     DescriptorKind,
 )
 
-from ..d3d12 import Format, Resource, ResourceStates
-from ..d3d12.descriptor_heap import write_descriptors
-from ..d3d12.descriptor_uses import Binder, Reader, name_place
-from ..errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
+from ...d3d12 import Format, Resource, ResourceStates
+from ...d3d12.descriptor_heap import write_descriptors
+from ...d3d12.descriptor_uses import Binder, Reader, name_place
+from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
+from ..lowering.dispatchable import Dispatchable, Role, Slot
+from ..object import DeviceChild, check_own, failure
+from ..structs import Binding, BindingDesc, BindingTableDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
-from .dispatchable import Dispatchable, Role, Slot
-from .object import DeviceChild, check_own, failure
-from .structs import Binding, BindingDesc, BindingTableDesc
 
 if TYPE_CHECKING:
-    from .device_context import DeviceContext
+    from ..device_context import DeviceContext
 
 __all__ = ["BindingTable"]
 

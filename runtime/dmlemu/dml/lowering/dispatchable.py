@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import CallSite, Error
-from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
-from .enums import ExecutionFlags
-from .events import InitializerReset
-from .object import DeviceChild, check_own, failure
-from .structs import BindingProperties
-from .tensor_desc import (
+from ...errors import CallSite, Error
+from ..enums import ExecutionFlags
+from ..events import InitializerReset
+from ..object import DeviceChild, check_own, failure
+from ..structs import BindingProperties
+from ..tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     PERSISTENT_BUFFER_ALIGNMENT,
     TEMPORARY_BUFFER_ALIGNMENT,
     BufferTensorDesc,
 )
+from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
 from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
-    from .aliasing import Touch
-    from .device_context import DeviceContext
-    from .operators.schema import OperatorDesc
+    from ..binding.aliasing import Touch
+    from ..device_context import DeviceContext
+    from ..operators.schema import OperatorDesc
 
 __all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot"]
 
@@ -102,7 +102,7 @@ class Dispatchable(DeviceChild):
         super().__init__(context)
         self.residency = 1
         self.evicted_at: CallSite | None = None
-        self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.aliasing
+        self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.binding.aliasing
 
     def _renamed(self) -> None:
         self._forget("_label")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from ..d3d12 import HeapType, MessageId, Resource, ResourceFlags
-from ..errors import Error, Severity, as_integer, quote
-from .dispatchable import Dispatchable, OperatorInitializer, Role, Slot
-from .enums import BindingType, FeatureLevel
-from .object import failure
-from .structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
-from .tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
+from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
+from ...errors import Error, Severity, as_integer, quote
+from ..enums import BindingType, FeatureLevel
+from ..lowering.dispatchable import Dispatchable, OperatorInitializer, Role, Slot
+from ..object import failure
+from ..structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
+from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
 if TYPE_CHECKING:
-    from .device_context import DeviceContext
+    from ..device_context import DeviceContext
 
 __all__ = ["METHODS", "Bound", "SlotCheck", "binding_failure", "counted", "group"]
 

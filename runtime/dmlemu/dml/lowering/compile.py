@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from dmlemu_hw import kernels, packets
 from dmlemu_hw.frozen import Frozen
 
-from .enums import TensorDataType
-from .tensor_desc import (
+from ..enums import TensorDataType
+from ..tensor_desc import (
     PERSISTENT_BUFFER_ALIGNMENT,
     TEMPORARY_BUFFER_ALIGNMENT,
     BufferTensorDesc,
@@ -24,7 +24,7 @@ from .tensor_desc import (
 )
 
 if TYPE_CHECKING:
-    from .operators.schema import OperatorDesc
+    from ..operators.schema import OperatorDesc
 
 __all__ = [
     "Call",
@@ -75,7 +75,7 @@ def tensor_fields(desc: OperatorDesc) -> tuple[TensorField, ...]:
 
 
 def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
-    from .operators.schema import FieldKind, operator_fields
+    from ..operators.schema import FieldKind, operator_fields
 
     for item in operator_fields(type(desc)):
         if not item.is_tensor:

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import as_integer, quote
-from .compile import TensorField, owned_bytes
-from .dispatchable import Operator
-from .enums import FeatureLevel, TensorDataType
-from .object import check_own, failure
-from .structs import (
+from ...errors import as_integer, quote
+from ..enums import FeatureLevel, TensorDataType
+from ..object import check_own, failure
+from ..structs import (
     ConstantDataGraphNodeDesc,
     GraphDesc,
     InputGraphEdgeDesc,
@@ -23,10 +21,12 @@ from .structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
-from .tensor_desc import BufferTensorDesc
+from ..tensor_desc import BufferTensorDesc
+from .compile import TensorField, owned_bytes
+from .dispatchable import Operator
 
 if TYPE_CHECKING:
-    from .device_context import DeviceContext
+    from ..device_context import DeviceContext
 
 __all__ = ["GRAPH", "Graph", "Port", "check_graph"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..errors import HResult
+from ...errors import HResult
+from ..object import failure
+from ..tensor_desc import BufferTensorDesc
 from .compile import ABSENT, PERSISTENT, TEMPORARY, Lowered, Operand, TensorField, copy_calls, owned_bytes
 from .dispatchable import Operator
 from .graph_checks import GRAPH, Graph, Port
-from .object import failure
-from .tensor_desc import BufferTensorDesc
 
 __all__ = ["lower_graph"]
 
