@@ -372,11 +372,6 @@ def tensor(
         raise ValueError(f"A number of the tensor does not fit its field ({error}).") from None
 
 
-def read_tensor(data: bytes) -> Tensor:
-    """The tensor that :func:`tensor` made."""
-    return _tensor(_TENSOR.unpack(data))
-
-
 ABSENT_TENSOR = tensor(SLOT_NONE, READ, 0, (), (), 0)
 
 

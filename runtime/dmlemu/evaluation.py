@@ -360,7 +360,7 @@ class _Plan:
     ) -> None:
         self.compiled = compiled
         self._gaps = gaps
-        self.fields = compiled._fields
+        self.fields = compiled.fields
         self.size = 0
         self.places: dict[TensorField, int] = {}
         self.arrays = _values(self.fields, arrays)

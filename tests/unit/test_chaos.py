@@ -448,7 +448,7 @@ class TestWeights:
         found = set()
         for seed in range(8):
             compiled = Ground(dmlemu.chaos(seed, ["weights"])).compile(desc, "copy")
-            found.add(compiled._owned[0].strides)
+            found.add(compiled.owned[0].strides)
         assert len(found) == 8
 
 
@@ -662,7 +662,7 @@ def test_models_print_as_ever(
 def arrays_for(compiled: dml.CompiledOperator, random: Any) -> dict[str, Any]:
     """Random inputs by field: what a tensor's layout makes equal is equal."""
     arrays: dict[str, Any] = {}
-    for field in compiled._fields:
+    for field in compiled.fields:
         if field.output:
             continue
         value = None

@@ -58,7 +58,7 @@ class CommandRecorder(DeviceChild):
             return
         try:
             _check_arguments(context, command_list, dispatchable, bindings)
-            with bindings._alone(_OPERATION):
+            with bindings.alone(_OPERATION):
                 event = _record(context, command_list, dispatchable, bindings)
         except Error as error:
             context.reject(error)
@@ -77,12 +77,12 @@ def _record(
         _check_heap(command_list, dispatchable, bindings)
         _check_bindings(context, dispatchable, bindings)
     try:
-        command_list.use_all(_OPERATION, *bindings._uses(), user=dispatchable._label)
+        command_list.use_all(_OPERATION, *bindings.uses(), user=dispatchable.label)
     except Error as error:
         command_list.reject(error)
         return None
     recording = command_list.recording
-    assert recording is not None and bindings._desc is not None
+    assert recording is not None and bindings.desc is not None
     first = len(recording.commands)
     if context.strictness is Strictness.STRICT:
         _track_initialization(command_list, dispatchable, bindings)
@@ -91,7 +91,7 @@ def _record(
         _note_descriptors(context, command_list, recording, first, bindings)
     if not context.gpu.events.wants(DispatchRecorded):
         return None
-    table = bindings._desc.gpu_descriptor_handle
+    table = bindings.desc.gpu_descriptor_handle
     kept = tuple(_persistent(dispatchable, bindings))
     site = recording.commands[first].site if len(recording.commands) > first else call_site()
     return DispatchRecorded(recording.serial, first, dispatchable, table, kept, site)
@@ -105,7 +105,7 @@ def _note_descriptors(
     bindings: BindingTable,
 ) -> None:
     """The recorded dispatch needs the table's descriptors until the GPU has executed it."""
-    desc = bindings._desc
+    desc = bindings.desc
     assert desc is not None
     dispatchable, start = desc.dispatchable, desc.gpu_descriptor_handle
     source = context.gpu.descriptors.place(desc.cpu_descriptor_handle)
@@ -113,8 +113,8 @@ def _note_descriptors(
         recording.commands[first],
         weakref.ref(recording),
         start,
-        dispatchable._paths,
-        bindings._descriptors(),
+        dispatchable.paths,
+        bindings.descriptors(),
         dispatchable.volatile,
         0 if source == start else source,
         weakref.ref(command_list),
@@ -202,9 +202,9 @@ def _check_arguments(
 def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """The heap of the table's GPU handle is the one that is set on the list."""
     heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
-    if heap is not None and heap.hardware is bindings._heap:
+    if heap is not None and heap.hardware is bindings.heap:
         return
-    wanted = bindings._heap.label if bindings._heap is not None else "a descriptor heap"
+    wanted = bindings.heap.label if bindings.heap is not None else "a descriptor heap"
     set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
     message = f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}."
     raise _fail(
@@ -224,32 +224,32 @@ def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings
     """Everything mandatory is bound and no written range meets another; checked once per set of bindings."""
     if context.strictness is not Strictness.RUNTIME and not dispatchable.volatile:
         _check_descriptors(context, dispatchable, bindings)
-    if bindings._complete:
+    if bindings.complete:
         return
     if not dispatchable.volatile:
-        for slot in dispatchable._slots():
-            if not (slot.absent or slot.optional or slot in bindings._bound):
+        for slot in dispatchable.slots():
+            if not (slot.absent or slot.optional or slot in bindings.bound):
                 raise _unbound(dispatchable, slot)
     if context.strictness is not Strictness.RUNTIME:
         # Of an unused graph input no byte is read.
-        _check_aliases(dispatchable, [bound for bound in bindings._bound.values() if bound.slot.size])
-    bindings._complete = True
+        _check_aliases(dispatchable, [bound for bound in bindings.bound.values() if bound.slot.size])
+    bindings.complete = True
 
 
 def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """No other table has overwritten what this one bound."""
-    start = bindings._visible_start
+    start = bindings.visible_start
     if not start:
         return  # what is to be copied may be overwritten once it is
     uses = context.d3d12.descriptor_uses
-    for at, data in enumerate(bindings._descriptors()):
+    for at, data in enumerate(bindings.descriptors()):
         place = start + at * DESCRIPTOR_SIZE
         binder = None if data is None else uses.binder(place)
         if binder is None or binder.table() is bindings:
             continue
         if context.gpu.descriptors.content(place, 1) == data:
             continue
-        path = dispatchable._paths[at]
+        path = dispatchable.paths[at]
         where = name_place(context.d3d12, place)
         message = (
             f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten."
@@ -276,7 +276,7 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
     message = f"{slot.path} of {dispatchable.title()} is not bound; it needs {slot.size} bytes."
     hint = ""
     if slot.role is Role.PERSISTENT and isinstance(dispatchable, CompiledOperator):
-        filled = dispatchable._initialized_at
+        filled = dispatchable.initialized_at
         hint = f"bind {_name_bytes(dispatchable, filled)}, which its initializer has filled" if filled else ""
     expected = f"{slot.size} bytes"
     return _fail(id, message, dispatchable, slot.path, "no binding", expected, rule, hint=hint)
@@ -333,12 +333,12 @@ def _track_initialization(
         recording.on_submit.append(partial(_mark_initialized, places))
     elif isinstance(dispatchable, CompiledOperator):
         slot = dispatchable.persistent
-        if dispatchable._initialized_at is not None and not slot.size:
+        if dispatchable.initialized_at is not None and not slot.size:
             return
         place: Callable[[], int] = partial(int, _address(bindings, slot))
         if dispatchable.volatile and slot.descriptor is not None:
-            assert bindings._desc is not None
-            handle = bindings._desc.gpu_descriptor_handle + slot.descriptor * DESCRIPTOR_SIZE
+            assert bindings.desc is not None
+            handle = bindings.desc.gpu_descriptor_handle + slot.descriptor * DESCRIPTOR_SIZE
             place = partial(_shown, bindings.context, handle)  # it may be bound until then
         where = f"Recorded by {_OPERATION} into {command_list} at {caller()}"
         recording.on_submit.append(partial(_check_initialized, dispatchable, place, where))
@@ -353,17 +353,17 @@ def _shown(context: DeviceContext, handle: int) -> int:
 
 
 def _address(bindings: BindingTable, slot: Slot) -> int:
-    bound = bindings._bound.get(slot)
+    bound = bindings.bound.get(slot)
     return 0 if bound is None else bound.address
 
 
 def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]:
     """Returns how to take it back, should the submission fail."""
-    before = {operator: operator._initialized_at for operator in places}
+    before = {operator: operator.initialized_at for operator in places}
 
     def put(values: Mapping[CompiledOperator, int | None]) -> None:
         for operator, place in values.items():
-            operator._initialized_at = place
+            operator.initialized_at = place
 
     put(places)
     return partial(put, before)
@@ -372,7 +372,7 @@ def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]
 def _check_initialized(operator: CompiledOperator, place: Callable[[], int], where: str) -> None:
     """``where`` the dispatch was recorded, for the message: submitting is what fails."""
     more: dict[str, Any] = {"operation": "ExecuteCommandLists", "context": (where,)}
-    if operator._initialized_at is None:
+    if operator.initialized_at is None:
         message = f"{operator.title()} is dispatched, and no initializer of it has been executed before."
         hint = "record an operator initializer for it, earlier in this list or in one submitted before"
         raise _fail(
@@ -387,8 +387,8 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
             **more,
         )
     address = place()
-    if operator._initialized_at != address and (address or not operator.persistent.size):
-        given, expected = (_name_bytes(operator, each) for each in (address, operator._initialized_at))
+    if operator.initialized_at != address and (address or not operator.persistent.size):
+        given, expected = (_name_bytes(operator, each) for each in (address, operator.initialized_at))
         message = (
             f"{operator.title()} is dispatched with {given} as its persistent resource, but its initializer "
             f"has filled {expected}."
@@ -415,9 +415,9 @@ def _write(
     context: DeviceContext, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
     """The packets: one per kernel call, all with the table's GPU handle, and what they leave undefined."""
-    assert bindings._desc is not None
-    writer, table = command_list.writer, bindings._desc.gpu_descriptor_handle
-    label, names = f"Dispatch of {dispatchable._label}", dispatchable._operand_names
+    assert bindings.desc is not None
+    writer, table = command_list.writer, bindings.desc.gpu_descriptor_handle
+    label, names = f"Dispatch of {dispatchable.label}", dispatchable.operand_names
     gpu = context.gpu
     poison = FLAG_POISON if gpu.poison else 0
     is_chaos = gpu.random(Mode.POISON) is not None
@@ -444,7 +444,7 @@ def _write(
         command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
         joined = FLAG_JOINED
     if gpu.poison_tails:
-        for slot, start, size in dispatchable._tails:
+        for slot, start, size in dispatchable.tails:
             discard(slot, start, size, FLAG_POISON | FLAG_TAIL)
     if poison and temporary.descriptor is not None:
         discard(temporary, 0, temporary.size, poison if is_chaos else 0)

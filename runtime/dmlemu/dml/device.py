@@ -233,7 +233,6 @@ class Device(Object):
             _check_limit(desc, self.context.d3d12.adapter.max_gemm_batch, operation)
             program = Program(desc)
             definition_of(desc).lower(program)
-            program.pack()
         except NotImplementedError as reason:
             what = f"DML_OPERATOR_{desc.TYPE.name}"
             raise not_implemented(operation, what, hint=str(reason)) from None
@@ -256,7 +255,7 @@ class Device(Object):
         _check_flags(flags, _EXECUTION_FLAGS, operation)
         return CompiledOperator(
             self.context,
-            op._program,
+            op.program,
             ExecutionFlags(flags),
             type_name=op.type_name,
             in_place=op.desc.IN_PLACE,

@@ -437,7 +437,7 @@ def test_threads_take_turns_or_are_told(stage: Stage, method: str) -> None:
         except Error as error:
             raised.append(error)
 
-    with table._alone("BindInputs"):
+    with table.alone("BindInputs"):
         worker = threading.Thread(target=work)
         worker.start()
         worker.join()

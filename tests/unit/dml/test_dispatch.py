@@ -99,7 +99,7 @@ def test_2_8_several_operators_in_one_dispatch(world: World) -> None:
     world.execute()
     assert run(world, first, a, Binding(place_of_first)) == (A @ B).ravel().tolist()
     assert run(world, second, a, Binding(place_of_second)) == (2 * A @ B).ravel().tolist()
-    assert plain._initialized_at is not None
+    assert plain.initialized_at is not None
 
 
 def test_2_8_nothing_to_initialise(world: World) -> None:
@@ -183,7 +183,7 @@ def test_2_8_a_dropped_submission_initialises_nothing(world: World) -> None:
     world.list.close()
     with pytest.raises(Error):
         world.queue.execute_command_lists([world.list])
-    assert first._initialized_at is None
+    assert first.initialized_at is None
 
 
 def test_2_8_another_persistent_resource(world: World) -> None:

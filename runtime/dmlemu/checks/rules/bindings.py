@@ -429,7 +429,7 @@ class Dispatches(Check):
         self.report(alias_reason(dispatchable, clash)[0], cause=cause, api="DML", **words)
 
     def _places(self, dispatchable: Dispatchable, table: int) -> Iterator[Place]:
-        for slot in dispatchable._slots():
+        for slot in dispatchable.slots():
             if slot.descriptor is None or not slot.size:
                 continue
             try:

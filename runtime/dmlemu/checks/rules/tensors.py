@@ -84,7 +84,7 @@ class TensorAdvice(Check):
     @on(OperatorCreated)
     def look(self, event: OperatorCreated) -> None:
         """Everything that is remarkable about the tensors."""
-        for field in event.operator._program.fields:
+        for field in event.operator.program.fields:
             if field.desc is not None:
                 for id, words in self._advice(field, field.desc):
                     self._say(event.operator, field, id, words)

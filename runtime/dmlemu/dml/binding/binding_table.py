@@ -53,11 +53,11 @@ class BindingTable(DeviceChild):
         if desc is not None:
             check_range(context, desc, "CreateBindingTable")
         super().__init__(context)
-        self._desc: BindingTableDesc | None = None
-        self._bound: dict[Slot, Bound] = {}
-        self._heap: DescriptorHeap | None = None  # the hardware's, of the GPU handle
-        self._visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
-        self._complete = False  # the recorder found nothing wrong since the last bind
+        self.desc: BindingTableDesc | None = None
+        self.bound: dict[Slot, Bound] = {}
+        self.heap: DescriptorHeap | None = None  # the hardware's, of the GPU handle
+        self.visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
+        self.complete = False  # the recorder found nothing wrong since the last bind
         self._used: tuple[tuple[Resource, int, str], ...] | None = None
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
@@ -67,7 +67,7 @@ class BindingTable(DeviceChild):
     @property
     def dispatchable(self) -> Dispatchable | None:
         """What the table binds for."""
-        return None if self._desc is None else self._desc.dispatchable
+        return None if self.desc is None else self.desc.dispatchable
 
     def reset(self, desc: BindingTableDesc | None = None) -> None:
         """Forgets all bindings and serves another dispatchable or range; None leaves the table empty.
@@ -76,23 +76,23 @@ class BindingTable(DeviceChild):
         then changes nothing.
         """
         self.context.check_alive("Reset")
-        with self._alone("Reset"):
+        with self.alone("Reset"):
             if desc is not None:
                 check_range(self.context, desc, "Reset")
             self._set(desc)
 
     def _set(self, desc: BindingTableDesc | None) -> None:
-        self._heap, self._visible_start = None, 0
+        self.heap, self.visible_start = None, 0
         if desc is not None and desc.dispatchable.descriptor_count:
             descriptors = self.context.gpu.descriptors
             found = descriptors.locate_gpu(desc.gpu_descriptor_handle)
             written = descriptors.locate(desc.cpu_descriptor_handle)
             assert found is not None and written is not None  # check_range
-            self._heap = found[0]
+            self.heap = found[0]
             if written[0].gpu_start:
-                self._visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
-        self._desc = desc
-        self._bound = {}
+                self.visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
+        self.desc = desc
+        self.bound = {}
         self._written: dict[int, bytes] = {}  # descriptors by their place in the range
         self._changed()
 
@@ -102,7 +102,7 @@ class BindingTable(DeviceChild):
 
     def _changed(self) -> None:
         """Forgets what was worked out from the bindings."""
-        self._complete, self._used, self._expected = False, None, None
+        self.complete, self._used, self._expected = False, None, None
 
     def bind_inputs(self, bindings: Sequence[Binding] | None = None) -> None:
         """Binds the inputs, one binding per input tensor in the struct's order, optional ones included.
@@ -160,7 +160,7 @@ class BindingTable(DeviceChild):
         if context.is_removed():
             return
         try:
-            with self._alone(method):
+            with self.alone(method):
                 target, start = self._opened(method)
                 bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
                 if context.strictness is not Strictness.RUNTIME:
@@ -173,9 +173,9 @@ class BindingTable(DeviceChild):
         """Notes the bindings and writes their descriptors."""
         written: dict[int, bytes] = {}
         for slot, buffer in bound:
-            self._bound.pop(slot, None)
+            self.bound.pop(slot, None)
             if buffer is not None:
-                self._bound[slot] = buffer
+                self.bound[slot] = buffer
             if slot.descriptor is not None:
                 written[slot.descriptor] = _descriptor(buffer).encode()
         self._written |= written
@@ -189,14 +189,14 @@ class BindingTable(DeviceChild):
         if not written or self.context.strictness is Strictness.RUNTIME:
             write()
             return
-        if self._visible_start:
-            places = [self._visible_start + at * DESCRIPTOR_SIZE for at in written]
+        if self.visible_start:
+            places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
             parent.descriptor_uses.bound(places, Binder(weakref.ref(self), str(self), method, call_site()))
         first, last = min(written), max(written)
         row = (start + first * DESCRIPTOR_SIZE, last + 1 - first)
         write_descriptors(parent, [row], method, write, str(self))
 
-    def _alone(self, method: str) -> _Alone:
+    def alone(self, method: str) -> _Alone:
         """Raises BIND_THREAD when another thread is inside a method of the table."""
         return _Alone(self, method)
 
@@ -216,33 +216,33 @@ class BindingTable(DeviceChild):
             hint="give each thread a binding table of its own, or hold a lock around the calls",
         )
 
-    def _descriptors(self) -> tuple[bytes | None, ...]:
+    def descriptors(self) -> tuple[bytes | None, ...]:
         """What stands in each descriptor of the range by the bindings; None where nothing was bound."""
         if self._expected is None:
-            assert self._desc is not None
-            count = self._desc.dispatchable.descriptor_count
+            assert self.desc is not None
+            count = self.desc.dispatchable.descriptor_count
             self._expected = tuple(map(self._written.get, range(count)))
         return self._expected
 
-    def _uses(self) -> tuple[tuple[Resource, int, str], ...]:
+    def uses(self) -> tuple[tuple[Resource, int, str], ...]:
         """The bound resources, the states that a dispatch needs them in, and the tensors."""
         if self._used is None:
             uses = {
                 bound.resource: (bound.resource, _READ if bound.read_only else _UAV, slot.path)
-                for slot, bound in self._bound.items()
+                for slot, bound in self.bound.items()
             }
             self._used = tuple(uses.values())
         return self._used
 
     def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
         """BT14: no recorded dispatch still needs the descriptors that are about to be written."""
-        if not self._visible_start:
+        if not self.visible_start:
             return
         uses = self.context.d3d12.descriptor_uses
         for slot in slots:
             if slot.descriptor is None:
                 continue
-            place = self._visible_start + slot.descriptor * DESCRIPTOR_SIZE
+            place = self.visible_start + slot.descriptor * DESCRIPTOR_SIZE
             for reader in uses.readers(place):
                 if reader.is_submitted or not reader.volatile:
                     raise self._in_use(target, role, slot, place, reader)
@@ -287,7 +287,7 @@ class BindingTable(DeviceChild):
         )
 
     def _opened(self, method: str) -> tuple[Dispatchable, int]:
-        desc = self._desc
+        desc = self.desc
         if desc is None:
             raise failure(
                 "BIND_TABLE_EMPTY",

@@ -169,11 +169,12 @@ class KernelCall(Frozen):
 
 
 class Call(NamedTuple):
-    """A kernel call as a dispatch packet carries it."""
+    """A kernel call, and what a dispatch packet carries of it: ``tensors`` are the ``operands`` in bytes."""
 
     kernel: int
     tensors: tuple[bytes, ...]
     constants: bytes
+    operands: tuple[Operand, ...]
 
 
 class Owned(Frozen):
@@ -242,7 +243,10 @@ class Lowered:
         return len(self.fields) + bool(self.temporary_size)
 
     def pack(self) -> tuple[Call, ...]:
-        """The calls with everything that does not depend on bindings already in bytes."""
+        """The calls with everything that does not depend on bindings already in bytes.
+
+        Nothing in this layer reads these bytes again: what is asked of a call its operands tell.
+        """
         return tuple(
             pack(replace(call, operands=tuple(map(self._placed, call.operands)))) for call in self.calls
         )
@@ -329,7 +333,7 @@ class Program(Lowered):
 def pack(call: KernelCall) -> Call:
     """The call, with operands that name descriptors, in the bytes of a packet."""
     records = tuple(operand.record() for operand in call.operands)
-    return Call(kernels.number(call.kernel), records, call.constants)
+    return Call(kernels.number(call.kernel), records, call.constants, call.operands)
 
 
 def owned_bytes(desc: BufferTensorDesc) -> int:

@@ -71,7 +71,7 @@ class Operator(DeviceChild):
     def __init__(self, context: DeviceContext, desc: OperatorDesc, program: Program) -> None:
         super().__init__(context)
         self.desc = desc
-        self._program = program
+        self.program = program
 
     @property
     def type_name(self) -> str:
@@ -102,10 +102,10 @@ class Dispatchable(DeviceChild):
         super().__init__(context)
         self.residency = 1
         self.evicted_at: CallSite | None = None
-        self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.binding.aliasing
+        self.touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.binding.aliasing
 
     def _renamed(self) -> None:
-        self._forget("_label")
+        self._forget("label")
 
     def _forget(self, *names: str) -> None:
         """Cached properties that are to be worked out anew."""
@@ -113,11 +113,11 @@ class Dispatchable(DeviceChild):
             self.__dict__.pop(name, None)
 
     @cached_property
-    def _label(self) -> str:
+    def label(self) -> str:
         """What its commands are called in messages."""
         return str(self)
 
-    def _slots(self) -> Iterator[Slot]:
+    def slots(self) -> Iterator[Slot]:
         """Every binding: inputs, outputs, the temporary and the persistent resource."""
         for slots in self.inputs:
             yield from slots
@@ -126,20 +126,19 @@ class Dispatchable(DeviceChild):
         yield self.persistent
 
     @cached_property
-    def _operand_names(self) -> tuple[tuple[str, ...], ...]:
+    def operand_names(self) -> tuple[tuple[str, ...], ...]:
         """What the tensors of each call are called: the path of the binding that they belong to."""
-        paths = {slot.descriptor: slot.path for slot in self._slots() if slot.descriptor is not None}
-        slots = ([int.from_bytes(tensor[:4], "little") for tensor in call.tensors] for call in self.calls)
-        return tuple(tuple(paths.get(slot, "") for slot in row) for row in slots)
+        paths = {slot.descriptor: slot.path for slot in self.slots() if slot.descriptor is not None}
+        return tuple(tuple(paths.get(each.slot, "") for each in call.operands) for call in self.calls)
 
     @cached_property
-    def _paths(self) -> tuple[str, ...]:
+    def paths(self) -> tuple[str, ...]:
         """What each descriptor of the table is called."""
-        paths = {slot.descriptor: slot.path for slot in self._slots()}
+        paths = {slot.descriptor: slot.path for slot in self.slots()}
         return tuple(paths.get(at, "") for at in range(self.descriptor_count))
 
     @cached_property
-    def _tails(self) -> tuple[tuple[Slot, int, int], ...]:
+    def tails(self) -> tuple[tuple[Slot, int, int], ...]:
         """Bytes after the last element of outputs, which may be overwritten: slot, first byte, how many."""
         tails = []
         for slot in self.outputs:
@@ -208,11 +207,11 @@ class CompiledOperator(Dispatchable):
         )
         self.calls = lowered.pack()
         self.descriptor_count = lowered.persistent_slot + bool(lowered.persistent_size)
-        self._owned = lowered.owned
-        self._readers = {slot: lowered.readers(slot) for slot in lowered.owned}
-        self._constants = tuple(lowered.constants)
-        self._fields = lowered.fields
-        self._initialized_at: int | None = None
+        self.owned = lowered.owned
+        self.readers = {slot: lowered.readers(slot) for slot in lowered.owned}
+        self.constants = tuple(lowered.constants)
+        self.fields = lowered.fields
+        self.initialized_at: int | None = None
         """GPU address of the persistent resource that was initialised (0 without one); None: not yet."""
 
     @property
@@ -255,9 +254,9 @@ class OperatorInitializer(Dispatchable):
         descriptors = 0
         for i, operator in enumerate(self.operators):
             group = []
-            for slot, field in enumerate(operator._fields):
+            for slot, field in enumerate(operator.fields):
                 if not field.output:
-                    owned = slot in operator._owned
+                    owned = slot in operator.owned
                     group.append(_initializer_input(i, field, descriptors if owned else None))
                     descriptors += owned
             groups.append(tuple(group))
@@ -270,8 +269,8 @@ class OperatorInitializer(Dispatchable):
             descriptors += bool(size)
         self.inputs, self.outputs, self.descriptor_count = tuple(groups), tuple(outputs), descriptors
         self.calls = tuple(self._copies())
-        self._forget("_operand_names", "_paths", "_tails")
-        self._touches = {}
+        self._forget("operand_names", "paths", "tails")
+        self.touches = {}
 
     def _copies(self) -> list[Call]:
         calls: list[KernelCall] = []
@@ -279,11 +278,11 @@ class OperatorInitializer(Dispatchable):
             target = output.descriptor
             if target is None:
                 continue
-            for slot, kept in operator._owned.items():
+            for slot, kept in operator.owned.items():
                 source = inputs[slot].descriptor
                 assert source is not None  # owned inputs have one
-                calls += kept.copies(source, target, operator._readers[slot])
-            for offset, data in operator._constants:
+                calls += kept.copies(source, target, operator.readers[slot])
+            for offset, data in operator.constants:
                 calls += constant_calls(target, offset, data)
         return [pack(call) for call in calls]
 

@@ -76,7 +76,7 @@ def _lower_node(
     graph: Graph, number: int, node: Operator, lowered: Lowered, places: dict[Port, Place]
 ) -> None:
     """Adds the calls of a node; everything it reads has its place."""
-    program = node._program
+    program = node.program
     for i, field in enumerate(graph.outputs(number)):
         if field.desc is not None and (number, i) not in places:
             places[number, i] = TEMPORARY, lowered.reserve_temporary(field.desc.size_in_bytes)

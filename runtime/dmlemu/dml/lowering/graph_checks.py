@@ -61,7 +61,7 @@ class Graph:
             desc = BufferTensorDesc(TensorDataType.UINT32, (len(node) // 4,))
             fields: tuple[TensorField, ...] = (TensorField("Data", "data", None, desc, True),)
         else:
-            fields = node._program.fields
+            fields = node.program.fields
         self.nodes.append(node)
         self._fields.append(([f for f in fields if not f.output], [f for f in fields if f.output]))
 
