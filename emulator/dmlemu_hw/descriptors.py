@@ -10,10 +10,11 @@ import struct
 import weakref
 from enum import IntEnum
 
+from .allocation import Allocation
 from .frozen import Frozen
 from .kernels import ffi, lib
 from .lock import Lock
-from .memory import END_ADDRESS, Allocation, Memory
+from .memory import END_ADDRESS, Memory
 
 _DESCRIPTOR = struct.Struct("<BBHIQQQ")  # struct dmlk_descriptor
 DESCRIPTOR_SIZE = _DESCRIPTOR.size

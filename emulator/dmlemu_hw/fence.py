@@ -11,10 +11,12 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from .allocation import Allocation
 from .events import EventStream, Signalled, Waited
 from .faults import ForeignProcess
 from .lock import Lock
-from .memory import TILE_SIZE, Allocation, Memory
+from .memory import Memory
+from .storage import TILE_SIZE
 
 U64_MAX = 2**64 - 1
 _SLOT_SIZE = 8

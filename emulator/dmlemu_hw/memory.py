@@ -8,14 +8,8 @@ addresses of its own, into which 64 KiB tiles of heaps are mapped: the host's MM
 
 from __future__ import annotations
 
-import errno
-import os
-import sys
-import weakref
-from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from operator import index
 from random import Random
 from typing import Any
@@ -23,15 +17,18 @@ from typing import Any
 import numpy as np
 
 from . import chaos
+from . import storage as host_storage
 from .addresses import Addresses
+from .allocation import Allocation, Entry, Heap
 from .chaos import Mode
 from .events import Allocated, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
-from .host import HostFile, HostRange, MappingPromise
+from .host import MappingPromise
 from .kernels import lib
 from .lock import Lock
+from .reservation import Reservation, Run, split_runs
+from .storage import TILE_SIZE, MemoryFile, Storage, add_user, round_to_tile
 
-TILE_SIZE = 65536
 FIRST_ADDRESS = 0x1_0000_0000
 END_ADDRESS = 1 << 47  # what the host can address too
 
@@ -40,21 +37,6 @@ POISON_BYTE: int = lib.DMLK_POISON_BYTE
 _LARGEST_GAP = 64  # tiles between two allocations, under chaos
 _FREED_KEPT = 4096  # freed allocations remembered for messages
 
-_process = os.getpid()  # kept, as asking the system takes longer than all else that a call does
-
-
-def _note_fork() -> None:
-    global _process
-    _process = os.getpid()
-
-
-os.register_at_fork(after_in_child=_note_fork)
-
-
-def round_to_tile(size: int) -> int:
-    """``size`` rounded up to whole 64 KiB tiles."""
-    return -(-size // TILE_SIZE) * TILE_SIZE
-
 
 class Memory:
     """The memory of one GPU: ``budget`` bytes, of which live heaps use ``used``.
@@ -62,7 +44,7 @@ class Memory:
     Heaps and allocations belong to whoever asked for them and are given up with the last reference.
     The handler of a signal may raise in the middle of any change: ``_torn`` says that one was begun and
     not ended, and :meth:`settle` puts everything that follows from the living objects right again.  It may
-    raise in a finalizer, too: ``_gone`` has the entries of all objects that have ended, however they did.
+    raise in a finalizer, too: ``gone`` has the entries of all objects that have ended, however they did.
     ``draw`` gives the random numbers of a mode of chaos, None for one that is off.
     """
 
@@ -79,15 +61,15 @@ class Memory:
         self._torn = False
         self._reckoning = 0  # how often _used was reckoned anew
         self._events = events
-        self._lock = lock
-        self._file = _File()
+        self.lock = lock
+        self._file = MemoryFile()
         self._next_address = FIRST_ADDRESS
         self._next_serial = 1
-        self._heaps: dict[int, _Entry] = {}  # by serial
-        self._live: Addresses[_Entry] = Addresses()
-        self._gone: deque[_Entry] = deque()
+        self._heaps: dict[int, Entry] = {}  # by serial
+        self._live: Addresses[Entry] = Addresses()
+        self.gone: deque[Entry] = deque()
         self._freed: deque[tuple[int, int, str]] = deque(maxlen=_FREED_KEPT)
-        self._with_null: dict[int, _Reservation] = {}  # by allocation serial: has NULL tiles
+        self._with_null: dict[int, Reservation] = {}  # by allocation serial: has NULL tiles
 
     @property
     def used(self) -> int:
@@ -98,7 +80,7 @@ class Memory:
     @property
     def is_own(self) -> bool:
         """Did this process make the memory?  Or was it forked from the one that did?"""
-        return self._file.owner == _process
+        return self._file.owner == host_storage.this_process
 
     def check_process(self) -> None:
         """ForeignProcess: this process was forked from the one that made the memory.
@@ -107,7 +89,8 @@ class Memory:
         """
         if not self.is_own:
             raise ForeignProcess(
-                f"The GPU belongs to process {self._file.owner}, from which this one ({_process}) was forked."
+                f"The GPU belongs to process {self._file.owner}, from which this one "
+                f"({host_storage.this_process}) was forked."
             )
 
     # --- heaps ---
@@ -125,7 +108,7 @@ class Memory:
             raise ValueError(f"Heap size ({size}) is not positive.")
         self.check_process()
         self.settle()
-        with self._lock:
+        with self.lock:
             capacity = round_to_tile(size)
             if self._used + capacity > self.budget and not self._torn:
                 self._mend()  # an exception may have kept something from being given up
@@ -139,7 +122,7 @@ class Memory:
                 self._fill_poison(storage.export(0, capacity))
             torn, self._torn = self._torn, True
             heap = Heap(self, storage, size, self._serial(), label)
-            self._heaps[heap.serial] = heap._entry
+            self._heaps[heap.serial] = heap.entry
             self._used += capacity
             storage.reckoning = self._reckoning
             self._torn = torn
@@ -149,7 +132,7 @@ class Memory:
 
     def create_internal(self, size: int, label: str) -> Allocation:
         """Memory that the device itself needs; it does not count against the budget."""
-        with self._lock:
+        with self.lock:
             storage = self._create_storage(round_to_tile(size), charge=0, mappable=False)
             return self.place(Heap(self, storage, size, self._serial(), label), 0, size, label)
 
@@ -167,7 +150,7 @@ class Memory:
         ValueError: the heap is closed or too small.  TypeError: no integers.  OutOfMemory: no addresses
         left.
         """
-        storage, offset, size = heap._storage(), index(offset), index(size)
+        storage, offset, size = heap.storage(), index(offset), index(size)
         if size <= 0 or offset < 0 or offset + size > heap.capacity:
             raise ValueError(
                 f"The range of {size} bytes at offset {offset} does not lie in {heap.describe()} "
@@ -175,11 +158,11 @@ class Memory:
             )
         self.check_process()
         self.settle()
-        with self._lock:
+        with self.lock:
             address = self._find_addresses(size)
             torn, self._torn = self._torn, True
             allocation = Allocation(self, storage, address, size, heap, offset, label, self._serial())
-            _add_user(storage)
+            add_user(storage)
             self._insert(allocation)
             self._torn = torn
             self._tell(allocation)
@@ -195,10 +178,10 @@ class Memory:
             raise ValueError(f"Size ({size}) of the reserved range is not positive.")
         self.check_process()
         self.settle()
-        with self._lock:
+        with self.lock:
             address = self._find_addresses(size)
             try:
-                reservation = _Reservation(round_to_tile(size) // TILE_SIZE)
+                reservation = Reservation(round_to_tile(size) // TILE_SIZE)
             except OSError as error:
                 raise self._out_of_memory(
                     f"The host refuses {size} bytes of address space ({error.strerror}).", size
@@ -227,14 +210,14 @@ class Memory:
         one.  ValueError: tiles outside.  OutOfMemory: the host has no more mappings; what was done
         so far stays.
         """
-        with self._lock:
+        with self.lock:
             self.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
-            reservation = allocation._reservation()
-            storage = None if heap is None else heap._storage()
+            reservation = allocation.reservation()
+            storage = None if heap is None else heap.storage()
             number = 0 if heap is None else heap.serial
             torn, self._torn = self._torn, True
             try:
-                for run in _runs(tile, count, storage, heap_tile, reuse):
+                for run in split_runs(tile, count, storage, heap_tile, reuse):
                     self._map_run(reservation, run)
             except OSError as error:
                 if self._events:  # some of them may be mapped
@@ -255,14 +238,14 @@ class Memory:
         self, allocation: Allocation, tile: int, count: int, heap: Heap | None, heap_tile: int, reuse: bool
     ) -> None:
         """ValueError when :meth:`map_tiles` cannot take these arguments."""
-        tiles = allocation._reservation().tiles
+        tiles = allocation.reservation().tiles
         if tile < 0 or count <= 0 or tile + count > tiles:
             raise ValueError(
                 f"{count} tiles from {tile} on do not lie in the {tiles} tiles of {allocation.describe()}."
             )
         if heap is None:
             return
-        if not heap._storage().mappable:
+        if not heap.storage().mappable:
             raise ValueError(f"{heap.describe()} is not mappable: its tiles cannot be mapped.")
         if heap_tile < 0 or heap_tile + (1 if reuse else count) > heap.capacity // TILE_SIZE:
             raise ValueError(
@@ -286,14 +269,14 @@ class Memory:
     def find(self, address: int) -> Allocation | None:
         """The live allocation that holds the address."""
         self.settle()
-        with self._lock:
+        with self.lock:
             entry = self._live.at(address)
             found = None if entry is None else entry()
             return found if isinstance(found, Allocation) else None
 
     def find_freed(self, address: int) -> str | None:
         """Label of the freed allocation that once held the address (addresses are never used again)."""
-        with self._lock:
+        with self.lock:
             for start, size, label in self._freed:
                 if start <= address < start + size:
                     return label
@@ -317,11 +300,11 @@ class Memory:
 
     def view(self, address: int, size: int) -> memoryview:
         """The bytes themselves, writable; GpuFault when they do not lie in one live allocation."""
-        with self._lock:
+        with self.lock:
             self.translate(address, size)
             allocation = self.find(address)
             assert allocation is not None
-            mapped = allocation._entry.mapped  # a closed one stays until the step is over
+            mapped = allocation.entry.mapped  # a closed one stays until the step is over
             assert mapped is not None
             return mapped.export(allocation.offset + address - allocation.address, size)
 
@@ -369,21 +352,21 @@ class Memory:
 
     def settle(self) -> None:
         """Before anything relies on what is known here: see :class:`Memory`."""
-        self._lock.settle()
-        if (self._torn or self._gone) and not self._lock.is_mine():
-            with self._lock:
+        self.lock.settle()
+        if (self._torn or self.gone) and not self.lock.is_mine():
+            with self.lock:
                 if self._torn:
                     self._mend()
-                while self._gone:
-                    self._remove(self._gone[0])
-                    self._gone.popleft()
+                while self.gone:
+                    self.remove(self.gone[0])
+                    self.gone.popleft()
 
     def _mend(self) -> None:
         """Everything that follows from heaps and allocations, anew."""
         live = [each for each in self._live.entries if each is not None and each.mapped is not None]
         heaps = [each for each in self._heaps.values() if each.mapped is not None]
-        reservations = {each.serial: each.mapped for each in live if isinstance(each.mapped, _Reservation)}
-        users = [each.mapped for each in [*heaps, *live] if isinstance(each.mapped, _Storage)]
+        reservations = {each.serial: each.mapped for each in live if isinstance(each.mapped, Reservation)}
+        users = [each.mapped for each in [*heaps, *live] if isinstance(each.mapped, Storage)]
         users += [run.storage for each in reservations.values() for run in each.runs if run.storage]
         counts = Counter(users)
         self._reckoning += 1
@@ -403,9 +386,9 @@ class Memory:
     def _out_of_memory(self, message: str, needed: int) -> OutOfMemory:
         return OutOfMemory(message, needed=needed, used=self._used, budget=self.budget)
 
-    def _create_storage(self, capacity: int, charge: int, mappable: bool) -> _Storage:
+    def _create_storage(self, capacity: int, charge: int, mappable: bool) -> Storage:
         try:
-            return _Storage(self._file, capacity, charge, mappable)
+            return Storage(self._file, capacity, charge, mappable)
         except OSError as error:
             raise self._out_of_memory(
                 f"The host refuses {capacity} bytes of memory ({error.strerror}).", capacity
@@ -433,7 +416,7 @@ class Memory:
     def _insert(self, allocation: Allocation) -> None:
         # One tile stays free behind each range, so that running past an end never hits the neighbour.
         self._next_address = allocation.address + round_to_tile(allocation.size) + TILE_SIZE
-        self._live.append(allocation._entry)  # addresses only grow: the order is kept
+        self._live.append(allocation.entry)  # addresses only grow: the order is kept
 
     def _tell(self, allocation: Allocation) -> None:
         if self._events:
@@ -450,7 +433,7 @@ class Memory:
                 )
             )
 
-    def _remove(self, entry: _Entry) -> None:
+    def remove(self, entry: Entry) -> None:
         """Gives up a heap or an allocation.  Doing it again does no harm, nor does one that is not known."""
         if self._torn:
             self._mend()
@@ -464,10 +447,10 @@ class Memory:
                 self._freed.append((entry.address, entry.size, entry.label))
                 self._live.remove(entry)
                 self._with_null.pop(entry.serial, None)
-            if isinstance(mapped, _Reservation):
+            if isinstance(mapped, Reservation):
                 for run in mapped.runs:
                     self._drop_user(run.storage)
-            elif isinstance(mapped, _Storage):
+            elif isinstance(mapped, Storage):
                 self._drop_user(mapped)
             self._torn = False
         if entry.untold:
@@ -475,334 +458,21 @@ class Memory:
                 self._events.emit(Freed(entry.kind, entry.serial, entry.address, entry.size, entry.label))
             entry.untold = False
 
-    def _knows(self, entry: _Entry) -> bool:
+    def _knows(self, entry: Entry) -> bool:
         """Its making was completed, and it has not been given up."""
         if entry.kind == "heap":
             return self._heaps.get(entry.serial) is entry
         return self._live.at(entry.address) is entry
 
-    def _map_run(self, reservation: _Reservation, run: _Run) -> None:
+    def _map_run(self, reservation: Reservation, run: Run) -> None:
         added, removed = reservation.map(run)
         for each in added:
-            _add_user(each.storage)
+            add_user(each.storage)
         for each in removed:
             self._drop_user(each.storage)
 
-    def _drop_user(self, storage: _Storage | None) -> None:
+    def _drop_user(self, storage: Storage | None) -> None:
         if storage is not None:
             storage.users -= 1
             if storage.users == 0 and storage.reckoning == self._reckoning:
                 self._used -= storage.charge
-
-
-class _Entry(weakref.ref[Any]):
-    """What the memory knows of a heap or an allocation: a weak reference, which leaves itself at its end.
-
-    ``mapped`` so lives until the memory has taken notice.  ``untold``: it has been given up, and nobody has
-    been told.
-    """
-
-    # Until it is complete:
-    address = 0
-    kind = ""
-    label = ""
-    mapped: _Mapped | None = None
-    offset = 0
-    serial = 0
-    size = 0
-    untold = False
-
-    @property
-    def host(self) -> int:
-        return 0 if self.mapped is None else self.mapped.host + self.offset
-
-    def describe(self) -> str:
-        """For messages: label and size, or the serial when it has no label."""
-        return f"{self.label or f'allocation {self.serial}'} ({self.size} bytes)"
-
-
-class _Owned:
-    """Base of heaps and allocations: they are given up with the last reference."""
-
-    _closing = True  # until it is complete
-    _entry: _Entry
-
-    def __init__(
-        self,
-        memory: Memory,
-        kind: str,
-        mapped: _Mapped,
-        serial: int,
-        address: int,
-        offset: int,
-        size: int,
-        label: str,
-    ) -> None:
-        self.size = size
-        self.serial = serial
-        self._memory = memory
-        self._entry = entry = _Entry(self, memory._gone.append)  # C code: nothing interrupts it
-        entry.kind, entry.serial, entry.address, entry.size = kind, serial, address, size
-        entry.label, entry.mapped, entry.offset, entry.untold = label, mapped, offset, False
-        self._closing = False
-
-    @property
-    def label(self) -> str:
-        """What it is called in messages and events."""
-        return self._entry.label
-
-    @label.setter
-    def label(self, label: str) -> None:
-        self._entry.label = label
-
-    @property
-    def closed(self) -> bool:
-        """It has been given up."""
-        return self._closing or self._entry.mapped is None
-
-    def close(self) -> None:
-        """Gives it up for good; calling it again does nothing."""
-        if not self._closing:
-            lock = self._memory._lock
-            lock.put_off(partial(self._memory._remove, self._entry))
-            self._closing = True
-            lock.settle()
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():  # the modules of those who listen may be gone
-            self.close()
-
-    def describe(self) -> str:
-        """For messages."""
-        raise NotImplementedError
-
-    def _opened(self) -> _Mapped:
-        mapped = self._entry.mapped
-        if self._closing or mapped is None:
-            raise ValueError(f"{self.describe()} is closed.")
-        return mapped
-
-
-class Heap(_Owned):
-    """``size`` bytes of memory, ``capacity`` with the rounding; mirrors ``ID3D12Heap``.
-
-    The bytes live on while an allocation or a tile uses them.
-    """
-
-    def __init__(self, memory: Memory, storage: _Storage, size: int, serial: int, label: str) -> None:
-        super().__init__(memory, "heap", storage, serial, 0, 0, size, label)
-        self.capacity = storage.capacity
-
-    def describe(self) -> str:
-        """For messages: the label, or the serial when it has none."""
-        return self.label or f"heap {self.serial}"
-
-    def _storage(self) -> _Storage:
-        storage = self._opened()
-        assert isinstance(storage, _Storage)
-        return storage
-
-
-class Allocation(_Owned):
-    """GPU virtual addresses [address, address + size); their bytes stand at ``host`` in this process.
-
-    ``heap`` and ``offset`` tell where a placed allocation lies; ``heap`` is None for a reserved one.
-    """
-
-    def __init__(
-        self,
-        memory: Memory,
-        mapped: _Mapped,
-        address: int,
-        size: int,
-        heap: Heap | None,
-        offset: int,
-        label: str,
-        serial: int,
-    ) -> None:
-        self.address = address
-        self.host = mapped.host + offset
-        self.heap = heap
-        self.offset = offset
-        super().__init__(
-            memory, "reserved" if heap is None else "placed", mapped, serial, address, offset, size, label
-        )
-
-    @property
-    def kind(self) -> str:
-        return "placed" if self.heap is not None else "reserved"
-
-    def buffer(self) -> memoryview:
-        """The bytes themselves, writable, no copy; they stay mapped while the view lives.
-
-        ValueError: the allocation is closed.
-        """
-        return self._opened().export(self.offset, self.size)
-
-    def heap_buffer(self) -> memoryview:
-        """All bytes of the heap that a placed allocation lies in, as by :meth:`buffer`."""
-        mapped = self._opened()
-        assert isinstance(mapped, _Storage)
-        return mapped.export(0, mapped.capacity)
-
-    def describe(self) -> str:
-        """For messages: label and size, or the serial when it has no label."""
-        return self._entry.describe()
-
-    def _reservation(self) -> _Reservation:
-        mapped = self._opened()
-        if not isinstance(mapped, _Reservation):
-            raise ValueError(f"{self.describe()} is not a reserved allocation: it has no tiles.")
-        return mapped
-
-
-class _File:
-    """The sparse memory file of a GPU; ranges are never used again.
-
-    A heap that is not mappable has a range too, which stays empty: what else is known of bytes (shadow
-    memory) is kept by their place in the file.
-    """
-
-    def __init__(self) -> None:
-        self.owner = _process
-        self._file = HostFile.create("dmlemu")
-        self.fd = self._file.fd
-        self.size = 0
-
-    def map_new(self, size: int, mappable: bool) -> tuple[int, HostRange]:
-        """Offset and host addresses of ``size`` new bytes; they take no memory until they are touched.
-
-        OSError: the host refuses.
-        """
-        offset = self.size
-        if offset + size >= 2**63:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-        if mappable:
-            os.ftruncate(self.fd, offset + size)
-            range = HostRange(size, self.fd, offset)
-            range.free_bytes_of(self.owner)
-        else:
-            range = HostRange(size, large=True)
-        self.size = offset + size
-        return offset, range
-
-
-class _Mapped:
-    """Host addresses that stay mapped while this object lives; every exported buffer holds them."""
-
-    def __init__(self, range: HostRange) -> None:
-        self.range = range
-        self.host = range.host
-
-    def export(self, offset: int, size: int) -> memoryview:
-        return self.range.export(offset, size)
-
-
-class _Storage(_Mapped):
-    """The bytes of a heap: in the memory file, or (not ``mappable``) in memory of their own.
-
-    ``users`` counts what keeps them alive: the heap, allocations, runs of tiles.  ``charge`` is what
-    they take from the budget, if ``reckoning`` is that of the memory.
-    """
-
-    def __init__(self, file: _File, capacity: int, charge: int, mappable: bool) -> None:
-        self.file = file
-        self.capacity = capacity
-        self.charge = charge
-        self.users = 1
-        self.reckoning = -1
-        self.mappable = mappable
-        self.file_offset, range = file.map_new(capacity, mappable)
-        super().__init__(range)
-
-
-def _add_user(storage: _Storage | None) -> None:
-    if storage is not None:
-        storage.users += 1
-
-
-class _Run:
-    """Consecutive tiles of a reserved range that stand on consecutive tiles of one heap (or NULL)."""
-
-    def __init__(self, first: int, count: int, storage: _Storage | None, heap_tile: int) -> None:
-        self.first = first
-        self.count = count
-        self.storage = storage
-        self.heap_tile = heap_tile
-
-    @property
-    def end(self) -> int:
-        return self.first + self.count
-
-    def part(self, first: int, end: int) -> _Run:
-        """The tiles of the run that lie in [first, end)."""
-        first, end = max(first, self.first), min(end, self.end)
-        return _Run(first, end - first, self.storage, self.heap_tile + (first - self.first))
-
-
-def _runs(tile: int, count: int, storage: _Storage | None, heap_tile: int, reuse: bool) -> Iterator[_Run]:
-    if reuse and storage is not None:
-        for i in range(count):
-            yield _Run(tile + i, 1, storage, heap_tile)
-    else:
-        yield _Run(tile, count, storage, heap_tile)
-
-
-class _Reservation(_Mapped):
-    """The host addresses of a reserved allocation and what stands on them, as runs without gaps."""
-
-    def __init__(self, tiles: int) -> None:
-        self.tiles = tiles
-        self.runs = [_Run(0, tiles, None, 0)]
-        super().__init__(HostRange(tiles * TILE_SIZE))
-        self.null_runs = 1
-        self._null_ranges: list[tuple[int, int]] | None = None
-
-    def map(self, run: _Run) -> tuple[list[_Run], list[_Run]]:
-        """Puts the run in place of what stood there; returns the runs added and removed.
-
-        OSError: the host refuses; nothing changed.
-        """
-        start = bisect_right(self.runs, run.first, key=_first) - 1
-        end = bisect_left(self.runs, run.end, key=_first)
-        removed = self.runs[start:end]
-        added = [run]
-        if removed[0].first < run.first:
-            added.insert(0, removed[0].part(0, run.first))
-        if removed[-1].end > run.end:
-            added.append(removed[-1].part(run.end, self.tiles))
-        self._map(run, len(self.runs) + len(added) - len(removed))
-        self.runs[start:end] = added
-        self.null_runs += _count_null(added) - _count_null(removed)
-        self._null_ranges = None
-        return added, removed
-
-    def _map(self, run: _Run, runs: int) -> None:
-        first, size = run.first * TILE_SIZE, run.count * TILE_SIZE
-        if run.storage is None:
-            self.range.put(first, size, -1, 0, runs)
-        else:
-            offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
-            self.range.put(first, size, run.storage.file.fd, offset, runs)
-
-    def count_null(self) -> int:
-        """Counts the runs of NULL tiles anew."""
-        self.null_runs = _count_null(self.runs)
-        self._null_ranges = None
-        return self.null_runs
-
-    def null_ranges(self) -> list[tuple[int, int]]:
-        """Start and size in bytes of what reads 0."""
-        if self._null_ranges is None:
-            self._null_ranges = [
-                (run.first * TILE_SIZE, run.count * TILE_SIZE) for run in self.runs if run.storage is None
-            ]
-        return self._null_ranges
-
-
-def _first(run: _Run) -> int:
-    return run.first
-
-
-def _count_null(runs: list[_Run]) -> int:
-    return sum(run.storage is None for run in runs)

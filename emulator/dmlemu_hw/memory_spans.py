@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .memory import TILE_SIZE, Allocation, Heap, Memory, _Reservation, _Storage
+from .allocation import Allocation, Heap
+from .memory import Memory
 from .packets import MapTilesPacket
+from .reservation import Reservation
+from .storage import TILE_SIZE, Storage
 
 __all__ = ["Span", "heap_number", "spans", "spans_after"]
 
@@ -26,10 +29,10 @@ class Span(NamedTuple):
 
 def spans(allocation: Allocation) -> list[Span]:
     """In the order of the addresses; NULL tiles have none.  ValueError: the allocation is closed."""
-    mapped = allocation._opened()
-    if isinstance(mapped, _Storage):
+    mapped = allocation.opened()
+    if isinstance(mapped, Storage):
         return [Span(0, allocation.size, mapped.file_offset, allocation.offset)]
-    assert isinstance(mapped, _Reservation)
+    assert isinstance(mapped, Reservation)
     return [
         Span(run.first * TILE_SIZE, run.count * TILE_SIZE, run.storage.file_offset, run.heap_tile * TILE_SIZE)
         for run in mapped.runs
@@ -39,7 +42,7 @@ def spans(allocation: Allocation) -> list[Span]:
 
 def heap_number(heap: Heap) -> int:
     """``Span.heap`` of all that stands on the heap.  ValueError: the heap is closed."""
-    return heap._storage().file_offset
+    return heap.storage().file_offset
 
 
 def spans_after(allocation: Allocation, memory: Memory, changes: Iterable[MapTilesPacket]) -> list[Span]:

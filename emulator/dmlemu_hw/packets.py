@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import ClassVar
 
@@ -50,36 +50,299 @@ class Opcode(IntEnum):
 
 HEADER = struct.Struct("<II")  # opcode, size
 
-# Fields after the header.  Where something of variable length follows, its count is among them.
-_DISPATCH = struct.Struct("<IIQII")  # kernel, flags, table, tensor count, bytes of constants
-KERNEL = struct.Struct("<8xI")  # of a whole dispatch packet
+# Of a whole dispatch packet: what is read without decoding it.
+KERNEL = struct.Struct("<8xI")
 TENSOR_COUNT = struct.Struct("<24xI")
-_TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
 _OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
-_DISCARD = struct.Struct("<IIQQQ")  # 0, flags, handle of a descriptor, offset and size in its view
-_COPY_BUFFER = struct.Struct("<QQQ")  # destination, source, size
-_CLEAR_UAV = struct.Struct("<Q4III")  # table, values, is_float, range count
+
+# Rows that follow the fields of a packet.
+_TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
 _RANGE = struct.Struct("<QQ")  # first element, element after the last
-BARRIER = struct.Struct("<IIQQII")  # kind, flags, address, address after, before, after
-_TIMESTAMP = struct.Struct("<Q")  # address
-_RESOLVE_QUERY = struct.Struct("<QQQ")  # destination, source, count
-_COUNT = struct.Struct("<II")  # count, 0
 _WRITE = struct.Struct("<QII")  # address, value, mode
-_MARKER = struct.Struct("<IIII")  # kind, metadata, bytes of data, 0
 _U64 = struct.Struct("<Q")
-_EXECUTE = struct.Struct("<Q")  # list serial; the list's packets follow
-_FENCE = struct.Struct("<QQ")  # address of the fence's value, value
-_MAP_TILES = struct.Struct("<QII")  # allocation, region count, 0
 _REGION = struct.Struct("<QQQQII")  # tile, count, heap serial (0: NULL), heap tile, reuse, 0
 
-EXECUTE_HEADER_SIZE = HEADER.size + _EXECUTE.size
-DISPATCH_HEADER_SIZE = HEADER.size + _DISPATCH.size
-BARRIER_SIZE = HEADER.size + BARRIER.size
-_HEAPS_SIZE = HEADER.size + _COUNT.size  # without the heaps
 TENSOR_SIZE = _TENSOR.size
-
-assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
 assert ffi.sizeof("dmlk_tensor") == TENSOR_SIZE
+
+
+# --- the packets ---
+
+
+class Tensor(Frozen):
+    """``struct dmlk_tensor``; see :func:`tensor`."""
+
+    slot: int
+    access: int
+    data_type: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    byte_size: int
+    offset: int
+
+    @property
+    def absent(self) -> bool:
+        return self.slot == SLOT_NONE
+
+
+class Packet(Frozen):
+    """A decoded packet: where it starts in the bytes, and its size.
+
+    A kind of packet is a class: ``opcode``, the ``form`` of its fields (where something of variable length
+    follows, its count is among them), what :meth:`read` makes of them, and :meth:`text`.
+    """
+
+    opcode: ClassVar[Opcode]
+    form: ClassVar[struct.Struct]
+    offset: int
+    size: int
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        """The packet at the reader's place; here all its fields as they are."""
+        return cls(*reader.place, *reader.fields(cls.form))
+
+    def text(self) -> str:
+        """The fields, for people."""
+        raise NotImplementedError
+
+
+class DispatchPacket(Packet):
+    opcode = Opcode.DISPATCH
+    form = struct.Struct("<IIQII")  # kernel, flags, table, tensor count, bytes of constants
+    kernel: int
+    flags: int
+    table: int
+    tensors: tuple[Tensor, ...]
+    constants: bytes
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        kernel, flags, table, count, constants = reader.fields(cls.form)
+        tensors = tuple(map(_tensor, reader.rows(_TENSOR, count)))
+        return cls(*reader.place, kernel, flags, table, tensors, reader.data(constants))
+
+    def text(self) -> str:
+        known = self.kernel < kernels.count()
+        name = kernels.name(self.kernel) if known else f"kernel {self.kernel}"
+        flags = _flags_text(self.flags)
+        tensors = " ".join(map(_tensor_text, self.tensors))
+        constants = f" constants {self.constants.hex()}" if self.constants else ""
+        return f"{name} table={self.table:#x}{flags} {tensors}{constants}"
+
+
+class DiscardPacket(Packet):
+    opcode = Opcode.DISCARD
+    form = struct.Struct("<IIQQQ")  # 0, flags, handle of a descriptor, offset and size in its view
+    flags: int
+    handle: int
+    start: int
+    byte_count: int
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        return cls(*reader.place, *reader.fields(cls.form)[1:])
+
+    def text(self) -> str:
+        return f"view={self.handle:#x}+{self.start} {self.byte_count} bytes{_flags_text(self.flags)}"
+
+
+class CopyBufferPacket(Packet):
+    opcode = Opcode.COPY_BUFFER
+    form = struct.Struct("<QQQ")
+    destination: int
+    source: int
+    byte_count: int
+
+    def text(self) -> str:
+        return f"{self.destination:#x} <- {self.source:#x} {self.byte_count} bytes"
+
+
+class ClearUavPacket(Packet):
+    opcode = Opcode.CLEAR_UAV
+    form = struct.Struct("<Q4III")  # table, values, is_float, range count
+    table: int
+    values: tuple[int, int, int, int]
+    is_float: bool
+    ranges: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        table, a, b, c, d, is_float, count = reader.fields(cls.form)
+        ranges = tuple((first, end) for first, end in reader.rows(_RANGE, count))
+        return cls(*reader.place, table, (a, b, c, d), bool(is_float), ranges)
+
+    def text(self) -> str:
+        values = " ".join(f"{value:#x}" for value in self.values)
+        ranges = " ".join(f"[{first}, {end})" for first, end in self.ranges) or "all"
+        return f"table={self.table:#x} {'float' if self.is_float else 'uint'} {values} elements {ranges}"
+
+
+class BarrierPacket(Packet):
+    opcode = Opcode.BARRIER
+    form = struct.Struct("<IIQQII")
+    kind: int
+    flags: int
+    address: int
+    address_after: int
+    before: int
+    after: int
+
+    def text(self) -> str:
+        kind = {0: "transition", 1: "aliasing", 2: "uav"}.get(self.kind, str(self.kind))
+        address = f"{self.address:#x}" if self.address else "any"
+        if self.kind == 1:
+            after = f"{self.address_after:#x}" if self.address_after else "any"
+            return f"{kind} {address} -> {after}"
+        if self.kind == 0:
+            return f"{kind} {address} {self.before:#x} -> {self.after:#x} flags={self.flags}"
+        return f"{kind} {address}"
+
+
+class TimestampPacket(Packet):
+    opcode = Opcode.TIMESTAMP
+    form = _U64
+    address: int
+
+    def text(self) -> str:
+        return f"{self.address:#x}"
+
+
+class ResolveQueryPacket(Packet):
+    opcode = Opcode.RESOLVE_QUERY
+    form = struct.Struct("<QQQ")
+    destination: int
+    source: int
+    count: int
+
+    def text(self) -> str:
+        return f"{self.destination:#x} <- {self.source:#x} {self.count} queries"
+
+
+class WriteImmediatePacket(Packet):
+    opcode = Opcode.WRITE_IMMEDIATE
+    form = struct.Struct("<II")  # count, 0
+    writes: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        count, _ = reader.fields(cls.form)
+        writes = tuple((address, value, mode) for address, value, mode in reader.rows(_WRITE, count))
+        return cls(*reader.place, writes)
+
+    def text(self) -> str:
+        return " ".join(f"{address:#x} <- {value:#x} (mode {mode})" for address, value, mode in self.writes)
+
+
+class MarkerPacket(Packet):
+    opcode = Opcode.MARKER
+    form = struct.Struct("<IIII")  # kind, metadata, bytes of data, 0
+    kind: int
+    metadata: int
+    data: bytes
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        kind, metadata, size, _ = reader.fields(cls.form)
+        return cls(*reader.place, kind, metadata, reader.data(size))
+
+    def text(self) -> str:
+        kind = {0: "set", 1: "begin", 2: "end"}.get(self.kind, str(self.kind))
+        return f"{kind} metadata={self.metadata} {self.data!r}"
+
+
+class SetDescriptorHeapsPacket(Packet):
+    opcode = Opcode.SET_DESCRIPTOR_HEAPS
+    form = struct.Struct("<II")  # count, 0
+    addresses: tuple[int, ...]
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        count, _ = reader.fields(cls.form)
+        return cls(*reader.place, tuple(row[0] for row in reader.rows(_U64, count)))
+
+    def text(self) -> str:
+        return " ".join(f"{address:#x}" for address in self.addresses)
+
+
+class ExecutePacket(Packet):
+    opcode = Opcode.EXECUTE
+    form = _U64  # list serial; the list's packets follow
+    list_serial: int
+    packets: bytes
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        (serial,) = reader.fields(cls.form)
+        return cls(*reader.place, serial, reader.rest())
+
+    def text(self) -> str:
+        return f"list {self.list_serial}"
+
+
+class _FencePacket(Packet):
+    form = struct.Struct("<QQ")  # address of the fence's value, value
+    fence: int
+    value: int
+
+    def text(self) -> str:
+        return f"fence {self.fence:#x} value {self.value}"
+
+
+class SignalPacket(_FencePacket):
+    opcode = Opcode.SIGNAL
+
+
+class WaitPacket(_FencePacket):
+    opcode = Opcode.WAIT
+
+
+class MapTilesPacket(Packet):
+    opcode = Opcode.MAP_TILES
+    form = struct.Struct("<QII")  # allocation, region count, 0
+    allocation: int
+    regions: tuple[tuple[int, int, int, int, bool], ...]
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        allocation, count, _ = reader.fields(cls.form)
+        regions = tuple(
+            (tile, tiles, heap, heap_tile, bool(reuse))
+            for tile, tiles, heap, heap_tile, reuse, _ in reader.rows(_REGION, count)
+        )
+        return cls(*reader.place, allocation, regions)
+
+    def text(self) -> str:
+        return f"{self.allocation:#x} " + " ".join(map(_region_text, self.regions))
+
+
+_PACKETS: dict[int, type[Packet]] = {
+    kind.opcode: kind
+    for kind in (
+        DispatchPacket,
+        DiscardPacket,
+        CopyBufferPacket,
+        ClearUavPacket,
+        BarrierPacket,
+        TimestampPacket,
+        ResolveQueryPacket,
+        WriteImmediatePacket,
+        MarkerPacket,
+        SetDescriptorHeapsPacket,
+        ExecutePacket,
+        SignalPacket,
+        WaitPacket,
+        MapTilesPacket,
+    )
+}
+assert len(_PACKETS) == len(Opcode)
+
+BARRIER = BarrierPacket.form
+EXECUTE_HEADER_SIZE = HEADER.size + ExecutePacket.form.size
+DISPATCH_HEADER_SIZE = HEADER.size + DispatchPacket.form.size
+BARRIER_SIZE = HEADER.size + BARRIER.size
+_HEAPS_SIZE = HEADER.size + SetDescriptorHeapsPacket.form.size  # without the heaps
+assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
 
 
 # --- writing ---
@@ -109,11 +372,6 @@ def tensor(
         raise ValueError(f"A number of the tensor does not fit its field ({error}).") from None
 
 
-def read_tensor(data: bytes) -> Tensor:
-    """The tensor that :func:`tensor` made."""
-    return _tensor(_TENSOR.unpack(data))
-
-
 ABSENT_TENSOR = tensor(SLOT_NONE, READ, 0, (), (), 0)
 
 
@@ -139,7 +397,7 @@ class PacketWriter:
     ) -> int:
         """Runs a kernel.  ``table`` is the GPU descriptor handle of slot 0."""
         fields = (kernel, flags, table, len(tensors), len(constants))
-        return self._append(Opcode.DISPATCH, _DISPATCH, fields, *tensors, constants)
+        return self._append(DispatchPacket, fields, *tensors, constants)
 
     def discard(self, handle: int, offset: int, size: int, flags: int) -> int:
         """What ``size`` bytes of a view hold becomes undefined; FLAG_POISON fills them so.
@@ -147,11 +405,11 @@ class PacketWriter:
         ``handle`` is the GPU handle of the view's descriptor, ``offset`` counts bytes in the view.
         FLAG_TAIL tells what the bytes are.
         """
-        return self._append(Opcode.DISCARD, _DISCARD, (0, flags, handle, offset, size))
+        return self._append(DiscardPacket, (0, flags, handle, offset, size))
 
     def copy_buffer(self, destination: int, source: int, size: int) -> int:
         """Copies bytes between GPU virtual addresses; they may overlap."""
-        return self._append(Opcode.COPY_BUFFER, _COPY_BUFFER, (destination, source, size))
+        return self._append(CopyBufferPacket, (destination, source, size))
 
     def clear_uav(
         self,
@@ -169,56 +427,56 @@ class PacketWriter:
         if len(values) != 4:
             raise ValueError(f"A clear has {len(values)} values; expected 4.")
         fields = (table, *values, is_float, len(ranges))
-        return self._append(Opcode.CLEAR_UAV, _CLEAR_UAV, fields, *_rows(_RANGE, ranges))
+        return self._append(ClearUavPacket, fields, *_rows(_RANGE, ranges))
 
     def barrier(
         self, kind: int, address: int, address_after: int, before: int, after: int, flags: int
     ) -> int:
         """A resource barrier: D3D12's numbers; address 0 stands for any resource."""
         fields = (kind, flags, address, address_after, before, after)
-        return self._append(Opcode.BARRIER, BARRIER, fields)
+        return self._append(BarrierPacket, fields)
 
     def timestamp(self, address: int) -> int:
         """Writes the clock (u64 ticks) to an address."""
-        return self._append(Opcode.TIMESTAMP, _TIMESTAMP, (address,))
+        return self._append(TimestampPacket, (address,))
 
     def resolve_query(self, destination: int, source: int, count: int) -> int:
         """Copies ``count`` query results of 8 bytes."""
-        return self._append(Opcode.RESOLVE_QUERY, _RESOLVE_QUERY, (destination, source, count))
+        return self._append(ResolveQueryPacket, (destination, source, count))
 
     def write_immediate(self, writes: Sequence[tuple[int, int, int]]) -> int:
         """Writes u32 values: (address, value, ``D3D12_WRITEBUFFERIMMEDIATE_MODE``) each."""
         rows = _rows(_WRITE, writes)
-        return self._append(Opcode.WRITE_IMMEDIATE, _COUNT, (len(writes), 0), *rows)
+        return self._append(WriteImmediatePacket, (len(writes), 0), *rows)
 
     def marker(self, kind: int, metadata: int, data: builtins.bytes) -> int:
         """A marker for tools; ``kind``: 0 set, 1 begin, 2 end."""
-        return self._append(Opcode.MARKER, _MARKER, (kind, metadata, len(data), 0), data)
+        return self._append(MarkerPacket, (kind, metadata, len(data), 0), data)
 
     def set_descriptor_heaps(self, addresses: Sequence[int]) -> int:
         """Which descriptor heaps (GPU start addresses) the following commands use."""
         rows = _rows(_U64, [(address,) for address in addresses])
-        return self._append(Opcode.SET_DESCRIPTOR_HEAPS, _COUNT, (len(addresses), 0), *rows)
+        return self._append(SetDescriptorHeapsPacket, (len(addresses), 0), *rows)
 
-    def _append(
-        self, opcode: Opcode, form: struct.Struct, fields: tuple[int, ...], *tail: builtins.bytes
-    ) -> int:
-        packet = pack(opcode, form, fields, *tail)
+    def _append(self, kind: type[Packet], fields: tuple[int, ...], *tail: builtins.bytes) -> int:
+        packet = pack(kind, fields, *tail)
         self._packets.append(packet)
         self.size += len(packet)
         self.count += 1
         return self.count - 1
 
 
-def pack(opcode: Opcode, form: struct.Struct, fields: tuple[int, ...], *tail: bytes) -> bytes:
+def pack(kind: type[Packet], fields: tuple[int, ...], *tail: bytes) -> bytes:
     """One packet, padded to a multiple of 8 bytes."""
     body = b"".join(tail)
-    size = HEADER.size + form.size + len(body)
+    size = HEADER.size + kind.form.size + len(body)
     padding = -size % 8
     try:
-        return HEADER.pack(opcode, size + padding) + form.pack(*fields) + body + bytes(padding)
+        return HEADER.pack(kind.opcode, size + padding) + kind.form.pack(*fields) + body + bytes(padding)
     except struct.error as error:
-        raise ValueError(f"A number of the {opcode.name} packet does not fit its field ({error}).") from None
+        raise ValueError(
+            f"A number of the {kind.opcode.name} packet does not fit its field ({error})."
+        ) from None
 
 
 def _rows(form: struct.Struct, rows: Sequence[tuple[int, ...]]) -> list[bytes]:
@@ -230,145 +488,26 @@ def _rows(form: struct.Struct, rows: Sequence[tuple[int, ...]]) -> list[bytes]:
 
 def execute(list_serial: int, packets: bytes) -> bytes:
     """Queue entry: runs a command list."""
-    return pack(Opcode.EXECUTE, _EXECUTE, (list_serial,), packets)
+    return pack(ExecutePacket, (list_serial,), packets)
 
 
 def signal(fence: int, value: int) -> bytes:
     """Queue entry: gives the fence at that address a value."""
-    return pack(Opcode.SIGNAL, _FENCE, (fence, value))
+    return pack(SignalPacket, (fence, value))
 
 
 def wait(fence: int, value: int) -> bytes:
     """Queue entry: holds the queue until the fence at that address reaches the value."""
-    return pack(Opcode.WAIT, _FENCE, (fence, value))
+    return pack(WaitPacket, (fence, value))
 
 
 def map_tiles(allocation: int, regions: Sequence[tuple[int, int, int, int, bool]]) -> bytes:
     """Queue entry: (tile, count, heap serial or 0 for NULL, heap tile, reuse) each, in order."""
     rows = _rows(_REGION, [(*region, 0) for region in regions])
-    return pack(Opcode.MAP_TILES, _MAP_TILES, (allocation, len(regions), 0), *rows)
+    return pack(MapTilesPacket, (allocation, len(regions), 0), *rows)
 
 
 # --- reading ---
-
-
-class Tensor(Frozen):
-    """``struct dmlk_tensor``; see :func:`tensor`."""
-
-    slot: int
-    access: int
-    data_type: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    byte_size: int
-    offset: int
-
-    @property
-    def absent(self) -> bool:
-        return self.slot == SLOT_NONE
-
-
-class Packet(Frozen):
-    """A decoded packet: where it starts in the bytes, and its size."""
-
-    opcode: ClassVar[Opcode]
-    offset: int
-    size: int
-
-
-class DispatchPacket(Packet):
-    opcode = Opcode.DISPATCH
-    kernel: int
-    flags: int
-    table: int
-    tensors: tuple[Tensor, ...]
-    constants: bytes
-
-
-class DiscardPacket(Packet):
-    opcode = Opcode.DISCARD
-    flags: int
-    handle: int
-    start: int
-    byte_count: int
-
-
-class CopyBufferPacket(Packet):
-    opcode = Opcode.COPY_BUFFER
-    destination: int
-    source: int
-    byte_count: int
-
-
-class ClearUavPacket(Packet):
-    opcode = Opcode.CLEAR_UAV
-    table: int
-    values: tuple[int, int, int, int]
-    is_float: bool
-    ranges: tuple[tuple[int, int], ...]
-
-
-class BarrierPacket(Packet):
-    opcode = Opcode.BARRIER
-    kind: int
-    flags: int
-    address: int
-    address_after: int
-    before: int
-    after: int
-
-
-class TimestampPacket(Packet):
-    opcode = Opcode.TIMESTAMP
-    address: int
-
-
-class ResolveQueryPacket(Packet):
-    opcode = Opcode.RESOLVE_QUERY
-    destination: int
-    source: int
-    count: int
-
-
-class WriteImmediatePacket(Packet):
-    opcode = Opcode.WRITE_IMMEDIATE
-    writes: tuple[tuple[int, int, int], ...]
-
-
-class MarkerPacket(Packet):
-    opcode = Opcode.MARKER
-    kind: int
-    metadata: int
-    data: bytes
-
-
-class SetDescriptorHeapsPacket(Packet):
-    opcode = Opcode.SET_DESCRIPTOR_HEAPS
-    addresses: tuple[int, ...]
-
-
-class ExecutePacket(Packet):
-    opcode = Opcode.EXECUTE
-    list_serial: int
-    packets: bytes
-
-
-class SignalPacket(Packet):
-    opcode = Opcode.SIGNAL
-    fence: int
-    value: int
-
-
-class WaitPacket(Packet):
-    opcode = Opcode.WAIT
-    fence: int
-    value: int
-
-
-class MapTilesPacket(Packet):
-    opcode = Opcode.MAP_TILES
-    allocation: int
-    regions: tuple[tuple[int, int, int, int, bool], ...]
 
 
 class _Reader:
@@ -416,66 +555,6 @@ def _tensor(row: tuple[int, ...]) -> Tensor:
     return Tensor(slot, access, data_type, sizes, strides, byte_size, offset)
 
 
-def _read_dispatch(reader: _Reader) -> Packet:
-    kernel, flags, table, count, constants = reader.fields(_DISPATCH)
-    tensors = tuple(map(_tensor, reader.rows(_TENSOR, count)))
-    return DispatchPacket(*reader.place, kernel, flags, table, tensors, reader.data(constants))
-
-
-def _read_clear_uav(reader: _Reader) -> Packet:
-    table, a, b, c, d, is_float, count = reader.fields(_CLEAR_UAV)
-    ranges = tuple((first, end) for first, end in reader.rows(_RANGE, count))
-    return ClearUavPacket(*reader.place, table, (a, b, c, d), bool(is_float), ranges)
-
-
-def _read_write_immediate(reader: _Reader) -> Packet:
-    count, _ = reader.fields(_COUNT)
-    writes = tuple((address, value, mode) for address, value, mode in reader.rows(_WRITE, count))
-    return WriteImmediatePacket(*reader.place, writes)
-
-
-def _read_marker(reader: _Reader) -> Packet:
-    kind, metadata, size, _ = reader.fields(_MARKER)
-    return MarkerPacket(*reader.place, kind, metadata, reader.data(size))
-
-
-def _read_set_descriptor_heaps(reader: _Reader) -> Packet:
-    count, _ = reader.fields(_COUNT)
-    return SetDescriptorHeapsPacket(*reader.place, tuple(row[0] for row in reader.rows(_U64, count)))
-
-
-def _read_execute(reader: _Reader) -> Packet:
-    (serial,) = reader.fields(_EXECUTE)
-    return ExecutePacket(*reader.place, serial, reader.rest())
-
-
-def _read_map_tiles(reader: _Reader) -> Packet:
-    allocation, count, _ = reader.fields(_MAP_TILES)
-    regions = tuple(
-        (tile, tiles, heap, heap_tile, bool(reuse))
-        for tile, tiles, heap, heap_tile, reuse, _ in reader.rows(_REGION, count)
-    )
-    return MapTilesPacket(*reader.place, allocation, regions)
-
-
-_READERS: dict[int, Callable[[_Reader], Packet]] = {
-    Opcode.DISPATCH: _read_dispatch,
-    Opcode.DISCARD: lambda reader: DiscardPacket(*reader.place, *reader.fields(_DISCARD)[1:]),
-    Opcode.COPY_BUFFER: lambda reader: CopyBufferPacket(*reader.place, *reader.fields(_COPY_BUFFER)),
-    Opcode.CLEAR_UAV: _read_clear_uav,
-    Opcode.BARRIER: lambda reader: BarrierPacket(*reader.place, *reader.fields(BARRIER)),
-    Opcode.TIMESTAMP: lambda reader: TimestampPacket(*reader.place, *reader.fields(_TIMESTAMP)),
-    Opcode.RESOLVE_QUERY: lambda reader: ResolveQueryPacket(*reader.place, *reader.fields(_RESOLVE_QUERY)),
-    Opcode.WRITE_IMMEDIATE: _read_write_immediate,
-    Opcode.MARKER: _read_marker,
-    Opcode.SET_DESCRIPTOR_HEAPS: _read_set_descriptor_heaps,
-    Opcode.EXECUTE: _read_execute,
-    Opcode.SIGNAL: lambda reader: SignalPacket(*reader.place, *reader.fields(_FENCE)),
-    Opcode.WAIT: lambda reader: WaitPacket(*reader.place, *reader.fields(_FENCE)),
-    Opcode.MAP_TILES: _read_map_tiles,
-}
-
-
 def decode_one(data: bytes, offset: int = 0, first: int = 0) -> Packet:
     """The packet at ``offset``; in messages offsets count from ``first``.
 
@@ -487,8 +566,8 @@ def decode_one(data: bytes, offset: int = 0, first: int = 0) -> Packet:
             f"Packet at offset {place} is truncated: {len(data) - offset} of 8 header bytes are there."
         )
     opcode, size = HEADER.unpack_from(data, offset)
-    read = _READERS.get(opcode)
-    if read is None:
+    kind = _PACKETS.get(opcode)
+    if kind is None:
         raise ValueError(f"Packet at offset {place} has the unknown opcode {opcode}.")
     if size < HEADER.size or size % 8:
         raise ValueError(
@@ -499,7 +578,7 @@ def decode_one(data: bytes, offset: int = 0, first: int = 0) -> Packet:
         raise ValueError(f"{Opcode(opcode).name} packet at offset {place} is truncated: {there}.")
     reader = _Reader(data, offset, size)
     try:
-        packet = read(reader)
+        packet = kind.read(reader)
         reader.finish()
     except struct.error as error:
         where = f"{Opcode(opcode).name} packet at offset {place} ({size} bytes)"
@@ -522,7 +601,9 @@ def decode(data: bytes) -> Iterator[Packet]:
 def names_heaps(data: bytes, offset: int, size: int) -> bool:
     """Does a SET_DESCRIPTOR_HEAPS packet of so many bytes hold as many heaps as it says?"""
     start = offset + HEADER.size
-    return size >= _HEAPS_SIZE and size == _HEAPS_SIZE + _U64.size * int(_COUNT.unpack_from(data, start)[0])
+    return size >= _HEAPS_SIZE and size == _HEAPS_SIZE + _U64.size * int(
+        SetDescriptorHeapsPacket.form.unpack_from(data, start)[0]
+    )
 
 
 def is_joined(packets: bytes, at: int = 0) -> bool:
@@ -551,50 +632,9 @@ def disassemble(data: bytes) -> str:
 
 def _lines(data: bytes, indent: str) -> Iterator[str]:
     for index, packet in enumerate(decode(data)):
-        yield f"{indent}{index:4} {packet.offset:#08x} {packet.opcode.name} {_text(packet)}".rstrip()
+        yield f"{indent}{index:4} {packet.offset:#08x} {packet.opcode.name} {packet.text()}".rstrip()
         if isinstance(packet, ExecutePacket):
             yield from _lines(packet.packets, indent + "    ")
-
-
-def _text(packet: Packet) -> str:
-    if isinstance(packet, DispatchPacket):
-        return _dispatch_text(packet)
-    if isinstance(packet, DiscardPacket):
-        return f"view={packet.handle:#x}+{packet.start} {packet.byte_count} bytes{_flags_text(packet.flags)}"
-    if isinstance(packet, CopyBufferPacket):
-        return f"{packet.destination:#x} <- {packet.source:#x} {packet.byte_count} bytes"
-    if isinstance(packet, ClearUavPacket):
-        values = " ".join(f"{value:#x}" for value in packet.values)
-        ranges = " ".join(f"[{first}, {end})" for first, end in packet.ranges) or "all"
-        return f"table={packet.table:#x} {'float' if packet.is_float else 'uint'} {values} elements {ranges}"
-    if isinstance(packet, BarrierPacket):
-        return _barrier_text(packet)
-    if isinstance(packet, TimestampPacket):
-        return f"{packet.address:#x}"
-    if isinstance(packet, ResolveQueryPacket):
-        return f"{packet.destination:#x} <- {packet.source:#x} {packet.count} queries"
-    if isinstance(packet, WriteImmediatePacket):
-        return " ".join(f"{address:#x} <- {value:#x} (mode {mode})" for address, value, mode in packet.writes)
-    if isinstance(packet, MarkerPacket):
-        kind = {0: "set", 1: "begin", 2: "end"}.get(packet.kind, str(packet.kind))
-        return f"{kind} metadata={packet.metadata} {packet.data!r}"
-    if isinstance(packet, SetDescriptorHeapsPacket):
-        return " ".join(f"{address:#x}" for address in packet.addresses)
-    if isinstance(packet, ExecutePacket):
-        return f"list {packet.list_serial}"
-    if isinstance(packet, SignalPacket | WaitPacket):
-        return f"fence {packet.fence:#x} value {packet.value}"
-    assert isinstance(packet, MapTilesPacket)
-    return f"{packet.allocation:#x} " + " ".join(map(_region_text, packet.regions))
-
-
-def _dispatch_text(packet: DispatchPacket) -> str:
-    known = packet.kernel < kernels.count()
-    name = kernels.name(packet.kernel) if known else f"kernel {packet.kernel}"
-    flags = _flags_text(packet.flags)
-    tensors = " ".join(map(_tensor_text, packet.tensors))
-    constants = f" constants {packet.constants.hex()}" if packet.constants else ""
-    return f"{name} table={packet.table:#x}{flags} {tensors}{constants}"
 
 
 def _flags_text(flags: int) -> str:
@@ -616,17 +656,6 @@ def type_name(data_type: int) -> str:
     """The name of an ``enum dmlk_type``, such as FLOAT32."""
     names: dict[int, str] = ffi.typeof("enum dmlk_type").elements
     return names.get(data_type, f"type {data_type}").removeprefix("DMLK_")
-
-
-def _barrier_text(packet: BarrierPacket) -> str:
-    kind = {0: "transition", 1: "aliasing", 2: "uav"}.get(packet.kind, str(packet.kind))
-    address = f"{packet.address:#x}" if packet.address else "any"
-    if packet.kind == 1:
-        after = f"{packet.address_after:#x}" if packet.address_after else "any"
-        return f"{kind} {address} -> {after}"
-    if packet.kind == 0:
-        return f"{kind} {address} {packet.before:#x} -> {packet.after:#x} flags={packet.flags}"
-    return f"{kind} {address}"
 
 
 def _region_text(region: tuple[int, int, int, int, bool]) -> str:

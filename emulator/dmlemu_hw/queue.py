@@ -9,11 +9,12 @@ from enum import IntEnum
 from typing import Any
 
 from . import packets
+from .allocation import Allocation, Heap
 from .events import EventStream, Queued, Submitted
 from .fence import Fence, QueuedWait
 from .host import MappingPromise
 from .lock import Lock
-from .memory import Allocation, Heap, Memory
+from .memory import Memory
 
 
 class QueueKind(IntEnum):

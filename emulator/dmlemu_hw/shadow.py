@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from .allocation import Allocation
 from .events import Accesses, Event, Freed, Mapped
 from .host import HostFile, HostRange
 from .kernels import ffi, lib
-from .memory import TILE_SIZE, Allocation, Memory, _Reservation, _Storage
+from .memory import Memory
+from .reservation import Reservation
+from .storage import TILE_SIZE, Storage
 
 _TILE_BITS = TILE_SIZE // 8  # bytes of bits
 _NOWHERE = 2**64 - 1
@@ -47,9 +50,9 @@ class Shadow:
         memory.check_process()
         self.failure: str | None = None
         self._memory = memory
-        self._lock = memory._lock
+        self._lock = memory.lock
         self._file = _File(memory._file.size)
-        self._heaps: weakref.WeakKeyDictionary[_Storage, _HeapBits] = weakref.WeakKeyDictionary()
+        self._heaps: weakref.WeakKeyDictionary[Storage, _HeapBits] = weakref.WeakKeyDictionary()
         self._table = _Table()
         self._gone: deque[int] = deque()  # serials of which the table is to be rid
         self._address = ffi.new("uint64_t *")
@@ -191,13 +194,13 @@ class Shadow:
 
     def _bits(self, allocation: Allocation) -> _Bits:
         """OSError: the host refuses."""
-        mapped = allocation._opened()
-        if isinstance(mapped, _Reservation):
+        mapped = allocation.opened()
+        if isinstance(mapped, Reservation):
             return _TileBits(allocation, mapped, self._file, self._heap_bits)
-        assert isinstance(mapped, _Storage)
+        assert isinstance(mapped, Storage)
         return _PlacedBits(allocation, self._heap_bits(mapped))
 
-    def _heap_bits(self, storage: _Storage) -> _HeapBits:
+    def _heap_bits(self, storage: Storage) -> _HeapBits:
         bits = self._heaps.get(storage)
         if bits is None:
             bits = self._heaps[storage] = _HeapBits(storage, self._file)
@@ -245,7 +248,7 @@ class _File:
 class _HeapBits:
     """The bits of a heap's bytes, mapped; ``full`` tells which chunks of them are all ones."""
 
-    def __init__(self, storage: _Storage, file: _File) -> None:
+    def __init__(self, storage: Storage, file: _File) -> None:
         self.offset, size = storage.file_offset // 8, storage.capacity // 8
         file.reach(self.offset + size)
         self._range = HostRange(size, file.fd, self.offset)
@@ -275,9 +278,9 @@ class _TileBits(_Bits):
     def __init__(
         self,
         allocation: Allocation,
-        reservation: _Reservation,
+        reservation: Reservation,
         file: _File,
-        heap_bits: Callable[[_Storage], _HeapBits],
+        heap_bits: Callable[[Storage], _HeapBits],
     ) -> None:
         runs = list(reservation.runs)
         self._heaps = [None if run.storage is None else heap_bits(run.storage) for run in runs]

@@ -389,7 +389,7 @@ def spell(value: Any) -> str:
     if isinstance(value, str):
         return shorten(value)
     if is_object(value):
-        title: str = value._title()
+        title: str = value.title()
         return title
     return quote(value)
 

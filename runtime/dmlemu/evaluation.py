@@ -15,8 +15,8 @@ from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
 from .d3d12.arguments import instance, integer, outside
-from .dml.compile import TensorField
-from .dml.dispatchable import CompiledOperator, OperatorInitializer
+from .dml.lowering.compile import TensorField
+from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import failure, not_implemented
 from .dml.operators.schema import OperatorDesc
 from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
@@ -167,9 +167,9 @@ os.register_at_fork(after_in_child=_start_anew)
 
 def _session(device: dml.Device | None, feature_level: dml.FeatureLevel | None) -> _Session:
     if device is not None:
-        if instance(device, dml.Device, "device")._evaluator is None:
-            device._evaluator = _Session(device)
-        session: _Session = device._evaluator
+        if instance(device, dml.Device, "device").context.evaluator is None:
+            device.context.evaluator = _Session(device)
+        session: _Session = device.context.evaluator
         return session
     level = max(dml.FeatureLevel) if feature_level is None else feature_level
     integer(level, "feature_level")
@@ -254,7 +254,7 @@ class _Session:
     ) -> Results:
         operator = self.device.create_operator(desc)
         compiled = self.device.compile_operator(operator, flags)
-        gaps = self.device.get_parent_device()._gpu.random(ChaosMode.PLACEMENT)
+        gaps = self.device.get_parent_device().context.gpu.random(ChaosMode.PLACEMENT)
         plan = _Plan(compiled, arrays, offset, gaps)
         self.finish()
         parts = self._parts
@@ -343,7 +343,7 @@ class _Parts:
     @property
     def is_pending(self) -> bool:
         """Is the GPU still to do something with it?"""
-        return bool(self.queue._queue.pending)
+        return bool(self.queue.hardware.pending)
 
     def discard(self) -> None:
         """Gives all of it up, after an exception: that is nobody's mistake."""
@@ -360,7 +360,7 @@ class _Plan:
     ) -> None:
         self.compiled = compiled
         self._gaps = gaps
-        self.fields = compiled._fields
+        self.fields = compiled.fields
         self.size = 0
         self.places: dict[TensorField, int] = {}
         self.arrays = _values(self.fields, arrays)

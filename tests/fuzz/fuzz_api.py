@@ -397,7 +397,7 @@ class Program:
             _check_error(error)
             # Work that still waited may have been wrong, or the program gave its device up.
             is_removed = self.device.get_device_removed_reason() is not HResult.S_OK
-            if not (is_removed or self.device._released):
+            if not (is_removed or self.device.released):
                 raise Problem(f"A device that was {spell(reason)} does not work:\n{error}") from error
 
     def _copy_something(self) -> None:

@@ -175,14 +175,14 @@ class World:
     def settle(self) -> None:
         """What a program does that goes on after Ctrl-C."""
         self.finish()
-        if self.list._is_open:
+        if self.list.is_open:
             self.list.close()
         for buffer in (self.upload, self.readback):
-            while buffer._map_count:
+            while buffer.map_count:
                 buffer.unmap()
 
     def check(self) -> None:
-        assert not self.device._gpu.lock.is_mine()
+        assert not self.device.context.gpu.lock.is_mine()
         assert self.device.get_device_removed_reason() == 0, self.device.removal_record
         self.settle()
         for step in self.steps:
@@ -192,7 +192,7 @@ class World:
         """Open files, mappings of the host, bytes in use, queues."""
         for _ in range(3):
             gc.collect()
-        gpu = self.device._gpu
+        gpu = self.device.context.gpu
         self.finish()
         files, used = len(os.listdir("/proc/self/fd")), gpu.memory.used
         return files, lib.dmlk_count_mappings(), used, len(gpu.queues)

@@ -289,7 +289,7 @@ class TestVisibility:
         memory = readback.map()
         ground.list.copy_buffer_region(readback, 0, source, 0, 256)
         ground.submit()
-        ground.device._gpu.drain()
+        ground.device.context.gpu.drain()
         assert not any(memory[:])  # it is there, but nobody has said so
         ground.wait()
         assert bytes(memory[:]) == np.arange(1, 65, dtype=np.float32).tobytes()
@@ -300,7 +300,7 @@ class TestVisibility:
         memory = readback.map()
         ground.list.copy_buffer_region(readback, 0, source, 0, 256)
         ground.submit()
-        ground.device._gpu.drain()
+        ground.device.context.gpu.drain()
         assert not any(memory[:])
         again = readback.map()
         assert again is memory and any(memory[:])
@@ -367,13 +367,13 @@ class TestVisibility:
         memory[8:12] = b"late"
         ground.wait()
         assert bytes(memory[:]) == b"host!gpulate" + bytes(4)
-        assert bytes(shared._allocation.buffer()[:12]) == b"host!gpu" + bytes(4)
+        assert bytes(shared.allocation.buffer()[:12]) == b"host!gpu" + bytes(4)
         shared.unmap()
-        assert bytes(shared._allocation.buffer()[:12]) == b"host!gpulate"
+        assert bytes(shared.allocation.buffer()[:12]) == b"host!gpulate"
 
     def test_released_buffers_leave_nothing(self) -> None:
         ground = Ground(dmlemu.chaos(0, ["visibility"]))
-        late = ground.device._late_visibility
+        late = ground.device.context.late_visibility
         upload = ground.host_buffer("upload")
         upload.map()
         upload.release()
@@ -448,7 +448,7 @@ class TestWeights:
         found = set()
         for seed in range(8):
             compiled = Ground(dmlemu.chaos(seed, ["weights"])).compile(desc, "copy")
-            found.add(compiled._owned[0].strides)
+            found.add(compiled.owned[0].strides)
         assert len(found) == 8
 
 
@@ -636,11 +636,11 @@ def test_the_digits_are_read_as_ever(under_chaos: int, monkeypatch: pytest.Monke
     from gpu import Gpu
 
     monkeypatch.setattr(d3d12, "create_adapter_list", lambda: [d3d12.Adapter()])
-    monkeypatch.setattr("dmlemu.d3d12.device.create_adapter_list", lambda: [d3d12.Adapter()])
+    monkeypatch.setattr("dmlemu.d3d12.device_creation.create_adapter_list", lambda: [d3d12.Adapter()])
     images, labels = network.load_digits()
     layers = network.load_layers()
     with Gpu() as gpu:
-        assert gpu.device._gpu.chaos == dmlemu.chaos(under_chaos)
+        assert gpu.device.context.gpu.chaos == dmlemu.chaos(under_chaos)
         result = digits.run(gpu, images[:300], labels[:300], layers, 100, lambda text: None)
     assert np.array_equal(result.read, network.classify(layers, images[:300]))
 
@@ -662,7 +662,7 @@ def test_models_print_as_ever(
 def arrays_for(compiled: dml.CompiledOperator, random: Any) -> dict[str, Any]:
     """Random inputs by field: what a tensor's layout makes equal is equal."""
     arrays: dict[str, Any] = {}
-    for field in compiled._fields:
+    for field in compiled.fields:
         if field.output:
             continue
         value = None
@@ -702,5 +702,5 @@ def test_every_operator_computes_as_ever(operator: Any) -> None:
 def test_chaos_slows_nothing_that_it_does_not_touch() -> None:
     """The usual policies draw no numbers and have nobody listening to them."""
     device = d3d12.create_device(d3d12.Adapter(), strictness=Strictness.RUNTIME)
-    assert device._late_visibility is None
+    assert device.context.late_visibility is None
     assert not device.events

@@ -236,7 +236,7 @@ class TestRecord:
     def test_a_live_owner_is_named(self) -> None:
         stage = Stage()
         small = stage.buffer("small", 16)
-        stage.list._writer.copy_buffer(small.get_gpu_virtual_address(), 0, 1 << 20)
+        stage.list.writer.copy_buffer(small.get_gpu_virtual_address(), 0, 1 << 20)
         stage.list._announce(2, "CopyBufferRegion")
         with pytest.raises(Error):
             stage.run()
@@ -336,7 +336,7 @@ class TestMemory:
         operations = []
         for n in itertools.count(1):
             stage = Stage()
-            before = stage.device._gpu.memory.used
+            before = stage.device.context.gpu.memory.used
             with faults.out_of_memory(stage.device, at=n) as fault:
                 try:
                     chain(stage)
@@ -348,7 +348,7 @@ class TestMemory:
             if not fault.happened:
                 assert fault.seen == n - 1
                 break
-            assert stage.device._gpu.memory.used == before
+            assert stage.device.context.gpu.memory.used == before
             stage.list.close()
             stage.list.reset(stage.allocator)
             stage.list.set_descriptor_heaps([stage.heap])
@@ -360,12 +360,12 @@ class TestMemory:
     def test_it_fails_by_name_and_then_works(self, operation: str, strictness: Strictness) -> None:
         stage = Stage(strictness)
         live = len(stage.device.report_live_device_objects())
-        used = stage.device._gpu.memory.used
+        used = stage.device.context.gpu.memory.used
         with faults.out_of_memory(stage.device) as fault, pytest.raises(Error) as raised:
             CREATORS[operation](stage)
         assert raised.value.hresult is HResult.E_OUTOFMEMORY
         assert (raised.value.report.operation, fault.happened) == (operation, True)
-        assert stage.device._gpu.memory.used == used
+        assert stage.device.context.gpu.memory.used == used
         assert len(stage.device.report_live_device_objects()) == live
         assert CREATORS[operation](stage) is not None
 
@@ -389,9 +389,9 @@ class TestMemory:
         failures = 0
         for tiles in itertools.count():
             stage = Stage()
-            before = stage.device._gpu.memory.used
+            before = stage.device.context.gpu.memory.used
             with faults.memory_budget(stage.device, before + tiles * 65536):
-                assert stage.device._adapter.query_memory_budget().budget == before + tiles * 65536
+                assert stage.device.context.adapter.query_memory_budget().budget == before + tiles * 65536
                 try:
                     chain(stage)
                     break
@@ -399,7 +399,7 @@ class TestMemory:
                     assert error.hresult is HResult.E_OUTOFMEMORY
                     assert error.report.operation == "CreateCommittedResource"
                     failures += 1
-            assert stage.device._gpu.memory.used == before
+            assert stage.device.context.gpu.memory.used == before
             stage.list.close()
             stage.list.reset(stage.allocator)
             stage.list.set_descriptor_heaps([stage.heap])
@@ -420,7 +420,7 @@ class TestMemory:
     def test_no_addresses_are_left(self) -> None:
         """The memory of a buffer is there, its addresses are not: it is given back."""
         stage = Stage()
-        memory = stage.device._gpu.memory
+        memory = stage.device.context.gpu.memory
         before, place = memory.used, memory._next_address
         memory._next_address = 1 << 47
         for operation in ("CreateCommittedResource", "CreateDescriptorHeap", "CreateQueryHeap"):
@@ -704,7 +704,7 @@ class World:
         stage = self.stage = Stage(strictness)
         self.device, self.dml, self.queue, self.fence = stage.device, stage.dml, stage.queue, stage.fence
         self.list, self.allocator, self.views = stage.list, stage.allocator, stage.heap
-        self.adapter, self.recorder = stage.device._adapter, stage.recorder
+        self.adapter, self.recorder = stage.device.context.adapter, stage.recorder
         self.handle = self.views.get_cpu_descriptor_handle_for_heap_start()
         self.desc = d3d12.ResourceDesc.buffer(65536)
         self.buffer, self.upload = stage.buffer("buffer"), stage.host_buffer("upload")

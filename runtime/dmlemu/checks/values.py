@@ -145,7 +145,7 @@ class Values(Check):
     def _operands(self, packet: bytes, accesses: Any, kind: int) -> Iterator[_Operand]:
         decoded = packets.decode_one(packet)
         assert isinstance(decoded, DispatchPacket)
-        memory = self.device._gpu.memory
+        memory = self.device.context.gpu.memory
         for access in accesses:
             tensor: Tensor = decoded.tensors[access.operand]
             if not access.access & kind or access.footprint.element_bits < 8:

@@ -17,7 +17,9 @@ from .command_allocator import CommandAllocator
 from .command_list import CommandList
 from .command_queue import CommandQueue
 from .descriptor_heap import DescriptorHeap
-from .device import Device, create_device
+from .device import Device
+from .device_child import DeviceChild
+from .device_creation import create_device
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
@@ -89,7 +91,6 @@ from .info_queue import InfoQueue, InfoQueueFilter, InfoQueueFilterDesc
 from .object import (
     WKPDID_D3D_DEBUG_OBJECT_NAME,
     WKPDID_D3D_DEBUG_OBJECT_NAME_W,
-    DeviceChild,
     Object,
 )
 from .query_heap import QueryHeap

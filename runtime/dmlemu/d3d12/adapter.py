@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Chaos
 from dmlemu_hw.gpu import Policy
+from dmlemu_hw.memory import Memory
 
 from ..reporting import defaults
 from .arguments import choice, integer, text
@@ -16,7 +17,7 @@ from .enums import FeatureLevel
 from .structs import HardwareId, Luid, MemoryBudget
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .object import Object
 
 DEFAULT_NAME = "dmlemu Virtual GPU"
 DEFAULT_MEMORY = 8 << 30  # bytes; they cost nothing until touched
@@ -34,7 +35,7 @@ def _free_locks() -> None:
     global _lock
     _lock = threading.Lock()
     for adapter in _adapters:
-        adapter._lock = threading.RLock()
+        adapter.lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_free_locks)
@@ -85,8 +86,9 @@ class Adapter:
         self.max_gemm_batch = None if max_gemm_batch is None else integer(max_gemm_batch, "max_gemm_batch")
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
-        self._lock = threading.RLock()
-        self._device: weakref.ref[Device] | None = None
+        self.lock = threading.RLock()
+        self._device: weakref.ref[Object] | None = None
+        self._memory: weakref.ref[Memory] | None = None
         _adapters.add(self)
 
     def __repr__(self) -> str:
@@ -109,21 +111,27 @@ class Adapter:
 
     def query_memory_budget(self) -> MemoryBudget:
         """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: the budget and its use, in bytes."""
-        device = self._living_device()
-        if device is None:
+        memory = None if self._memory is None else self._memory()
+        if memory is None or not memory.is_own:
             return MemoryBudget(self.dedicated_adapter_memory, 0)
-        memory = device._gpu.memory
         return MemoryBudget(memory.budget, memory.used)
 
-    def _living_device(self) -> Device | None:
-        """One of this process: in a forked one its parent's device is of no use."""
-        device = None if self._device is None else self._device()
-        return device if device is not None and device._gpu.memory.is_own else None
+    # --- for the device ---
 
-    def _forget(self, device: Device) -> None:
-        with self._lock:
-            if self._living_device() is device:
-                self._device = None
+    @property
+    def device(self) -> Object | None:
+        """The adapter's device while it lives, also in a forked process, where it is of no use."""
+        return None if self._device is None else self._device()
+
+    def use(self, device: Object, memory: Memory) -> None:
+        """A device of the adapter has been created."""
+        self._device, self._memory = weakref.ref(device), weakref.ref(memory)
+
+    def forget(self, device: Object) -> None:
+        """The device has ended."""
+        with self.lock:
+            if self.device is device:
+                self._device = self._memory = None
 
 
 _default: Adapter | None = None

@@ -68,7 +68,7 @@ def check_barriers(command_list: CommandList, recording: Recording, rows: Sequen
         wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
         message = "ResourceBarrier is called with no barriers."
         error = _bad("ST11", message, "NumBarriers", 0, "at least 1", wrong)
-        command_list._device._info(error, Severity.WARNING)
+        command_list.context.inform(error, Severity.WARNING)
     call = _Call(command_list, recording)
     try:
         for i, barrier in enumerate(rows):
@@ -83,7 +83,7 @@ class _Call:
 
     def __init__(self, command_list: CommandList, recording: Recording) -> None:
         self._list = command_list
-        self._device = command_list._device
+        self._context = command_list.context
         self._recording = recording
         self._before: dict[Resource, Track | None] = {}
         self._number = -1  # of the barrier in the call
@@ -116,11 +116,11 @@ class _Call:
         else:
             for resource in (inner.resource_before, inner.resource_after):
                 if resource is not None:
-                    self._device._check_child(resource, Resource, _OPERATION, f"{path}.Aliasing")
+                    self._context.check_child(resource, Resource, _OPERATION, f"{path}.Aliasing")
 
     def _check_uav(self, barrier: ResourceUavBarrier, path: str) -> None:
         resource = barrier.resource
-        if self._list._type == CommandListType.COPY:
+        if self._list.type == CommandListType.COPY:
             wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
             message = "A list of type COPY has a UAV barrier."
             expected = "a transition or an aliasing barrier"
@@ -128,8 +128,8 @@ class _Call:
         if resource is None:
             return
         field = f"{path}.UAV.pResource"
-        self._device._check_child(resource, Resource, _OPERATION, field)
-        missing = missing_flag(states.UNORDERED_ACCESS, resource._flags)
+        self._context.check_child(resource, Resource, _OPERATION, field)
+        missing = missing_flag(states.UNORDERED_ACCESS, resource.flags)
         if missing is not None:
             wrong, given = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, resource.get_desc().flags
             message = f"A UAV barrier names {resource}, which lacks flag {spell(missing)}."
@@ -140,7 +140,7 @@ class _Call:
         if resource is None:
             wrong = MessageId.RESOURCE_BARRIER_NULL_POINTER
             raise _bad("ST10", "A transition names no resource.", field, None, "a resource", wrong)
-        self._device._check_child(resource, Resource, _OPERATION, field)
+        self._context.check_child(resource, Resource, _OPERATION, field)
         if barrier.subresource not in (0, RESOURCE_BARRIER_ALL_SUBRESOURCES):
             wrong, field = MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE, f"{path}.Subresource"
             message = f"Subresource ({barrier.subresource}) of {resource} does not exist: a buffer has one."
@@ -149,30 +149,30 @@ class _Call:
         before, after = int(barrier.state_before), int(barrier.state_after)
         self._check_state(resource, before, f"{path}.StateBefore")
         self._check_state(resource, after, f"{path}.StateAfter")
-        if after == states.COMMON and resource._fixed_states is not None and not resource._began_common:
-            raise _fixed_state_error(resource, resource._fixed_states, after, f"{path}.StateAfter")
+        if after == states.COMMON and resource.fixed_states is not None and not resource.began_common:
+            raise _fixed_state_error(resource, resource.fixed_states, after, f"{path}.StateAfter")
         if before == after:
             wrong, field = MessageId.RESOURCE_BARRIER_MATCHING_STATES, f"{path}.StateAfter"
             message = f"A transition of {resource} leads from state ({spell_state(before)}) to itself."
             given, expected, hint = ResourceStates(after), "another state than StateBefore", ""
             if after == states.UNORDERED_ACCESS:
-                hint = f"A UAV barrier on {resource._title()} is what orders two dispatches."
+                hint = f"A UAV barrier on {resource.title()} is what orders two dispatches."
             raise _bad("ST7", message, field, given, expected, wrong, "STATE_SAME", resource, hint=hint)
         self._track(resource, before, after, flags, path)
 
     def _check_state(self, resource: Resource, state: int, field: str) -> None:
-        fixed = resource._fixed_states
+        fixed = resource.fixed_states
         if (
-            state & ~self._list._states
+            state & ~self._list.states
             or not states.is_combination(state)
             or (fixed is not None and state & ~fixed)
-            or missing_flag(state, resource._flags) is not None
+            or missing_flag(state, resource.flags) is not None
         ):
             raise self._state_error(resource, state, field)
 
     def _state_error(self, resource: Resource, state: int, field: str) -> Error:
         """Why :meth:`_check_state` refuses a state."""
-        text, kind, expressible = spell_state(state), self._list._type, self._list._states
+        text, kind, expressible = spell_state(state), self._list.type, self._list.states
         if state & ~states.KNOWN_STATES:
             message, expected = f"State ({text}) has unknown bits.", "members of D3D12_RESOURCE_STATES"
             wrong = MessageId.RESOURCE_BARRIER_RESERVED_BITS
@@ -187,10 +187,10 @@ class _Call:
             wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
             rule = "ST17" if kind == CommandListType.COPY else "ST18"
             return _bad(rule, message, field, text, spell_state(expressible), wrong, "LIST_TYPE", resource)
-        fixed = resource._fixed_states
+        fixed = resource.fixed_states
         if fixed is not None and state & ~fixed:
             return _fixed_state_error(resource, fixed, state, field)
-        missing = missing_flag(state, resource._flags)
+        missing = missing_flag(state, resource.flags)
         rule = "ST16" if state & states.UNORDERED_ACCESS else "RB7"
         message = f"State ({text}) needs flag {spell(missing)}, which {resource} lacks."
         wrong, expected = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, f"a buffer with {spell(missing)}"
@@ -199,14 +199,14 @@ class _Call:
     def _track(self, resource: Resource, before: int, after: int, flags: int, path: str) -> None:
         recording = self._recording
         recording.resources.add(resource)
-        if resource._fixed_states is not None:
+        if resource.fixed_states is not None:
             return
         track = recording.tracks.get(resource)
         if resource in self._before:
             wrong = MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS
             message = f"One ResourceBarrier call holds several transitions of {resource}."
             error = _bad("ST12", message, path, "", "", wrong, "STATE_COMBO", resource)
-            self._device._info(error, Severity.WARNING)
+            self._context.inform(error, Severity.WARNING)
         else:
             self._before[resource] = None if track is None else track.copy()
         if track is None:
@@ -221,7 +221,7 @@ class _Call:
 def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -> Error:
     """ST6: a buffer in an UPLOAD or READBACK heap stays in the state that such heaps have."""
     text, wrong = spell_state(state), MessageId.RESOURCE_BARRIER_INVALID_HEAP
-    message = f"{resource}, in a heap of type {spell(resource._heap_type)}, has no state ({text})."
+    message = f"{resource}, in a heap of type {spell(resource.heap_type)}, has no state ({text})."
     return _bad("ST6", message, field, text, spell_state(fixed), wrong, "STATE_COMBO", resource)
 
 
@@ -264,4 +264,4 @@ def named_by(barrier: ResourceBarrier) -> list[Resource]:
 
 
 def _address(resource: Resource | None) -> int:
-    return 0 if resource is None else resource._address
+    return 0 if resource is None else resource.address

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import CallSite, HResult, Severity, spell_site
+from .device_child import DeviceChild
 from .enums import CommandListType, MessageId
 from .events import AllocatorReset
 from .info_queue import failure
-from .object import DeviceChild
 from .submissions import when_done
 
 if TYPE_CHECKING:
     from .command_list import CommandList
-    from .device import Device
+    from .device_context import DeviceContext
 
 
 class CommandAllocator(DeviceChild):
@@ -24,11 +24,11 @@ class CommandAllocator(DeviceChild):
 
     kind = "command allocator"
 
-    def __init__(self, device: Device, type: CommandListType) -> None:
-        super().__init__(device)
-        self._type = type
-        self._recorder: CommandList | None = None  # opened with it last
-        self._generation = 0  # counts resets: recordings of an older one are gone
+    def __init__(self, context: DeviceContext, type: CommandListType) -> None:
+        super().__init__(context)
+        self.type = type
+        self.recorder: CommandList | None = None  # opened with it last
+        self.generation = 0  # counts resets: recordings of an older one are gone
         self._reset_at: CallSite | None = None
 
     def reset(self) -> None:
@@ -38,9 +38,9 @@ class CommandAllocator(DeviceChild):
         while a list records with it (CL7).  While the GPU still executes one of its lists the real
         thing corrupts it; here that raises at strictness ``debug`` and ``strict``.
         """
-        self._check_open("Reset")
-        self._device._check_alive("Reset")
-        recording = self._recording  # another thread may close it meanwhile
+        self.check_open("Reset")
+        self.context.check_alive("Reset")
+        recording = self.recording  # another thread may close it meanwhile
         if recording is not None:
             raise failure(
                 "LIST_OPEN",
@@ -50,30 +50,30 @@ class CommandAllocator(DeviceChild):
                 hresult=HResult.E_FAIL,
                 message_id=MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
                 object=self,
-                context=recording._turned,
+                context=recording.turned,
                 hint="Close the command list first.",
             )
-        if not self._device._is_runtime:
+        if not self.context.is_runtime:
             self._check_done()
-        self._generation += 1
-        self._reset_at = self._device._here()
-        if self._device.events.wants(AllocatorReset):
-            self._device._tell(AllocatorReset(self))
+        self.generation += 1
+        self._reset_at = self.context.here()
+        if self.context.events.wants(AllocatorReset):
+            self.context.tell(AllocatorReset(self))
 
     @property
-    def _recording(self) -> CommandList | None:
+    def recording(self) -> CommandList | None:
         """The list that records with it now."""
-        recorder = self._recorder
-        return recorder if recorder is not None and recorder._records_with(self) else None
+        recorder = self.recorder
+        return recorder if recorder is not None and recorder.records_with(self) else None
 
     @property
-    def _reset_lines(self) -> tuple[str, ...]:
+    def reset_lines(self) -> tuple[str, ...]:
         """For the context of a report: the line of the last reset."""
-        return (f"{self._title()} was reset at {spell_site(self._reset_at)}",) if self._reset_at else ()
+        return (f"{self.title()} was reset at {spell_site(self._reset_at)}",) if self._reset_at else ()
 
     def _check_done(self) -> None:
         """CL7: the GPU has finished every list that was recorded with it."""
-        recording = self._device._pending.recorded_with(self)
+        recording = self.context.submissions.recorded_with(self)
         if recording is not None and recording.submitted is not None:
             raise failure(
                 "ALLOC_RESET_IN_FLIGHT",

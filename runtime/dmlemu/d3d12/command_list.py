@@ -17,6 +17,7 @@ from .arguments import floats, instance, integer, sequence
 from .barriers import check_barriers, named_by, packet_of
 from .command_allocator import CommandAllocator
 from .descriptor_heap import DescriptorHeap
+from .device_child import DeviceChild
 from .enums import (
     CommandListType,
     DescriptorHeapType,
@@ -25,7 +26,7 @@ from .enums import (
     WriteBufferImmediateMode,
 )
 from .info_queue import failure, not_implemented, spell
-from .object import DeviceChild, Object
+from .object import Object
 from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
 from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER, Command, Recording
 from .resource import Resource
@@ -34,7 +35,7 @@ from .states import Clash, Conflict, Track
 from .structs import Rect, ResourceBarrier, WriteBufferImmediateParameter
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .device_context import DeviceContext
 
 __all__ = ["SHADING", "CommandList", "Recording"]
 
@@ -51,14 +52,14 @@ def _records(
     def decorate(method: _Method[_Parameters]) -> _Method[_Parameters]:
         @wraps(method)
         def record(self: CommandList, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
-            if not self._may_record(operation, allowed):
+            if not self.may_record(operation, allowed):
                 return
             try:
                 method(self, *args, **kwargs)
             except Error as error:
-                if error.hresult is HResult.E_NOTIMPL or not self._device._is_runtime:
+                if error.hresult is HResult.E_NOTIMPL or not self.context.is_runtime:
                     raise
-                self._reject(error)
+                self.reject(error)
 
         return cast("_Method[_Parameters]", record)
 
@@ -86,23 +87,23 @@ class CommandList(DeviceChild):
 
     kind = "command list"
 
-    def __init__(self, device: Device, type: CommandListType) -> None:
-        super().__init__(device)
-        self._type = type
-        self._is_open = False
+    def __init__(self, context: DeviceContext, type: CommandListType) -> None:
+        super().__init__(context)
+        self.type = type
+        self.is_open = False
         self._error: Error | None = None  # strictness runtime: the first one since Reset
-        self._failed = False
-        self._writer = PacketWriter()
-        self._recording: Recording | None = None
-        self._descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
-        self._states = states.LIST_STATES.get(type, 0)
+        self.failed = False
+        self.writer = PacketWriter()
+        self.recording: Recording | None = None
+        self.descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
+        self.states = states.LIST_STATES.get(type, 0)
         self._turned_at: CallSite | None = None  # where it was opened or closed last
 
     # --- life cycle ---
 
     def get_type(self) -> CommandListType:
         """``ID3D12CommandList::GetType``."""
-        return self._type
+        return self.type
 
     def close(self) -> None:
         """Ends the recording: the list can be executed.
@@ -111,21 +112,21 @@ class CommandList(DeviceChild):
         E_FAIL when it is closed already (CL5).  E_INVALIDARG at strictness ``runtime`` when a
         recording call was wrong: the report is that call's.
         """
-        self._check_open("Close")
-        self._device._check_alive("Close")
-        if not self._is_open or self._recording is None:
+        self.check_open("Close")
+        self.context.check_alive("Close")
+        if not self.is_open or self.recording is None:
             raise self._life_cycle_error(
                 "LIST_CLOSED", f"{self} is closed twice.", "Close", "CL5", MessageId.COMMAND_LIST_CLOSED
             )
-        recording = self._recording
-        recording.packets = self._writer.bytes()
+        recording = self.recording
+        recording.packets = self.writer.bytes()
         recording.owner = str(self)
-        self._turned_at = self._device._here()
-        self._is_open = False  # an exception before leaves it open
-        recording.allocator._recorder = None
+        self._turned_at = self.context.here()
+        self.is_open = False  # an exception before leaves it open
+        recording.allocator.recorder = None
         if self._error is not None:
             error, self._error = self._error, None
-            self._failed = True
+            self.failed = True
             raise Error(HResult.E_INVALIDARG, error.report)
 
     def reset(self, allocator: CommandAllocator, initial_state: None = None) -> None:
@@ -136,9 +137,9 @@ class CommandList(DeviceChild):
         another list records with (CL2, CL4).  ``initial_state`` (a pipeline state) must be None.
         """
         operation = "ID3D12GraphicsCommandList::Reset"
-        self._check_open("Reset")
-        self._device._check_alive("Reset")
-        if self._is_open:
+        self.check_open("Reset")
+        self.context.check_alive("Reset")
+        if self.is_open:
             raise self._life_cycle_error(
                 "LIST_OPEN",
                 f"{self} is reset while it is open.",
@@ -148,7 +149,7 @@ class CommandList(DeviceChild):
             )
         if initial_state is not None:
             raise not_implemented(operation, "A pipeline state")
-        self._start(allocator, operation)
+        self.start(allocator, operation)
 
     def disassemble(self) -> str:
         """What the closed list is to the GPU: its packets, a line for each, below the command that made them.
@@ -156,18 +157,18 @@ class CommandList(DeviceChild):
         A line has number and offset of the packet, its name and its fields.  Nothing in Direct3D 12 is like
         it.  E_FAIL while the list is open.
         """
-        self._check_open("disassemble")
-        if self._is_open:
+        self.check_open("disassemble")
+        if self.is_open:
             message = f"{self} is open: it has no packets before Close."
             raise self._life_cycle_error(
                 "LIST_OPEN", message, "disassemble", "CL6", MessageId.COMMAND_LIST_OPEN
             )
-        if self._recording is None:  # created closed
+        if self.recording is None:  # created closed
             return ""
         lines: list[str] = []
         last = -1
-        packets = disassemble(self._recording.packets).splitlines()
-        for command, packet in zip(self._recording.commands, packets, strict=True):
+        packets = disassemble(self.recording.packets).splitlines()
+        for command, packet in zip(self.recording.commands, packets, strict=True):
             if command.number != last:
                 last = command.number
                 at = f" ({command.recorded_at})" if command.recorded_at else ""
@@ -176,17 +177,17 @@ class CommandList(DeviceChild):
         return "\n".join(lines)
 
     def _free(self) -> None:  # an open recording ends, so that its allocator is free again
-        if self._is_open and self._recording is not None:
-            self._is_open = False
-            self._recording.allocator._recorder = None
-        self._recording = None
+        if self.is_open and self.recording is not None:
+            self.is_open = False
+            self.recording.allocator.recorder = None
+        self.recording = None
 
     def clear_state(self, pipeline_state: None = None) -> None:
         """Forgets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12)."""
-        if self._may_record("ClearState", SETTING):
+        if self.may_record("ClearState", SETTING):
             if pipeline_state is not None:
                 raise not_implemented("ClearState", "A pipeline state")
-            self._descriptor_heaps = {}
+            self.descriptor_heaps = {}
 
     # --- copies and writes ---
 
@@ -201,11 +202,11 @@ class CommandList(DeviceChild):
         """
         command_validation.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
         uses = (dst_buffer, states.COPY_DEST, "pDstBuffer"), (src_buffer, states.COPY_SOURCE, "pSrcBuffer")
-        self._use_all("CopyBufferRegion", *uses, executes=num_bytes != 0)
+        self.use_all("CopyBufferRegion", *uses, executes=num_bytes != 0)
         if num_bytes:
-            destination, source = dst_buffer._address + dst_offset, src_buffer._address + src_offset
-            self._writer.copy_buffer(destination, source, num_bytes)
-            self._announce(Opcode.COPY_BUFFER, "CopyBufferRegion", ("pSrcBuffer", "pDstBuffer"))
+            destination, source = dst_buffer.address + dst_offset, src_buffer.address + src_offset
+            self.writer.copy_buffer(destination, source, num_bytes)
+            self.announce(Opcode.COPY_BUFFER, "CopyBufferRegion", ("pSrcBuffer", "pDstBuffer"))
 
     @_records("CopyResource", TRANSFER)
     def copy_resource(self, dst_resource: Resource, src_resource: Resource) -> None:
@@ -216,9 +217,9 @@ class CommandList(DeviceChild):
         """
         command_validation.check_copy_resource(dst_resource, src_resource)
         target = dst_resource, states.COPY_DEST, "pDstResource"
-        self._use_all("CopyResource", target, (src_resource, states.COPY_SOURCE, "pSrcResource"))
-        self._writer.copy_buffer(dst_resource._address, src_resource._address, dst_resource._width)
-        self._announce(Opcode.COPY_BUFFER, "CopyResource", ("pSrcResource", "pDstResource"))
+        self.use_all("CopyResource", target, (src_resource, states.COPY_SOURCE, "pSrcResource"))
+        self.writer.copy_buffer(dst_resource.address, src_resource.address, dst_resource.width)
+        self.announce(Opcode.COPY_BUFFER, "CopyResource", ("pSrcResource", "pDstResource"))
 
     @_records("WriteBufferImmediate", IMMEDIATE)
     def write_buffer_immediate(
@@ -231,13 +232,13 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList2::WriteBufferImmediate``
         (nf-d3d12-id3d12graphicscommandlist2-writebufferimmediate).
         """
-        writes = command_validation.check_immediate(self._device, params, modes)
+        writes = command_validation.check_immediate(self.context, params, modes)
         names = tuple(f"pParams[{i}]" for i in range(len(writes)))
         uses = [(write[0], states.COPY_DEST, name) for write, name in zip(writes, names, strict=True)]
-        self._use_all("WriteBufferImmediate", *uses)
+        self.use_all("WriteBufferImmediate", *uses)
         if writes:
-            self._writer.write_immediate([write for _, write in writes])
-            self._announce(Opcode.WRITE_IMMEDIATE, "WriteBufferImmediate", names)
+            self.writer.write_immediate([write for _, write in writes])
+            self.announce(Opcode.WRITE_IMMEDIATE, "WriteBufferImmediate", names)
 
     # --- clears ---
 
@@ -291,10 +292,10 @@ class CommandList(DeviceChild):
         is_float: bool,
     ) -> None:
         ranges = command_validation.check_clear(self, operation, gpu_handle, cpu_handle, resource, rects)
-        self._use_all(operation, (resource, states.UNORDERED_ACCESS, "pResource"))
-        self._need(*self._descriptor_heaps.values())
-        self._writer.clear_uav(gpu_handle, values, ranges, is_float=is_float)
-        self._announce(Opcode.CLEAR_UAV, operation, ("pResource",))
+        self.use_all(operation, (resource, states.UNORDERED_ACCESS, "pResource"))
+        self.need(*self.descriptor_heaps.values())
+        self.writer.clear_uav(gpu_handle, values, ranges, is_float=is_float)
+        self.announce(Opcode.CLEAR_UAV, operation, ("pResource",))
 
     # --- barriers and descriptor heaps ---
 
@@ -307,12 +308,12 @@ class CommandList(DeviceChild):
         recorded.
         """
         rows = [barriers] if isinstance(barriers, ResourceBarrier) else sequence(barriers, "barriers")
-        assert self._recording is not None
-        check_barriers(self, self._recording, rows)
+        assert self.recording is not None
+        check_barriers(self, self.recording, rows)
         for barrier in rows:
-            self._need(*named_by(barrier))
-            self._writer.barrier(*packet_of(barrier))
-            self._announce(Opcode.BARRIER, "ResourceBarrier")
+            self.need(*named_by(barrier))
+            self.writer.barrier(*packet_of(barrier))
+            self.announce(Opcode.BARRIER, "ResourceBarrier")
 
     @_records("SetDescriptorHeaps", SETTING)
     def set_descriptor_heaps(self, descriptor_heaps: Sequence[DescriptorHeap]) -> None:
@@ -321,12 +322,12 @@ class CommandList(DeviceChild):
         Mirrors ``ID3D12GraphicsCommandList::SetDescriptorHeaps``
         (nf-d3d12-id3d12graphicscommandlist-setdescriptorheaps).
         """
-        chosen = command_validation.check_heaps(self._device, descriptor_heaps)
+        chosen = command_validation.check_heaps(self.context, descriptor_heaps)
         for heap in chosen.values():
-            self._need(heap)
-        self._descriptor_heaps = chosen
-        self._writer.set_descriptor_heaps([heap._heap.gpu_start for heap in chosen.values()])
-        self._announce(Opcode.SET_DESCRIPTOR_HEAPS, "SetDescriptorHeaps")
+            self.need(heap)
+        self.descriptor_heaps = chosen
+        self.writer.set_descriptor_heaps([heap.hardware.gpu_start for heap in chosen.values()])
+        self.announce(Opcode.SET_DESCRIPTOR_HEAPS, "SetDescriptorHeaps")
 
     # --- queries ---
 
@@ -346,9 +347,9 @@ class CommandList(DeviceChild):
         (nf-d3d12-id3d12graphicscommandlist-endquery).
         """
         check_end(self, query_heap, type, index)
-        self._need(query_heap)
-        self._writer.timestamp(query_heap._allocation.address + QUERY_SIZE * index)
-        self._announce(Opcode.TIMESTAMP, "EndQuery", ("pQueryHeap",))
+        self.need(query_heap)
+        self.writer.timestamp(query_heap.allocation.address + QUERY_SIZE * index)
+        self.announce(Opcode.TIMESTAMP, "EndQuery", ("pQueryHeap",))
 
     @_records("ResolveQueryData", TRANSFER)
     def resolve_query_data(
@@ -368,12 +369,12 @@ class CommandList(DeviceChild):
         offset = aligned_destination_buffer_offset
         check_resolve(self, query_heap, type, start_index, num_queries, destination_buffer, offset)
         use = destination_buffer, states.COPY_DEST, "pDestinationBuffer"
-        self._use_all("ResolveQueryData", use, executes=num_queries != 0)
+        self.use_all("ResolveQueryData", use, executes=num_queries != 0)
         if num_queries:
-            self._need(query_heap)
-            source = query_heap._allocation.address + QUERY_SIZE * start_index
-            self._writer.resolve_query(destination_buffer._address + offset, source, num_queries)
-            self._announce(Opcode.RESOLVE_QUERY, "ResolveQueryData", ("pQueryHeap", "pDestinationBuffer"))
+            self.need(query_heap)
+            source = query_heap.allocation.address + QUERY_SIZE * start_index
+            self.writer.resolve_query(destination_buffer.address + offset, source, num_queries)
+            self.announce(Opcode.RESOLVE_QUERY, "ResolveQueryData", ("pQueryHeap", "pDestinationBuffer"))
 
     # --- markers ---
 
@@ -393,10 +394,10 @@ class CommandList(DeviceChild):
         self._mark("EndEvent", 2, 0, b"")
 
     def _mark(self, operation: str, kind: int, metadata: int, data: bytes | str) -> None:
-        if self._may_record(operation, IMMEDIATE):
+        if self.may_record(operation, IMMEDIATE):
             metadata = integer(metadata, "metadata") & 0xFFFFFFFF
-            self._writer.marker(kind, metadata, encode_marker(metadata, data))
-            self._announce(Opcode.MARKER, operation)
+            self.writer.marker(kind, metadata, encode_marker(metadata, data))
+            self.announce(Opcode.MARKER, operation)
 
     # --- not emulated; each raises E_NOTIMPL with its name ---
 
@@ -424,59 +425,58 @@ class CommandList(DeviceChild):
 
     # --- for the rest of the package ---
 
-    def _start(self, allocator: CommandAllocator, operation: str) -> None:
+    def start(self, allocator: CommandAllocator, operation: str) -> None:
         """CL2, CL4: begins a recording with an allocator that is free and of the list's type."""
-        device = self._device
-        check_allocator(device, allocator, self._type, operation)
-        self._recording = Recording(device._next_recording(), allocator, allocator._generation)
-        device._recordings[self._recording.serial] = self._recording
-        self._writer = PacketWriter()
-        self._descriptor_heaps = {}
+        check_allocator(self.context, allocator, self.type, operation)
+        self.recording = Recording(self.context.next_recording(), allocator, allocator.generation)
+        self.context.recordings[self.recording.serial] = self.recording
+        self.writer = PacketWriter()
+        self.descriptor_heaps = {}
         self._error = None
-        self._failed = False
-        self._turned_at = self._device._here()
-        allocator._recorder = self
-        self._is_open = True  # an exception before leaves it closed
+        self.failed = False
+        self._turned_at = self.context.here()
+        allocator.recorder = self
+        self.is_open = True  # an exception before leaves it closed
 
-    def _records_with(self, allocator: CommandAllocator) -> bool:
-        return self._is_open and self._recording is not None and self._recording.allocator is allocator
+    def records_with(self, allocator: CommandAllocator) -> bool:
+        return self.is_open and self.recording is not None and self.recording.allocator is allocator
 
-    def _may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
+    def may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
         """CL11, CL13; False when the call is to do nothing."""
-        if self._device._removed is not None:
+        if self.context.removed is not None:
             return False
-        if not self._is_open:
-            self._check_open(operation)
-            if self._device._is_runtime:
+        if not self.is_open:
+            self.check_open(operation)
+            if self.context.is_runtime:
                 return False
             message = f"{operation} is called on {self}, which is closed."
             closed = MessageId.COMMAND_LIST_CLOSED
             raise self._life_cycle_error("LIST_CLOSED", message, operation, "CL11", closed)
-        if self._type in allowed:
+        if self.type in allowed:
             return True
-        self._reject(
+        self.reject(
             failure(
                 "LIST_TYPE",
-                f"{operation} is called on {self}, which is of type {spell(self._type)}.",
+                f"{operation} is called on {self}, which is of type {spell(self.type)}.",
                 operation=operation,
                 rule=f"CL13: ID3D12GraphicsCommandList::{operation}",
                 message_id=MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
                 field="this",
-                given=self._type,
+                given=self.type,
                 expected=" or ".join(spell(each) for each in sorted(allowed)),
                 object=self,
             )
         )
         return False
 
-    def _reject(self, error: Error) -> None:
+    def reject(self, error: Error) -> None:
         """A recording call was wrong: raises, or at strictness runtime keeps the error for Close."""
-        if not self._device._is_runtime:
+        if not self.context.is_runtime:
             raise error
         if self._error is None:
             self._error = error
 
-    def _use_all(
+    def use_all(
         self, operation: str, *uses: tuple[Resource, int, str], executes: bool = True, user: str = ""
     ) -> None:
         """Checks all uses (ST1, ST3, ST6), then notes all of them; raises without noting any.
@@ -485,12 +485,12 @@ class CommandList(DeviceChild):
         Without the debug layer nobody looks at the state of a use: strictness runtime skips that.
         ``executes``: the GPU will have something to do.  ``user``: what uses them, in words.
         """
-        recording = self._recording
+        recording = self.recording
         assert recording is not None
-        tracks, resources, lenient = recording.tracks, recording.resources, self._device._is_runtime
+        tracks, resources, lenient = recording.tracks, recording.resources, self.context.is_runtime
         for resource, state, field in uses:
-            if resource._released or resource not in resources:
-                self._device._check_child(resource, Resource, operation, field)
+            if resource.released or resource not in resources:
+                self.context.check_child(resource, Resource, operation, field)
             if not lenient:
                 conflict = _conflict_of_use(resource, state, tracks)
                 if conflict is not None:
@@ -501,38 +501,38 @@ class CommandList(DeviceChild):
                     raise conflict_error(conflict, resource, operation, field, where, since=since, user=whose)
         at = len(recording.commands) if executes else -1
         if executes:
-            self._need(*(resource for resource, _, _ in uses))
+            self.need(*(resource for resource, _, _ in uses))
         for resource, state, _ in uses:
             resources.add(resource)
-            if resource._fixed_states is None:
+            if resource.fixed_states is None:
                 track = tracks.get(resource)
                 if track is None:
                     track = tracks[resource] = Track()
                 if not lenient or track.conflict_of_use(state) is None:
                     track.use(state, at)
 
-    def _need(self, *things: Object) -> None:
+    def need(self, *things: Object) -> None:
         """The command that is recorded next names these objects."""
-        recording = self._recording
+        recording = self.recording
         assert recording is not None
         at = len(recording.commands)
         for thing in things:
             recording.needs[thing] = at
 
-    def _announce(
+    def announce(
         self, opcode: Opcode, name: str, operands: tuple[str, ...] = (), *, joined: bool = False
     ) -> None:
         """Notes, and tells the event stream, what the packet just written is called.
 
         ``joined``: it is a further part of the command before.
         """
-        recording = self._recording
+        recording = self.recording
         assert recording is not None
         commands = recording.commands
         number = commands[-1].number + (not joined) if commands else 0
-        site = None if self._device._is_runtime else call_site()
+        site = None if self.context.is_runtime else call_site()
         commands.append(Command(name, number, operands, site))
-        events = self._device._gpu.events
+        events = self.context.gpu.events
         if events.wants(Recorded):
             events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))
 
@@ -547,19 +547,19 @@ class CommandList(DeviceChild):
             hresult=HResult.E_FAIL,
             message_id=message_id,
             object=self,
-            context=self._turned,
+            context=self.turned,
         )
 
     @property
-    def _turned(self) -> tuple[str, ...]:
+    def turned(self) -> tuple[str, ...]:
         """For the context of a report: since when the list is open, or closed."""
-        what = "opened" if self._is_open else "closed"
+        what = "opened" if self.is_open else "closed"
         at = spell_site(self._turned_at)
-        return (f"{self._title()} was {what} at {at}",) if at else ()
+        return (f"{self.title()} was {what} at {at}",) if at else ()
 
 
 def _conflict_of_use(resource: Resource, state: int, tracks: dict[Resource, Track]) -> Conflict | None:
-    fixed = resource._fixed_states
+    fixed = resource.fixed_states
     if fixed is not None:
         return Conflict(Clash.USE, fixed, False, state) if state & ~fixed else None
     track = tracks.get(resource)
@@ -567,7 +567,7 @@ def _conflict_of_use(resource: Resource, state: int, tracks: dict[Resource, Trac
 
 
 def check_allocator(
-    device: Device, allocator: CommandAllocator | None, type: CommandListType, operation: str
+    context: DeviceContext, allocator: CommandAllocator | None, type: CommandListType, operation: str
 ) -> None:
     """CL2, CL4: an allocator that a list of ``type`` may record with now."""
 
@@ -596,17 +596,43 @@ def check_allocator(
     if allocator is None:
         null = MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR
         raise bad("CL2", "LIST_TYPE", "No command allocator is given.", None, "a command allocator", null)
-    device._check_child(allocator, CommandAllocator, operation, "pAllocator")
-    if allocator._type != type:
-        message = f"{allocator} is of type {spell(allocator._type)}, and the list of type {spell(type)}."
+    context.check_child(allocator, CommandAllocator, operation, "pAllocator")
+    if allocator.type != type:
+        message = f"{allocator} is of type {spell(allocator.type)}, and the list of type {spell(type)}."
         wrong = MessageId.WRONG_COMMAND_ALLOCATOR_TYPE
-        raise bad("CL2", "LIST_TYPE", message, allocator._type, type, wrong)
-    recording = allocator._recording  # another thread may close it meanwhile
+        raise bad("CL2", "LIST_TYPE", message, allocator.type, type, wrong)
+    recording = allocator.recording  # another thread may close it meanwhile
     if recording is not None:
         message = f"{recording} records with {allocator}, and a second list is opened on it."
         contention = MessageId.COMMAND_ALLOCATOR_CONTENTION
         given, expected = "an allocator in use", "one that no open list uses"
-        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, recording._turned)
+        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, recording.turned)
+
+
+_LIST_TYPES = (
+    CommandListType.DIRECT,
+    CommandListType.BUNDLE,
+    CommandListType.COMPUTE,
+    CommandListType.COPY,
+)
+
+
+def check_list_type(type: CommandListType, operation: str, rule: str) -> None:
+    """CL1 to CL3: the type must be one of a list that is emulated."""
+    if integer(type, "type") in _LIST_TYPES:
+        return
+    if type in list(CommandListType) and type != CommandListType.NONE:
+        raise not_implemented(operation, f"A command list of type {spell(type)}")
+    raise failure(
+        "LIST_TYPE",
+        f"Command list type ({spell(type)}) is not known.",
+        operation=operation,
+        rule=f"{rule}: ID3D12Device::{operation}",
+        message_id=MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
+        field="type",
+        given=type,
+        expected="DIRECT, BUNDLE, COMPUTE or COPY",
+    )
 
 
 def encode_marker(metadata: int, data: bytes | str) -> bytes:

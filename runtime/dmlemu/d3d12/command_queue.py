@@ -15,10 +15,11 @@ from dmlemu_hw.queue import QueueKind
 from ..errors import Error, HResult, Severity, call_site, spell_site
 from .arguments import instance, integer, sequence
 from .command_list import CommandList, encode_marker
+from .device_child import DeviceChild
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
 from .info_queue import failure, not_implemented, spell
-from .object import DeviceChild, Object, released_at
+from .object import Object, released_at
 from .recording import Command, Recording
 from .resource import Heap, Resource
 from .state_errors import conflict_error
@@ -28,7 +29,7 @@ from .submissions import Submission, when_done
 from .tiles import TileMapping, check_mappings
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .device_context import DeviceContext
 
 _QUEUE_TYPES = (CommandListType.DIRECT, CommandListType.COMPUTE, CommandListType.COPY)
 
@@ -41,12 +42,13 @@ class CommandQueue(DeviceChild):
 
     kind = "command queue"
 
-    def __init__(self, device: Device, desc: CommandQueueDesc) -> None:
-        super().__init__(device)
+    def __init__(self, context: DeviceContext, desc: CommandQueueDesc) -> None:
+        super().__init__(context)
         self._desc = replace(desc, node_mask=1)
-        self._queue = queue = device._gpu.create_queue(QueueKind(int(desc.type)), owner=weakref.ref(self))
+        self.hardware = queue = self.context.gpu.create_queue(
+            QueueKind(int(desc.type)), owner=weakref.ref(self)
+        )
         self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
-        device._queues.add(self)
         self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:
@@ -62,8 +64,8 @@ class CommandQueue(DeviceChild):
         ``debug`` and ``strict`` that raises, at ``runtime`` it removes the device
         (DXGI_ERROR_INVALID_CALL).
         """
-        self._check_open("ExecuteCommandLists")
-        if self._device._removed is not None:
+        self.check_open("ExecuteCommandLists")
+        if self.context.removed is not None:
             return
         with self._lock:
             try:
@@ -71,13 +73,13 @@ class CommandQueue(DeviceChild):
                 journey = self._check_states(recordings)
                 _run_last_checks(recordings)
             except Error as error:
-                self._device._reject(error)
+                self.context.reject(error)
                 return
             if not recordings:
                 return
             journey.finish()
             self._submit(recordings)
-        self._device._let_run()
+        self.context.let_run()
 
     def signal(self, fence: Fence, value: int) -> None:
         """Queues setting the fence, once all work before is done (FN2).
@@ -86,8 +88,8 @@ class CommandQueue(DeviceChild):
         """
         self._fence_work(fence, value, "Signal")
         with self._lock:
-            self._device._run_gpu(lambda: self._queue.signal(fence._fence, value), 0)
-        self._device._let_run()
+            self.context.run_gpu(lambda: self.hardware.signal(fence.hardware, value), 0)
+        self.context.let_run()
 
     def wait(self, fence: Fence, value: int) -> None:
         """Queues holding all later work until the fence has reached ``value`` (FN3).
@@ -98,8 +100,8 @@ class CommandQueue(DeviceChild):
         if value == 0:
             self._remark_zero_wait(fence)
         with self._lock:
-            self._device._run_gpu(lambda: self._queue.wait(fence._fence, value), 0)
-        self._device._let_run()
+            self.context.run_gpu(lambda: self.hardware.wait(fence.hardware, value), 0)
+        self.context.let_run()
 
     def update_tile_mappings(
         self,
@@ -120,8 +122,8 @@ class CommandQueue(DeviceChild):
         no sizes is one tile each; no flags is NONE for all, no counts is all tiles for one range and
         one each for several.
         """
-        self._check_open("UpdateTileMappings")
-        if self._device._removed is not None:
+        self.check_open("UpdateTileMappings")
+        if self.context.removed is not None:
             return
         mapping = TileMapping(
             resource,
@@ -134,21 +136,21 @@ class CommandQueue(DeviceChild):
             flags,
         )
         try:
-            regions = check_mappings(self._device, mapping)
+            regions = check_mappings(self.context, mapping)
         except Error as error:
-            self._device._reject(error)
+            self.context.reject(error)
             return
         if regions:
             command = Command("UpdateTileMappings", 0, site=call_site())
             needs = (resource,) if heap is None else (resource, heap)
             with self._lock:
-                ticket = self._queue.submitted + 1
-                self._device._pending.add(Submission(self._queue, ticket, needs=needs, command=command))
+                ticket = self.hardware.submitted + 1
+                self.context.submissions.add(Submission(self.hardware, ticket, needs=needs, command=command))
                 try:
-                    self._device._run_gpu(lambda: self._queue.map_tiles(resource._allocation, regions), 0)
+                    self.context.run_gpu(lambda: self.hardware.map_tiles(resource.allocation, regions), 0)
                 except OutOfMemory as error:
                     raise _too_many_mappings(error, resource) from None
-            self._device._let_run()
+            self.context.let_run()
 
     def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
         """``ID3D12CommandQueue::CopyTileMappings`` is not emulated: raises E_NOTIMPL."""
@@ -167,14 +169,14 @@ class CommandQueue(DeviceChild):
 
     def get_timestamp_frequency(self) -> int:
         """Ticks per second of the GPU's clock; mirrors ``ID3D12CommandQueue::GetTimestampFrequency``."""
-        return self._device._gpu.clock.frequency
+        return self.context.gpu.clock.frequency
 
     def get_clock_calibration(self) -> ClockCalibration:
         """Both clocks at one moment; mirrors ``ID3D12CommandQueue::GetClockCalibration``.
 
         The CPU's is ``time.monotonic_ns``; the GPU's is virtual and moves only by executed work.
         """
-        return ClockCalibration(self._device._gpu.clock.now, time.monotonic_ns())
+        return ClockCalibration(self.context.gpu.clock.now, time.monotonic_ns())
 
     # --- inside ---
 
@@ -202,41 +204,41 @@ class CommandQueue(DeviceChild):
         error = self._list_error
         if each is None:
             raise error("Q2", "LIST_TYPE", "No command list is given.", path, None, "a command list", None)
-        self._device._check_child(each, CommandList, "ExecuteCommandLists", path)
-        if each._type == CommandListType.BUNDLE:
+        self.context.check_child(each, CommandList, "ExecuteCommandLists", path)
+        if each.type == CommandListType.BUNDLE:
             message, wrong = f"{each} is a bundle.", MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED
-            raise error("Q2", "LIST_TYPE", message, path, each._type, self._desc.type, wrong)
-        if each._type != self._desc.type:
+            raise error("Q2", "LIST_TYPE", message, path, each.type, self._desc.type, wrong)
+        if each.type != self._desc.type:
             message = (
-                f"{each} of type {spell(each._type)} is executed on {self} of type {spell(self._desc.type)}."
+                f"{each} of type {spell(each.type)} is executed on {self} of type {spell(self._desc.type)}."
             )
             wrong = MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH
-            raise error("Q2", "LIST_TYPE", message, path, each._type, self._desc.type, wrong)
-        if each._is_open:
+            raise error("Q2", "LIST_TYPE", message, path, each.type, self._desc.type, wrong)
+        if each.is_open:
             message = f"{each} is executed while it is open."
             wrong = MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST
-            given, expected, context = "an open list", "a closed list", each._turned
+            given, expected, context = "an open list", "a closed list", each.turned
             raise error("Q2", "LIST_OPEN", message, path, given, expected, wrong, context=context)
-        if each._failed:
+        if each.failed:
             message = f"{each} is executed, and its Close failed."
             wrong = MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST
             raise error(
                 "Q2", "LIST_CLOSED", message, path, "a failed list", "a list whose Close succeeded", wrong
             )
-        recording = each._recording
+        recording = each.recording
         if recording is None:
             message, wrong = f"{each} has never been recorded.", MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST
             hint = "Reset it with an allocator, which opens it; record, and close it."
             check, given, expected = "QUEUE_EMPTY_SUBMIT", "an empty list", "a recorded list"
             raise error("Q2", check, message, path, given, expected, wrong, hint=hint)
-        if recording.generation != recording.allocator._generation:
+        if recording.generation != recording.allocator.generation:
             message = f"{each} is executed, and its {recording.allocator} has been reset since Close."
             wrong, given = MessageId.COMMAND_ALLOCATOR_RESET, "a list whose commands are gone"
             check, expected = "ALLOC_RESET_IN_FLIGHT", "a list recorded since"
-            context = recording.allocator._reset_lines
+            context = recording.allocator.reset_lines
             hint = "Reset the allocator once the GPU has finished all lists that were recorded with it."
             raise error("Q2", check, message, path, given, expected, wrong, context=context, hint=hint)
-        released = None if self._device._is_runtime else recording.find_released()
+        released = None if self.context.is_runtime else recording.find_released()
         if released is not None:
             raise self._released_error(released, recording, path)
         if recording.is_pending:
@@ -259,10 +261,10 @@ class CommandQueue(DeviceChild):
     def _check_states(self, recordings: list[Recording]) -> Journey:
         """ST8 across lists, and residency (RD2)."""
         journey = Journey()
-        lenient = self._device._is_runtime
+        lenient = self.context.is_runtime
         for i, recording in enumerate(recordings):
             for thing in () if lenient else recording.needs:
-                if _pageable(thing)._residency <= 0:
+                if _pageable(thing).residency <= 0:
                     raise self._evicted_error(thing, recording)
             for resource, track in recording.tracks.items():
                 conflict = journey.enter(resource, track, recording)
@@ -281,19 +283,19 @@ class CommandQueue(DeviceChild):
         return journey
 
     def _submit(self, recordings: list[Recording]) -> None:
-        pending = self._device._pending
+        pending = self.context.submissions
         pending.forget_done()
         work = [(recording.serial, recording.packets) for recording in recordings]
-        first, here = self._queue.submitted + 1, self._device._here()
+        first, here = self.hardware.submitted + 1, self.context.here()
         for i, recording in enumerate(recordings):
-            recording.submitted = (self._queue, first + i)
+            recording.submitted = (self.hardware, first + i)
             recording.executed_at = here
-        pending.add(Submission(self._queue, first + len(work) - 1, tuple(recordings)))
-        self._device._run_gpu(lambda: self._queue.submit(work), 0)
+        pending.add(Submission(self.hardware, first + len(work) - 1, tuple(recordings)))
+        self.context.run_gpu(lambda: self.hardware.submit(work), 0)
 
     def _fence_work(self, fence: Fence | None, value: int, operation: str) -> None:
-        self._check_open(operation)
-        self._device._check_alive(operation)
+        self.check_open(operation)
+        self.context.check_alive(operation)
         name = f"ID3D12CommandQueue::{operation}"
         if fence is None:
             raise failure(
@@ -306,8 +308,8 @@ class CommandQueue(DeviceChild):
                 expected="a fence",
                 object=self,
             )
-        self._device._check_child(fence, Fence, name, "pFence")
-        fence._check_open(operation)
+        self.context.check_child(fence, Fence, name, "pFence")
+        fence.check_open(operation)
         check_value(value, name, "Value")
 
     def _list_error(
@@ -353,7 +355,7 @@ class CommandQueue(DeviceChild):
     def _evicted_error(self, thing: Object, recording: Recording) -> Error:
         pageable, command = _pageable(thing), recording.need(thing)
         which = "which" if pageable is thing else f"and {pageable}, in which it is placed,"
-        at = spell_site(pageable._evicted_at)
+        at = spell_site(pageable.evicted_at)
         evicted = (f"It was evicted at {at}",) if at else ()
         return failure(
             "RES_NOT_RESIDENT",
@@ -377,7 +379,7 @@ class CommandQueue(DeviceChild):
             "at least 1",
             MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
         )
-        self._device._info(error, Severity.INFO)
+        self.context.inform(error, Severity.INFO)
 
     def _remark_zero_wait(self, fence: Fence) -> None:
         error = failure(
@@ -391,7 +393,7 @@ class CommandQueue(DeviceChild):
             expected="at least 1",
             object=fence,
         )
-        self._device._info(error, Severity.WARNING)
+        self.context.inform(error, Severity.WARNING)
 
 
 def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
@@ -423,7 +425,7 @@ def _run_last_checks(recordings: list[Recording]) -> None:
 
 def _pageable(thing: Any) -> Any:
     """What residency is counted of, also of DirectML's objects: a placed buffer's heap, else the object."""
-    return thing._pageable if isinstance(thing, Resource) else thing
+    return thing.pageable if isinstance(thing, Resource) else thing
 
 
 def check_desc(desc: CommandQueueDesc) -> None:

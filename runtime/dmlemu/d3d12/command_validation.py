@@ -18,7 +18,7 @@ from .structs import Rect, WriteBufferImmediateParameter
 
 if TYPE_CHECKING:
     from .command_list import CommandList
-    from .device import Device
+    from .device_context import DeviceContext
 
 
 def _bad(
@@ -76,7 +76,7 @@ def check_copy_buffer_region(
         (dst, dst_offset, "DstOffset", MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS),
         (src, src_offset, "SrcOffset", MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS),
     ):
-        width, offset, size = resource._width, integer(offset, field), integer(size, "num_bytes")
+        width, offset, size = resource.width, integer(offset, field), integer(size, "num_bytes")
         if offset < 0 or size < 0 or offset + size > width:
             past = offset + size - width
             where = "do not lie in" if min(offset, size) < 0 else f"run {past} bytes past the end of"
@@ -106,18 +106,18 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
     if dst is src:
         message = f"{dst} is copied onto itself."
         raise _bad("COPY_SAME", "CM2", operation, message, field, src, "another buffer", wrong, dst)
-    if dst._width != src._width:
-        message = f"{src} of {src._width} bytes is copied into {dst} of {dst._width} bytes."
+    if dst.width != src.width:
+        message = f"{src} of {src.width} bytes is copied into {dst} of {dst.width} bytes."
         hint = "CopyBufferRegion copies parts of buffers."
         field = f"{field}.Width"
-        raise _bad("COPY_RANGE", "CM2", operation, message, field, src._width, dst._width, wrong, dst, hint)
+        raise _bad("COPY_RANGE", "CM2", operation, message, field, src.width, dst.width, wrong, dst, hint)
 
 
 # --- WriteBufferImmediate (CM5) ---
 
 
 def check_immediate(
-    device: Device,
+    context: DeviceContext,
     params: Sequence[WriteBufferImmediateParameter],
     modes: Sequence[WriteBufferImmediateMode] | None,
 ) -> list[tuple[Resource, tuple[int, int, int]]]:
@@ -146,8 +146,8 @@ def check_immediate(
         if integer(mode, f"pModes[{i}]") not in list(WriteBufferImmediateMode):
             expected = "a member of D3D12_WRITEBUFFERIMMEDIATE_MODE"
             raise bad(f"pModes[{i}]", mode, expected, f"Mode ({spell(mode)}) is not known.")
-        resource = device._resource_at(param.dest)
-        if resource is None or param.dest + 4 > resource._address + resource._width:
+        resource = context.resource_at(param.dest)
+        if resource is None or param.dest + 4 > resource.address + resource.width:
             message = f"The 4 bytes at address ({address}) lie in no buffer."
             raise bad(f"{field}.Dest", address, "an address inside a buffer", message)
         writes.append((resource, (param.dest, param.value, int(mode))))
@@ -170,8 +170,8 @@ def check_clear(
     if resource is None:
         wrong, message = MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR, "No resource is given."
         raise _bad("DESC_KIND", "CM4", operation, message, "pResource", None, "the viewed resource", wrong)
-    command_list._device._check_child(resource, Resource, operation, "pResource")
-    elements = _check_cleared_view(command_list._device, cpu_handle, resource, operation)
+    command_list.context.check_child(resource, Resource, operation, "pResource")
+    elements = _check_cleared_view(command_list.context, cpu_handle, resource, operation)
     rects = [instance(rect, Rect, f"rects[{i}]") for i, rect in enumerate(sequence(rects, "rects"))]
     for i, rect in enumerate(rects):
         if not 0 <= rect.left <= rect.right <= elements:
@@ -198,12 +198,12 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
 
 
 def _check_current_handle(command_list: CommandList, gpu_handle: int, operation: str) -> None:
-    heap = command_list._descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
+    heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
     field = "ViewGPUHandleInCurrentHeap"
-    found = command_list._device._gpu.descriptors.locate_gpu(integer(gpu_handle, field))
-    if heap is not None and found is not None and found[0] is heap._heap:
+    found = command_list.context.gpu.descriptors.locate_gpu(integer(gpu_handle, field))
+    if heap is not None and found is not None and found[0] is heap.hardware:
         return
-    if found is not None and command_list._device._is_runtime:
+    if found is not None and command_list.context.is_runtime:
         return  # the runtime of Windows does not look at what is set
     where = "no shader-visible heap" if found is None else found[0].label
     raise _bad(
@@ -219,16 +219,16 @@ def _check_current_handle(command_list: CommandList, gpu_handle: int, operation:
     )
 
 
-def _check_cleared_view(device: Device, cpu_handle: int, resource: Resource, operation: str) -> int:
+def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resource, operation: str) -> int:
     """The CPU handle holds a clearable UAV of the resource; returns its number of elements."""
     field = "ViewCPUHandle"
-    heap, _ = find_slot(device, cpu_handle, operation, field)
+    heap, _ = find_slot(context, cpu_handle, operation, field)
     invalid = MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE
-    if heap._desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
+    if heap.get_desc().flags & DescriptorHeapFlags.SHADER_VISIBLE:
         message = f"The CPU descriptor handle is of {heap}, which is shader-visible: it cannot be read."
-        flags, none = heap._desc.flags, DescriptorHeapFlags.NONE
+        flags, none = heap.get_desc().flags, DescriptorHeapFlags.NONE
         raise _bad("DESC_HEAP_KIND", "DH5", operation, message, field, flags, none, invalid, heap)
-    view = device._gpu.descriptors.read(cpu_handle)
+    view = context.gpu.descriptors.read(cpu_handle)
     if view.kind is not DescriptorKind.UAV:
         check = "DESC_UNINIT" if view.kind is DescriptorKind.UNWRITTEN else "DESC_KIND"
         message = "The CPU descriptor handle holds no unordered access view."
@@ -238,10 +238,10 @@ def _check_cleared_view(device: Device, cpu_handle: int, resource: Resource, ope
         wrong = MessageId.CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS
         given, expected = "a structured view", "a raw or typed view"
         raise _bad("DESC_KIND", "CM4", operation, message, field, given, expected, wrong, resource)
-    if not resource._address <= view.address < resource._address + resource._width:
+    if not resource.address <= view.address < resource.address + resource.width:
         wrong = MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR
         message = f"The view that is cleared is not of {resource}."
-        expected = device._name_address(view.address)
+        expected = context.name_address(view.address)
         raise _bad("DESC_KIND", "CM4", operation, message, "pResource", resource, expected, wrong, resource)
     width = element_size(view.format)
     assert width is not None  # of every view that can be created
@@ -251,7 +251,9 @@ def _check_cleared_view(device: Device, cpu_handle: int, resource: Resource, ope
 # --- SetDescriptorHeaps (DH8) ---
 
 
-def check_heaps(device: Device, heaps: Sequence[DescriptorHeap]) -> dict[DescriptorHeapType, DescriptorHeap]:
+def check_heaps(
+    context: DeviceContext, heaps: Sequence[DescriptorHeap]
+) -> dict[DescriptorHeapType, DescriptorHeap]:
     """DH8: the heaps by type."""
     operation, wrong = "SetDescriptorHeaps", MessageId.SET_DESCRIPTOR_HEAP_INVALID
 
@@ -263,8 +265,8 @@ def check_heaps(device: Device, heaps: Sequence[DescriptorHeap]) -> dict[Descrip
         field = f"ppDescriptorHeaps[{i}]"
         if heap is None:
             raise bad("No heap is given.", field, None, "a descriptor heap")
-        device._check_child(heap, DescriptorHeap, operation, field)
-        desc = heap._desc
+        context.check_child(heap, DescriptorHeap, operation, field)
+        desc = heap.get_desc()
         if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
             message = f"{heap} is not shader-visible."
             raise bad(message, field, desc.flags, DescriptorHeapFlags.SHADER_VISIBLE)

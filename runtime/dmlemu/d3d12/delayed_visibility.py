@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
-from dmlemu_hw.memory import Heap as HardwareHeap
+from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.packets import Opcode
 
 from .events import HostAccessed, HostMapped
 
 if TYPE_CHECKING:
-    from .device import Device
     from .resource import Resource
 
 _PIECE = 1 << 20  # bytes that are compared at once
@@ -74,10 +74,10 @@ class LateVisibility:
     Events come with the GPU's lock held; the calls of any thread take it.
     """
 
-    def __init__(self, device: Device) -> None:
-        self._lock = device._gpu.lock
+    def __init__(self, gpu: Gpu) -> None:
+        self._lock = gpu.lock
         self._heaps: weakref.WeakKeyDictionary[HardwareHeap, _Mapped] = weakref.WeakKeyDictionary()
-        self._stream = device.events
+        self._stream = gpu.events
         self._follows_checks = False
         self._stream.subscribe(self._on_host, Submitted, Queued, Signalled)
         self._stream.subscribe(self._on_waited, Waited)
@@ -92,7 +92,7 @@ class LateVisibility:
                 self._stream.subscribe(self._on_accessed, HostAccessed)
             mapped = self._heaps.get(heap)
             if mapped is None:
-                mapped = self._heaps[heap] = _Mapped(Staging(resource._allocation.heap_buffer()))
+                mapped = self._heaps[heap] = _Mapped(Staging(resource.allocation.heap_buffer()))
             mapped.ranges[begin, end] += 1
             return mapped.staging.memory[begin:end]
 
@@ -103,7 +103,7 @@ class LateVisibility:
             mapped = self._heaps[heap]
             mapped.staging.to_gpu(begin, end)
             if last:
-                mapped.write_only.discard(resource._address)
+                mapped.write_only.discard(resource.address)
                 mapped.ranges[begin, end] -= 1
                 mapped.ranges += Counter()  # forgets those with 0
                 if not mapped.ranges:
@@ -115,16 +115,16 @@ class LateVisibility:
         if mapped is None:
             return  # another thread was faster and unmapped it
         if event.maps == 1 and event.read == (0, 0):
-            mapped.write_only.add(event.resource._address)
+            mapped.write_only.add(event.resource.address)
         elif event.read != (0, 0):
-            mapped.write_only.discard(event.resource._address)
+            mapped.write_only.discard(event.resource.address)
         mapped.staging.to_cpu(begin, end)
 
     def _on_accessed(self, event: HostAccessed) -> None:
         """A check may have put bytes of its own where the CPU is not to read, to see what it writes."""
         heap, begin, _ = _place(event.resource)
         mapped = self._heaps.get(heap)
-        if mapped is not None and event.reads and event.resource._address in mapped.write_only:
+        if mapped is not None and event.reads and event.resource.address in mapped.write_only:
             mapped.staging.to_cpu(begin + event.begin, begin + event.end)
 
     def _on_host(self, event: Submitted | Queued | Signalled) -> None:
@@ -154,6 +154,6 @@ class _Mapped:
 
 def _place(resource: Resource) -> tuple[HardwareHeap, int, int]:
     """The heap of a buffer, and its bytes in there."""
-    allocation = resource._allocation
+    allocation = resource.allocation
     assert allocation.heap is not None  # reserved buffers cannot be mapped
-    return allocation.heap, allocation.offset, allocation.offset + resource._width
+    return allocation.heap, allocation.offset, allocation.offset + resource.width

@@ -12,14 +12,14 @@ from dmlemu_hw.descriptors import DescriptorHeap as HardwareDescriptorHeap
 
 from ..errors import Error, call_site
 from .arguments import instance, integer, integers
+from .device_child import DeviceChild
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
 from .events import DescriptorsWritten
 from .info_queue import failure, spell, spell_handle
-from .object import DeviceChild
 from .structs import DescriptorHeapDesc
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .device_context import DeviceContext
 
 # Limits of shader-visible heaps (DH2).
 MAX_VIEWS = 1_000_000
@@ -35,10 +35,12 @@ class DescriptorHeap(DeviceChild):
 
     kind = "descriptor heap"
 
-    def __init__(self, device: Device, desc: DescriptorHeapDesc, heap: HardwareDescriptorHeap) -> None:
-        super().__init__(device)
+    def __init__(
+        self, context: DeviceContext, desc: DescriptorHeapDesc, heap: HardwareDescriptorHeap
+    ) -> None:
+        super().__init__(context)
         self._desc = replace(desc, node_mask=1)
-        self._heap = heap
+        self.hardware = heap
         self._own(heap)
 
     def get_desc(self) -> DescriptorHeapDesc:
@@ -47,7 +49,7 @@ class DescriptorHeap(DeviceChild):
 
     def get_cpu_descriptor_handle_for_heap_start(self) -> int:
         """``ID3D12DescriptorHeap::GetCPUDescriptorHandleForHeapStart``."""
-        return self._heap.cpu_start
+        return self.hardware.cpu_start
 
     def get_gpu_descriptor_handle_for_heap_start(self) -> int:
         """The GPU handle of the first descriptor; 0 when the heap is not shader-visible (DH3).
@@ -66,9 +68,9 @@ class DescriptorHeap(DeviceChild):
                 expected=DescriptorHeapFlags.SHADER_VISIBLE,
                 object=self,
             )
-            if not self._device._is_runtime:
+            if not self.context.is_runtime:
                 raise error
-        return self._heap.gpu_start
+        return self.hardware.gpu_start
 
 
 def check_desc(desc: DescriptorHeapDesc) -> None:
@@ -118,10 +120,12 @@ def check_desc(desc: DescriptorHeapDesc) -> None:
         raise bad("DH2", "NumDescriptors", desc.num_descriptors, f"at most {limit}", message, large)
 
 
-def find_slot(device: Device, cpu_handle: int, operation: str, field: str) -> tuple[DescriptorHeap, int]:
+def find_slot(
+    context: DeviceContext, cpu_handle: int, operation: str, field: str
+) -> tuple[DescriptorHeap, int]:
     """The heap and index that a CPU handle means (DH4); raises for any other number."""
-    found = device._gpu.descriptors.locate(integer(cpu_handle, field))
-    heap = None if found is None else device._descriptor_heaps.get(found[0].cpu_start)
+    found = context.gpu.descriptors.locate(integer(cpu_handle, field))
+    heap = None if found is None else context.descriptor_heaps.get(found[0].cpu_start)
     if found is None or heap is None:
         raise failure(
             "DESC_INDEX",
@@ -137,20 +141,20 @@ def find_slot(device: Device, cpu_handle: int, operation: str, field: str) -> tu
 
 
 def write_descriptors(
-    device: Device,
+    context: DeviceContext,
     rows: Sequence[tuple[int, int]],
     operation: str,
     work: Callable[[], None],
     writer: str = "",
 ) -> None:
     """Does the ``work`` that writes rows of descriptors, (CPU handle, count) each, and tells of it."""
-    if not device.events.wants(DescriptorsWritten):
+    if not context.events.wants(DescriptorsWritten):
         work()
         return
-    descriptors, site = device._gpu.descriptors, call_site()
+    descriptors, site = context.gpu.descriptors, call_site()
     before = [descriptors.content(*row) for row in rows]
     work()
-    device._tell(
+    context.tell(
         *(
             DescriptorsWritten(
                 descriptors.place(row[0]), old, descriptors.content(*row), operation, writer, site
@@ -161,7 +165,7 @@ def write_descriptors(
 
 
 def copy_descriptors(
-    device: Device,
+    context: DeviceContext,
     dest_starts: Sequence[int],
     dest_sizes: Sequence[int] | None,
     src_starts: Sequence[int],
@@ -183,17 +187,17 @@ def copy_descriptors(
             wanted,
         )
     for start, count in source:
-        _check_range(device, start, count, type, operation, "pSrcDescriptorRangeStarts", is_source=True)
+        _check_range(context, start, count, type, operation, "pSrcDescriptorRangeStarts", is_source=True)
     for start, count in destination:
-        _check_range(device, start, count, type, operation, "pDestDescriptorRangeStarts", is_source=False)
+        _check_range(context, start, count, type, operation, "pDestDescriptorRangeStarts", is_source=False)
     _check_apart(destination, source, operation)
     pairs = _pairs(destination, source)
 
     def copy() -> None:
         for to, origin, count in pairs:
-            device._gpu.descriptors.copy(to, origin, count)
+            context.gpu.descriptors.copy(to, origin, count)
 
-    write_descriptors(device, [(to, count) for to, _, count in pairs], operation, copy)
+    write_descriptors(context, [(to, count) for to, _, count in pairs], operation, copy)
 
 
 def _ranges(
@@ -228,7 +232,7 @@ def _bad_ranges(message: str, operation: str, field: str, given: object, expecte
 
 
 def _check_range(
-    device: Device,
+    context: DeviceContext,
     start: int,
     count: int,
     type: DescriptorHeapType,
@@ -238,8 +242,8 @@ def _check_range(
 ) -> None:
     if count == 0:
         return
-    heap, index = find_slot(device, start, operation, field)
-    desc = heap._desc
+    heap, index = find_slot(context, start, operation, field)
+    desc = heap.get_desc()
     if count < 0 or index + count > desc.num_descriptors:
         raise _bad_ranges(
             f"The {count} descriptors from index {index} on run past {heap} of {desc.num_descriptors}.",

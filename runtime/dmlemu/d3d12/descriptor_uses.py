@@ -19,7 +19,7 @@ from .submissions import when_done
 
 if TYPE_CHECKING:
     from .command_list import CommandList
-    from .device_context import GpuAtWork
+    from .device_context import DeviceContext
     from .object import Object
     from .recording import Command, Recording
 
@@ -47,19 +47,19 @@ class ByPlace(dict[int, _Value]):
         self._limit = max(_FEW, 2 * len(self))
 
 
-def name_place(device: GpuAtWork, place: int) -> str:
+def name_place(context: DeviceContext, place: int) -> str:
     """``slot 3 of descriptor heap 'main'``."""
-    found = device._gpu.descriptors.locate_place(place)
+    found = context.gpu.descriptors.locate_place(place)
     return f"the descriptor at {place:#x}" if found is None else f"slot {found[1]} of {found[0].label}"
 
 
-def name_bytes(device: GpuAtWork, address: int, size: int) -> str:
+def name_bytes(context: DeviceContext, address: int, size: int) -> str:
     """``bytes [0, 64) of buffer 'act'``; without a buffer, where the address lies."""
-    resource = device._resource_at(address)
+    resource = context.resource_at(address)
     if resource is None:
-        return f"{size} bytes at {device._gpu.memory.whereabouts(address)}"
+        return f"{size} bytes at {context.gpu.memory.whereabouts(address)}"
     start = address - resource.get_gpu_virtual_address()
-    return f"bytes [{start}, {start + size}) of {resource._title()}"
+    return f"bytes [{start}, {start + size}) of {resource.title()}"
 
 
 class Binder(NamedTuple):

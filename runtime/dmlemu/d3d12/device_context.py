@@ -1,79 +1,144 @@
-"""The part of a device that runs the GPU: what faults and deadlocks become, events, and removal."""
+"""What the objects of a device, and the layers above, share: the GPU, reports, submissions, removal."""
 
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dmlemu_hw.allocation import Heap as HardwareHeap
+from dmlemu_hw.chaos import Mode
 from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
 
 from ..errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ..reporting import Reporter, Response
+from .delayed_visibility import LateVisibility
+from .descriptor_uses import DescriptorUses
+from .enums import MessageId
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
 from .info_queue import InfoQueue, failure
-from .object import Object
+from .object import Object, released_at
 from .recording import Recording
 from .removal import RemovalRecord, removal_record
 from .submissions import Submissions
 
 if TYPE_CHECKING:
-    from .command_queue import CommandQueue
+    from .adapter import Adapter
+    from .descriptor_heap import DescriptorHeap
     from .fence import Fence
     from .resource import Resource
+
+__all__ = ["DeviceContext"]
 
 _Result = TypeVar("_Result")
 
 
-class GpuAtWork(Object):
-    """Base of the device: a GPU, its queues, and what its addresses and lists are called in messages."""
+class DeviceContext:
+    """What inner modules need of a device, as public members; each object of it has them as ``context``.
 
-    def __init__(self, gpu: Gpu, strictness: Strictness) -> None:
-        super().__init__()
-        self._gpu = gpu
-        self._strictness = strictness
-        self._is_runtime = strictness is Strictness.RUNTIME
-        self.reports = Reporter(Response.COLLECT if self._is_runtime else None)
+    It does not keep the device, which ends with the last reference to it or to one of its objects.
+
+    ``gpu``: the hardware.  ``strictness``, and ``is_runtime`` for the only one without a debug layer.
+    ``reports`` and ``info_queue``: where what is noticed goes.  ``checks``: attached by the layer of checks.
+    ``removed``: why the device was removed, with its ``removal_record``; None while it lives.  ``children``:
+    the living objects by the order of their creation.  ``resources`` by address, ``descriptor_heaps`` by CPU
+    handle, ``recordings`` by serial, ``host_heaps``: those that the CPU can see.  ``submissions``: what
+    queues have not done.  ``descriptor_uses``: who wrote and who reads descriptors.  ``late_visibility``:
+    copies of mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
+    """
+
+    def __init__(self, gpu: Gpu, strictness: Strictness, adapter: Adapter, device: Object) -> None:
+        self.gpu = gpu
+        self.strictness = strictness
+        self.is_runtime = strictness is Strictness.RUNTIME
+        self.adapter = adapter
+        self._device = weakref.ref(device)
+        self.reports = Reporter(Response.COLLECT if self.is_runtime else None)
         if gpu.chaos is not None:
             self.reports.context = (f"The GPU runs under {gpu.chaos}",)
-        self.info_queue = InfoQueue(self.reports, enabled=not self._is_runtime)
-        self.checks: Any = None  # the layer of checks attaches them
-        self._removed: HResult | None = None
+        self.info_queue = InfoQueue(self.reports, enabled=not self.is_runtime)
+        self.checks: Any = None
+        self.removed: HResult | None = None
         self.removal_record: RemovalRecord | None = None
-        """What is known of the device's end, kept after it; None while it lives."""
-        self._queues: weakref.WeakSet[CommandQueue] = weakref.WeakSet()
-        self._resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
-        self._recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
+        self.references = 1
+        self._ended = False
+        self.children: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
+        self._child_numbers = itertools.count(1)
+        self._serials: dict[str, Iterator[int]] = {}
+        self.resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
+        self.descriptor_heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = (
+            weakref.WeakValueDictionary()
+        )
+        self.host_heaps: weakref.WeakSet[HardwareHeap] = weakref.WeakSet()
+        self.recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
         self._recording_numbers = itertools.count(1)
-        self._pending = Submissions(gpu.lock)
+        self.submissions = Submissions(gpu.lock)
+        self.descriptor_uses = DescriptorUses(gpu.descriptors)
+        self.maps_lock = threading.RLock()
+        is_late = gpu.random(Mode.VISIBILITY) is not None
+        self.late_visibility = LateVisibility(gpu) if is_late else None
         self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
+
+    @property
+    def device(self) -> Object:
+        """The device itself, which each of its objects keeps alive."""
+        device = self._device()
+        assert device is not None
+        return device
 
     @property
     def events(self) -> EventStream:
         """Everything that happens on the device, for those who subscribe."""
-        return self._gpu.events
+        return self.gpu.events
 
-    def _here(self) -> CallSite | None:
+    def __str__(self) -> str:
+        return str(self.device)
+
+    # --- telling ---
+
+    def here(self) -> CallSite | None:
         """The program's line, for messages; at strictness runtime nobody needs it."""
-        return None if self._is_runtime else call_site()
+        return None if self.is_runtime else call_site()
 
-    def _tell(self, *events: object) -> None:
+    def tell(self, *events: object) -> None:
         """Emits events of the API; raises what a check has to say of them."""
-        if self._gpu.events:
+        if self.gpu.events:
             try:
-                with self._gpu.lock:
+                with self.gpu.lock:
                     for event in events:
-                        self._gpu.events.emit(event)
+                        self.gpu.events.emit(event)
             except BaseException as error:
                 self._rest_checks(error)
                 raise
             self.reports.raise_pending()
+
+    def tell_released(self, thing: Object) -> None:
+        """The program released an object of the device, or the device itself."""
+        if self.gpu.events.wants(ObjectReleased):
+            self.tell(ObjectReleased(thing))
+
+    def begin_call(self, operation: str) -> None:
+        """Tells that a call that may fail begins; who listens may let it fail."""
+        if self.gpu.events.wants(CallBegun):
+            self.tell(CallBegun(operation))
+
+    def inform(self, error: Error, severity: Severity | None = None) -> None:
+        """Says what is worth saying and no error; at strictness runtime nobody listens."""
+        if not self.is_runtime:
+            self.reports.add(error.report if severity is None else replace(error.report, severity=severity))
+            self.reports.raise_pending()
+
+    def keep(self, error: Error) -> None:
+        """Stores an error that the call at fault tells by itself."""
+        if not self.is_runtime:
+            self.reports.add(error.report, hresult=error.hresult)
 
     def _rest_checks(self, error: BaseException) -> None:
         """What leaves a call so may have ended a check in the middle."""
@@ -81,35 +146,27 @@ class GpuAtWork(Object):
             self.checks.rest_after(error)
 
     def _resume_checks(self) -> None:
-        if not any(queue.pending for queue in self._gpu.queues):
+        if not any(queue.pending for queue in self.gpu.queues):
             self.checks.resume()
 
-    def _tell_released(self, thing: Object) -> None:
-        """The program released an object of the device, or the device itself."""
-        if self._gpu.events.wants(ObjectReleased):
-            self._tell(ObjectReleased(thing))
+    # --- running the GPU ---
 
-    def _begin_call(self, operation: str) -> None:
-        """Tells that a call that may fail begins; who listens may let it fail."""
-        if self._gpu.events.wants(CallBegun):
-            self._tell(CallBegun(operation))
-
-    def _run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
+    def run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
         """Does something that may let the GPU execute; its faults become errors (RM3)."""
         try:
             if self.checks is not None and self.checks.is_resting:
                 self._resume_checks()
             result = work()
-            self._pending.forget_done()
+            self.submissions.forget_done()
             self.reports.raise_pending()
             return result
         except GpuFault as fault:
             error = fault_error(self, fault)
             if fault.kind is not FaultKind.REMOVED:
-                self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
+                self.remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
                 if fault.kind is not FaultKind.INJECTED:  # that one is no mistake of the program
-                    self._keep(error)
-            if self._is_runtime:
+                    self.keep(error)
+            if self.is_runtime:
                 return otherwise
             raise error from None
         except Deadlock as deadlock:
@@ -127,14 +184,54 @@ class GpuAtWork(Object):
             raise self._foreign(error) from None
         except BaseException as error:  # raised by the handler of a signal; a kernel that ran then is a fault
             self._rest_checks(error)
-            if self._gpu.fault is not None and self._removed is None:
-                self._remove(HResult.DXGI_ERROR_DEVICE_HUNG, fault_error(self, self._gpu.fault).report)
+            if self.gpu.fault is not None and self.removed is None:
+                self.remove(HResult.DXGI_ERROR_DEVICE_HUNG, fault_error(self, self.gpu.fault).report)
             raise
 
-    def _check_process(self) -> None:
+    def let_run(self) -> None:
+        """While an event outside is to be set, nobody may ever wait through us: the GPU runs by itself."""
+        if self._watchers:
+            self.run_gpu(self.gpu.drain, None)
+
+    def watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], object]) -> None:
+        """Fires once all, or any, of the fences have reached their values."""
+        self.check_process()
+        left = len(pairs) if all_of_them else 1
+        self._watchers += 1
+
+        def reached(fence: Fence, value: int) -> None:
+            nonlocal left
+            fence.hardware.observe(value)
+            left -= 1
+            if left == 0:
+                self._watchers -= 1
+                fire()
+
+        for each, value in pairs:
+            each.hardware.on_value(value, partial(reached, each, value))
+        self.let_run()
+
+    # --- removal ---
+
+    def reject(self, error: Error) -> None:
+        """A void method got bad arguments: raises, or at strictness runtime removes the device."""
+        if error.hresult is HResult.E_NOTIMPL or not self.is_runtime:
+            raise error
+        self.remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
+
+    def remove(self, reason: HResult, report: Report) -> None:
+        """Takes the device away, for good; the first reason stands."""
+        if self.removed is None:
+            self.removed = reason
+            self.gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
+            self.removal_record = removal_record(self, reason, report)
+
+    # --- rules of every call ---
+
+    def check_process(self) -> None:
         """A forked process has no part in its parent's devices."""
         try:
-            self._gpu.memory.check_process()
+            self.gpu.memory.check_process()
         except ForeignProcess as error:
             raise self._foreign(error) from None
 
@@ -149,67 +246,100 @@ class GpuAtWork(Object):
             hint="Create a device in the process that uses it, or start processes by 'spawn'.",
         )
 
-    def _let_run(self) -> None:
-        """While an event outside is to be set, nobody may ever wait through us: the GPU runs by itself."""
-        if self._watchers:
-            self._run_gpu(self._gpu.drain, None)
+    def check_alive(self, operation: str) -> None:
+        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2), and when the device has ended or is another
+        process's."""
+        self.check_process()
+        if self._ended:
+            raise failure(
+                "OBJECT_DELETED_IN_USE",
+                f"{operation} is called on {self}, which has been released.",
+                operation=operation,
+                rule="DEV5: D3D12CreateDevice",
+                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+                object=self.device,
+            )
+        if self.removed is None:
+            self.begin_call(operation)
+            return
+        record = self.removal_record
+        why = "" if record is None else record.report.message
+        raise failure(
+            "DEVICE_REMOVED",
+            f"{operation} is called on a removed device.",
+            operation=operation,
+            rule="RM2: ID3D12Device::GetDeviceRemovedReason",
+            hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
+            message_id=MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
+            object=self.device,
+            context=(f"Removed with {self.removed.name}: {why}",),
+        )
 
-    def _watch(
-        self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], object]
-    ) -> None:
-        """Fires once all, or any, of the fences have reached their values."""
-        self._check_process()
-        left = len(pairs) if all_of_them else 1
-        self._watchers += 1
+    def check_child(self, child: object, kind: type[Object], operation: str, field: str) -> None:
+        """An argument must be a live object of this device and of its kind (OB3, CL9)."""
+        owner = getattr(child, "context", None)
+        if isinstance(child, kind) and owner is self and not child.released:
+            return
+        if not isinstance(child, kind):
+            what = f"is no {kind.kind}"
+        elif owner is not self:
+            what = "belongs to another device"
+        else:
+            what = "has been released"
+        given = child.title() if isinstance(child, Object) else type(child).__name__
+        released = what == "has been released"
+        raise failure(
+            "OBJECT_DELETED_IN_USE" if released else "BIND_FOREIGN_DEVICE",
+            f"{field} ({given}) {what}.",
+            operation=operation,
+            rule=f"{'CL9' if released else 'OB3'}: {operation}",
+            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else None,
+            field=field,
+            given=given,
+            expected=f"a live {kind.kind} of the device",
+            object=child if isinstance(child, Object) else "",
+            context=released_at(child) if released and isinstance(child, Object) else (),
+        )
 
-        def reached(fence: Fence, value: int) -> None:
-            nonlocal left
-            fence._fence.observe(value)
-            left -= 1
-            if left == 0:
-                self._watchers -= 1
-                fire()
+    # --- objects, and names for what the GPU sees ---
 
-        for each, value in pairs:
-            each._fence.on_value(value, partial(reached, each, value))
-        self._let_run()
+    def register(self, child: Object) -> int:
+        """Numbers a new object, among those of its kind and (returned) among all of the device's."""
+        child.serial = next(self._serials.setdefault(child.kind, itertools.count(1)))
+        number = next(self._child_numbers)
+        self.children[number] = child
+        return number
 
-    def _reject(self, error: Error) -> None:
-        """A void method got bad arguments: raises, or at strictness runtime removes the device."""
-        if error.hresult is HResult.E_NOTIMPL or not self._is_runtime:
-            raise error
-        self._remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
+    def forget(self, number: int) -> None:
+        """The object of that number has been released."""
+        self.children.pop(number, None)
+        if self.references == 0:
+            self.end_if_unused()
 
-    def _remove(self, reason: HResult, report: Report) -> None:
-        if self._removed is None:
-            self._removed = reason
-            self._gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
-            self.removal_record = removal_record(self, reason, report)
+    def end_if_unused(self) -> None:
+        """The device ends when all references are given up and the last of its objects is gone (DEV5)."""
+        if self.children or self._ended:
+            return
+        self._ended = True
+        self.adapter.forget(self.device)
+        if self.checks is not None:
+            self.checks.end()
+        self.gpu.close()
+        self.reports.raise_pending()
 
-    def _info(self, error: Error, severity: Severity | None = None) -> None:
-        """Says what is worth saying and no error; at strictness runtime nobody listens."""
-        if not self._is_runtime:
-            self.reports.add(error.report if severity is None else replace(error.report, severity=severity))
-            self.reports.raise_pending()
-
-    def _keep(self, error: Error) -> None:
-        """Stores an error that the call at fault tells by itself."""
-        if not self._is_runtime:
-            self.reports.add(error.report, hresult=error.hresult)
-
-    # --- names for what the GPU sees ---
-
-    def _next_recording(self) -> int:
+    def next_recording(self) -> int:
+        """The serial of a recording that begins."""
         return next(self._recording_numbers)
 
-    def _resource_at(self, address: int) -> Resource | None:
+    def resource_at(self, address: int) -> Resource | None:
         """The live buffer that holds a GPU virtual address."""
-        allocation = self._gpu.memory.find(address)
-        return None if allocation is None else self._resources.get(allocation.address)
+        allocation = self.gpu.memory.find(address)
+        return None if allocation is None else self.resources.get(allocation.address)
 
-    def _name_address(self, address: int) -> str:
-        resource = self._resource_at(address)
-        return self._gpu.memory.whereabouts(address) if resource is None else str(resource)
+    def name_address(self, address: int) -> str:
+        """The buffer at the address; without one, where the address lies."""
+        resource = self.resource_at(address)
+        return self.gpu.memory.whereabouts(address) if resource is None else str(resource)
 
 
 def _way_out(deadlock: str) -> str:

@@ -15,7 +15,7 @@ from .enums import MessageId
 from .info_queue import failure
 
 if TYPE_CHECKING:
-    from .device_context import GpuAtWork
+    from .device_context import DeviceContext
     from .recording import Command
 
 _ENTRY_NAMES = {
@@ -64,42 +64,42 @@ _RULES = {
 }
 
 
-def fault_error(device: GpuAtWork, fault: GpuFault) -> Error:
+def fault_error(context: DeviceContext, fault: GpuFault) -> Error:
     """The error for a fault: names the command, its list and queue, and the resource at the address."""
-    memory = device._gpu.memory
+    memory = context.gpu.memory
     check, message_id, severity = _CHECKS[fault.kind]
     if check == "MEM_OOB_READ" and fault.access & WRITE:
         check = "MEM_OOB_WRITE"
-    if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(device, fault.address):
+    if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(context, fault.address):
         check, message_id = "OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
-    command = _command(device, fault)
+    command = _command(context, fault)
     name = _command_name(command, fault)
     executed = name if command is None else command.within
-    context = [f"While the GPU executed {executed}{_place(device, fault)}"]
+    lines = [f"While the GPU executed {executed}{_place(context, fault)}"]
     if command is not None and command.recorded_at:
-        context.append(f"It was recorded at {command.recorded_at}")
+        lines.append(f"It was recorded at {command.recorded_at}")
     if fault.address and fault.address != fault.handle:
-        context.append(f"Address {fault.address:#x} is {memory.whereabouts(fault.address)}")
+        lines.append(f"Address {fault.address:#x} is {memory.whereabouts(fault.address)}")
     if fault.kind is FaultKind.OUT_OF_RANGE:
         last = memory.whereabouts(fault.address + fault.needed - 1)
-        context.append(f"The last byte of the tensor would lie in {last}")
+        lines.append(f"The last byte of the tensor would lie in {last}")
     removal = "RM3: a GPU fault removes the device"
     return failure(
         check,
-        _message(device, fault, command),
+        _message(context, fault, command),
         operation=name,
         rule=f"{_RULES[check]}; {removal}" if check in _RULES else removal,
         hresult=HResult.DXGI_ERROR_DEVICE_HUNG,
         message_id=message_id,
-        object=device._name_address(fault.address) if fault.address else "",
+        object=context.name_address(fault.address) if fault.address else "",
         severity=severity,
-        context=(*context, *device.reports.context),
+        context=(*lines, *context.reports.context),
         is_call=False,
     )
 
 
-def _command(device: GpuAtWork, fault: GpuFault) -> Command | None:
-    recording = device._recordings.get(fault.list_serial)
+def _command(context: DeviceContext, fault: GpuFault) -> Command | None:
+    recording = context.recordings.get(fault.list_serial)
     known = recording is not None and fault.command < len(recording.commands)
     return recording.commands[fault.command] if recording is not None and known else None
 
@@ -113,25 +113,25 @@ def _command_name(command: Command | None, fault: GpuFault) -> str:
         return "a command"
 
 
-def _place(device: GpuAtWork, fault: GpuFault) -> str:
-    recording, command = device._recordings.get(fault.list_serial), _command(device, fault)
+def _place(context: DeviceContext, fault: GpuFault) -> str:
+    recording, command = context.recordings.get(fault.list_serial), _command(context, fault)
     if recording is None or command is None:
         return f" on {fault.queue}"
     return f" (command {command.number} of {recording.owner}) on {fault.queue}"
 
 
-def _is_freed(device: GpuAtWork, address: int) -> bool:
-    memory = device._gpu.memory
+def _is_freed(context: DeviceContext, address: int) -> bool:
+    memory = context.gpu.memory
     return bool(address) and memory.find(address) is None and memory.find_freed(address) is not None
 
 
-def _message(device: GpuAtWork, fault: GpuFault, command: Command | None) -> str:
+def _message(context: DeviceContext, fault: GpuFault, command: Command | None) -> str:
     """What is wrong with an operand, by the name that the user knows; else what the hardware says."""
     if command is None or not 0 <= fault.operand < len(command.operands):
         return fault.message
     what = f"{command.operands[fault.operand]} of {command.brief}"
-    through = f"{what} is {_DONE[fault.access]} through {name_place(device, fault.handle)}"
-    where = device._gpu.memory.whereabouts(fault.address)
+    through = f"{what} is {_DONE[fault.access]} through {name_place(context, fault.handle)}"
+    where = context.gpu.memory.whereabouts(fault.address)
     if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
         return f"{through}, which was never written."
     if fault.kind is FaultKind.DESCRIPTOR_STALE:
@@ -141,7 +141,7 @@ def _message(device: GpuAtWork, fault: GpuFault, command: Command | None) -> str
     if fault.kind is FaultKind.BAD_DESCRIPTOR:
         return f"{through}, which holds {_spell_kind(fault)}."
     if fault.kind is FaultKind.OUT_OF_RANGE:
-        shown = name_bytes(device, fault.address, fault.given)
+        shown = name_bytes(context, fault.address, fault.given)
         return f"{through}, which shows {fault.given} bytes ({shown}); the tensor needs {fault.needed}."
     if fault.kind is FaultKind.BAD_ADDRESS:
         return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."

@@ -11,14 +11,14 @@ from dmlemu_hw.fence import Fence as HardwareFence
 from dmlemu_hw.host import HostFile
 
 from ..errors import Error, HResult
-from .arguments import integer, number, outside
+from .arguments import integer, integers, number, outside, sequence
+from .device_child import DeviceChild
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
 from .info_queue import failure, spell
-from .object import DeviceChild
 from .structs import UINT64_MAX
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .device_context import DeviceContext
 
 
 class Event(Protocol):
@@ -121,9 +121,9 @@ class Fence(DeviceChild):
 
     kind = "fence"
 
-    def __init__(self, device: Device, fence: HardwareFence, flags: FenceFlags) -> None:
-        super().__init__(device)
-        self._fence = fence
+    def __init__(self, context: DeviceContext, fence: HardwareFence, flags: FenceFlags) -> None:
+        super().__init__(context)
+        self.hardware = fence
         self._flags = flags
         self._own(fence)
 
@@ -133,8 +133,8 @@ class Fence(DeviceChild):
         Mirrors ``ID3D12Fence::GetCompletedValue`` (nf-d3d12-id3d12fence-getcompletedvalue).  Each
         call lets the GPU take one step afterwards, so that polling ends.
         """
-        value = self._fence.observe()
-        self._device._run_gpu(self._device._gpu.step, False)
+        value = self.hardware.observe()
+        self.context.run_gpu(self.context.gpu.step, False)
         return value
 
     def get_creation_flags(self) -> FenceFlags:
@@ -146,11 +146,11 @@ class Fence(DeviceChild):
 
         Mirrors ``ID3D12Fence::Signal`` (nf-d3d12-id3d12fence-signal).
         """
-        self._device._check_alive("Signal")
-        self._check_open("Signal")
+        self.context.check_alive("Signal")
+        self.check_open("Signal")
         check_value(value, "ID3D12Fence::Signal", "Value")
-        self._device._run_gpu(lambda: self._fence.signal(value), None)
-        self._device._let_run()
+        self.context.run_gpu(lambda: self.hardware.signal(value), None)
+        self.context.let_run()
 
     def set_event_on_completion(self, value: int, event: Event | int | None = None) -> None:
         """Sets ``event`` once the fence reaches ``value``; None blocks until then (FN4).
@@ -161,12 +161,12 @@ class Fence(DeviceChild):
         bring the value about.  What ``set()`` raises comes out of the call in which the fence was
         reached, such as ``signal`` or ``wait``, once that is done and all other events are set.
         """
-        self._check_open("SetEventOnCompletion")
+        self.check_open("SetEventOnCompletion")
         check_value(value, "ID3D12Fence::SetEventOnCompletion", "Value")
         if event is None:
             self.wait(value)
             return
-        self._device._watch([(self, value)], all_of_them=True, fire=notifier(event))
+        self.context.watch([(self, value)], all_of_them=True, fire=notifier(event))
 
     def wait(self, value: int, timeout: float | None = None) -> bool:
         """Runs the GPU until the fence reaches ``value``; False when ``timeout`` seconds pass before.
@@ -176,13 +176,13 @@ class Fence(DeviceChild):
         An exception in the middle of one that takes long, such as KeyboardInterrupt, ends it and removes
         the device (DXGI_ERROR_DEVICE_HUNG): its results are undefined.
         """
-        self._check_open("Wait")
+        self.check_open("Wait")
         check_value(value, "Wait", "Value")
         timeout = check_timeout(timeout)
-        return self._device._run_gpu(lambda: self._device._gpu.wait(self._fence, value, timeout), True)
+        return self.context.run_gpu(lambda: self.context.gpu.wait(self.hardware, value, timeout), True)
 
     def _free(self) -> None:  # whatever waits for it goes on (FN6)
-        self._device._run_gpu(self._fence.close, None)
+        self.context.run_gpu(self.hardware.close, None)
 
 
 def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: MultipleFenceWaitFlags) -> None:
@@ -211,3 +211,36 @@ def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: Multip
         raise bad(message, "pFenceValues", len(values), f"{len(fences)} values", None)
     if not fences:
         raise bad("No fence is given.", "NumFences", 0, "at least 1", None)
+
+
+def set_event_on_multiple(
+    context: DeviceContext,
+    fences: Sequence[Fence],
+    fence_values: Sequence[int],
+    flags: MultipleFenceWaitFlags = MultipleFenceWaitFlags.ALL,
+    event: Event | int | None = None,
+) -> None:
+    """``ID3D12Device1::SetEventOnMultipleFenceCompletion`` (FN7)."""
+    fences, fence_values = sequence(fences, "fences"), integers(fence_values, "fence_values")
+    check_multiple(fences, fence_values, flags)
+    pairs = list(zip(fences, fence_values, strict=True))
+    for each, value in pairs:
+        context.check_child(each, Fence, "SetEventOnMultipleFenceCompletion", "ppFences")
+        check_value(value, "SetEventOnMultipleFenceCompletion", "pFenceValues")
+    all_of_them = flags == MultipleFenceWaitFlags.ALL
+    if event is not None:
+        context.watch(pairs, all_of_them=all_of_them, fire=notifier(event))
+        return
+    check = all if all_of_them else any
+
+    def reached() -> bool:
+        return check(each.hardware.value >= value for each, value in pairs)
+
+    def why() -> str:
+        texts = ", ".join(f"{each} to reach {value} (it is {each.hardware.value})" for each, value in pairs)
+        return f"Waiting for {'all' if all_of_them else 'any'} of {texts} would never end."
+
+    context.run_gpu(lambda: context.gpu.wait_until(reached, why), True)
+    for each, value in pairs:
+        if each.hardware.value >= value:
+            each.hardware.observe(value)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .command_list import CommandList
-from .object import DeviceChild
+from .device_child import DeviceChild
 from .resource import Resource
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .device_context import DeviceContext
 
 __all__ = ["LiveObjects"]
 
@@ -18,33 +18,33 @@ __all__ = ["LiveObjects"]
 class LiveObjects(list[DeviceChild]):
     """Objects of a device; as text a line for each: its name, the line that created it, its holders."""
 
-    def __init__(self, device: Device, objects: Iterable[DeviceChild]) -> None:
+    def __init__(self, context: DeviceContext, objects: Iterable[DeviceChild]) -> None:
         super().__init__(objects)
-        self._device = device
+        self._context = context
 
     def __str__(self) -> str:
-        count = f"{len(self)} live object{'' if len(self) == 1 else 's'} of {self._device._title()}"
+        count = f"{len(self)} live object{'' if len(self) == 1 else 's'} of {self._context.device.title()}"
         return "\n".join([count, *(f"  {line}" for line in self.lines())])
 
     def lines(self) -> Iterator[str]:
         """``buffer 'act' (created at model.py:12), needed by command list 'frame'``."""
         for thing in self:
             made = f" (created at {thing.created_at})" if thing.created_at else ""
-            holders = ", ".join(_holders(thing, self._device))
-            yield f"{thing._title()}{made}{', ' if holders else ''}{holders}"
+            holders = ", ".join(_holders(thing, self._context))
+            yield f"{thing.title()}{made}{', ' if holders else ''}{holders}"
 
 
-def _holders(thing: DeviceChild, device: Device) -> Iterator[str]:
+def _holders(thing: DeviceChild, context: DeviceContext) -> Iterator[str]:
     """What else than the program's variables keeps the object."""
-    pending = [recording for recording in device._pending.recordings() if thing in recording.needs]
+    pending = [recording for recording in context.submissions.recordings() if thing in recording.needs]
     for recording in pending:
         yield f"needed by {recording.owner}, which the GPU has not finished"
-    for other in list(device._children.values()):
-        if isinstance(other, Resource) and other._heap is thing:
-            yield f"holds {other._title()}"
+    for other in list(context.children.values()):
+        if isinstance(other, Resource) and other.heap is thing:
+            yield f"holds {other.title()}"
         elif isinstance(other, CommandList):
-            own = other._recording
+            own = other.recording
             if own is not None and thing in own.needs and own not in pending:
-                yield f"named by {other._title()}"
-    if isinstance(thing, Resource) and thing._map_count:
+                yield f"named by {other.title()}"
+    if isinstance(thing, Resource) and thing.map_count:
         yield "mapped"

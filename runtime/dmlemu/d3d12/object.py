@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import struct
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from ..errors import CallSite, HResult, call_site, caller, shorten, spell_site
 from .arguments import buffer, instance, text
-from .enums import MessageId
 from .info_queue import failure
-
-if TYPE_CHECKING:
-    from .device import Device
 
 _Self = TypeVar("_Self", bound="Object")
 
@@ -36,8 +32,8 @@ class Object:
         self.serial = 0
         self.created_at = caller()
         self._private_data: dict[UUID, object] = {}
-        self._released = False
-        self._released_at: CallSite | None = None
+        self.released = False
+        self.released_at: CallSite | None = None
 
     # --- names and private data ---
 
@@ -118,13 +114,13 @@ class Object:
         details = [self._detail] if self._detail else []
         if self.created_at and not self.name:
             details.append(f"created at {self.created_at}")
-        return self._title() + (f" ({', '.join(details)})" if details else "")
+        return self.title() + (f" ({', '.join(details)})" if details else "")
 
     @property
     def _detail(self) -> str:
         return ""
 
-    def _title(self) -> str:
+    def title(self) -> str:
         """What a sentence that has told the rest calls the object."""
         return f"{self.kind} '{shorten(self.name)}'" if self.name else f"{self.kind} #{self.serial}"
 
@@ -134,7 +130,7 @@ class Object:
             thing.label = label
 
     def __repr__(self) -> str:
-        return f"<{self}{' (released)' if self._released else ''}>"
+        return f"<{self}{' (released)' if self.released else ''}>"
 
     # --- lifetime ---
 
@@ -159,65 +155,10 @@ class Object:
 
     def _release(self, *, tell: bool) -> None:
         """:meth:`release`; ``tell``: the program meant to, and checks may look at it."""
-        self._released = True
-        self._released_at = call_site()
+        self.released = True
+        self.released_at = call_site()
 
 
 def released_at(thing: Object) -> tuple[str, ...]:
     """For the context of a report: the line that released the object."""
-    return (f"It was released at {spell_site(thing._released_at)}",) if thing._released_at else ()
-
-
-class DeviceChild(Object):
-    """An object of one device, which it keeps alive; mirrors ``ID3D12DeviceChild``."""
-
-    kind = "object of a device"
-
-    def __init__(self, device: Device) -> None:
-        super().__init__()
-        self._device = device
-        self._number = 0  # order of creation among all of the device's objects
-        self._residency = 1
-        self._evicted_at: CallSite | None = None
-        device._register(self)
-
-    def _own(self, *things: Any) -> None:
-        """These hardware objects are called by the object's name, and end with it.
-
-        Each also ends when it is garbage, as it is with the object: no registry may keep it, for it leads
-        to the device and so back to the object.
-        """
-        self._hardware = things
-        self._renamed()
-
-    def get_device(self) -> Device:
-        """``ID3D12DeviceChild::GetDevice`` (nf-d3d12-id3d12devicechild-getdevice)."""
-        return self._device
-
-    def _check_open(self, operation: str) -> None:
-        """Raises when the object has been released: in C++ the program would crash here or later."""
-        if self._released:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
-                f"{operation} is called on {self}, which has been released.",
-                operation=operation,
-                rule="CL9: IUnknown::Release",
-                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-                object=self,
-                context=released_at(self),
-            )
-
-    def _release(self, *, tell: bool) -> None:
-        if not self._released:
-            super()._release(tell=tell)
-            self._free()
-            try:
-                if tell:
-                    self._device._tell_released(self)
-            finally:
-                self._device._forget(self)
-
-    def _free(self) -> None:
-        """Gives back what the object holds of the GPU; called once, when it is released."""
-        for each in self._hardware:
-            each.close()
+    return (f"It was released at {spell_site(thing.released_at)}",) if thing.released_at else ()

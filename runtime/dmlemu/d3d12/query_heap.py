@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dmlemu_hw.memory import Allocation
+from dmlemu_hw.allocation import Allocation
 
 from ..errors import Error
 from .arguments import instance, integer
+from .device_child import DeviceChild
 from .enums import CommandListType, MessageId, QueryHeapType, QueryType
 from .info_queue import failure, not_implemented, spell
-from .object import DeviceChild
 from .resource import Resource
 from .structs import QueryHeapDesc
 
 if TYPE_CHECKING:
     from .command_list import CommandList
-    from .device import Device
+    from .device_context import DeviceContext
 
 QUERY_SIZE = 8
 TIMESTAMP_TYPES = (QueryHeapType.TIMESTAMP, QueryHeapType.COPY_QUEUE_TIMESTAMP)
@@ -27,10 +27,10 @@ class QueryHeap(DeviceChild):
 
     kind = "query heap"
 
-    def __init__(self, device: Device, desc: QueryHeapDesc, allocation: Allocation) -> None:
-        super().__init__(device)
+    def __init__(self, context: DeviceContext, desc: QueryHeapDesc, allocation: Allocation) -> None:
+        super().__init__(context)
         self._desc = desc
-        self._allocation = allocation
+        self.allocation = allocation
         self._own(allocation)
 
 
@@ -113,8 +113,8 @@ def check_resolve(
     integer(offset, "aligned_destination_buffer_offset")
     if destination is None:
         raise bad("No destination is given.", "pDestinationBuffer", None, "a buffer")
-    command_list._device._check_child(destination, Resource, operation, "pDestinationBuffer")
-    field, size, width = "AlignedDestinationBufferOffset", QUERY_SIZE * count, destination._width
+    command_list.context.check_child(destination, Resource, operation, "pDestinationBuffer")
+    field, size, width = "AlignedDestinationBufferOffset", QUERY_SIZE * count, destination.width
     if offset < 0 or offset % QUERY_SIZE:
         raise bad(f"Destination offset ({offset}) is not a multiple of 8.", field, offset, "a multiple of 8")
     if offset + size > width:
@@ -138,17 +138,17 @@ def _check_slots(
 
     if heap is None:
         raise bad("No query heap is given.", "pQueryHeap", None, "a query heap")
-    command_list._device._check_child(heap, QueryHeap, operation, "pQueryHeap")
+    command_list.context.check_child(heap, QueryHeap, operation, "pQueryHeap")
     kind, size = heap._desc.type, heap._desc.count
     integer(start, "index")
     integer(count, "num_queries")
     if integer(type, "type") != QueryType.TIMESTAMP:
         message = f"Query type ({spell(type)}) does not fit {heap} of type {spell(kind)}."
         raise bad(message, "Type", type, QueryType.TIMESTAMP)
-    copies = command_list._type == CommandListType.COPY
+    copies = command_list.type == CommandListType.COPY
     wanted = QueryHeapType.COPY_QUEUE_TIMESTAMP if copies else QueryHeapType.TIMESTAMP
     if kind != wanted:
-        message = f"A list of type {spell(command_list._type)} uses {heap} of type {spell(kind)}."
+        message = f"A list of type {spell(command_list.type)} uses {heap} of type {spell(kind)}."
         raise bad(message, "pQueryHeap", kind, wanted)
     if start < 0 or count < 0 or start + count > size:
         message = f"Queries [{start}, {start + count}) run past {heap} of {size} queries."

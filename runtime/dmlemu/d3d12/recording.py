@@ -127,12 +127,12 @@ class Recording:
 
     def find_released(self) -> Object | None:
         """Something that executing it needs and that the program has released."""
-        if self.allocator._released:
+        if self.allocator.released:
             return self.allocator
-        return next((thing for thing in self.needs if thing._released), None)
+        return next((thing for thing in self.needs if thing.released), None)
 
     def is_needed_by(self, command_list: CommandList | None) -> bool:
         """Is the GPU still to execute it, or may ``command_list``, which recorded it, still submit it?"""
         if self.submitted is None:
-            return command_list is not None and command_list._recording is self
+            return command_list is not None and command_list.recording is self
         return self.is_pending

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw.memory import Allocation
-from dmlemu_hw.memory import Heap as HardwareHeap
+from dmlemu_hw.allocation import Allocation
+from dmlemu_hw.allocation import Heap as HardwareHeap
 
 from ..errors import CallSite, Error, Severity, quote, spell_site
 from .arguments import instance, integer, outside
+from .device_child import DeviceChild
 from .enums import HeapFlags, HeapType, MessageId
 from .events import HostAccessed, HostMapped, HostUnmapped
 from .info_queue import failure, not_implemented, spell
-from .object import DeviceChild
 from .rules import allowed_states, is_cpu_visible
 from .structs import HeapDesc, HeapProperties, Range, ResourceDesc
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .device import Device
+    from .device_context import DeviceContext
 
 
 class Heap(DeviceChild):
@@ -34,11 +34,11 @@ class Heap(DeviceChild):
 
     kind = "heap"
 
-    def __init__(self, device: Device, desc: HeapDesc, heap: HardwareHeap) -> None:
-        super().__init__(device)
+    def __init__(self, context: DeviceContext, desc: HeapDesc, heap: HardwareHeap) -> None:
+        super().__init__(context)
         self._desc = desc
-        self._heap = heap
-        self._residency = 0 if desc.flags & HeapFlags.CREATE_NOT_RESIDENT else 1
+        self.hardware = heap
+        self.residency = 0 if desc.flags & HeapFlags.CREATE_NOT_RESIDENT else 1
         self._own(heap)
 
     def get_desc(self) -> HeapDesc:
@@ -94,7 +94,7 @@ class MappedMemory:
                 operation="MappedMemory",
                 rule="MP4: ID3D12Resource::Unmap",
                 object=self._resource,
-                context=self._resource._unmapped,
+                context=self._resource.unmapped,
             )
         return self._memory
 
@@ -169,9 +169,9 @@ class MappedMemory:
         self._memory = None
 
     def _tell(self, begin: int, end: int, *, reads: bool, writes: bool, element: int = 1) -> None:
-        device = self._resource._device
-        if begin < end and device.events.wants(HostAccessed):
-            device._tell(HostAccessed(self._resource, begin, end, reads, writes, element))
+        context = self._resource.context
+        if begin < end and context.events.wants(HostAccessed):
+            context.tell(HostAccessed(self._resource, begin, end, reads, writes, element))
 
 
 class Resource(DeviceChild):
@@ -181,7 +181,7 @@ class Resource(DeviceChild):
 
     def __init__(
         self,
-        device: Device,
+        context: DeviceContext,
         desc: ResourceDesc,
         allocation: Allocation,
         *,
@@ -191,24 +191,24 @@ class Resource(DeviceChild):
         heap: Heap | None = None,
         implicit_heap: HardwareHeap | None = None,
     ) -> None:
-        super().__init__(device)
+        super().__init__(context)
         self.created_as = created_as
         self._desc = desc
-        self._width = desc.width
-        self._allocation = allocation
-        self._address = allocation.address
-        self._properties = properties
-        self._heap_flags = heap_flags
-        self._heap = heap  # a placed buffer keeps its heap alive (PL5)
-        self._fixed_states = None if properties is None else allowed_states(properties.type)
-        self._began_common = False
-        self._flags = int(desc.flags)
-        self._mapped: MappedMemory | None = None
-        self._map_count = 0
+        self.width = desc.width
+        self.allocation = allocation
+        self.address = allocation.address
+        self.properties = properties
+        self.heap_flags = heap_flags
+        self.heap = heap  # a placed buffer keeps its heap alive (PL5)
+        self.fixed_states = None if properties is None else allowed_states(properties.type)
+        self.began_common = False
+        self.flags = int(desc.flags)
+        self.mapped: MappedMemory | None = None
+        self.map_count = 0
         self._unmapped_at: CallSite | None = None
-        self._split: tuple[int, int] | None = None  # open split barrier of submitted work
-        self._split_origin = ""  # where it was recorded, for messages
-        self._residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
+        self.split: tuple[int, int] | None = None  # open split barrier of submitted work
+        self.split_origin = ""  # where it was recorded, for messages
+        self.residency = 0 if heap_flags & HeapFlags.CREATE_NOT_RESIDENT else 1
         implicit = () if implicit_heap is None else (implicit_heap,)
         self._own(allocation, *implicit)
 
@@ -218,11 +218,11 @@ class Resource(DeviceChild):
 
     def get_gpu_virtual_address(self) -> int:
         """``ID3D12Resource::GetGPUVirtualAddress``: a multiple of 65536 that never changes."""
-        return self._address
+        return self.address
 
     def get_heap_properties(self) -> tuple[HeapProperties, HeapFlags]:
         """``ID3D12Resource::GetHeapProperties``; E_INVALIDARG for a reserved resource (RB11, RS3)."""
-        if self._properties is None:
+        if self.properties is None:
             raise failure(
                 "RES_DESC",
                 "A reserved resource has no heap whose properties could be told.",
@@ -234,7 +234,7 @@ class Resource(DeviceChild):
                 expected="a committed or placed resource",
                 object=self,
             )
-        return self._properties, self._heap_flags
+        return self.properties, self.heap_flags
 
     def map(self, subresource: int = 0, read_range: Range | None = None) -> MappedMemory:
         """Lets the host read and write the buffer; maps are counted.
@@ -247,20 +247,20 @@ class Resource(DeviceChild):
         E_INVALIDARG: the heap is not CPU-visible (MP1), the subresource is not 0 (MP2), or
         the range runs past the buffer (MP5).
         """
-        self._device._check_alive("Map")
-        self._check_open("Map")
+        self.context.check_alive("Map")
+        self.check_open("Map")
         self._check_mappable("Map", MessageId.MAP_INVALIDHEAP)
         self._check_subresource(subresource, "Map", MessageId.MAP_INVALIDSUBRESOURCE)
         self._check_range(read_range, "Map", "pReadRange", MessageId.MAP_INVALIDRANGE)
-        with self._device._maps_lock:
-            if self._mapped is None:
-                late = self._device._late_visibility
-                memory = self._allocation.buffer()[: self._width] if late is None else late.map(self)
-                self._mapped = MappedMemory(self, memory)
-            self._map_count += 1
-            mapped, count = self._mapped, self._map_count
-        if self._device.events.wants(HostMapped):
-            self._device._tell(HostMapped(self, self._span(read_range), count))
+        with self.context.maps_lock:
+            if self.mapped is None:
+                late = self.context.late_visibility
+                memory = self.allocation.buffer()[: self.width] if late is None else late.map(self)
+                self.mapped = MappedMemory(self, memory)
+            self.map_count += 1
+            mapped, count = self.mapped, self.map_count
+        if self.context.events.wants(HostMapped):
+            self.context.tell(HostMapped(self, self._span(read_range), count))
         return mapped
 
     def unmap(self, subresource: int = 0, written_range: Range | None = None) -> None:
@@ -274,7 +274,7 @@ class Resource(DeviceChild):
             self._check_mappable("Unmap", MessageId.UNMAP_INVALIDHEAP)
             self._check_subresource(subresource, "Unmap", MessageId.UNMAP_INVALIDSUBRESOURCE)
             self._check_range(written_range, "Unmap", "pWrittenRange", MessageId.UNMAP_INVALIDRANGE)
-            if self._map_count == 0:
+            if self.map_count == 0:
                 raise failure(
                     "UNMAP_NOT_MAPPED",
                     f"Unmap is called on {self}, which is not mapped.",
@@ -282,20 +282,20 @@ class Resource(DeviceChild):
                     rule="MP4: ID3D12Resource::Unmap",
                     message_id=MessageId.RESOURCE_UNMAP_NOTMAPPED,
                     object=self,
-                    context=self._unmapped,
+                    context=self.unmapped,
                 )
         except Error:
-            if self._device._is_runtime:
+            if self.context.is_runtime:
                 return
             raise
         self._warn_written_readback(written_range)
-        with self._device._maps_lock:
-            if self._map_count == 0:  # another thread was faster
+        with self.context.maps_lock:
+            if self.map_count == 0:  # another thread was faster
                 return
-            count = self._map_count = self._map_count - 1
+            count = self.map_count = self.map_count - 1
             self._end_maps(last=count == 0)
-        if self._device.events.wants(HostUnmapped):
-            self._device._tell(HostUnmapped(self, self._span(written_range), count))
+        if self.context.events.wants(HostUnmapped):
+            self.context.tell(HostUnmapped(self, self._span(written_range), count))
 
     def write_to_subresource(self, *arguments: Any) -> None:
         """``ID3D12Resource::WriteToSubresource`` is for textures: E_NOTIMPL."""
@@ -306,41 +306,41 @@ class Resource(DeviceChild):
         raise not_implemented("ReadFromSubresource", "ReadFromSubresource")
 
     def _free(self) -> None:  # the addresses fault from now on, also for work already submitted
-        with self._device._maps_lock:
-            was_mapped = self._mapped is not None
+        with self.context.maps_lock:
+            was_mapped = self.mapped is not None
             if was_mapped:
-                self._map_count = 0
+                self.map_count = 0
                 self._end_maps(last=True)
-        if was_mapped and self._device.events.wants(HostUnmapped):
-            self._device._tell(HostUnmapped(self, (0, self._width), 0))
+        if was_mapped and self.context.events.wants(HostUnmapped):
+            self.context.tell(HostUnmapped(self, (0, self.width), 0))
         super()._free()
 
     def _end_maps(self, *, last: bool) -> None:
-        late = self._device._late_visibility
+        late = self.context.late_visibility
         if late is not None:
             late.unmap(self, last=last)
         if last:
-            self._unmapped_at = self._device._here()
-        if last and self._mapped is not None:
-            self._mapped._invalidate()
-            self._mapped = None
+            self._unmapped_at = self.context.here()
+        if last and self.mapped is not None:
+            self.mapped._invalidate()
+            self.mapped = None
 
     # --- for the rest of the package ---
 
     @property
-    def _pageable(self) -> DeviceChild:
+    def pageable(self) -> DeviceChild:
         """What residency is counted of: a placed buffer's heap, else the buffer itself (PL5)."""
-        return self if self._heap is None else self._heap
+        return self if self.heap is None else self.heap
 
     @property
-    def _heap_type(self) -> HeapType | None:
-        return None if self._properties is None else self._properties.type
+    def heap_type(self) -> HeapType | None:
+        return None if self.properties is None else self.properties.type
 
     def _check_mappable(self, operation: str, message_id: MessageId) -> None:
-        if self._properties is not None and is_cpu_visible(self._properties):
+        if self.properties is not None and is_cpu_visible(self.properties):
             return
-        reserved = self._properties is None
-        where = "a reserved resource" if reserved else f"in a heap of type {spell(self._heap_type)}"
+        reserved = self.properties is None
+        where = "a reserved resource" if reserved else f"in a heap of type {spell(self.heap_type)}"
         raise failure(
             "MAP_HEAP",
             f"{operation} is called on {self}, which is {where}: the CPU cannot see it.",
@@ -354,7 +354,7 @@ class Resource(DeviceChild):
         )
 
     @property
-    def _unmapped(self) -> tuple[str, ...]:
+    def unmapped(self) -> tuple[str, ...]:
         """For the context of a report: the line that ended the last map."""
         return (f"It was unmapped at {spell_site(self._unmapped_at)}",) if self._unmapped_at else ()
 
@@ -376,29 +376,29 @@ class Resource(DeviceChild):
         if range is None:
             return
         instance(range, Range, field)
-        if range.end <= range.begin or self._device._is_runtime:
+        if range.end <= range.begin or self.context.is_runtime:
             return
-        if range.begin < 0 or range.end > self._width:
+        if range.begin < 0 or range.end > self.width:
             raise failure(
                 "MAP_RANGE",
-                f"Range ([{range.begin}, {range.end})) runs past the buffer of {self._width} bytes.",
+                f"Range ([{range.begin}, {range.end})) runs past the buffer of {self.width} bytes.",
                 operation=operation,
                 rule=f"MP5: ID3D12Resource::{operation}",
                 message_id=message_id,
                 field=field,
                 given=f"[{range.begin}, {range.end})",
-                expected=f"within [0, {self._width})",
+                expected=f"within [0, {self.width})",
                 object=self,
             )
 
     def _span(self, range: Range | None) -> tuple[int, int]:
         """The bytes that a range means: None is all of them, one without bytes (0, 0)."""
         if range is None:
-            return 0, self._width
+            return 0, self.width
         return (range.begin, range.end) if range.begin < range.end else (0, 0)
 
     def _warn_written_readback(self, range: Range | None) -> None:
-        if range is None or range.end <= range.begin or self._heap_type != HeapType.READBACK:
+        if range is None or range.end <= range.begin or self.heap_type != HeapType.READBACK:
             return
         error = failure(
             "UNMAP_RANGE",
@@ -412,4 +412,4 @@ class Resource(DeviceChild):
             object=self,
             severity=Severity.WARNING,
         )
-        self._device._info(error)
+        self.context.inform(error)

@@ -56,8 +56,8 @@ def conflict_error(
     else:
         message = f"{user} needs {resource} in state ({wanted}); its state is {state}{origin}."
         given, expected = expected, given
-        if resource._fixed_states is None:
-            hint = f"Record a transition of {resource._title()} from {state} to {wanted} before it."
+        if resource.fixed_states is None:
+            hint = f"Record a transition of {resource.title()} from {state} to {wanted} before it."
     return failure(
         check,
         message,
@@ -96,6 +96,6 @@ def _rule(conflict: Conflict, resource: Resource, operation: str) -> tuple[str, 
     check, message_id = "STATE_BEFORE", MessageId.INVALID_SUBRESOURCE_STATE
     if operation == "RecordDispatch":
         check, message_id = "STATE_FOR_DISPATCH", MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE
-    if resource._fixed_states is not None:
+    if resource.fixed_states is not None:
         return "ST6", check, message_id
     return "ST3" if conflict.promoted else "ST1", check, message_id

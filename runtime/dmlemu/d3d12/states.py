@@ -209,7 +209,7 @@ class Journey:
 
     def enter(self, resource: Resource, track: Track, recording: Recording | None = None) -> Conflict | None:
         """Joins one list's track of one resource; None when it fits what the lists before it left."""
-        split = self._splits.get(resource, resource._split)
+        split = self._splits.get(resource, resource.split)
         if track.ends is not None:
             if split != track.ends:
                 return Conflict(Clash.END, COMMON, False, *track.ends, split)
@@ -234,13 +234,13 @@ class Journey:
     def origin(self, resource: Resource) -> str:
         """For messages: the command that brought the resource into its state; empty: not known."""
         found = self._origins.get(resource)
-        return resource._split_origin if found is None else found[0].told(found[1])
+        return resource.split_origin if found is None else found[0].told(found[1])
 
     def finish(self) -> None:
         """The call was accepted: split barriers may stay open beyond it; all states decay (ST4)."""
         for resource, split in self._splits.items():
-            resource._split_origin = self.origin(resource) if split is not None else ""
-            resource._split = split
+            resource.split_origin = self.origin(resource) if split is not None else ""
+            resource.split = split
 
 
 def _conflict_on_entry(state: int, promoted: bool, track: Track) -> Conflict | None:

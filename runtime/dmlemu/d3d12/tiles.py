@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.frozen import Frozen
-from dmlemu_hw.memory import Heap as HardwareHeap
 
 from ..errors import Error, HResult
 from .arguments import instance, integer, integers, sequence
@@ -17,7 +17,7 @@ from .rules import TILE, round_up
 from .structs import TiledResourceCoordinate, TileRegionSize
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .device_context import DeviceContext
 
 _Struct = TypeVar("_Struct")
 Region = tuple[int, int, "HardwareHeap | None", int, bool]  # tile, count, heap, heap tile, reuse
@@ -57,13 +57,13 @@ def _bad(rule: str, message: str, field: str, given: Any, expected: Any, object:
     )
 
 
-def check_mappings(device: Device, mapping: TileMapping) -> list[Region]:
+def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]:
     """RS4, RS5, RS7: the mappings to be made, in order; raises for arguments that do not fit."""
     resource = mapping.resource
     if resource is None:
         raise _bad("RS4", "No resource is given.", "pResource", None, "a reserved resource")
-    device._check_child(resource, Resource, "UpdateTileMappings", "pResource")
-    resource._check_open("UpdateTileMappings")
+    context.check_child(resource, Resource, "UpdateTileMappings", "pResource")
+    resource.check_open("UpdateTileMappings")
     if resource.created_as != "reserved":
         message = f"{resource} is a {resource.created_as} resource: it has no tiles."
         raise _bad("RS4", message, "pResource", resource.created_as, "reserved", resource)
@@ -79,19 +79,19 @@ def check_mappings(device: Device, mapping: TileMapping) -> list[Region]:
     total = sum(count for _, count in regions)
     ranges = _ranges(mapping, total)
     given = sum(count for _, _, count in ranges)
-    if given > total and device._is_runtime:
+    if given > total and context.is_runtime:
         ranges = list(_first_tiles(ranges, total))
     elif given != total:
         message = f"The heap ranges hold {given} tiles and the resource regions {total}."
         raise _bad("RS5", message, "pRangeTileCounts", given, total, resource)
-    _check_heap(device, mapping, ranges)
-    heap = None if mapping.heap is None else mapping.heap._heap
+    _check_heap(context, mapping, ranges)
+    heap = None if mapping.heap is None else mapping.heap.hardware
     return list(_join(regions, ranges, heap))
 
 
 def _regions(mapping: TileMapping) -> list[tuple[int, int]]:
     """The regions as (first tile, tiles)."""
-    tiles = round_up(mapping.resource._width, TILE) // TILE
+    tiles = round_up(mapping.resource.width, TILE) // TILE
     starts = _structs(mapping.starts, TiledResourceCoordinate, "pResourceRegionStartCoordinates")
     sizes = _structs(mapping.sizes, TileRegionSize, "pResourceRegionSizes")
     if starts is None:
@@ -194,7 +194,7 @@ def _structs(value: Sequence[_Struct] | None, kind: type[_Struct], field: str) -
     return [instance(each, kind, f"{field}[{i}]") for i, each in enumerate(sequence(value, field))]
 
 
-def _check_heap(device: Device, mapping: TileMapping, ranges: list[_Range]) -> None:
+def _check_heap(context: DeviceContext, mapping: TileMapping, ranges: list[_Range]) -> None:
     used = [(i, each) for i, each in enumerate(ranges) if each[0] in (_NONE, _REUSE)]
     heap = mapping.heap
     if heap is None:
@@ -202,12 +202,17 @@ def _check_heap(device: Device, mapping: TileMapping, ranges: list[_Range]) -> N
             message = "No heap is given, and a range maps tiles of one."
             raise _bad("RS5", message, "pHeap", None, "a heap, or only ranges with flag NULL or SKIP")
         return
-    device._check_child(heap, Heap, "UpdateTileMappings", "pHeap")
-    if heap._desc.flags & HeapFlags.DENY_BUFFERS:
+    context.check_child(heap, Heap, "UpdateTileMappings", "pHeap")
+    if heap.get_desc().flags & HeapFlags.DENY_BUFFERS:
         raise _bad(
-            "RS7", f"{heap} denies buffers.", "pHeap", heap._desc.flags, "a heap without DENY_BUFFERS", heap
+            "RS7",
+            f"{heap} denies buffers.",
+            "pHeap",
+            heap.get_desc().flags,
+            "a heap without DENY_BUFFERS",
+            heap,
         )
-    tiles = round_up(heap._desc.size_in_bytes, TILE) // TILE
+    tiles = round_up(heap.get_desc().size_in_bytes, TILE) // TILE
     for i, (flag, start, count) in used:
         needed = 1 if flag == _REUSE else count
         if start < 0 or count < 1 or start + needed > tiles:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
 
 from ..errors import Error
 from .arguments import instance
+from .descriptor_heap import find_slot, write_descriptors
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
+    DescriptorHeapType,
     Format,
     MessageId,
     ResourceFlags,
@@ -31,7 +35,7 @@ from .structs import (
 )
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .device_context import DeviceContext
 
 _Desc = TypeVar("_Desc", UnorderedAccessViewDesc, ShaderResourceViewDesc)
 
@@ -91,14 +95,14 @@ _SRV_FAULTS = _Faults(_SRV, "D3D12_SHADER_RESOURCE_VIEW_DESC")
 
 
 def unordered_access_view(
-    device: Device,
+    context: DeviceContext,
     resource: Resource | None,
     counter: Resource | None,
     desc: UnorderedAccessViewDesc | None,
 ) -> Descriptor:
     """The descriptor of ``CreateUnorderedAccessView``."""
     faults = _UAV_FAULTS
-    desc_given = _check_view_pair(device, resource, desc, UnorderedAccessViewDesc, faults)
+    desc_given = _check_view_pair(context, resource, desc, UnorderedAccessViewDesc, faults)
     if desc_given.view_dimension != UavDimension.BUFFER:
         raise _bad_dimension(desc_given.view_dimension, UavDimension.UNKNOWN, UavDimension, faults)
     view = desc_given.buffer
@@ -107,7 +111,7 @@ def unordered_access_view(
     flags = DESCRIPTOR_RAW if raw else 0
     if resource is None:
         return Descriptor(DescriptorKind.UAV, flags, view.structure_byte_stride, int(desc_given.format))
-    if not resource._flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
+    if not resource.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
         raise faults.make(
             "VW5",
             f"{resource} lacks flag ALLOW_UNORDERED_ACCESS, and an unordered access view of it is created.",
@@ -117,24 +121,24 @@ def unordered_access_view(
             ResourceFlags.ALLOW_UNORDERED_ACCESS,
         )
     start, size = _extent(resource, view, element, raw, faults)
-    counter_address = _counter_address(device, counter, view, raw)
+    counter_address = _counter_address(context, counter, view, raw)
     return Descriptor(
         DescriptorKind.UAV,
         flags,
         view.structure_byte_stride,
         int(desc_given.format),
-        resource._address + start,
+        resource.address + start,
         size,
         counter_address,
     )
 
 
 def shader_resource_view(
-    device: Device, resource: Resource | None, desc: ShaderResourceViewDesc | None
+    context: DeviceContext, resource: Resource | None, desc: ShaderResourceViewDesc | None
 ) -> Descriptor:
     """The descriptor of ``CreateShaderResourceView``."""
     faults = _SRV_FAULTS
-    desc_given = _check_view_pair(device, resource, desc, ShaderResourceViewDesc, faults)
+    desc_given = _check_view_pair(context, resource, desc, ShaderResourceViewDesc, faults)
     if desc_given.view_dimension != SrvDimension.BUFFER:
         raise _bad_dimension(desc_given.view_dimension, SrvDimension.UNKNOWN, SrvDimension, faults)
     view = desc_given.buffer
@@ -144,13 +148,13 @@ def shader_resource_view(
     if resource is None:
         return Descriptor(DescriptorKind.SRV, flags, view.structure_byte_stride, int(desc_given.format))
     start, size = _extent(resource, view, element, raw, faults)
-    address = resource._address + start
+    address = resource.address + start
     return Descriptor(
         DescriptorKind.SRV, flags, view.structure_byte_stride, int(desc_given.format), address, size
     )
 
 
-def constant_buffer_view(device: Device, desc: ConstantBufferViewDesc | None) -> Descriptor:
+def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | None) -> Descriptor:
     """The descriptor of ``CreateConstantBufferView``; None or size 0 is a null view."""
 
     def bad(
@@ -180,8 +184,8 @@ def constant_buffer_view(device: Device, desc: ConstantBufferViewDesc | None) ->
     if not 0 < size <= MAX_CONSTANT_BUFFER:
         message = f"Size ({size}) of the constant buffer is above what a shader can see."
         raise bad("VW1", message, "SizeInBytes", size, f"at most {MAX_CONSTANT_BUFFER}", invalid)
-    resource = device._resource_at(address)
-    if resource is None or address + size > resource._address + resource._width:
+    resource = context.resource_at(address)
+    if resource is None or address + size > resource.address + resource.width:
         where = "no buffer" if resource is None else f"{resource}, which ends before"
         raise bad(
             "VW1",
@@ -195,15 +199,15 @@ def constant_buffer_view(device: Device, desc: ConstantBufferViewDesc | None) ->
 
 
 def _check_view_pair(
-    device: Device,
+    context: DeviceContext,
     resource: Resource | None,
     desc: _Desc | None,
     kind: type[_Desc],
     faults: _Faults,
 ) -> _Desc:
     if resource is not None:
-        device._check_child(resource, Resource, faults.operation, "pResource")
-        resource._check_open(faults.operation)
+        context.check_child(resource, Resource, faults.operation, "pResource")
+        resource.check_open(faults.operation)
     if desc is not None:
         return instance(desc, kind, "desc")
     if resource is None:
@@ -322,12 +326,12 @@ def _extent(
             view.num_elements,
             "at least 1",
         )
-    if view.first_element < 0 or start + size > resource._width:
-        left = max(0, resource._width // element - max(0, view.first_element))
+    if view.first_element < 0 or start + size > resource.width:
+        left = max(0, resource.width // element - max(0, view.first_element))
         raise faults.make(
             "VW6",
             f"{view.num_elements} elements of {element} bytes from element {view.first_element} on run past "
-            f"{resource} of {resource._width} bytes.",
+            f"{resource} of {resource.width} bytes.",
             faults.dimensions,
             "pDesc.Buffer.NumElements",
             view.num_elements,
@@ -336,7 +340,7 @@ def _extent(
     return start, size
 
 
-def _counter_address(device: Device, counter: Resource | None, view: BufferUav, raw: bool) -> int:
+def _counter_address(context: DeviceContext, counter: Resource | None, view: BufferUav, raw: bool) -> int:
     """VW8: the counter of a structured unordered access view."""
 
     def bad(message: str, field: str, given: object, expected: str) -> Error:
@@ -355,8 +359,8 @@ def _counter_address(device: Device, counter: Resource | None, view: BufferUav, 
             message = f"CounterOffsetInBytes ({offset}) is given without a counter resource."
             raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, "0")
         return 0
-    device._check_child(counter, Resource, _UAV, "pCounterResource")
-    counter._check_open(_UAV)
+    context.check_child(counter, Resource, _UAV, "pCounterResource")
+    counter.check_open(_UAV)
     if raw or view.structure_byte_stride == 0:
         message = f"{counter} is to count a view that is not structured."
         raise bad(
@@ -365,7 +369,33 @@ def _counter_address(device: Device, counter: Resource | None, view: BufferUav, 
     if offset % 4 or offset < 0:
         message = f"CounterOffsetInBytes ({offset}) is not a multiple of 4."
         raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, "a multiple of 4")
-    if offset + 4 > counter._width:
-        message = f"CounterOffsetInBytes ({offset}) lies outside {counter} of {counter._width} bytes."
-        raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, f"at most {counter._width - 4}")
-    return counter._address + offset
+    if offset + 4 > counter.width:
+        message = f"CounterOffsetInBytes ({offset}) lies outside {counter} of {counter.width} bytes."
+        raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, f"at most {counter.width - 4}")
+    return counter.address + offset
+
+
+def write_view(
+    context: DeviceContext, make: Callable[[], Descriptor], dest_descriptor: int, operation: str
+) -> None:
+    """Writes what ``make`` returns where a view may stand (DH4)."""
+    if context.removed is not None:
+        return
+    try:
+        heap, _ = find_slot(context, dest_descriptor, operation, "DestDescriptor")
+        if heap.get_desc().type != DescriptorHeapType.CBV_SRV_UAV:
+            raise failure(
+                "DESC_HEAP_KIND",
+                f"A view of a buffer is written into {heap} of type {spell(heap.get_desc().type)}.",
+                operation=operation,
+                rule=f"DH4: ID3D12Device::{operation}",
+                message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
+                field="DestDescriptor",
+                given=heap.get_desc().type,
+                expected=DescriptorHeapType.CBV_SRV_UAV,
+                object=heap,
+            )
+        write = partial(context.gpu.descriptors.write, dest_descriptor, make())
+        write_descriptors(context, [(dest_descriptor, 1)], operation, write)
+    except Error as error:
+        context.reject(error)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..d3d12.object import Object
 from . import enums as _enums
-from .binding_table import BindingTable
+from .binding.binding_table import BindingTable
 from .command_recorder import CommandRecorder
 from .device import (
     Device,
@@ -22,8 +22,8 @@ from .device import (
     FeatureQueryTensorDataTypeSupport,
     create_device,
 )
-from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import *  # noqa: F403
+from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .object import DeviceChild
 from .operators.schema import OperatorDesc
 from .structs import (

@@ -17,16 +17,16 @@ from ..d3d12 import CommandList, DescriptorHeapType
 from ..d3d12.descriptor_uses import Reader, name_bytes, name_place
 from ..d3d12.recording import SHADING
 from ..errors import Error, Severity, Strictness, call_site, caller
-from .aliasing import Clash, Meeting, Place, alias_reason, find_clash
-from .binding_checks import Bound
-from .binding_table import BindingTable
-from .dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
+from .binding.aliasing import Clash, Meeting, Place, alias_reason, find_clash
+from .binding.binding_checks import Bound
+from .binding.binding_table import BindingTable
 from .events import DispatchRecorded
-from .object import DeviceChild, failure
+from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
+from .object import DeviceChild, check_own, failure
 
 if TYPE_CHECKING:
     from ..d3d12.command_list import Recording
-    from .device import Device
+    from .device_context import DeviceContext
 
 __all__ = ["CommandRecorder"]
 
@@ -53,64 +53,68 @@ class CommandRecorder(DeviceChild):
         A void method: see :class:`dmlemu.dml.Device` for what its mistakes do.  Mirrors
         ``IDMLCommandRecorder::RecordDispatch``.
         """
-        device = self._device
-        if device._is_removed():
+        context = self.context
+        if context.is_removed():
             return
         try:
-            _check_arguments(device, command_list, dispatchable, bindings)
-            with bindings._alone(_OPERATION):
-                event = _record(device, command_list, dispatchable, bindings)
+            _check_arguments(context, command_list, dispatchable, bindings)
+            with bindings.alone(_OPERATION):
+                event = _record(context, command_list, dispatchable, bindings)
         except Error as error:
-            device._reject(error)
+            context.reject(error)
             return
         if event is not None:
-            device._tell(event)
+            context.tell(event)
 
 
 def _record(
-    device: Device, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
+    context: DeviceContext, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> DispatchRecorded | None:
     """Records a dispatch of objects that belong together; returns what is to be told of it."""
-    if not command_list._may_record(_OPERATION, SHADING):
+    if not command_list.may_record(_OPERATION, SHADING):
         return None
     if dispatchable.descriptor_count:
         _check_heap(command_list, dispatchable, bindings)
-        _check_bindings(device, dispatchable, bindings)
+        _check_bindings(context, dispatchable, bindings)
     try:
-        command_list._use_all(_OPERATION, *bindings._uses(), user=dispatchable._label)
+        command_list.use_all(_OPERATION, *bindings.uses(), user=dispatchable.label)
     except Error as error:
-        command_list._reject(error)
+        command_list.reject(error)
         return None
-    recording = command_list._recording
-    assert recording is not None and bindings._desc is not None
+    recording = command_list.recording
+    assert recording is not None and bindings.desc is not None
     first = len(recording.commands)
-    if device._strictness is Strictness.STRICT:
+    if context.strictness is Strictness.STRICT:
         _track_initialization(command_list, dispatchable, bindings)
-    _write(device, command_list, dispatchable, bindings)
-    if device._strictness is not Strictness.RUNTIME and len(recording.commands) > first:
-        _note_descriptors(device, command_list, recording, first, bindings)
-    if not device._gpu.events.wants(DispatchRecorded):
+    _write(context, command_list, dispatchable, bindings)
+    if context.strictness is not Strictness.RUNTIME and len(recording.commands) > first:
+        _note_descriptors(context, command_list, recording, first, bindings)
+    if not context.gpu.events.wants(DispatchRecorded):
         return None
-    table = bindings._desc.gpu_descriptor_handle
+    table = bindings.desc.gpu_descriptor_handle
     kept = tuple(_persistent(dispatchable, bindings))
     site = recording.commands[first].site if len(recording.commands) > first else call_site()
     return DispatchRecorded(recording.serial, first, dispatchable, table, kept, site)
 
 
 def _note_descriptors(
-    device: Device, command_list: CommandList, recording: Recording, first: int, bindings: BindingTable
+    context: DeviceContext,
+    command_list: CommandList,
+    recording: Recording,
+    first: int,
+    bindings: BindingTable,
 ) -> None:
     """The recorded dispatch needs the table's descriptors until the GPU has executed it."""
-    desc = bindings._desc
+    desc = bindings.desc
     assert desc is not None
     dispatchable, start = desc.dispatchable, desc.gpu_descriptor_handle
-    source = device._gpu.descriptors.place(desc.cpu_descriptor_handle)
+    source = context.gpu.descriptors.place(desc.cpu_descriptor_handle)
     reader = Reader(
         recording.commands[first],
         weakref.ref(recording),
         start,
-        dispatchable._paths,
-        bindings._descriptors(),
+        dispatchable.paths,
+        bindings.descriptors(),
         dispatchable.volatile,
         0 if source == start else source,
         weakref.ref(command_list),
@@ -118,8 +122,8 @@ def _note_descriptors(
         str(bindings),
     )
     if reader.source:
-        reader.arrived = reader.differs(device._gpu.descriptors.content(start, len(reader.operands))) is None
-    device.get_parent_device()._descriptor_uses.add(reader, recording)
+        reader.arrived = reader.differs(context.gpu.descriptors.content(start, len(reader.operands))) is None
+    context.d3d12.descriptor_uses.add(reader, recording)
 
 
 def _persistent(
@@ -159,7 +163,9 @@ def _fail(
     )
 
 
-def _check_arguments(device: Device, command_list: object, dispatchable: object, bindings: object) -> None:
+def _check_arguments(
+    context: DeviceContext, command_list: object, dispatchable: object, bindings: object
+) -> None:
     """The three objects are what they should be, ours, and belong together."""
     for field, value, kind in (
         ("CommandList", command_list, CommandList),
@@ -173,32 +179,32 @@ def _check_arguments(device: Device, command_list: object, dispatchable: object,
             )
     assert isinstance(command_list, CommandList)
     assert isinstance(dispatchable, Dispatchable) and isinstance(bindings, BindingTable)
-    device._check_own(dispatchable, "Dispatchable", _OPERATION)
-    device._check_own(bindings, "Bindings", _OPERATION)
-    if command_list.get_device() is not device.get_parent_device():
-        message = f"{command_list} belongs to another Direct3D 12 device than {device}."
-        expected = device.get_parent_device()
+    check_own(context, dispatchable, "Dispatchable", _OPERATION)
+    check_own(context, bindings, "Bindings", _OPERATION)
+    if command_list.context is not context.d3d12:
+        message = f"{command_list} belongs to another Direct3D 12 device than {context}."
+        expected = context.d3d12
         raise _fail(
             "BIND_FOREIGN_DEVICE",
             message,
             dispatchable,
             "CommandList",
-            command_list.get_device(),
+            command_list.context,
             expected,
             "DD4",
         )
     if bindings.dispatchable is not dispatchable:
-        message = f"{bindings} is for {bindings.dispatchable}, not for {dispatchable._title()}."
+        message = f"{bindings} is for {bindings.dispatchable}, not for {dispatchable.title()}."
         other = bindings.dispatchable or "an empty table"
         raise _fail("BIND_TABLE_OTHER", message, dispatchable, "Bindings", other, dispatchable, "2.10")
 
 
 def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """The heap of the table's GPU handle is the one that is set on the list."""
-    heap = command_list._descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
-    if heap is not None and heap._heap is bindings._heap:
+    heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
+    if heap is not None and heap.hardware is bindings.heap:
         return
-    wanted = bindings._heap.label if bindings._heap is not None else "a descriptor heap"
+    wanted = bindings.heap.label if bindings.heap is not None else "a descriptor heap"
     set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
     message = f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}."
     raise _fail(
@@ -214,39 +220,39 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
     )
 
 
-def _check_bindings(device: Device, dispatchable: Dispatchable, bindings: BindingTable) -> None:
+def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """Everything mandatory is bound and no written range meets another; checked once per set of bindings."""
-    if device._strictness is not Strictness.RUNTIME and not dispatchable.volatile:
-        _check_descriptors(device, dispatchable, bindings)
-    if bindings._complete:
+    if context.strictness is not Strictness.RUNTIME and not dispatchable.volatile:
+        _check_descriptors(context, dispatchable, bindings)
+    if bindings.complete:
         return
     if not dispatchable.volatile:
-        for slot in dispatchable._slots():
-            if not (slot.absent or slot.optional or slot in bindings._bound):
+        for slot in dispatchable.slots():
+            if not (slot.absent or slot.optional or slot in bindings.bound):
                 raise _unbound(dispatchable, slot)
-    if device._strictness is not Strictness.RUNTIME:
+    if context.strictness is not Strictness.RUNTIME:
         # Of an unused graph input no byte is read.
-        _check_aliases(dispatchable, [bound for bound in bindings._bound.values() if bound.slot.size])
-    bindings._complete = True
+        _check_aliases(dispatchable, [bound for bound in bindings.bound.values() if bound.slot.size])
+    bindings.complete = True
 
 
-def _check_descriptors(device: Device, dispatchable: Dispatchable, bindings: BindingTable) -> None:
+def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """No other table has overwritten what this one bound."""
-    start = bindings._visible_start
+    start = bindings.visible_start
     if not start:
         return  # what is to be copied may be overwritten once it is
-    uses = device.get_parent_device()._descriptor_uses
-    for at, data in enumerate(bindings._descriptors()):
+    uses = context.d3d12.descriptor_uses
+    for at, data in enumerate(bindings.descriptors()):
         place = start + at * DESCRIPTOR_SIZE
         binder = None if data is None else uses.binder(place)
         if binder is None or binder.table() is bindings:
             continue
-        if device._gpu.descriptors.content(place, 1) == data:
+        if context.gpu.descriptors.content(place, 1) == data:
             continue
-        path = dispatchable._paths[at]
-        where = name_place(device.get_parent_device(), place)
+        path = dispatchable.paths[at]
+        where = name_place(context.d3d12, place)
         message = (
-            f"{path} of {dispatchable._title()} was bound in {where}, which {binder.title} has overwritten."
+            f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten."
         )
         raise _fail(
             "DESC_RANGE_SHARED",
@@ -267,10 +273,10 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
         Role.TEMPORARY: ("BIND_TEMP_MISSING", "BT11"),
         Role.PERSISTENT: ("BIND_PERSISTENT_MISSING", "BT12"),
     }.get(slot.role, ("BIND_TYPE", "2.10"))
-    message = f"{slot.path} of {dispatchable._title()} is not bound; it needs {slot.size} bytes."
+    message = f"{slot.path} of {dispatchable.title()} is not bound; it needs {slot.size} bytes."
     hint = ""
     if slot.role is Role.PERSISTENT and isinstance(dispatchable, CompiledOperator):
-        filled = dispatchable._initialized_at
+        filled = dispatchable.initialized_at
         hint = f"bind {_name_bytes(dispatchable, filled)}, which its initializer has filled" if filled else ""
     expected = f"{slot.size} bytes"
     return _fail(id, message, dispatchable, slot.path, "no binding", expected, rule, hint=hint)
@@ -297,15 +303,15 @@ def _meet_here(a: Footprint, b: Footprint) -> Meeting | None:
 def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second: Bound) -> Error:
     id, why = alias_reason(dispatchable, clash)
     at = clash.byte - first.host
-    where = f"byte {first.offset + at} of {first.resource._title()}"
+    where = f"byte {first.offset + at} of {first.resource.title()}"
     if second.resource is not first.resource:
-        where += f" (byte {second.offset + clash.byte - second.host} of {second.resource._title()})"
+        where += f" (byte {second.offset + clash.byte - second.host} of {second.resource.title()})"
     context = (
         f"{where} is {clash.is_to_first} of {first.slot.path} and {clash.is_to_second} of {second.slot.path}"
     )
     return _fail(
         id,
-        f"{second} of {dispatchable._title()} overlaps {first}, and {why}.",
+        f"{second} of {dispatchable.title()} overlaps {first}, and {why}.",
         dispatchable,
         second.slot.path,
         second.range,
@@ -319,7 +325,7 @@ def _track_initialization(
     command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
     """What was initialised, and where, is known when lists are submitted: in their order."""
-    recording = command_list._recording
+    recording = command_list.recording
     assert recording is not None
     if isinstance(dispatchable, OperatorInitializer):
         pairs = zip(dispatchable.operators, dispatchable.outputs, strict=True)
@@ -327,37 +333,37 @@ def _track_initialization(
         recording.on_submit.append(partial(_mark_initialized, places))
     elif isinstance(dispatchable, CompiledOperator):
         slot = dispatchable.persistent
-        if dispatchable._initialized_at is not None and not slot.size:
+        if dispatchable.initialized_at is not None and not slot.size:
             return
         place: Callable[[], int] = partial(int, _address(bindings, slot))
         if dispatchable.volatile and slot.descriptor is not None:
-            assert bindings._desc is not None
-            handle = bindings._desc.gpu_descriptor_handle + slot.descriptor * DESCRIPTOR_SIZE
-            place = partial(_shown, bindings._device, handle)  # it may be bound until then
+            assert bindings.desc is not None
+            handle = bindings.desc.gpu_descriptor_handle + slot.descriptor * DESCRIPTOR_SIZE
+            place = partial(_shown, bindings.context, handle)  # it may be bound until then
         where = f"Recorded by {_OPERATION} into {command_list} at {caller()}"
         recording.on_submit.append(partial(_check_initialized, dispatchable, place, where))
 
 
-def _shown(device: Device, handle: int) -> int:
+def _shown(context: DeviceContext, handle: int) -> int:
     """The address that a descriptor shows; 0: none."""
     try:
-        return Descriptor.decode(device._gpu.descriptors.content(handle, 1)).address
+        return Descriptor.decode(context.gpu.descriptors.content(handle, 1)).address
     except ValueError:  # the heap is gone, or nothing sensible stands there: the GPU will tell
         return 0
 
 
 def _address(bindings: BindingTable, slot: Slot) -> int:
-    bound = bindings._bound.get(slot)
+    bound = bindings.bound.get(slot)
     return 0 if bound is None else bound.address
 
 
 def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]:
     """Returns how to take it back, should the submission fail."""
-    before = {operator: operator._initialized_at for operator in places}
+    before = {operator: operator.initialized_at for operator in places}
 
     def put(values: Mapping[CompiledOperator, int | None]) -> None:
         for operator, place in values.items():
-            operator._initialized_at = place
+            operator.initialized_at = place
 
     put(places)
     return partial(put, before)
@@ -366,8 +372,8 @@ def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]
 def _check_initialized(operator: CompiledOperator, place: Callable[[], int], where: str) -> None:
     """``where`` the dispatch was recorded, for the message: submitting is what fails."""
     more: dict[str, Any] = {"operation": "ExecuteCommandLists", "context": (where,)}
-    if operator._initialized_at is None:
-        message = f"{operator._title()} is dispatched, and no initializer of it has been executed before."
+    if operator.initialized_at is None:
+        message = f"{operator.title()} is dispatched, and no initializer of it has been executed before."
         hint = "record an operator initializer for it, earlier in this list or in one submitted before"
         raise _fail(
             "OP_NOT_INITIALIZED",
@@ -381,10 +387,10 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
             **more,
         )
     address = place()
-    if operator._initialized_at != address and (address or not operator.persistent.size):
-        given, expected = (_name_bytes(operator, each) for each in (address, operator._initialized_at))
+    if operator.initialized_at != address and (address or not operator.persistent.size):
+        given, expected = (_name_bytes(operator, each) for each in (address, operator.initialized_at))
         message = (
-            f"{operator._title()} is dispatched with {given} as its persistent resource, but its initializer "
+            f"{operator.title()} is dispatched with {given} as its persistent resource, but its initializer "
             f"has filled {expected}."
         )
         raise _fail(
@@ -402,17 +408,17 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
 
 def _name_bytes(operator: CompiledOperator, address: int) -> str:
     """``bytes [256, 320) of buffer 'weights'``: a persistent resource of the operator's size."""
-    return name_bytes(operator._device.get_parent_device(), address, operator.persistent.size)
+    return name_bytes(operator.context.d3d12, address, operator.persistent.size)
 
 
 def _write(
-    device: Device, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
+    context: DeviceContext, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
     """The packets: one per kernel call, all with the table's GPU handle, and what they leave undefined."""
-    assert bindings._desc is not None
-    writer, table = command_list._writer, bindings._desc.gpu_descriptor_handle
-    label, names = f"Dispatch of {dispatchable._label}", dispatchable._operand_names
-    gpu = device._gpu
+    assert bindings.desc is not None
+    writer, table = command_list.writer, bindings.desc.gpu_descriptor_handle
+    label, names = f"Dispatch of {dispatchable.label}", dispatchable.operand_names
+    gpu = context.gpu
     poison = FLAG_POISON if gpu.poison else 0
     is_chaos = gpu.random(Mode.POISON) is not None
     joined = 0
@@ -421,11 +427,11 @@ def _write(
         nonlocal joined
         assert slot.descriptor is not None
         writer.discard(table + slot.descriptor * DESCRIPTOR_SIZE, start, size, flags | joined)
-        command_list._announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined))
+        command_list.announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined))
         joined = FLAG_JOINED
 
     if dispatchable.calls:
-        command_list._need(dispatchable, *command_list._descriptor_heaps.values())
+        command_list.need(dispatchable, *command_list.descriptor_heaps.values())
     temporary = dispatchable.temporary
     if poison and temporary.descriptor is not None:
         discard(temporary, 0, temporary.size, poison)  # whatever it held before
@@ -435,10 +441,10 @@ def _write(
                 discard(slot, 0, slot.size, poison)
     for call, operands in zip(dispatchable.calls, names, strict=True):
         writer.dispatch(call.kernel, table, call.tensors, call.constants, poison | joined)
-        command_list._announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
+        command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
         joined = FLAG_JOINED
     if gpu.poison_tails:
-        for slot, start, size in dispatchable._tails:
+        for slot, start, size in dispatchable.tails:
             discard(slot, start, size, FLAG_POISON | FLAG_TAIL)
     if poison and temporary.descriptor is not None:
         discard(temporary, 0, temporary.size, poison if is_chaos else 0)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dmlemu_hw.frozen import Frozen
 
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
-from ..errors import Error, HResult, Strictness, as_integer, loading, quote, shorten, spell
-from .binding_table import BindingTable
+from ..errors import Error, HResult, Strictness, as_integer, loading, quote, spell
+from .binding.binding_table import BindingTable
 from .command_recorder import CommandRecorder
-from .compile import Program, tensor_fields
-from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from .device_context import DeviceContext, removed_error
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
-from .object import DeviceChild, failure, not_implemented
+from .lowering.compile import Program, tensor_fields
+from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from .object import check_own, failure, not_implemented
 from .operators import declared
 from .operators.definition import definition_of, emulated
 from .operators.schema import OperatorDesc, is_operator_desc, tables
@@ -114,7 +114,7 @@ def create_device(
             given=_level(minimum_feature_level),
             expected=f"{level.name} or lower",
         )
-    no_layer = d3d12_device._strictness is Strictness.RUNTIME
+    no_layer = d3d12_device.context.strictness is Strictness.RUNTIME
     if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
         raise failure(
             "OP_FIELD_RANGE",
@@ -127,7 +127,7 @@ def create_device(
             expected="NONE, or a d3d12 device of strictness debug or strict",
         )
     if d3d12_device.get_device_removed_reason() != HResult.S_OK:
-        raise _removed(operation, "the Direct3D 12 device was removed")
+        raise removed_error(operation, "the Direct3D 12 device was removed")
     return Device(d3d12_device, CreateDeviceFlags(flags), level)
 
 
@@ -146,22 +146,19 @@ class Device(Object):
         super().__init__()
         self.serial = next(_serials)
         self._d3d12_device = d3d12_device
-        self._flags = flags
-        self._level = level
-        self._strictness = d3d12_device._strictness
-        self._gpu = d3d12_device._gpu
-        self._reason = HResult.S_OK
-        self._counts: Counter[str] = Counter()
-        self._evaluator: Any = None  # what dmlemu.evaluate keeps between calls
-        self.removed_by: Error | None = None
+        self.context = DeviceContext(self, d3d12_device, flags, level)
+
+    @property
+    def removed_by(self) -> Error | None:
         """The mistake that removed this device (strictness ``runtime``)."""
+        return self.context.removed_by
 
     # --- what it can do ---
 
     @property
     def feature_level(self) -> FeatureLevel:
         """The emulated feature level."""
-        return self._level
+        return self.context.level
 
     def check_feature_support(
         self, feature: Feature, query: FeatureQueryTensorDataTypeSupport | FeatureQueryFeatureLevels
@@ -172,7 +169,7 @@ class Device(Object):
         feature and when no requested level is supported, E_INVALIDARG for the wrong struct.
         """
         operation = "CheckFeatureSupport"
-        self._check_alive(operation)
+        self.context.check_alive(operation)
         number = as_integer(feature)
         if number is None or number not in list(Feature):
             raise self._unsupported(
@@ -186,9 +183,9 @@ class Device(Object):
         if not isinstance(levels, (list, tuple)) or not levels:
             raise _wrong("RequestedFeatureLevels", quote(levels), "a list of levels", "DD5", operation)
         asked_for = {as_integer(level) for level in levels}
-        known = [level for level in FeatureLevel if level in asked_for and level <= self._level]
+        known = [level for level in FeatureLevel if level in asked_for and level <= self.context.level]
         if not known:
-            expected = f"a level up to {self._level.name}"
+            expected = f"a level up to {self.context.level.name}"
             raise self._unsupported(operation, "RequestedFeatureLevels", list(levels), expected)
         return FeatureDataFeatureLevels(max(known))
 
@@ -215,7 +212,7 @@ class Device(Object):
             data_type in allowed.data_types
             for operator in emulated()
             for level, table in tables(declared()[operator]).items()
-            if level <= self._level
+            if level <= self.context.level
             for allowed in table.values()
         )
 
@@ -227,21 +224,20 @@ class Device(Object):
         Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a tensor, shape, type or
         level that the operator does not allow; E_NOTIMPL, by name, for what is not emulated.
         """
-        self._check_alive("CreateOperator")
+        self.context.check_alive("CreateOperator")
         if not is_operator_desc(desc):
             raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
         try:
-            check_desc(desc, self._level, operation)
-            _check_limit(desc, self._d3d12_device._adapter.max_gemm_batch, operation)
+            check_desc(desc, self.context.level, operation)
+            _check_limit(desc, self.context.d3d12.adapter.max_gemm_batch, operation)
             program = Program(desc)
             definition_of(desc).lower(program)
-            program.pack()
         except NotImplementedError as reason:
             what = f"DML_OPERATOR_{desc.TYPE.name}"
             raise not_implemented(operation, what, hint=str(reason)) from None
-        operator = Operator(self, desc, program)
-        self._tell(OperatorCreated(operator))
+        operator = Operator(self.context, desc, program)
+        self.context.tell(OperatorCreated(operator))
         return operator
 
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
@@ -252,14 +248,14 @@ class Device(Object):
         device.
         """
         operation = "CompileOperator"
-        self._check_alive(operation)
+        self.context.check_alive(operation)
         if not isinstance(op, Operator):
             raise _wrong("Operator", type(op).__name__, "an operator", "2.6", operation)
-        self._check_own(op, "Operator", operation)
+        check_own(self.context, op, "Operator", operation)
         _check_flags(flags, _EXECUTION_FLAGS, operation)
         return CompiledOperator(
-            self,
-            op._program,
+            self.context,
+            op.program,
             ExecutionFlags(flags),
             type_name=op.type_name,
             in_place=op.desc.IN_PLACE,
@@ -279,33 +275,33 @@ class Device(Object):
         feature level 2_1.
         """
         with loading():
-            from .graph import lower_graph
-            from .graph_checks import check_graph
+            from .lowering.graph import lower_graph
+            from .lowering.graph_checks import check_graph
 
         operation = "CompileGraph"
-        self._check_alive(operation)
-        if self._level < FeatureLevel.LEVEL_2_1:
+        self.context.check_alive(operation)
+        if self.context.level < FeatureLevel.LEVEL_2_1:
             raise failure(
                 "OP_FEATURE_LEVEL",
-                f"IDMLDevice1 came with LEVEL_2_1; this device has {self._level.name}.",
+                f"IDMLDevice1 came with LEVEL_2_1; this device has {self.context.level.name}.",
                 operation=operation,
                 rule="2.12: IDMLDevice1",
                 hresult=HResult.E_NOINTERFACE,
-                given=self._level.name,
+                given=self.context.level.name,
                 expected="LEVEL_2_1 or higher",
             )
         _check_flags(flags, _EXECUTION_FLAGS, operation)
-        graph = check_graph(self, desc)
+        graph = check_graph(self.context, desc)
         count = len(graph.nodes)
         compiled = CompiledOperator(
-            self,
+            self.context,
             lower_graph(graph),
             ExecutionFlags(flags),
             type_name=f"graph of {count} node{'s' * (count != 1)}",
             in_place=False,
             operator=None,
         )
-        self._tell(GraphCompiled(desc, graph, compiled))
+        self.context.tell(GraphCompiled(desc, graph, compiled))
         return compiled
 
     def create_operator_initializer(
@@ -316,8 +312,8 @@ class Device(Object):
         Mirrors ``IDMLDevice::CreateOperatorInitializer``.  Raises E_INVALIDARG for anything but
         compiled operators of this device.
         """
-        self._check_alive("CreateOperatorInitializer")
-        return OperatorInitializer(self, compiled_operators)
+        self.context.check_alive("CreateOperatorInitializer")
+        return OperatorInitializer(self.context, compiled_operators)
 
     # --- dispatching ---
 
@@ -327,13 +323,13 @@ class Device(Object):
         Mirrors ``IDMLDevice::CreateBindingTable``.  Raises E_INVALIDARG when the range is too small,
         lies in no descriptor heap, or its GPU handle is not shader-visible.
         """
-        self._check_alive("CreateBindingTable")
-        return BindingTable(self, desc)
+        self.context.check_alive("CreateBindingTable")
+        return BindingTable(self.context, desc)
 
     def create_command_recorder(self) -> CommandRecorder:
         """Mirrors ``IDMLDevice::CreateCommandRecorder``."""
-        self._check_alive("CreateCommandRecorder")
-        return CommandRecorder(self)
+        self.context.check_alive("CreateCommandRecorder")
+        return CommandRecorder(self.context)
 
     # --- residency ---
 
@@ -353,7 +349,7 @@ class Device(Object):
         self._page(pageables, -1, "Evict")
 
     def _page(self, pageables: Sequence[Dispatchable], step: int, operation: str) -> None:
-        self._check_alive(operation)
+        self.context.check_alive(operation)
         if not isinstance(pageables, (list, tuple)):
             raise _wrong("Objects", type(pageables).__name__, "a list of objects", "DD7", operation)
         for i, item in enumerate(pageables):
@@ -361,17 +357,17 @@ class Device(Object):
             if not isinstance(item, Dispatchable):
                 expected = "a compiled operator or an operator initializer"
                 raise _wrong(field, type(item).__name__, expected, "DD7", operation)
-            self._check_own(item, field, operation)
+            check_own(self.context, item, field, operation)
         for item, times in Counter(pageables).items():
-            if item._residency + step * times < 0:
+            if item.residency + step * times < 0:
                 field = f"Objects[{pageables.index(item)}]"
-                raise _wrong(field, f"{item._title()}, evicted before", "a resident object", "DD7", operation)
-        here = self._d3d12_device._here()
+                raise _wrong(field, f"{item.title()}, evicted before", "a resident object", "DD7", operation)
+        here = self.context.d3d12.here()
         for item in pageables:
-            item._residency += step
-            item._evicted_at = here
-        gone = (item for item in dict.fromkeys(pageables) if item._residency == 0)
-        self._d3d12_device._tell(*map(Evicted, gone))
+            item.residency += step
+            item.evicted_at = here
+        gone = (item for item in dict.fromkeys(pageables) if item.residency == 0)
+        self.context.d3d12.tell(*map(Evicted, gone))
 
     # --- removal ---
 
@@ -380,66 +376,11 @@ class Device(Object):
 
         The removal of the Direct3D 12 device removes this one; not the other way round.
         """
-        if self._reason != HResult.S_OK:
-            return self._reason
-        return self._d3d12_device.get_device_removed_reason()
+        return self.context.removed_reason
 
     def get_parent_device(self) -> D3D12Device:
         """The Direct3D 12 device; mirrors ``IDMLDevice::GetParentDevice``."""
         return self._d3d12_device
-
-    def _tell(self, event: object) -> None:
-        """Emits an event on the stream of the Direct3D 12 device."""
-        self._d3d12_device._tell(event)
-
-    def _is_removed(self) -> bool:
-        return self.get_device_removed_reason() != HResult.S_OK
-
-    def _check_alive(self, operation: str) -> None:
-        """Raises DXGI_ERROR_DEVICE_REMOVED once the device is removed."""
-        if self._is_removed():
-            raise _removed(operation, self.get_device_removed_reason().name)
-        self._d3d12_device._begin_call(operation)
-
-    def _reject(self, error: Error) -> None:
-        """A void method failed: raises, or at strictness ``runtime`` removes the device."""
-        if self._strictness is not Strictness.RUNTIME:
-            raise error
-        self._reason = error.hresult
-        self.removed_by = error
-        if self._flags & CreateDeviceFlags.DEBUG:
-            print(f"[DIRECTML ERROR]: {shorten(error.report.message, 2000)}", file=sys.stderr)
-
-    # --- for this package ---
-
-    def _count(self, kind: str) -> int:
-        self._counts[kind] += 1
-        return self._counts[kind]
-
-    def _check_own(self, child: DeviceChild, field: str, operation: str) -> None:
-        """``child`` was made by this device and not released."""
-        if child._released:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
-                f"{field} ({child}) was released.",
-                operation=operation,
-                rule="2.10: IDMLDevice",
-                field=field,
-                given="a released object",
-                expected="a live object",
-                object=child,
-            )
-        if child._device is not self:
-            raise failure(
-                "BIND_FOREIGN_DEVICE",
-                f"{field} ({child._title()}) belongs to another DirectML device.",
-                operation=operation,
-                rule="DD4: IDMLDevice",
-                field=field,
-                given=f"{child._title()} of {child._device}",
-                expected=f"an object of {self}",
-                object=child,
-            )
 
 
 def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
@@ -506,13 +447,3 @@ def _check_flags(flags: object, known: int, operation: str) -> None:
 
 def _level(value: int) -> str:
     return value.name if isinstance(value, FeatureLevel) else spell(value)
-
-
-def _removed(operation: str, reason: str) -> Error:
-    return failure(
-        "DEVICE_REMOVED",
-        f"The DirectML device is removed ({reason}).",
-        operation=operation,
-        rule="2.11: IDMLDevice::GetDeviceRemovedReason",
-        hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
-    )

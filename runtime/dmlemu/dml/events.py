@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..errors import CallSite
-    from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
-    from .graph_checks import Graph
+    from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+    from .lowering.graph_checks import Graph
     from .structs import GraphDesc
 
 __all__ = ["DispatchRecorded", "GraphCompiled", "InitializerReset", "OperatorCreated"]

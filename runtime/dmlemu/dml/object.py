@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from .. import errors
 from ..d3d12.object import Object
+from .device_context import DeviceContext
 
 if TYPE_CHECKING:
     from .device import Device
 
-__all__ = ["DeviceChild", "failure", "not_implemented"]
+__all__ = ["DeviceChild", "check_own", "failure", "not_implemented"]
 
 failure = partial(errors.failure, api="DML")
 not_implemented = partial(errors.not_implemented, api="DML")
@@ -20,17 +21,44 @@ not_implemented = partial(errors.not_implemented, api="DML")
 class DeviceChild(Object):
     """An object of one DirectML device, which it keeps alive; mirrors ``IDMLDeviceChild``."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, context: DeviceContext) -> None:
         super().__init__()
-        self._device = device
-        self.serial = device._count(self.kind)
+        self.context = context
+        self._device = cast("Device", context.device)
+        self.serial = context.count(self.kind)
 
     def get_device(self) -> Device:
         """The DirectML device; mirrors ``IDMLDeviceChild::GetDevice``."""
         return self._device
 
     def _release(self, *, tell: bool) -> None:
-        if not self._released:
+        if not self.released:
             super()._release(tell=tell)
             if tell:
-                self._device.get_parent_device()._tell_released(self)
+                self.context.d3d12.tell_released(self)
+
+
+def check_own(context: DeviceContext, child: DeviceChild, field: str, operation: str) -> None:
+    """``child`` was made by the device and not released."""
+    if child.released:
+        raise failure(
+            "OBJECT_DELETED_IN_USE",
+            f"{field} ({child}) was released.",
+            operation=operation,
+            rule="2.10: IDMLDevice",
+            field=field,
+            given="a released object",
+            expected="a live object",
+            object=child,
+        )
+    if child.context is not context:
+        raise failure(
+            "BIND_FOREIGN_DEVICE",
+            f"{field} ({child.title()}) belongs to another DirectML device.",
+            operation=operation,
+            rule="DD4: IDMLDevice",
+            field=field,
+            given=f"{child.title()} of {child.context}",
+            expected=f"an object of {context}",
+            object=child,
+        )

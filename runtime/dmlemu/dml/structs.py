@@ -16,7 +16,7 @@ from .tensor_desc import BufferTensorDesc
 
 if TYPE_CHECKING:
     from ..d3d12 import Resource
-    from .dispatchable import Dispatchable, Operator
+    from .lowering.dispatchable import Dispatchable, Operator
 
 __all__ = [
     "BindingDesc",

@@ -64,7 +64,7 @@ def removal(device: d3d12.Device | dml.Device, *, after: int = 0, at: str = "") 
 
 
 def _is_called(device: d3d12.Device, event: Executing, name: str) -> bool:
-    recording = device._recordings.get(event.list_serial)
+    recording = device.context.recordings.get(event.list_serial)
     if not name or recording is None:
         return not name
     command = recording.commands[event.command].name
@@ -102,7 +102,7 @@ def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator
 @contextmanager
 def memory_budget(device: d3d12.Device | dml.Device, size: int) -> Iterator[None]:
     """The device has ``size`` bytes of memory; what is in use beyond that stays, and nothing new fits."""
-    memory, size = _parent(device)._gpu.memory, _count(size, "size", 0)
+    memory, size = _parent(device).context.gpu.memory, _count(size, "size", 0)
     before, memory.budget = memory.budget, size
     try:
         yield

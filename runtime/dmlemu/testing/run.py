@@ -98,7 +98,7 @@ class Run:
     def _bindings(
         self, compiled: dml.CompiledOperator, names: Sequence[str | None] | None, output: bool
     ) -> list[dml.BufferBinding | None]:
-        fields = [field for field in compiled._fields if field.output is output]
+        fields = [field for field in compiled.fields if field.output is output]
         if names is None:
             mine = [name for name, placed in self._memory.tensors.items() if placed.output is output]
             present = [field for field in fields if field.desc is not None]

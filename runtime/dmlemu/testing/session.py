@@ -79,7 +79,7 @@ class Stage:
         """Initialises and runs a compiled operator, once :meth:`execute` takes it."""
         properties = compiled.get_binding_properties()
         persistent = self._resource("persistent", properties.persistent_resource_size)
-        owned = [field.desc is not None and field.desc.owned_by_dml for field in compiled._fields]
+        owned = [field.desc is not None and field.desc.owned_by_dml for field in compiled.fields]
         initializer = self.device.create_operator_initializer([compiled])
         skip = initializer.descriptor_count
         heap = self._heap(skip + compiled.descriptor_count)

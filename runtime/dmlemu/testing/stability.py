@@ -107,7 +107,7 @@ def _run(program: Callable[[], _Result], policy: Chaos | None) -> tuple[_Result,
     finally:
         on_created.remove(devices.append)
         defaults.policy = before
-    return result, sum(device._gpu.chaos is policy for device in devices)
+    return result, sum(device.context.gpu.chaos is policy for device in devices)
 
 
 def _try(program: Callable[[], Any], policy: Chaos) -> _Outcome:

@@ -434,7 +434,7 @@ class Machine(Stage):
             if action.name in ("call", "signal", "wait") and items[queue]:
                 for each in lists[queue]:
                     each.close()
-                self.submitted[queue].append([each._recording.packets for each in lists[queue]])
+                self.submitted[queue].append([each.recording.packets for each in lists[queue]])
                 self.queues[queue].execute_command_lists(lists[queue])
                 lists[queue], items[queue] = [], 0
             if action.name == "signal":
@@ -452,7 +452,7 @@ class Machine(Stage):
                     lists[queue].append(self._open())
                 self.list = lists[queue][-1]
                 self._record(action)
-                number = self.list._recording.commands[-1].number
+                number = self.list.recording.commands[-1].number
                 self.recorded[str(self.list), number] = action
                 items[queue] += 1
         self._finish(values)
@@ -527,7 +527,7 @@ class Machine(Stage):
             if stored.report.id == "BARRIER_USELESS"
         }
         actions = [each for each in self.recorded.values() if each.name == "uav"]
-        return {(each.name, each.arguments) for each in actions if _title(each) in told}
+        return {(each.name, each.arguments) for each in actions if title(each) in told}
 
     def _reported(self) -> Iterator[Reported]:
         for stored in self.device.reports:
@@ -539,7 +539,7 @@ class Machine(Stage):
                 yield Reported(report.id, first, (place, int(more["command"])))
 
 
-def _title(barrier: Action) -> str:
+def title(barrier: Action) -> str:
     [name] = barrier.arguments
     return f"UAV barrier on buffer '{name}'" if name else "UAV barrier on all resources"
 

@@ -35,7 +35,7 @@ from stage import (
 from dmlemu import Error, Strictness, d3d12, dml
 from dmlemu.d3d12.descriptor_uses import ByPlace
 from dmlemu.dml import aliasing
-from dmlemu.dml.aliasing import Meeting, Place
+from dmlemu.dml.binding.aliasing import Meeting, Place
 from dmlemu.errors import Severity
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at, meet
@@ -190,7 +190,7 @@ def test_a_gpu_that_is_done_early_is_no_excuse(stage: Stage) -> None:
     copy, other = stage.copy_operator("copy"), stage.filled("other")
     stage.dispatch(copy, [stage.filled("image")], [stage.buffer("output")])
     stage.submit()
-    stage.device._gpu.drain()
+    stage.device.context.gpu.drain()
     with reports("DESC_OVERWRITTEN"):
         stage.device.create_unordered_access_view(other, None, raw_view(64), slot(stage, 0))
 
@@ -199,7 +199,7 @@ def test_looking_at_the_fence_is_as_good_as_waiting(stage: Stage) -> None:
     copy, other = stage.copy_operator("copy"), stage.filled("other")
     stage.dispatch(copy, [stage.filled("image")], [stage.buffer("output")])
     stage.submit()
-    stage.device._gpu.drain()
+    stage.device.context.gpu.drain()
     assert stage.fence.get_completed_value() == stage.fence_value
     stage.device.create_unordered_access_view(other, None, raw_view(64), slot(stage, 0))
     assert said(stage) == []
@@ -260,7 +260,7 @@ def test_a_volatile_operator_may_be_bound_by_views_until_its_list_is_executed(st
 
 
 def test_released_heaps_are_forgotten(stage: Stage) -> None:
-    table: ByPlace[int] = ByPlace(stage.device._gpu.descriptors)
+    table: ByPlace[int] = ByPlace(stage.device.context.gpu.descriptors)
     heap = descriptor_heap(stage, 5000, visible=True)
     first, kept = heap.get_gpu_descriptor_handle_for_heap_start(), stage.heap
     for place in (kept.get_gpu_descriptor_handle_for_heap_start(), *range(first, first + 32 * 5000, 32)):
@@ -437,7 +437,7 @@ def test_threads_take_turns_or_are_told(stage: Stage, method: str) -> None:
         except Error as error:
             raised.append(error)
 
-    with table._alone("BindInputs"):
+    with table.alone("BindInputs"):
         worker = threading.Thread(target=work)
         worker.start()
         worker.join()
@@ -662,7 +662,7 @@ def test_2_8_a_wait_for_too_low_a_value_orders_nothing(stage: Stage) -> None:
 def test_2_8_that_the_initializer_happened_to_run_before_is_no_excuse(stage: Stage) -> None:
     image, output = stage.filled("image"), stage.buffer("output")
     copy, _ = start_elsewhere(stage)
-    stage.device._gpu.drain()
+    stage.device.context.gpu.drain()
     stage.dispatch(copy, [image], [output])
     with reports("OP_NOT_INITIALIZED"):
         stage.run()

@@ -255,7 +255,7 @@ def test_advice_on_barriers_is_right(program: Program) -> None:
 
 def may_swap(lists: list[bytes], machine: Machine) -> set[tuple[int, int]]:
     """Pairs of commands, by their numbers among all items, that chaos lets run in either order."""
-    units = list(reordering._units(lists, machine.device._gpu.memory))
+    units = list(reordering._units(lists, machine.device.context.gpu.memory))
     followers: dict[int, set[int]] = {}
     for before, after in sorted(reordering._constraints(units), reverse=True):
         followers.setdefault(before, set()).update({after}, followers.get(after, ()))
@@ -507,7 +507,7 @@ def test_a_released_buffer_s_memory_is_still_remembered(stage: Stage) -> None:
     stage.dispatch(copy, [source], [first])
     stage.dispatch(copy, [source], [stage.buffer("target")])
     stage.submit()
-    stage.device._gpu.drain()  # it has, and the program cannot know
+    stage.device.context.gpu.drain()  # it has, and the program cannot know
     stage.device.reports.deny("OBJECT_*")
     first.release()
     other.list.copy_resource(result, second)

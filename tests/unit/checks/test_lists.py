@@ -112,8 +112,8 @@ def test_having_waited_for_another_queue_tells_nothing(stage: Stage) -> None:
     source, copies = copying(stage), other_queue(stage, "COPY")
     copies.queue.signal(copies.fence, 1)
     copies.fence.wait(1)
-    while stage.queue._queue.pending:
-        stage.device._gpu.step()
+    while stage.queue.hardware.pending:
+        stage.device.context.gpu.step()
 
     report = caught(source.release)
     assert "can be known to have finished" in report.message
@@ -126,8 +126,8 @@ def test_debug_sees_only_what_is_pending() -> None:
     target = stage.buffer("other")
     copies.queue.signal(copies.fence, 1)
     copies.fence.wait(1)
-    while stage.queue._queue.pending:
-        stage.device._gpu.step()
+    while stage.queue.hardware.pending:
+        stage.device.context.gpu.step()
     source.release()
     assert said(stage) == []
 
@@ -168,7 +168,7 @@ def test_release_is_done_all_the_same_and_the_device_stays_usable(stage: Stage) 
 
     with target.map() as memory:
         assert memory.view("f4")[3] == 4
-    assert stage.allocator._released
+    assert stage.allocator.released
 
 
 def test_each_queue_has_its_own_work(stage: Stage) -> None:
@@ -270,7 +270,7 @@ def test_a_block_left_by_an_exception_says_nothing(stage: Stage) -> None:
         stage.submit()
         raise KeyboardInterrupt
 
-    assert source._released and said(stage) == []
+    assert source.released and said(stage) == []
 
 
 def test_garbage_collection_says_nothing(stage: Stage) -> None:
@@ -388,7 +388,7 @@ def test_equal_values_and_new_fences_at_an_old_address_say_nothing(stage: Stage)
         fence.signal(value)
         stage.queue.signal(fence, value + 1)
         fence.wait(value + 1)
-        addresses.append(fence._fence.address)
+        addresses.append(fence.hardware.address)
         del fence
 
     assert len(set(addresses)) < len(addresses) and said(stage) == []
@@ -450,16 +450,16 @@ def test_a_split_barrier_that_was_begun_elsewhere_is_told(stage: Stage) -> None:
 
 
 def test_what_is_in_flight_keeps_nothing_alive(stage: Stage) -> None:
-    before = stage.device._adapter.query_memory_budget().current_usage
+    before = stage.device.context.adapter.query_memory_budget().current_usage
     for _ in range(3):
         data = np.full(5 << 20, 1, np.uint8)
         source = stage.host_buffer("upload", data.nbytes)
         stage.list.copy_buffer_region(stage.buffer("target", data.nbytes), 0, source, 0, 16)
         stage.submit()
-        while stage.queue._queue.pending:  # executed, and nothing awaited
-            stage.device._gpu.step()
-        stage.device._pending.forget_done()
+        while stage.queue.hardware.pending:  # executed, and nothing awaited
+            stage.device.context.gpu.step()
+        stage.device.context.submissions.forget_done()
         stage.list.reset(stage.device.create_command_allocator(d3d12.CommandListType.COMPUTE))
         del source
 
-    assert stage.device._adapter.query_memory_budget().current_usage <= before + (10 << 20)
+    assert stage.device.context.adapter.query_memory_budget().current_usage <= before + (10 << 20)

@@ -202,4 +202,4 @@ def test_what_all_know_to_be_done_is_forgotten(stage: Stage) -> None:
         for i in range(20):
             stage.list.copy_buffer_region(pool, 64 * (20 * frame + i), image, 0, 64)
         stage.run()
-    assert len(check._through[pool._address]) < 100
+    assert len(check._through[pool.address]) < 100

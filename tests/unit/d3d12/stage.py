@@ -126,7 +126,7 @@ class Stage:
     def submit(self, *lists: CommandList) -> None:
         """Closes the lists where needed and executes them on the queue of their type."""
         for each in lists:
-            if each._is_open:
+            if each.is_open:
                 each.close()
         self.queue_of(lists[0].get_type()).execute_command_lists(list(lists))
 

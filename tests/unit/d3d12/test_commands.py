@@ -592,7 +592,7 @@ def test_commands_are_announced(stage: Stage) -> None:
     seen: list[Recorded] = []
     heap, buffer = stage.heap(visible=True), stage.buffer()
     commands, _ = stage.record()
-    subscription = stage.device._gpu.events.subscribe(
+    subscription = stage.device.context.gpu.events.subscribe(
         lambda event: seen.append(event) if isinstance(event, Recorded) else None
     )
     commands.set_descriptor_heaps([heap])

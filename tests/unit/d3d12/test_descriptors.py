@@ -128,7 +128,7 @@ class Copies:
         """Which of the source's views stands in each slot of the target."""
         rows = []
         for i in range(8):
-            view = self.device._gpu.descriptors.read(self.target + 32 * i)
+            view = self.device.context.gpu.descriptors.read(self.target + 32 * i)
             written = view.kind is not DescriptorKind.UNWRITTEN
             rows.append((view.address - self.buffer.get_gpu_virtual_address()) // 4 if written else None)
         return rows
@@ -296,7 +296,7 @@ class Views:
             self.device.create_unordered_access_view(resource, None, uav(*view), self.slot)
         else:
             self.device.create_shader_resource_view(resource, srv(*view), self.slot)
-        return self.device._gpu.descriptors.read(self.slot)
+        return self.device.context.gpu.descriptors.read(self.slot)
 
 
 @pytest.fixture
@@ -326,14 +326,14 @@ def test_VW1_constant_buffers(views: Views, address: int, size: int, message_id:
     with fails("VW1", INVALID, message_id):
         views.device.create_constant_buffer_view(ConstantBufferViewDesc(base + address, size), views.slot)
     views.device.create_constant_buffer_view(ConstantBufferViewDesc(base + 256, 512), views.slot)
-    view = views.device._gpu.descriptors.read(views.slot)
+    view = views.device.context.gpu.descriptors.read(views.slot)
     assert (view.kind, view.address, view.size) == (DescriptorKind.CBV, base + 256, 512)
 
 
 def test_VW1_null_constant_buffer(views: Views) -> None:
     for desc in (None, ConstantBufferViewDesc(12345, 0)):
         views.device.create_constant_buffer_view(desc, views.slot)
-        assert views.device._gpu.descriptors.read(views.slot).address == 0
+        assert views.device.context.gpu.descriptors.read(views.slot).address == 0
 
 
 @KINDS
@@ -450,7 +450,7 @@ def test_VW8_counters(stage: Stage, views: Views, buffer: BufferUav) -> None:
         )
     good = UnorderedAccessViewDesc(UNKNOWN, buffer=BufferUav(0, 1, 4, 128))
     views.device.create_unordered_access_view(views.buffer, counter, good, views.slot)
-    made = views.device._gpu.descriptors.read(views.slot)
+    made = views.device.context.gpu.descriptors.read(views.slot)
     assert made.counter_address == counter.get_gpu_virtual_address() + 128
 
 
@@ -466,7 +466,7 @@ def test_VW9_null_views(views: Views, kind: str) -> None:
         views.device.create_unordered_access_view(None, None, uav(UINT32, 0, 4), views.slot)
     else:
         views.device.create_shader_resource_view(None, srv(UINT32, 0, 4), views.slot)
-    made = views.device._gpu.descriptors.read(views.slot)
+    made = views.device.context.gpu.descriptors.read(views.slot)
 
     assert made.address == 0 and made.kind.name == kind.upper()
 
@@ -478,7 +478,7 @@ def test_VW_bad_views_raise_and_change_nothing(strictness: Strictness) -> None:
     with fails("VW6", INVALID, 345):
         views.make("uav", UINT32, 0, 9999)
 
-    assert views.device._gpu.descriptors.read(views.slot) == before
+    assert views.device.context.gpu.descriptors.read(views.slot) == before
     assert views.device.get_device_removed_reason() is HResult.S_OK
 
 
@@ -487,6 +487,6 @@ def test_VW_bad_views_remove_a_runtime_device() -> None:
     views.make("uav", UINT32, 0, 9999)
 
     assert views.device.get_device_removed_reason() is INVALID_CALL
-    before = views.device._gpu.descriptors.read(views.slot)
+    before = views.device.context.gpu.descriptors.read(views.slot)
     views.make("uav", UINT32, 0, 4)  # a void method on a removed device does nothing
-    assert views.device._gpu.descriptors.read(views.slot) == before
+    assert views.device.context.gpu.descriptors.read(views.slot) == before

@@ -134,7 +134,7 @@ def test_DEV5_garbage_ends_it_too() -> None:
     assert id(create_device(adapter)) == serial
     del fence
     gc.collect()
-    assert adapter._living_device() is None
+    assert adapter.device is None
 
 
 def test_DEV6_a_core_device_is_a_full_device() -> None:

@@ -194,7 +194,7 @@ def test_FN4_no_event_blocks(stage: Stage) -> None:
     stage.fence.set_event_on_completion(1, None)
 
     assert stage.fence.get_completed_value() == 1
-    assert stage.queue._queue.submitted == stage.queue._queue.completed
+    assert stage.queue.hardware.submitted == stage.queue.hardware.completed
 
 
 @pytest.mark.parametrize("policy", list(Policy))
@@ -326,13 +326,13 @@ def test_another_thread_may_signal(stage: Stage) -> None:
 
 def test_eager_runs_at_submission() -> None:
     stage = Stage(policy=Policy.EAGER)
-    buffer = stage.buffer(heap=stage.filled(np.zeros(4, np.uint8))._heap_type)
+    buffer = stage.buffer(heap=stage.filled(np.zeros(4, np.uint8)).heap_type)
     commands, _ = stage.record()
     commands.copy_resource(buffer, stage.upload(np.full(256, 3, np.uint8)))
     stage.submit(commands)
     stage.queue.signal(stage.fence, 1)
 
-    assert stage.fence._fence.value == 1
+    assert stage.fence.hardware.value == 1
 
 
 @pytest.mark.dmlemu(expect=["OBJECT_*"])

@@ -242,7 +242,7 @@ def test_junk_is_answered(name: str) -> None:
             with suppress(Error, TypeError):
                 call(*arguments)
             assert world.device.get_device_removed_reason() is HResult.S_OK
-            if world.list._recording is None or not world.list._is_open or world.closed._is_open:
+            if world.list.recording is None or not world.list.is_open or world.closed.is_open:
                 world = World()
     fresh, _ = world.stage.record()
     fresh.copy_resource(world.other, world.upload)

@@ -126,7 +126,7 @@ def test_DEV5_in_a_forked_process_an_adapter_has_a_new_device(is_default: bool) 
     adapter = create_adapter_list()[0] if is_default else Adapter(dedicated_memory=1 << 20)
     device = create_device(adapter)
     heap = device.create_heap(HeapDesc(65536))
-    with adapter._lock:  # another thread may hold it
+    with adapter.lock:  # another thread may hold it
         child = os.fork()
     if child == 0:
         try:
@@ -221,11 +221,11 @@ def test_FN4_an_event_that_raises_keeps_none_from_being_set(stage: Stage) -> Non
 
 def test_released_queues_are_forgotten(stage: Stage) -> None:
     stage.finish()
-    count = len(stage.device._gpu.queues)
+    count = len(stage.device.context.gpu.queues)
     for release in (True, False):
         queue = stage.device.create_command_queue()
         if release:
             queue.release()
         del queue
         stage.finish()
-        assert len(stage.device._gpu.queues) == count
+        assert len(stage.device.context.gpu.queues) == count

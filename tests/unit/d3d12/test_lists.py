@@ -575,9 +575,9 @@ def test_Q4_queue_order(stage: Stage) -> None:
     stage.queue.wait(gate, 1)
     stage.queue.execute_command_lists([commands])
     stage.queue.signal(done, 1)
-    stage.device._gpu.drain()
+    stage.device.context.gpu.drain()
     assert done.get_completed_value() == 0
-    assert buffer._allocation.buffer()[0] == 0
+    assert buffer.allocation.buffer()[0] == 0
 
     gate.signal(1)
     done.wait(1)
@@ -594,7 +594,7 @@ def test_Q5_markers(stage: Stage, metadata: int, text: bytes) -> None:
         where.set_marker(7, b"")
         where.begin_event(0, "")
         where.end_event()
-    packets = [each for each in decode(commands._writer.bytes()) if isinstance(each, MarkerPacket)]
+    packets = [each for each in decode(commands.writer.bytes()) if isinstance(each, MarkerPacket)]
     stage.run(commands)
 
     assert (packets[0].metadata, packets[0].data) == (metadata, text)

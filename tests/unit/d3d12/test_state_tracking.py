@@ -50,7 +50,7 @@ acts = st.lists(st.one_of(uses, turns.map(lambda row: Turn(*row))), max_size=6)
 class OneBuffer:
     """Stands for a resource: states are followed per identity."""
 
-    _split: tuple[int, int] | None = None
+    split: tuple[int, int] | None = None
 
 
 def follow(rows: list[Any]) -> tuple[Track, int | None]:
@@ -80,7 +80,7 @@ def test_lists_of_one_call_are_as_one_list(lists: list[list[Any]]) -> None:
     assert accepted == (failed_at is None), (lists, failed_at)
     if accepted:
         journey.finish()
-        assert buffer._split == whole.split
+        assert buffer.split == whole.split
 
 
 @given(acts)

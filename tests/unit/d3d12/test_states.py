@@ -60,7 +60,7 @@ class Track:
 
     def use(self, state: ResourceStates) -> None:
         """Any state, as a dispatch would."""
-        self.list._use_all("RecordDispatch", (self.buffer, int(state), "InputTensor"))
+        self.list.use_all("RecordDispatch", (self.buffer, int(state), "InputTensor"))
 
     def turn(self, before: ResourceStates, after: ResourceStates, to: CommandList | None = None) -> None:
         (to or self.list).resource_barrier(transition(self.buffer, before, after))
@@ -162,7 +162,7 @@ def test_ST4_no_decay_between_lists_of_one_call(track: Track) -> None:
 def test_ST4_reads_join_across_lists_of_one_call(track: Track) -> None:
     track.read()
     second, _ = track.stage.record()
-    second._use_all("RecordDispatch", (track.buffer, int(STATE.NON_PIXEL_SHADER_RESOURCE), "InputTensor"))
+    second.use_all("RecordDispatch", (track.buffer, int(STATE.NON_PIXEL_SHADER_RESOURCE), "InputTensor"))
     second.resource_barrier(
         transition(track.buffer, STATE.COPY_SOURCE | STATE.NON_PIXEL_SHADER_RESOURCE, STATE.COPY_DEST)
     )
@@ -188,7 +188,7 @@ def test_ST5_as_DxDispatch_does_it(track: Track) -> None:
         track.turn(STATE.UNORDERED_ACCESS, STATE.COPY_DEST, commands)
         track.write(commands)
         track.turn(STATE.COPY_DEST, STATE.UNORDERED_ACCESS, commands)
-        commands._use_all("RecordDispatch", (track.buffer, int(STATE.UNORDERED_ACCESS), "InputTensor"))
+        commands.use_all("RecordDispatch", (track.buffer, int(STATE.UNORDERED_ACCESS), "InputTensor"))
         track.stage.run(commands)
 
 
@@ -482,7 +482,7 @@ def test_ST14_array_order_and_all_or_nothing(track: Track) -> None:
             ]
         )
     # Nothing of that counts.
-    assert track.list._writer.count == 0
+    assert track.list.writer.count == 0
     track.write()
     track.stage.run(track.list)
 

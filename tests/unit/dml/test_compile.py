@@ -10,7 +10,7 @@ import pytest
 
 import dmlemu
 from dmlemu import dml
-from dmlemu.dml import compile
+from dmlemu.dml.lowering import compile
 from dmlemu.dml.operators import definition, schema
 
 from .world import F32, OWNED, World, gemm, refused, tensor

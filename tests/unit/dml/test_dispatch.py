@@ -99,7 +99,7 @@ def test_2_8_several_operators_in_one_dispatch(world: World) -> None:
     world.execute()
     assert run(world, first, a, Binding(place_of_first)) == (A @ B).ravel().tolist()
     assert run(world, second, a, Binding(place_of_second)) == (2 * A @ B).ravel().tolist()
-    assert plain._initialized_at is not None
+    assert plain.initialized_at is not None
 
 
 def test_2_8_nothing_to_initialise(world: World) -> None:
@@ -183,7 +183,7 @@ def test_2_8_a_dropped_submission_initialises_nothing(world: World) -> None:
     world.list.close()
     with pytest.raises(Error):
         world.queue.execute_command_lists([world.list])
-    assert first._initialized_at is None
+    assert first.initialized_at is None
 
 
 def test_2_8_another_persistent_resource(world: World) -> None:
@@ -306,10 +306,10 @@ def test_2_10_a_rejected_dispatch_records_nothing(world: World) -> None:
     compiled, table, _, target = ready(world)
     table.bind_outputs([Binding(target, 0, 16)])
     world.list.resource_barrier([d3d12.ResourceBarrier.transition(target, States.COMMON, States.COPY_SOURCE)])
-    count = world.list._writer.count
+    count = world.list.writer.count
     with pytest.raises(Error):
         world.recorder.record_dispatch(world.list, compiled, table)
-    assert world.list._writer.count == count
+    assert world.list.writer.count == count
     world.execute()
     assert world.works()
 
@@ -355,17 +355,17 @@ def test_2_10_after_removal_recordings_are_dropped() -> None:
     world = World(Strictness.RUNTIME)
     compiled, table, _, _ = ready(world)
     world.table(compiled, 8).bind_inputs([])
-    count = world.list._writer.count
+    count = world.list.writer.count
     world.recorder.record_dispatch(world.list, compiled, table)
     world.recorder.record_dispatch(None, None, None)  # type: ignore[arg-type]
-    assert world.list._writer.count == count
+    assert world.list.writer.count == count
 
 
 # --- packets ---
 
 
 def recorded(world: World) -> list[Any]:
-    return list(decode(world.list._writer.bytes()))
+    return list(decode(world.list.writer.bytes()))
 
 
 @pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
@@ -385,7 +385,7 @@ def test_one_dispatch_is_one_packet_per_kernel_call(world: World) -> None:
     assert all(isinstance(call, DispatchPacket) and call.flags & FLAG_POISON for call in calls)
     assert len({call.table for call in calls}) == 1
     assert [[t.slot for t in call.tensors if not t.absent] for call in calls] == [[0, 1, 4], [4, 3]]
-    commands = world.list._recording.commands[before:]  # type: ignore[union-attr]
+    commands = world.list.recording.commands[before:]  # type: ignore[union-attr]
     assert {(command.name, command.number) for command in commands} == {(f"Dispatch of {compiled}", before)}
     world.execute()
 

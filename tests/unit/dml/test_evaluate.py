@@ -224,7 +224,7 @@ def test_nothing_leaks() -> None:
             with pytest.raises(Error):
                 dmlemu.evaluate(add(), device=device, offset=4, a_tensor=FOUR, b_tensor=FOUR)
         dmlemu.evaluate(identity(), device=device, input_tensor=FOUR)
-        return device._gpu.memory.used
+        return device.context.gpu.memory.used
 
     assert used() == used()
 

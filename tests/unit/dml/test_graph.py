@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dmlemu
 from dmlemu import dml
-from dmlemu.dml import compile
+from dmlemu.dml.lowering import compile
 from dmlemu.errors import HResult, Strictness
 
 from .world import F32, OWNED, Levels, World, add, gemm, half_gemm, identity, refused, tensor

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from dmlemu_hw import events, packets, reordering
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.chaos import Chaos, Mode, chaos, fill
 from dmlemu_hw.descriptors import Descriptor, DescriptorKind
 from dmlemu_hw.faults import FaultKind, GpuFault
 from dmlemu_hw.gpu import Gpu, Policy, QueueKind
-from dmlemu_hw.memory import POISON_BYTE, TILE_SIZE, Allocation
+from dmlemu_hw.memory import POISON_BYTE
 from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode, PacketWriter
 from dmlemu_hw.reordering import Step, shuffled
+from dmlemu_hw.storage import TILE_SIZE
 
 BUFFER = 256
 R32_UINT = 42

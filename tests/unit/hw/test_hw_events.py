@@ -7,8 +7,9 @@ from dmlemu_hw import events, kernels, packets
 from dmlemu_hw.descriptors import Descriptor, DescriptorKind
 from dmlemu_hw.events import Access, Event, EventStream, Footprint
 from dmlemu_hw.gpu import Gpu, QueueKind
-from dmlemu_hw.memory import POISON_BYTE, TILE_SIZE
+from dmlemu_hw.memory import POISON_BYTE
 from dmlemu_hw.packets import READ, READ_WRITE, WRITE, Opcode, PacketWriter
+from dmlemu_hw.storage import TILE_SIZE
 
 
 def of(kind: type, seen: list[Event]) -> list[Event]:

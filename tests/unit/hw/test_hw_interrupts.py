@@ -16,13 +16,14 @@ from types import FrameType
 import pytest
 
 from dmlemu_hw import kernels, packets
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorHeap, DescriptorKind
 from dmlemu_hw.faults import FaultKind, ForeignProcess
 from dmlemu_hw.fence import Fence
 from dmlemu_hw.gpu import Gpu, QueueKind
 from dmlemu_hw.kernels import lib
-from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.packets import PacketWriter
+from dmlemu_hw.storage import TILE_SIZE
 
 
 class Alarm(Exception):

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dmlemu_hw.allocation import Allocation, Heap
 from dmlemu_hw.faults import GpuFault, OutOfMemory
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.kernels import ffi
-from dmlemu_hw.memory import FIRST_ADDRESS, POISON_BYTE, TILE_SIZE, Allocation, Heap
+from dmlemu_hw.memory import FIRST_ADDRESS, POISON_BYTE
+from dmlemu_hw.storage import TILE_SIZE
 
 MIB = 1 << 20
 
@@ -559,6 +561,6 @@ def test_memory_given_up_in_a_forked_process_stays_with_the_parent(gpu: Gpu, map
     if child == 0:
         allocation.close()
         gc.collect()
-        os._exit(0 if allocation._entry.mapped is None else 1)
+        os._exit(0 if allocation.entry.mapped is None else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (np.asarray(allocation.buffer()) == 7).all()

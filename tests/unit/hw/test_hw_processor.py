@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlemu_hw import kernels, packets
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.clock import BYTES_PER_TICK, COMMAND_TICKS
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorHeap, DescriptorKind
 from dmlemu_hw.faults import FaultKind, GpuFault
 from dmlemu_hw.gpu import Gpu, QueueKind
-from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.packets import READ, WRITE, PacketWriter
+from dmlemu_hw.storage import TILE_SIZE
 
 FLOAT32 = 1
 

@@ -8,10 +8,11 @@ from collections import deque
 import pytest
 
 from dmlemu_hw import events, packets
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault
 from dmlemu_hw.fence import U64_MAX
 from dmlemu_hw.gpu import Gpu, Policy, QueueKind
-from dmlemu_hw.memory import TILE_SIZE, Allocation
+from dmlemu_hw.storage import TILE_SIZE
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlemu_hw import shadow as shadow_module
+from dmlemu_hw.allocation import Allocation, Heap
 from dmlemu_hw.events import READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from dmlemu_hw.faults import ForeignProcess
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.kernels import lib
-from dmlemu_hw.memory import TILE_SIZE, Allocation, Heap
 from dmlemu_hw.shadow import Shadow
+from dmlemu_hw.storage import TILE_SIZE
 
 MIB = 1 << 20
 

@@ -459,7 +459,7 @@ def test_chaos_is_the_policy_of_every_device(pytester: pytest.Pytester) -> None:
 
     def test_policy():
         device = d3d12.create_device(d3d12.Adapter())
-        assert str(device._gpu.chaos) == "chaos(77)"
+        assert str(device.context.gpu.chaos) == "chaos(77)"
     """
     result = run(pytester, tests, "--dmlemu-chaos=77")
     result.assert_outcomes(passed=1)

@@ -91,9 +91,9 @@ class _Map:
 
     @staticmethod
     def of(resource: Resource) -> _Map:
-        allocation, place = resource._allocation, place_of(resource)
-        memory = np.frombuffer(allocation.buffer()[: resource._width], np.uint8)
-        flags = resource._heap_flags if resource._heap is None else resource._heap._desc.flags
+        allocation, place = resource.allocation, place_of(resource)
+        memory = np.frombuffer(allocation.buffer()[: resource.width], np.uint8)
+        flags = resource.heap_flags if resource.heap is None else resource.heap.get_desc().flags
         is_zeroed = not flags & HeapFlags.CREATE_NOT_ZEROED
         return _Map(allocation.address, memory, place.heap, place.offset, is_zeroed)
 
@@ -196,7 +196,7 @@ class HostWrites:
     # --- events ---
 
     def _map(self, event: HostMapped) -> None:
-        address = event.resource._address
+        address = event.resource.address
         if address not in self._maps:
             self._maps[address] = _Map.of(event.resource)
         known = self._maps[address]
@@ -207,7 +207,7 @@ class HostWrites:
                 each.write_only = False
 
     def _access(self, event: HostAccessed) -> None:
-        known = self._maps.get(event.resource._address)
+        known = self._maps.get(event.resource.address)
         if known is None or not event.writes:
             return
         span = event.begin, event.end
@@ -241,7 +241,7 @@ class HostWrites:
             known.split = _union([*known.split, span])
 
     def _unmap(self, event: HostUnmapped) -> None:
-        known = self._maps.get(event.resource._address)
+        known = self._maps.get(event.resource.address)
         if known is not None:
             self._see(known, event.written)
             if event.maps == 0:

@@ -145,9 +145,9 @@ class FlightCheck(Check):
         device, is_known, flights = self.device, self._flights.is_known, self._flights.flights
         while flights and is_known(flights[0]):
             flights.popleft()
-        if device._removed is not None:
+        if device.context.removed is not None:
             return
-        is_strict = device._strictness is Strictness.STRICT
+        is_strict = device.context.strictness is Strictness.STRICT
         for flight in list(flights):
             if not is_known(flight) and (is_strict or not self.is_done(flight)):
                 yield flight
@@ -158,7 +158,7 @@ class FlightCheck(Check):
         return queue is None or queue.done(flight.ticket)
 
     def _queue(self, flight: Flight) -> Queue | None:
-        return next((each for each in self.device._gpu.queues if each.serial == flight.queue), None)
+        return next((each for each in self.device.context.gpu.queues if each.serial == flight.queue), None)
 
     def advice(self, flight: Flight) -> str:
         """The fence value that would have told that it is done."""

@@ -30,9 +30,9 @@ class MappedHeap:
     """
 
     def __init__(self, resource: Resource) -> None:
-        memory = resource._allocation.heap_buffer()
+        memory = resource.allocation.heap_buffer()
         self._gpu: Bytes = np.frombuffer(memory, np.uint8)
-        self._is_late = resource._device._late_visibility is not None
+        self._is_late = resource.context.late_visibility is not None
         self._before: Bytes = np.empty(len(memory), np.uint8)  # takes memory where it is used
         self._stored: Bytes = np.empty(len(memory), np.uint8) if self._is_late else self._before
         self.watched: list[Range] = []
@@ -43,13 +43,13 @@ class MappedHeap:
 
         None: another thread has unmapped the buffer meanwhile.
         """
-        mapped = resource._mapped
+        mapped = resource.mapped
         memory = None if mapped is None else mapped._memory
         if memory is None:
             return None
         place = place_of(resource)
-        here = place.offset, place.offset + resource._width
-        self.maps[resource._address] = here, np.frombuffer(memory, np.uint8)
+        here = place.offset, place.offset + resource.width
+        self.maps[resource.address] = here, np.frombuffer(memory, np.uint8)
         return here
 
     def is_mapped(self, begin: int, end: int) -> bool:

@@ -84,9 +84,9 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
 
 def visible_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
     """:func:`planned_spans`, as far as the CPU can see them."""
-    if buffer._properties is not None:
-        return planned_spans(buffer, queue, ticket) if is_cpu_visible(buffer._properties) else []
-    heaps = (each._heap for each in buffer._device._host_heaps)
+    if buffer.properties is not None:
+        return planned_spans(buffer, queue, ticket) if is_cpu_visible(buffer.properties) else []
+    heaps = buffer.context.host_heaps
     visible = {heap_number(heap) for heap in heaps if not heap.closed}
     planned = planned_spans(buffer, queue, ticket) if visible else []
     return [span for span in planned if span.heap in visible]
@@ -97,7 +97,7 @@ def planned_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Spa
 
     But for what ``queue``, if one is given, was handed behind the ticket.
     """
-    allocation, gpu = buffer._allocation, buffer._device._gpu
+    allocation, gpu = buffer.allocation, buffer.context.gpu
     if allocation.closed:
         return []
     if allocation.heap is not None:
@@ -147,5 +147,5 @@ def touched_in(pattern: Any, part: Part) -> Mask | None:
 
 def place_of(resource: Resource) -> Span:
     """Where a buffer that is not reserved lies in its heap."""
-    [place] = spans(resource._allocation)
+    [place] = spans(resource.allocation)
     return place

@@ -47,7 +47,7 @@ class Checks:
         if self._clocks is None:
             device = self._device()
             assert device is not None
-            clocks = HappensBefore(device._gpu)
+            clocks = HappensBefore(device.context.gpu)
             clocks.follow(device.events, self._following)
             self._clocks = clocks
         return self._clocks
@@ -58,7 +58,7 @@ class Checks:
         if self._flights is None:
             device = self._device()
             assert device is not None
-            flights = InFlight(device._pending, self.clocks)
+            flights = InFlight(device.context.submissions, self.clocks)
             flights.follow(device.events, self._following)
             self._flights = flights
         return self._flights
@@ -142,14 +142,14 @@ def _inspect(kind: type[Check]) -> None:
 
 def attach(device: Device) -> None:
     """Gives a new device its checks: those whose ``level`` its strictness reaches (none at ``runtime``)."""
-    device.checks = Checks(device)
+    device.context.checks = Checks(device)
     device.reports.declared.update(catalogue())
     for id, reason in defaults.suppressions.items():
         device.reports.check_suppression(id, reason)
-    if device._strictness is Strictness.RUNTIME:
+    if device.context.strictness is Strictness.RUNTIME:
         return
     for kind in _builtin():
-        if device._strictness is Strictness.STRICT or kind.level is Strictness.DEBUG:
+        if device.context.strictness is Strictness.STRICT or kind.level is Strictness.DEBUG:
             device.checks.add(kind)
 
 

@@ -83,7 +83,7 @@ class Names:
         """The list that the event tells of."""
         device = self._device()
         assert device is not None
-        recording = device._recordings.get(event.list_serial)
+        recording = device.context.recordings.get(event.list_serial)
         queue = self.queue(event.queue)
         if recording is None:
             return Work([], f"list {event.list_serial}", queue, event.ticket)
@@ -93,31 +93,31 @@ class Names:
         """``command queue 'compute'``."""
         device = self._device()
         assert device is not None
-        labels = (each.label for each in device._gpu.queues if each.serial == serial)
+        labels = (each.label for each in device.context.gpu.queues if each.serial == serial)
         return next(labels, f"queue {serial}")
 
     def buffer(self, address: int) -> Resource | None:
         """The live buffer that holds a GPU virtual address."""
         device = self._device()
         assert device is not None
-        return device._resource_at(address)
+        return device.context.resource_at(address)
 
     def fence(self, address: int) -> str:
         """``fence 'done'``: the one whose value stands at the address."""
         device = self._device()
         assert device is not None
-        fence = device._gpu.find_fence(address)
+        fence = device.context.gpu.find_fence(address)
         return "a fence that is gone" if fence is None else fence.describe()
 
     def bytes(self, address: int, end: int) -> str:
         """``bytes [0, 4096) of buffer 'act'``; without a buffer, where the address lies."""
         device = self._device()
         assert device is not None
-        buffer = device._resource_at(address)
+        buffer = device.context.resource_at(address)
         if buffer is None:
-            return f"{end - address} bytes at {device._gpu.memory.whereabouts(address)}"
+            return f"{end - address} bytes at {device.context.gpu.memory.whereabouts(address)}"
         start = address - buffer.get_gpu_virtual_address()
-        return f"bytes [{start}, {start + end - address}) of {buffer._title()}"
+        return f"bytes [{start}, {start + end - address}) of {buffer.title()}"
 
     def byte(self, address: int) -> str:
         """``byte 12 of buffer 'act'``; without a buffer, where the address lies."""
@@ -125,5 +125,5 @@ class Names:
         if buffer is None:
             device = self._device()
             assert device is not None
-            return device._gpu.memory.whereabouts(address)
-        return f"byte {address - buffer.get_gpu_virtual_address()} of {buffer._title()}"
+            return device.context.gpu.memory.whereabouts(address)
+        return f"byte {address - buffer.get_gpu_virtual_address()} of {buffer.title()}"

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import (
     UNDEFINE,
@@ -23,16 +24,15 @@ from dmlemu_hw.events import (
     Submitted,
 )
 from dmlemu_hw.footprints import meet
-from dmlemu_hw.memory import Allocation
 from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 
 from ...d3d12.descriptor_uses import ByPlace, Reader
 from ...d3d12.events import DescriptorsWritten
 from ...diagnostics.declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
-from ...dml.aliasing import Meeting, Place, alias_reason, find_clash
-from ...dml.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
+from ...dml.binding.aliasing import Meeting, Place, alias_reason, find_clash
 from ...dml.events import DispatchRecorded
+from ...dml.lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
 from ...errors import spell_site
 from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import Flight, FlightCheck
@@ -68,7 +68,7 @@ class Descriptors(FlightCheck):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        descriptors = device._gpu.descriptors
+        descriptors = device.context.gpu.descriptors
         self._writers: ByPlace[DescriptorsWritten] = ByPlace(descriptors)  # the last change of each
         self._needs: ByPlace[list[_Need]] = ByPlace(descriptors)
         self._clears: dict[int, list[int]] = {}  # by list: its commands that clear
@@ -78,7 +78,7 @@ class Descriptors(FlightCheck):
         """Clears read a descriptor too."""
         if event.opcode == Opcode.CLEAR_UAV:
             if len(self._clears) >= _LISTS_KEPT:  # of most nobody knows any more
-                known = self.device._recordings
+                known = self.device.context.recordings
                 self._clears = {serial: rows for serial, rows in self._clears.items() if serial in known}
             self._clears.setdefault(event.list_serial, []).append(event.command)
 
@@ -88,7 +88,7 @@ class Descriptors(FlightCheck):
             return
         self._needs.tidy()
         self._writers.tidy()
-        readers = [*self.device._descriptor_uses.of(recording), *self._clear_readers(recording)]
+        readers = [*self.device.context.descriptor_uses.of(recording), *self._clear_readers(recording)]
         for reader in readers:
             content = self._content(reader.start, len(reader.operands))
             if content is None:
@@ -168,7 +168,7 @@ class Descriptors(FlightCheck):
 
     def _arrive(self, place: int) -> None:
         """Notes that what was to be copied for a recorded command stands where the GPU reads it."""
-        for reader in self.device._descriptor_uses.readers(place):
+        for reader in self.device.context.descriptor_uses.readers(place):
             if reader.source and not reader.arrived:
                 content = self._content(reader.start, len(reader.operands))
                 reader.arrived = content is not None and reader.differs(content) is None
@@ -190,7 +190,7 @@ class Descriptors(FlightCheck):
 
     def _content(self, place: int, count: int) -> bytes | None:
         try:
-            return self.device._gpu.descriptors.content(place, count)
+            return self.device.context.gpu.descriptors.content(place, count)
         except ValueError:  # the heap was released: that is told elsewhere
             return None
 
@@ -219,7 +219,7 @@ class _Kept:
     """A persistent resource that was initialised; who has ``written`` it since, and which byte first."""
 
     def __init__(self, operator: CompiledOperator, address: int, size: int, rows: list[_Row]) -> None:
-        self.operator = operator._title()
+        self.operator = operator.title()
         self.address = address
         self.size = size
         self.rows = rows
@@ -258,7 +258,7 @@ class Dispatches(Check):
     @on(DispatchRecorded)
     def recorded(self, event: DispatchRecorded) -> None:
         """Keeps what the packets do not say."""
-        recording = self.device._recordings.get(event.list_serial)
+        recording = self.device.context.recordings.get(event.list_serial)
         if recording is None:
             return
         self._notes.setdefault(recording, {})[event.first] = event
@@ -271,7 +271,7 @@ class Dispatches(Check):
         ticket = event.ticket - len(event.lists)
         for serial in event.lists:
             ticket += 1
-            recording = self.device._recordings.get(serial)
+            recording = self.device.context.recordings.get(serial)
             for note in () if recording is None else self._initializers.get(recording, ()):
                 assert recording is not None
                 self._initialize(note, event.queue, ticket, recording)
@@ -305,7 +305,7 @@ class Dispatches(Check):
     def _note(self, event: Executing) -> DispatchRecorded | None:
         if event.opcode not in _WITH_NOTES:
             return None
-        recording = self.device._recordings.get(event.list_serial)
+        recording = self.device.context.recordings.get(event.list_serial)
         notes = None if recording is None else self._notes.get(recording)
         return None if notes is None else notes.get(event.command)
 
@@ -349,7 +349,7 @@ class Dispatches(Check):
                 return
         last, command = rows[-1], self.names.command(event)
         words = messages.unordered(
-            command, operator._title(), last.context, self.names.queue(last.queue), self._signal(last)
+            command, operator.title(), last.context, self.names.queue(last.queue), self._signal(last)
         )
         cause = command.command.site or event.packet, command.command.name
         self.report("OP_NOT_INITIALIZED", cause=cause, api="DML", **words)
@@ -359,7 +359,7 @@ class Dispatches(Check):
         told = self._clocks.signal_after(row.queue, row.ticket)
         if told is not None:
             return f"{self.names.fence(told.fence)} to reach {told.value}"
-        queue = next((each for each in self.device._gpu.queues if each.serial == row.queue), None)
+        queue = next((each for each in self.device.context.gpu.queues if each.serial == row.queue), None)
         queued = None if queue is None else queue.signal_after(row.ticket)
         return "" if queued is None else f"{queued[0].describe()} to reach {queued[1]}"
 
@@ -429,11 +429,13 @@ class Dispatches(Check):
         self.report(alias_reason(dispatchable, clash)[0], cause=cause, api="DML", **words)
 
     def _places(self, dispatchable: Dispatchable, table: int) -> Iterator[Place]:
-        for slot in dispatchable._slots():
+        for slot in dispatchable.slots():
             if slot.descriptor is None or not slot.size:
                 continue
             try:
-                content = self.device._gpu.descriptors.content(table + slot.descriptor * DESCRIPTOR_SIZE, 1)
+                content = self.device.context.gpu.descriptors.content(
+                    table + slot.descriptor * DESCRIPTOR_SIZE, 1
+                )
                 view = Descriptor.decode(content)
             except ValueError:  # the GPU tells what is wrong
                 continue
@@ -468,7 +470,7 @@ class Dispatches(Check):
         if rows is None:
             if len(self._places_of) >= _ROWS_KEPT:
                 self._places_of.clear()
-            allocation = self.device._gpu.memory.find(begin)
+            allocation = self.device.context.gpu.memory.find(begin)
             rows = [] if allocation is None or allocation.closed else list(_rows(allocation, begin, end))
             self._places_of[begin, end] = rows
         return rows

@@ -9,8 +9,8 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 
 from ...d3d12.descriptor_uses import Reader, name_place
 from ...d3d12.events import DescriptorsWritten
-from ...dml.aliasing import Clash, alias_reason
-from ...dml.dispatchable import Dispatchable
+from ...dml.binding.aliasing import Clash, alias_reason
+from ...dml.lowering.dispatchable import Dispatchable
 from ...errors import spell_site
 from ..framework.names import NamedCommand, Names
 
@@ -35,7 +35,7 @@ def shows(content: bytes, names: Names) -> str:
 
 def _slots(device: Device, places: Sequence[int]) -> str:
     """``slots 3 to 5 of descriptor heap 'main'``: the places, which are in one heap."""
-    first, last = name_place(device, places[0]), name_place(device, places[-1])
+    first, last = name_place(device.context, places[0]), name_place(device.context, places[-1])
     if len(places) == 1 or not first.startswith("slot ") or not last.startswith("slot "):
         return first
     number, heap = first.removeprefix("slot ").split(" ", 1)
@@ -74,7 +74,9 @@ def overwritten(
         message = f"{by} overwrites {where}, which {needs} until the GPU is known to have finished."
     else:
         message = f"{by} has overwritten {where}, which {needs}, between binding and ExecuteCommandLists."
-    context = [f"{name_place(device, places[0])} held {was}; it holds {now}, and that is what the GPU reads"]
+    context = [
+        f"{name_place(device.context, places[0])} held {was}; it holds {now}, and that is what the GPU reads"
+    ]
     return {
         "message": message,
         "operation": writer.operation if in_flight and writer is not None else "ExecuteCommandLists",
@@ -93,7 +95,7 @@ def not_copied(
 ) -> dict[str, Any]:
     """The range of a table's GPU handle does not hold what the table wrote at its CPU handle."""
     places = [reader.start + at * DESCRIPTOR_SIZE for at in slots]
-    origin = name_place(device, reader.source + slots[0] * DESCRIPTOR_SIZE)
+    origin = name_place(device.context, reader.source + slots[0] * DESCRIPTOR_SIZE)
     where, bound, found = _slots(device, places), *(shows(content, names) for content in contents)
     what = str(reader)
     return {
@@ -175,7 +177,7 @@ def aliased(command: NamedCommand, dispatchable: Dispatchable, clash: Clash, nam
     if clash.byte != second_byte:
         byte += f" ({names.byte(second_byte)})"
     return {
-        "message": f"{second.slot.path} ({ranges[1]}) of {dispatchable._title()} overlaps {first.slot.path} "
+        "message": f"{second.slot.path} ({ranges[1]}) of {dispatchable.title()} overlaps {first.slot.path} "
         f"({ranges[0]}), and {why}.",
         "operation": command.place,
         "field": second.slot.path,

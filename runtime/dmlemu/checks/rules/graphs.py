@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...diagnostics.declarations.graphs import ADVICE
 from ...dml.events import GraphCompiled
-from ...dml.graph_checks import GRAPH, Graph, Port
+from ...dml.lowering.graph_checks import GRAPH, Graph, Port
 from ...errors import Severity
 from ..framework.check import Check, on
 

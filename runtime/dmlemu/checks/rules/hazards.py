@@ -72,7 +72,7 @@ class Hazards(Check):
         super().__init__(device)
         self._clocks: HappensBefore = device.checks.clocks
         self._clocks.watchers.append(self._forget_queues)
-        self._places = Places(device._gpu.memory)
+        self._places = Places(device.context.gpu.memory)
         self._timelines: dict[int, BarrierEpochs] = {}
         self._running = BarrierEpochs(0)
         self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls that have not begun: last ticket, number
@@ -137,7 +137,7 @@ class Hazards(Check):
 
     def end(self) -> None:
         """Tells of the barriers that never ordered anything."""
-        busy = {queue.serial for queue in self.device._gpu.queues if queue.pending}
+        busy = {queue.serial for queue in self.device.context.gpu.queues if queue.pending}
         open = [
             mark.advice for queue in busy & self._timelines.keys() for mark in self._timelines[queue].unproven
         ]
@@ -409,7 +409,7 @@ class Hazards(Check):
         ticket = access.touch[0].ticket
         signal = self._clocks.signal_after(serial, ticket)
         if signal is None:
-            queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
+            queue = next((each for each in self.device.context.gpu.queues if each.serial == serial), None)
             queued = None if queue is None else queue.signal_after(ticket)
             signal = None if queued is None else FenceValue(queued[0].address, queued[1])
         return signal
@@ -419,8 +419,8 @@ class Hazards(Check):
         ticket = access.touch[0].ticket
         if self._clocks.is_told(signal, serial, ticket):
             return True
-        queue = next((each for each in self.device._gpu.queues if each.serial == serial), None)
-        fence = self.device._gpu.find_fence(signal.fence)
+        queue = next((each for each in self.device.context.gpu.queues if each.serial == serial), None)
+        fence = self.device.context.gpu.find_fence(signal.fence)
         if queue is None or fence is None or fence.value >= signal.value:
             return False
         behind = (HEADER.unpack_from(each)[0] for each in queue.pending if each.ticket > ticket)

@@ -67,7 +67,7 @@ class Side(NamedTuple):
     @property
     def title(self) -> str:
         """``buffer 'act'``."""
-        return "a released buffer" if self.buffer is None else self.buffer._title()
+        return "a released buffer" if self.buffer is None else self.buffer.title()
 
     @property
     def argument(self) -> str:
@@ -260,33 +260,33 @@ class Race(NamedTuple):
     @property
     def message(self) -> str:
         """The sentence of the report."""
-        start = self.buffer._address
+        start = self.buffer.address
         verb = _VERBS.get(self.access, "uses")
         touched = f"{self.command.command.name} {verb} {_bytes(self.begin - start, self.end - start)}"
         byte = f"byte {self.changed - start}"
         if self.shown is not None:
-            byte += f" (byte {self.shown[1]} of {self.shown[0]._title()})"
+            byte += f" (byte {self.shown[1]} of {self.shown[0].title()})"
         changed = byte if self.bytes_changed == 1 else f"{self.bytes_changed} of them, {byte} first,"
         return (
-            f"{touched} of {self.buffer._title()}, and the CPU changed {changed} "
+            f"{touched} of {self.buffer.title()}, and the CPU changed {changed} "
             f"after {self.since or 'ExecuteCommandLists'}, before it knew that the command was done."
         )
 
     @property
     def cause(self) -> Hashable:
         """Changes under the same command of one line are one."""
-        return self.command.command.site, self.command.command.name, self.buffer._title()
+        return self.command.command.site, self.command.command.name, self.buffer.title()
 
     def fields(self, hint: str) -> dict[str, Any]:
         """The other fields of the report."""
-        start = self.buffer._address
+        start = self.buffer.address
         return {
             "object": self.buffer,
             "operation": self.command.place,
             "context": (self.command.context,),
             "hint": hint,
             "properties": {
-                "buffer": self.buffer._title(),
+                "buffer": self.buffer.title(),
                 "bytes": f"{self.begin - start}-{self.end - start - 1}",
                 "first_changed": str(self.changed - start),
                 "changed": str(self.bytes_changed),
@@ -300,7 +300,7 @@ class Race(NamedTuple):
 
 def barrier(resource: Resource | None) -> str:
     """``UAV barrier on buffer 'act'``."""
-    return f"UAV barrier on {resource._title()}" if resource else "UAV barrier on all resources"
+    return f"UAV barrier on {resource.title()}" if resource else "UAV barrier on all resources"
 
 
 def useless(command: NamedCommand, barrier: str) -> dict[str, Any]:

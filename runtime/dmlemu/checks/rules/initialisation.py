@@ -91,14 +91,14 @@ class Initialisation(Check):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self.shadow = Shadow(device._gpu.memory)
+        self.shadow = Shadow(device.context.gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
         self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
         self._known_changes: dict[bytes, list[_Change]] = {}  # by the contents of accesses
         self._undefined: list[Range] = []  # by writes that are not remembered any more
         self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
         self._is_told_of_ends = False
-        self._host = HostWrites(device._gpu.memory, self.shadow, device.events, self._note_host)
+        self._host = HostWrites(device.context.gpu.memory, self.shadow, device.events, self._note_host)
 
     @on(Allocated, Freed, Mapped)
     def memory(self, event: Allocated | Freed | Mapped) -> None:
@@ -200,7 +200,7 @@ class Initialisation(Check):
         serial, commands, owner = self._list
         if serial != event.list_serial:
             serial = event.list_serial
-            recording = self.device._recordings.get(serial)
+            recording = self.device.context.recordings.get(serial)
             commands, owner = (recording.commands, recording.owner) if recording is not None else ([], "")
             self._list = serial, commands, owner
         index, begin, end, undefined = change
@@ -220,13 +220,13 @@ class Initialisation(Check):
             _, oldest = writes.popitem(last=False)
             pattern = oldest.pattern
             if oldest.undefined and pattern.rank == 1 and pattern.strides[0] == 1:  # nearly all of them
-                find = self.device._gpu.memory.find
+                find = self.device.context.gpu.memory.find
                 self._undefined = [each for each in self._undefined if find(each[0]) is not None]
                 add_span(self._undefined, oldest.begin, oldest.end)
 
     def _last(self, address: int) -> Write | None:
         """What happened last to a byte, None if its memory has been given up."""
-        if self.device._gpu.memory.find(address) is None:  # its address is never used again
+        if self.device.context.gpu.memory.find(address) is None:  # its address is never used again
             return None
         return next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
 
@@ -255,7 +255,7 @@ class Initialisation(Check):
             command=command,
             operand=operand,
             element=element(event.accesses.pointer + index, address),
-            byte=address - resource._address,
+            byte=address - resource.address,
             buffer=resource,
             zeros=zeros,
             undefined_by=undefined_by,
@@ -289,7 +289,7 @@ class Initialisation(Check):
                 return copies, resource, last
             address += last.source - last.begin
             source = self.names.buffer(address)
-            copies.append((last, "a buffer that is gone" if source is None else source._title()))
+            copies.append((last, "a buffer that is gone" if source is None else source.title()))
             if source is None:
                 return copies, resource, None
             resource = source
@@ -322,7 +322,7 @@ def element(pattern: Any, address: int) -> tuple[int, ...]:
 
 
 def _is_not_zeroed(resource: Resource) -> bool:
-    flags = resource._heap_flags if resource._heap is None else resource._heap._desc.flags
+    flags = resource.heap_flags if resource.heap is None else resource.heap.get_desc().flags
     return bool(flags & HeapFlags.CREATE_NOT_ZEROED)
 
 

@@ -37,7 +37,7 @@ class Read(NamedTuple):
         """The sentence of the report."""
         where = (
             f"{self.command.command.name} reads element ({', '.join(map(str, self.element))}) of {self.operand} "
-            f"from byte {self.byte} of {self.buffer._title()}, which "
+            f"from byte {self.byte} of {self.buffer.title()}, which "
         )
         if self.copies:
             (by, source), *earlier = self.copies
@@ -71,7 +71,7 @@ def author(write: Write) -> str:
 
 def wrote(write: Write, resource: Resource) -> str:
     """A line on a neighbour: who wrote it."""
-    start = resource._address
+    start = resource.address
     within = f"bytes [{write.begin - start}, {write.end - start})"  # not all of them: a layout may have gaps
     return f"What stands beside it, within {within}, was last written by {author(write)}"
 
@@ -85,8 +85,8 @@ def picture(shadow: Shadow, resource: Resource, access: Access, address: int) ->
     for start, stop in shadow.written_runs(first, last - first):
         marks[start - first : stop - first] = "#" * (stop - start)
     marks[address - first] = "!"
-    start = first - resource._address
+    start = first - resource.address
     yield (
-        f"bytes [{start}, {start + len(marks)}) of {resource._title()}: {''.join(marks)}  "
+        f"bytes [{start}, {start + len(marks)}) of {resource.title()}: {''.join(marks)}  "
         "(# written, . never written, ! read first)"
     )

@@ -88,7 +88,7 @@ def _placed(thing: Object, flight: Flight) -> Object | None:
     if not isinstance(thing, Heap):
         return None
     things = (reference() for reference in flight.needs)
-    return next((each for each in things if isinstance(each, Resource) and each._heap is thing), None)
+    return next((each for each in things if isinstance(each, Resource) and each.heap is thing), None)
 
 
 class EmptyLists(Check):
@@ -100,7 +100,7 @@ class EmptyLists(Check):
     def submitted(self, event: Submitted) -> None:
         """Some lists were executed."""
         for serial in event.lists:
-            recording = self.device._recordings.get(serial)
+            recording = self.device.context.recordings.get(serial)
             if recording is None or recording.commands or recording.on_submit:
                 continue  # initializers without weights are no commands, but something that was recorded
             words = messages.empty_list(recording.owner, self.names.queue(event.queue))
@@ -141,7 +141,7 @@ class Fences(Check):
         site = sites.popleft() if sites else None if event.queue else call_site()
         if sites is not None and not sites:
             del self._sites[event.queue]
-        fence = self.device._gpu.find_fence(event.fence)
+        fence = self.device.context.gpu.find_fence(event.fence)
         if fence is None or fence.closed:
             return
         before = self._last.get(event.fence)

@@ -50,7 +50,7 @@ def needed(
 ) -> dict[str, Any]:
     """Something is done to an object, by a call, while the GPU may need it or what stands in it."""
     command = flight.command_of(needed)
-    needs = "which needs it" if needed is thing else f"which needs {needed._title()} in it"
+    needs = "which needs it" if needed is thing else f"which needs {needed.title()} in it"
     context: tuple[str, ...] = ()
     if command is None:
         what = f"{flight}, which was recorded with it"
@@ -59,7 +59,7 @@ def needed(
     else:
         what = f"{command.name}, {needs}"
     return {
-        "message": f"{thing._title()} is {happens} before the GPU {known(is_done)} {what}.",
+        "message": f"{thing.title()} is {happens} before the GPU {known(is_done)} {what}.",
         "operation": call,
         "object": thing,
         "context": (*context, state(flight, is_done), calling(call)),
@@ -71,7 +71,7 @@ def reset_early(allocator: Object, flight: Flight, advice: str) -> dict[str, Any
     """An allocator is reset while nothing tells that what stands in it has been executed."""
     operation = "ID3D12CommandAllocator::Reset"
     return {
-        "message": f"{allocator._title()} is reset before the GPU {known(True)} {flight}, which was recorded with it.",
+        "message": f"{allocator.title()} is reset before the GPU {known(True)} {flight}, which was recorded with it.",
         "operation": operation,
         "object": allocator,
         "context": (state(flight, True), calling(operation)),

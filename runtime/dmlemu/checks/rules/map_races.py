@@ -128,7 +128,7 @@ class MapRaces(Check):
         """What commands touch from now on, the CPU cannot change."""
         if event.maps == 0:
             for heap in self._heaps.values():
-                heap.maps.pop(event.resource._address, None)
+                heap.maps.pop(event.resource.address, None)
             self._forget_heaps()
 
     @on(Submitted)
@@ -137,7 +137,7 @@ class MapRaces(Check):
         self._settle()
         first = event.ticket - len(event.lists) + 1
         for ticket, serial in enumerate(event.lists, first):
-            recording = self.device._recordings.get(serial)
+            recording = self.device.context.recordings.get(serial)
             if recording is not None:
                 self._add(recording, event.queue, ticket)
 
@@ -179,7 +179,7 @@ class MapRaces(Check):
         """What is executed from now on touches other bytes, unless that was known before."""
         for use in chain.from_iterable(self._due.values()):
             buffer = self.names.buffer(use.buffer)
-            if buffer is not None and buffer._allocation.serial == event.allocation:
+            if buffer is not None and buffer.allocation.serial == event.allocation:
                 spans = visible_spans(buffer, use.queue, use.ticket)
                 parts = parts_of(use.pattern, use.buffer, spans)
                 if parts != use.parts:
@@ -229,13 +229,13 @@ class MapRaces(Check):
         if not visible:
             return
         work = Work(recording.commands, recording.owner, self.names.queue(queue))
-        hold = holds(self.device._gpu).get(queue) if self._waits else None
-        dispatches = any(each._heap_type != HeapType.READBACK for each, _ in visible)
-        memory = self.device._gpu.memory
+        hold = holds(self.device.context.gpu).get(queue) if self._waits else None
+        dispatches = any(each.heap_type != HeapType.READBACK for each, _ in visible)
+        memory = self.device.context.gpu.memory
         for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=dispatches):
             for buffer, spans in visible:
-                start = buffer._address
-                if start <= pattern.address < start + buffer._width:
+                start = buffer.address
+                if start <= pattern.address < start + buffer.width:
                     parts = parts_of(pattern, start, spans)
                     if parts:
                         self._open_use(_Use(queue, ticket, packet, work, start, pattern, keeper, parts), hold)
@@ -276,7 +276,7 @@ class MapRaces(Check):
         """The host did what may let queues go on: from now on the CPU must not change what they touch."""
         if not self._held:
             return
-        held, self._held, still = self._held, [], holds(self.device._gpu)
+        held, self._held, still = self._held, [], holds(self.device.context.gpu)
         for use in held:
             hold = still.get(use.queue)
             if not use.is_held:
@@ -369,7 +369,7 @@ class MapRaces(Check):
             before = f"Write before {self.names.fence(use.awaited.fence)} is set to {use.awaited.value}. "
         done = self._clocks.signal_after(use.queue, use.ticket)
         if done is None:
-            queue = next((each for each in self.device._gpu.queues if each.serial == use.queue), None)
+            queue = next((each for each in self.device.context.gpu.queues if each.serial == use.queue), None)
             signal = None if queue is None else queue.signal_after(use.ticket)
             if signal is None:
                 return f"{before}Signal a fence on {use.work.queue} behind it, wait for that, and write then."

@@ -72,7 +72,7 @@ class QueryHeaps(Check):
         else:
             assert isinstance(packet, TimestampPacket)
             address, count = packet.address, 1
-        heap = self.device._gpu.memory.find(address)
+        heap = self.device.context.gpu.memory.find(address)
         if heap is None or not count:
             return
         first = (address - heap.address) // QUERY_SIZE

@@ -57,19 +57,19 @@ class EarlyReads(FlightCheck):
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """What the list writes of memory that the CPU reads is kept: the recording may be gone before."""
         if recording is not None:
-            self._writes[flight] = list(_writes_of(recording, self.device._gpu.memory))
+            self._writes[flight] = list(_writes_of(recording, self.device.context.gpu.memory))
 
     @on(HostMapped)
     def mapped(self, event: HostMapped) -> None:
         """Map lets the CPU read."""
-        if event.resource._heap_type == HeapType.READBACK:
+        if event.resource.heap_type == HeapType.READBACK:
             self._read(event.resource, *event.read, "Map")
 
     @on(HostAccessed)
     def accessed(self, event: HostAccessed) -> None:
         """The program read, or took a view that can be for nothing else."""
         only_reads = event.reads and not event.writes
-        if only_reads or (event.reads and event.resource._heap_type == HeapType.READBACK):
+        if only_reads or (event.reads and event.resource.heap_type == HeapType.READBACK):
             self._read(event.resource, event.begin, event.end, "mapped memory")
 
     def _read(self, buffer: Resource, begin: int, end: int, operation: str) -> None:
@@ -96,16 +96,16 @@ class EarlyReads(FlightCheck):
 def _writes_of(recording: Recording, memory: Memory) -> Iterator[_Write]:
     """What a list writes of memory that the CPU can see."""
     # The GPU writes no upload buffer, and DirectML binds no readback buffer: that is for copies.
-    written = [each for each in recording.resources if each._heap_type != HeapType.UPLOAD]
+    written = [each for each in recording.resources if each.heap_type != HeapType.UPLOAD]
     visible = [(each, spans) for each in written if (spans := visible_spans(each))]
     if not visible:
         return
-    dispatches, data = any(each._heap_type != HeapType.READBACK for each, _ in visible), recording.packets
+    dispatches, data = any(each.heap_type != HeapType.READBACK for each, _ in visible), recording.packets
     for packet, at, pattern, keeper in touches_of(data, memory, dispatches=dispatches):
         if pattern.access & WRITE and not _is_marker(data, at, pattern.operand):
             for buffer, spans in visible:
-                if buffer._address <= pattern.address < buffer._address + buffer._width:
-                    yield _Write(packet, pattern, keeper, parts_of(pattern, buffer._address, spans))
+                if buffer.address <= pattern.address < buffer.address + buffer.width:
+                    yield _Write(packet, pattern, keeper, parts_of(pattern, buffer.address, spans))
 
 
 def _is_marker(data: bytes, at: int, operand: int) -> bool:
@@ -209,11 +209,11 @@ class Overlaps(Check):
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
         """Notes the pairs; whether they conflict is known when the call is done."""
-        recordings = [self.device._recordings.get(serial) for serial in event.lists]
+        recordings = [self.device.context.recordings.get(serial) for serial in event.lists]
         lists = [each for each in recordings if each is not None]
-        placed = {each for recording in lists for each in recording.resources if each._heap is not None}
+        placed = {each for recording in lists for each in recording.resources if each.heap is not None}
         for first, second in _overlapping(placed):
-            key = first._number, second._number
+            key = first.number, second.number
             if key not in self._known and _written(lists, first, second) and not _has_aliasing(lists):
                 self._known.add(key)
                 words = messages.overlap(
@@ -226,7 +226,7 @@ class Overlaps(Check):
         """The host has awaited something: what is done by now is told."""
         if event.queue or not self._found:
             return
-        queues = {queue.serial: queue for queue in self.device._gpu.queues}
+        queues = {queue.serial: queue for queue in self.device.context.gpu.queues}
         found, self._found = self._found, []
         conflict = any(stored.report.id == "HAZARD_ALIAS" for stored in self.device.reports)
         for each in found:
@@ -239,8 +239,8 @@ class Overlaps(Check):
 
 def _span(buffer: Resource) -> Span:
     """Where in its heap a placed buffer lies."""
-    start = buffer._allocation.offset
-    return start, start + buffer._width
+    start = buffer.allocation.offset
+    return start, start + buffer.width
 
 
 def _common(first: Resource, second: Resource) -> Span:
@@ -250,12 +250,12 @@ def _common(first: Resource, second: Resource) -> Span:
 
 def _overlapping(placed: set[Resource]) -> Iterator[tuple[Resource, Resource]]:
     """Each buffer that shares bytes with one before it in its heap, and that one; the older one first."""
-    rows = sorted(placed, key=lambda each: (id(each._heap), _span(each), each._number))
+    rows = sorted(placed, key=lambda each: (id(each.heap), _span(each), each.number))
     widest: Resource | None = None
     for each in rows:
-        if widest is not None and widest._heap is each._heap:
+        if widest is not None and widest.heap is each.heap:
             if _span(each)[0] < _span(widest)[1]:
-                yield (widest, each) if widest._number < each._number else (each, widest)
+                yield (widest, each) if widest.number < each.number else (each, widest)
             if _span(each)[1] <= _span(widest)[1]:
                 continue
         widest = each

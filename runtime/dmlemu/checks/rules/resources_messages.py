@@ -19,7 +19,7 @@ def early_read(
     """The CPU reads what a command may still be to write."""
     command = flight.commands[packet]
     return {
-        "message": f"The CPU reads bytes [{begin}, {end}) of {buffer._title()} before the GPU {known(is_done)} "
+        "message": f"The CPU reads bytes [{begin}, {end}) of {buffer.title()} before the GPU {known(is_done)} "
         f"{command} of {flight}, which writes them.",
         "object": buffer,
         "context": (command.context(flight.owner), state(flight, is_done)),
@@ -28,14 +28,14 @@ def early_read(
 
 def overlap(first: Resource, second: Resource, begin: int, end: int, lists: list[str]) -> dict[str, Any]:
     """Two placed buffers that share bytes are used together."""
-    heap = first._heap
+    heap = first.heap
     places = [
-        f"{each._title()} takes [{each._allocation.offset}, {each._allocation.offset + each._width}) of the heap"
+        f"{each.title()} takes [{each.allocation.offset}, {each.allocation.offset + each.width}) of the heap"
         for each in (first, second)
     ]
     return {
-        "message": f"{first._title()} and {second._title()} share bytes [{begin}, {end}) of "
-        f"{heap._title() if heap else 'a heap'}, and one ExecuteCommandLists call uses both without an aliasing "
+        "message": f"{first.title()} and {second.title()} share bytes [{begin}, {end}) of "
+        f"{heap.title() if heap else 'a heap'}, and one ExecuteCommandLists call uses both without an aliasing "
         "barrier.",
         "operation": "ExecuteCommandLists",
         "object": str(second),  # no reference is kept
@@ -49,7 +49,7 @@ def unmap_range(buffer: Resource, written: tuple[int, int], told: list[tuple[int
     ranges = " and ".join(f"[{begin}, {end})" for begin, end in told)
     said = f"tells only of {ranges}" if told else "says that nothing was"
     return {
-        "message": f"Bytes [{written[0]}, {written[1]}) of {buffer._title()} were written, and Unmap {said}.",
+        "message": f"Bytes [{written[0]}, {written[1]}) of {buffer.title()} were written, and Unmap {said}.",
         "operation": "Unmap",
         "field": "pWrittenRange",
         "given": ranges or "an empty range",

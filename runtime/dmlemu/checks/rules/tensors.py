@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from ...diagnostics.declarations.tensors import ADVICE
-from ...dml.compile import TensorField
-from ...dml.dispatchable import Operator
 from ...dml.events import OperatorCreated
+from ...dml.lowering.compile import TensorField
+from ...dml.lowering.dispatchable import Operator
 from ...dml.overlap import shared_element
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..framework.check import Check, on
@@ -84,7 +84,7 @@ class TensorAdvice(Check):
     @on(OperatorCreated)
     def look(self, event: OperatorCreated) -> None:
         """Everything that is remarkable about the tensors."""
-        for field in event.operator._program.fields:
+        for field in event.operator.program.fields:
             if field.desc is not None:
                 for id, words in self._advice(field, field.desc):
                     self._say(event.operator, field, id, words)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.events import (
     READ,
     WRITE,
@@ -21,9 +22,9 @@ from dmlemu_hw.events import (
     TilesMapped,
 )
 from dmlemu_hw.kernels import ffi, lib
-from dmlemu_hw.memory import TILE_SIZE, Allocation
 from dmlemu_hw.memory_spans import Span, heap_number, spans
 from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
+from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.events import Evicted, ObjectReleased
 from ...d3d12.recording import Recording
@@ -84,7 +85,7 @@ class Tiles(Check):
             del self._tables[allocation]
 
     def _executing(self, event: Executing) -> None:
-        memory, pointer = self.device._gpu.memory, event.accesses.pointer
+        memory, pointer = self.device.context.gpu.memory, event.accesses.pointer
         for i in range(len(event.accesses)):
             entry = pointer + i
             allocation = memory.find(entry.address)
@@ -122,13 +123,13 @@ class Tiles(Check):
         if buffer is not None:
             command, access = self.names.command(event), event.accesses[i]
             self.report(
-                "MEM_NULL_TILE", **messages.null_tile(command, access, buffer, address - buffer._address)
+                "MEM_NULL_TILE", **messages.null_tile(command, access, buffer, address - buffer.address)
             )
 
     def _tell_shared(self, event: Executing, i: int, byte: int, other: int) -> None:
         buffer = self.names.buffer(byte)
         if buffer is not None:
-            first, second = sorted(each - buffer._address for each in (byte, other))
+            first, second = sorted(each - buffer.address for each in (byte, other))
             words = messages.overlaps_itself(
                 self.names.command(event), event.accesses[i], buffer, first, second
             )
@@ -196,14 +197,14 @@ class TileHeaps(FlightCheck):
         """Tiles are mapped, or a list is executed that touches some."""
         if recording is None:
             for thing in (reference() for reference in flight.needs):
-                if isinstance(thing, Heap) and not thing._released:
-                    self._numbers[thing] = heap_number(thing._heap)
+                if isinstance(thing, Heap) and not thing.released:
+                    self._numbers[thing] = heap_number(thing.hardware)
             return
         reserved = [each for each in recording.resources if each.created_as == "reserved"]
         if not reserved or (not self._numbers and not self._released):
             return
         uses = self._uses[flight] = list(self._touched(recording, reserved))
-        evicted = {number: heap for heap, number in self._numbers.items() if heap._residency <= 0}
+        evicted = {number: heap for heap, number in self._numbers.items() if heap.residency <= 0}
         for use in uses:
             for number in use.heaps & (self._released.keys() | evicted.keys()):
                 command, buffer = flight.commands[use.packet], self.names.buffer(use.buffer)
@@ -227,17 +228,17 @@ class TileHeaps(FlightCheck):
         for flight, uses in list(self._uses.items()):
             for use in uses:
                 buffer = self.names.buffer(use.buffer)
-                if buffer is None or buffer._allocation.serial != event.allocation or self.is_done(flight):
+                if buffer is None or buffer.allocation.serial != event.allocation or self.is_done(flight):
                     continue
                 use.heaps.clear()
-                use.heaps.update(_heaps_of(buffer, use.pattern, spans(buffer._allocation)))
+                use.heaps.update(_heaps_of(buffer, use.pattern, spans(buffer.allocation)))
 
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """A heap, maybe."""
         heap = event.object
         if isinstance(heap, Heap) and heap in self._numbers:
-            self._released[self._numbers[heap]] = heap._title()
+            self._released[self._numbers[heap]] = heap.title()
             self._look("OBJECT_DELETED_IN_USE", heap, "Release", "released")
 
     @on(Evicted)
@@ -268,17 +269,17 @@ class TileHeaps(FlightCheck):
                     return
 
     def _touched(self, recording: Recording, reserved: list[Resource]) -> Iterator[_Use]:
-        memory = self.device._gpu.memory
+        memory = self.device.context.gpu.memory
         for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=True):
             for buffer in reserved:
-                if buffer._address <= pattern.address < buffer._address + buffer._width:
+                if buffer.address <= pattern.address < buffer.address + buffer.width:
                     heaps = _heaps_of(buffer, pattern, planned_spans(buffer))
-                    yield _Use(packet, buffer._address, pattern, keeper, heaps)
+                    yield _Use(packet, buffer.address, pattern, keeper, heaps)
 
 
 def _heaps_of(buffer: Resource, pattern: Any, placed: list[Span]) -> set[int]:
     """The heaps (``Span.heap``) whose tiles a footprint touches."""
-    start, found = buffer._address, set()
+    start, found = buffer.address, set()
     for span in placed:
         begin = start + span.start
         if span.heap not in found and begin < pattern.end and pattern.address < begin + span.size:
@@ -344,7 +345,7 @@ class TileOrder(Check):
         """A queue was told to map tiles."""
         if event.opcode != Opcode.MAP_TILES:
             return
-        queue = next(each for each in self.device._gpu.queues if each.serial == event.queue)
+        queue = next(each for each in self.device.context.gpu.queues if each.serial == event.queue)
         packet = decode_one(queue.pending[-1])
         assert isinstance(packet, MapTilesPacket)
         rows = []
@@ -383,24 +384,24 @@ class TileOrder(Check):
                 event.queue, event.ticket, entry, event.accesses, self.names.work(event), event.command
             )
             known = self._clocks.of(event.queue)
-            for made in list(self._made.get(buffer._address, {}).values()):
+            for made in list(self._made.get(buffer.address, {}).values()):
                 if made.queue != event.queue and not self._clocks.is_done(known, made.queue, made.ticket):
                     self._compare(made, through, buffer)
-            uses = self._through.setdefault(buffer._address, {})
+            uses = self._through.setdefault(buffer.address, {})
             uses[event.queue, bytes(ffi.buffer(entry))] = through
             self._tidy(uses)
 
     def _make(self, made: _Mapping, buffer: Resource) -> None:
         clock = self._clocks.of(made.queue)
-        for through in list(self._through.get(buffer._address, {}).values()):
+        for through in list(self._through.get(buffer.address, {}).values()):
             if through.queue != made.queue and not self._is_behind(made, clock, through):
                 self._compare(made, through, buffer)
-        rows = self._made.setdefault(buffer._address, {})
+        rows = self._made.setdefault(buffer.address, {})
         for other in list(rows.values()):
             shared = max(made.begin, other.begin)
             meet = other.queue != made.queue and shared < min(made.end, other.end)
             if meet and not self._is_behind(made, clock, other):
-                tile = (shared - buffer._address) // TILE_SIZE
+                tile = (shared - buffer.address) // TILE_SIZE
                 self.report("HAZARD_QUEUE", **messages.mapped_twice(_call(other), _call(made), buffer, tile))
         rows[made.queue, made.begin, made.end] = made
         self._tidy(rows)
@@ -432,7 +433,7 @@ class TileOrder(Check):
         """Tells of a command that touches the tiles; nothing orders the two."""
         byte = ffi.new("uint64_t *")
         if lib.dmlk_footprints_meet(through.pattern, made.tiles, 0, 0, 2**64 - 1, byte) == 1:
-            tile = (byte[0] - buffer._address) // TILE_SIZE
+            tile = (byte[0] - buffer.address) // TILE_SIZE
             command = through.work.command(through.packet)
             self.report("HAZARD_QUEUE", **messages.unordered(command, _call(made), buffer, tile))
 

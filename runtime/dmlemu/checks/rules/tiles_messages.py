@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.events import READ, WRITE, Access
-from dmlemu_hw.memory import TILE_SIZE
+from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.recording import Command
 from ...errors import spell_site
@@ -34,18 +34,18 @@ def null_tile(command: NamedCommand, access: Access, buffer: Resource, byte: int
     operand = command.operand(access)
     what = "0 is read" if access.access == READ else "what it writes is dropped"
     return {
-        "message": f"{command.command.name} {_VERBS.get(access.access, 'uses')} byte {byte} of {buffer._title()}"
+        "message": f"{command.command.name} {_VERBS.get(access.access, 'uses')} byte {byte} of {buffer.title()}"
         f"{f' as {operand}' if operand else ''}, which lies in tile {byte // TILE_SIZE}, and that is mapped to no "
         f"memory: {what}.",
         "operation": command.place,
         "object": buffer,
         "context": (command.context,),
-        "properties": {"buffer": buffer._title(), "tile": str(byte // TILE_SIZE)},
+        "properties": {"buffer": buffer.title(), "tile": str(byte // TILE_SIZE)},
         "cause": (
             command.command.site,
             command.command.name,
             operand,
-            buffer._title(),
+            buffer.title(),
             access.access & READ,
         ),
     }
@@ -57,13 +57,13 @@ def overlaps_itself(
     """Two bytes of an output, and of the buffer, are the same byte of a heap."""
     operand = command.operand(access)
     return {
-        "message": f"{command.command.name} writes bytes {byte} and {other} of {buffer._title()} as elements of "
+        "message": f"{command.command.name} writes bytes {byte} and {other} of {buffer.title()} as elements of "
         f"{operand}, and tiles {byte // TILE_SIZE} and {other // TILE_SIZE} are mapped to one tile of a heap: they "
         "are the same byte.",
         "operation": command.place,
         "object": buffer,
         "context": (command.context,),
-        "cause": (command.command.site, command.command.name, operand, buffer._title()),
+        "cause": (command.command.site, command.command.name, operand, buffer.title()),
     }
 
 
@@ -80,8 +80,8 @@ def needed_heap(
 ) -> dict[str, Any]:
     """Something is done to a heap, by a call, while commands may need tiles of it."""
     return {
-        "message": f"{heap._title()} is {happens} before the GPU {known(is_done)} {command} of {flight}, which needs "
-        f"tiles of it through {buffer._title()}.",
+        "message": f"{heap.title()} is {happens} before the GPU {known(is_done)} {command} of {flight}, which needs "
+        f"tiles of it through {buffer.title()}.",
         "operation": call,
         "object": heap,
         "context": (command.context(flight.owner), state(flight, is_done), calling(call)),
@@ -92,7 +92,7 @@ def needed_heap(
 def used_heap(heap: str, buffer: Resource, flight: Flight, command: Command) -> dict[str, Any]:
     """A command is executed that needs tiles of a heap that was released before."""
     return {
-        "message": f"{command.name} needs tiles of {heap} through {buffer._title()}, and the heap has been released.",
+        "message": f"{command.name} needs tiles of {heap} through {buffer.title()}, and the heap has been released.",
         "operation": "ExecuteCommandLists",
         "object": buffer,
         "context": (command.context(flight.owner), calling("ExecuteCommandLists")),
@@ -101,9 +101,9 @@ def used_heap(heap: str, buffer: Resource, flight: Flight, command: Command) -> 
 
 def evicted_heap(heap: Heap, buffer: Resource, flight: Flight, command: Command) -> dict[str, Any]:
     """A command is executed that needs tiles of a heap that is not resident."""
-    at = spell_site(heap._evicted_at)
+    at = spell_site(heap.evicted_at)
     return {
-        "message": f"{command.name} needs tiles of {heap._title()} through {buffer._title()}, and the heap is not "
+        "message": f"{command.name} needs tiles of {heap.title()} through {buffer.title()}, and the heap is not "
         "resident.",
         "operation": "ExecuteCommandLists",
         "object": heap,
@@ -115,23 +115,23 @@ def evicted_heap(heap: Heap, buffer: Resource, flight: Flight, command: Command)
 def unordered(command: NamedCommand, mapping: str, buffer: Resource, tile: int) -> dict[str, Any]:
     """A command touches a tile that another queue maps; ``mapping``: that call, with its queue."""
     return {
-        "message": f"{command.command.name} on {command.queue} uses tile {tile} of {buffer._title()}, which "
+        "message": f"{command.command.name} on {command.queue} uses tile {tile} of {buffer.title()}, which "
         f"{mapping} maps, and no fence orders the two.",
         "operation": command.place,
         "object": buffer,
         "context": (command.context,),
-        "properties": {"buffer": buffer._title(), "tile": str(tile), "command": str(command.number)},
-        "cause": (command.command.site, command.command.name, mapping, buffer._title()),
+        "properties": {"buffer": buffer.title(), "tile": str(tile), "command": str(command.number)},
+        "cause": (command.command.site, command.command.name, mapping, buffer.title()),
     }
 
 
 def mapped_twice(first: str, second: str, buffer: Resource, tile: int) -> dict[str, Any]:
     """Two queues map the same tile."""
     return {
-        "message": f"{second} maps tile {tile} of {buffer._title()}, which {first} maps too, and no fence orders the "
+        "message": f"{second} maps tile {tile} of {buffer.title()}, which {first} maps too, and no fence orders the "
         "two.",
         "operation": "UpdateTileMappings",
         "object": buffer,
-        "properties": {"buffer": buffer._title(), "tile": str(tile)},
-        "cause": (first, second, buffer._title()),
+        "properties": {"buffer": buffer.title(), "tile": str(tile)},
+        "cause": (first, second, buffer.title()),
     }

@@ -18,7 +18,7 @@ from .definition import definition_class, definition_of
 from .schema import level_name, operator_fields
 
 if TYPE_CHECKING:
-    from ..compile import Operand, Program
+    from ..lowering.compile import Operand, Program
     from ..tensor_desc import BufferTensorDesc
     from .schema import OperatorDesc
     from .validation import DescValidator

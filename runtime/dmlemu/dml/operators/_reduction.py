@@ -15,7 +15,7 @@ from ._conversion import Array, convert, float64
 from .definition import Definition
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .validation import DescValidator
 
 

@@ -17,7 +17,7 @@ from ._conversion import Array
 from ._fusion import Fusable
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .validation import DescValidator
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..compile import Kept
+from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from .definition import Definition
 from .schema import camel
 
 if TYPE_CHECKING:
-    from ..compile import Operand, Program
+    from ..lowering.compile import Operand, Program
     from .descs import ConvolutionIntegerOperatorDesc
     from .validation import DescValidator
 

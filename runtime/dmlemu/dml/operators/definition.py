@@ -19,7 +19,7 @@ from ...errors import loading
 from ..enums import OperatorType
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .schema import OperatorDesc
     from .validation import DescValidator
 

@@ -12,7 +12,7 @@ from ._element_wise import Binary
 from ._fusion import call_fused, check_fused, fused_reference
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .descs import ElementWiseAdd1OperatorDesc, ElementWiseAddOperatorDesc
     from .validation import DescValidator
 

@@ -11,7 +11,7 @@ from ._conversion import Array, unsigned
 from .definition import Definition
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .descs import ElementWiseBitCountOperatorDesc
     from .validation import DescValidator
 

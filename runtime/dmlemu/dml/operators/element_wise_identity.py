@@ -12,7 +12,7 @@ from ._conversion import Array
 from ._element_wise import Unary, scale_bias_constants, scaled
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .descs import ElementWiseIdentityOperatorDesc
 
 

@@ -15,7 +15,7 @@ from ._fusion import call_fused, check_fused, fused_reference
 from .definition import Definition
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .descs import GemmOperatorDesc
     from .validation import DescValidator
 

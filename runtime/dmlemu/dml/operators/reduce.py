@@ -13,7 +13,7 @@ from ._reduction import call_reduce, check_axes, index_of_extreme, reduced
 from .definition import Definition
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
     from .descs import ReduceOperatorDesc
     from .validation import DescValidator
 

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import as_integer, quote
-from .compile import TensorField, owned_bytes
-from .dispatchable import Operator
-from .enums import FeatureLevel, TensorDataType
-from .object import failure
-from .structs import (
+from ...errors import as_integer, quote
+from ..enums import FeatureLevel, TensorDataType
+from ..object import check_own, failure
+from ..structs import (
     ConstantDataGraphNodeDesc,
     GraphDesc,
     InputGraphEdgeDesc,
@@ -23,10 +21,12 @@ from .structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
-from .tensor_desc import BufferTensorDesc
+from ..tensor_desc import BufferTensorDesc
+from .compile import TensorField, owned_bytes
+from .dispatchable import Operator
 
 if TYPE_CHECKING:
-    from .device import Device
+    from ..device_context import DeviceContext
 
 __all__ = ["GRAPH", "Graph", "Port", "check_graph"]
 
@@ -61,7 +61,7 @@ class Graph:
             desc = BufferTensorDesc(TensorDataType.UINT32, (len(node) // 4,))
             fields: tuple[TensorField, ...] = (TensorField("Data", "data", None, desc, True),)
         else:
-            fields = node._program.fields
+            fields = node.program.fields
         self.nodes.append(node)
         self._fields.append(([f for f in fields if not f.output], [f for f in fields if f.output]))
 
@@ -82,7 +82,7 @@ class Graph:
         return owned_bytes(self.tensor(output))
 
 
-def check_graph(device: Device, desc: GraphDesc) -> Graph:
+def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
     """The graph that ``desc`` describes.
 
     Raises :class:`dmlemu.Error` (E_INVALIDARG) for the first rule it breaks.
@@ -90,14 +90,14 @@ def check_graph(device: Device, desc: GraphDesc) -> Graph:
     if not isinstance(desc, GraphDesc):
         given = type(desc).__name__
         _fail("OP_FIELD_RANGE", "2.7", "Desc", f"Desc ({given}) is not a GraphDesc.", given, "a GraphDesc")
-    return _Checks(device, desc).graph
+    return _Checks(context, desc).graph
 
 
 class _Checks:
     """Reads a desc part by part; each part may rely on those before it."""
 
-    def __init__(self, device: Device, desc: GraphDesc) -> None:
-        self.device, self.desc, self.graph = device, desc, Graph()
+    def __init__(self, context: DeviceContext, desc: GraphDesc) -> None:
+        self.context, self.desc, self.graph = context, desc, Graph()
         self.graph.input_count = self._count("InputCount", desc.input_count)
         self.output_count = self._count("OutputCount", desc.output_count)
         self._nodes()
@@ -130,11 +130,11 @@ class _Checks:
                 given = type(node.operator).__name__
                 message = f"{path}.Operator ({given}) is not an operator."
                 _fail("OP_FIELD_RANGE", "2.7", f"{path}.Operator", message, given, "an operator")
-            self.device._check_own(node.operator, f"{path}.Operator", _OPERATION)
+            check_own(self.context, node.operator, f"{path}.Operator", _OPERATION)
             self.graph.add(node.operator)
 
     def _constant(self, path: str, node: ConstantDataGraphNodeDesc) -> bytes:
-        level = self.device.feature_level
+        level = self.context.level
         if level < FeatureLevel.LEVEL_6_2:
             message = f"{path}.Type (CONSTANT) came with LEVEL_6_2; this device has {level.name}."
             _fail("OP_FEATURE_LEVEL", "GR6", f"{path}.Type", message, "CONSTANT", "OPERATOR")

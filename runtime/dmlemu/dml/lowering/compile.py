@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from dmlemu_hw import kernels, packets
 from dmlemu_hw.frozen import Frozen
 
-from .enums import TensorDataType
-from .tensor_desc import (
+from ..enums import TensorDataType
+from ..tensor_desc import (
     PERSISTENT_BUFFER_ALIGNMENT,
     TEMPORARY_BUFFER_ALIGNMENT,
     BufferTensorDesc,
@@ -24,7 +24,7 @@ from .tensor_desc import (
 )
 
 if TYPE_CHECKING:
-    from .operators.schema import OperatorDesc
+    from ..operators.schema import OperatorDesc
 
 __all__ = [
     "Call",
@@ -75,7 +75,7 @@ def tensor_fields(desc: OperatorDesc) -> tuple[TensorField, ...]:
 
 
 def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
-    from .operators.schema import FieldKind, operator_fields
+    from ..operators.schema import FieldKind, operator_fields
 
     for item in operator_fields(type(desc)):
         if not item.is_tensor:
@@ -169,11 +169,12 @@ class KernelCall(Frozen):
 
 
 class Call(NamedTuple):
-    """A kernel call as a dispatch packet carries it."""
+    """A kernel call, and what a dispatch packet carries of it: ``tensors`` are the ``operands`` in bytes."""
 
     kernel: int
     tensors: tuple[bytes, ...]
     constants: bytes
+    operands: tuple[Operand, ...]
 
 
 class Owned(Frozen):
@@ -242,7 +243,10 @@ class Lowered:
         return len(self.fields) + bool(self.temporary_size)
 
     def pack(self) -> tuple[Call, ...]:
-        """The calls with everything that does not depend on bindings already in bytes."""
+        """The calls with everything that does not depend on bindings already in bytes.
+
+        Nothing in this layer reads these bytes again: what is asked of a call its operands tell.
+        """
         return tuple(
             pack(replace(call, operands=tuple(map(self._placed, call.operands)))) for call in self.calls
         )
@@ -329,7 +333,7 @@ class Program(Lowered):
 def pack(call: KernelCall) -> Call:
     """The call, with operands that name descriptors, in the bytes of a packet."""
     records = tuple(operand.record() for operand in call.operands)
-    return Call(kernels.number(call.kernel), records, call.constants)
+    return Call(kernels.number(call.kernel), records, call.constants, call.operands)
 
 
 def owned_bytes(desc: BufferTensorDesc) -> int:

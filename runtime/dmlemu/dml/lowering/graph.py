@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..errors import HResult
+from ...errors import HResult
+from ..object import failure
+from ..tensor_desc import BufferTensorDesc
 from .compile import ABSENT, PERSISTENT, TEMPORARY, Lowered, Operand, TensorField, copy_calls, owned_bytes
 from .dispatchable import Operator
 from .graph_checks import GRAPH, Graph, Port
-from .object import failure
-from .tensor_desc import BufferTensorDesc
 
 __all__ = ["lower_graph"]
 
@@ -76,7 +76,7 @@ def _lower_node(
     graph: Graph, number: int, node: Operator, lowered: Lowered, places: dict[Port, Place]
 ) -> None:
     """Adds the calls of a node; everything it reads has its place."""
-    program = node._program
+    program = node.program
     for i, field in enumerate(graph.outputs(number)):
         if field.desc is not None and (number, i) not in places:
             places[number, i] = TEMPORARY, lowered.reserve_temporary(field.desc.size_in_bytes)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from ..d3d12 import HeapType, MessageId, Resource, ResourceFlags
-from ..errors import Error, Severity, as_integer, quote
-from .dispatchable import Dispatchable, OperatorInitializer, Role, Slot
-from .enums import BindingType, FeatureLevel
-from .object import failure
-from .structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
-from .tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
+from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
+from ...errors import Error, Severity, as_integer, quote
+from ..enums import BindingType, FeatureLevel
+from ..lowering.dispatchable import Dispatchable, OperatorInitializer, Role, Slot
+from ..object import failure
+from ..structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
+from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
 if TYPE_CHECKING:
-    from .device import Device
+    from ..device_context import DeviceContext
 
 __all__ = ["METHODS", "Bound", "SlotCheck", "binding_failure", "counted", "group"]
 
@@ -46,7 +46,7 @@ class Bound(NamedTuple):
     @property
     def read_only(self) -> bool:
         """The buffer cannot be a UAV: an initializer's input in an upload heap."""
-        return not self.resource._flags & ResourceFlags.ALLOW_UNORDERED_ACCESS
+        return not self.resource.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS
 
     def __str__(self) -> str:
         return f"{self.slot.path} ({self.range} of {self.resource})"
@@ -102,7 +102,7 @@ def counted(
             role,
             "BIND_COUNT",
             f"BindingCount ({len(given)}) differs from the {count} {role.value}{'s' * (count != 1)} of "
-            f"{dispatchable._title()}, {which}.",
+            f"{dispatchable.title()}, {which}.",
             field="BindingCount",
             given=len(given),
             expected=count,
@@ -213,8 +213,8 @@ def group(
 class SlotCheck:
     """The rules of one binding."""
 
-    def __init__(self, device: Device, dispatchable: Dispatchable, slot: Slot) -> None:
-        self.device, self.dispatchable, self.slot = device, dispatchable, slot
+    def __init__(self, context: DeviceContext, dispatchable: Dispatchable, slot: Slot) -> None:
+        self.context, self.dispatchable, self.slot = context, dispatchable, slot
         self.rule = _RULES[slot.role]
 
     def find(self, desc: BindingDesc) -> Bound | None:
@@ -239,7 +239,7 @@ class SlotCheck:
             self.fail(self._missing(), what, kind, "BUFFER", rule=self._type_rule())
         resource = self._resource(desc.desc.buffer)
         offset, size = self._range(desc.desc, resource)
-        allocation = resource._allocation
+        allocation = resource.allocation
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
     def _missing(self, otherwise: str = "BIND_TYPE") -> str:
@@ -264,7 +264,7 @@ class SlotCheck:
         if not isinstance(resource, Resource):
             given = "NULL" if resource is None else type(resource).__name__
             self.fail("BIND_TYPE", f"is bound to Buffer ({given})", given, "a resource", member="Buffer")
-        if resource._released:
+        if resource.released:
             what = f"is bound to {resource}, which was released"
             self.fail(
                 "OBJECT_DELETED_IN_USE",
@@ -274,13 +274,13 @@ class SlotCheck:
                 member="Buffer",
                 rule="BT13",
             )
-        parent = self.device.get_parent_device()
-        if resource.get_device() is not parent:
+        parent = self.context.d3d12
+        if resource.context is not parent:
             what = f"is bound to {resource} of another Direct3D 12 device"
-            self.fail("BIND_FOREIGN_DEVICE", what, resource.get_device(), parent, member="Buffer", rule="DD4")
+            self.fail("BIND_FOREIGN_DEVICE", what, resource.context, parent, member="Buffer", rule="DD4")
         # A reserved buffer has no heap type, and BT9 does not concern it: its tiles may lie in any heap, in
         # those that the host can write too, and are mapped when the queue gets there.
-        heap, allowed = resource._heap_type or HeapType.DEFAULT, self._heap_types()
+        heap, allowed = resource.heap_type or HeapType.DEFAULT, self._heap_types()
         if heap not in allowed:
             expected = " or ".join(kind.name for kind in allowed)
             demand = f"DirectML requires bound buffers to be in a heap of type {expected}"
@@ -296,7 +296,7 @@ class SlotCheck:
     def _heap_types(self) -> list[HeapType]:
         if not self._is_owned():
             return [HeapType.DEFAULT]
-        if self.device.feature_level < FeatureLevel.LEVEL_2_0:
+        if self.context.level < FeatureLevel.LEVEL_2_0:
             return [HeapType.DEFAULT, HeapType.UPLOAD]
         return [HeapType.DEFAULT, HeapType.UPLOAD, HeapType.CUSTOM]
 
@@ -384,7 +384,7 @@ class SlotCheck:
             self.dispatchable,
             slot.role,
             id,
-            f"{slot.path}{self._position()} of {self.dispatchable._title()} {what}.",
+            f"{slot.path}{self._position()} of {self.dispatchable.title()} {what}.",
             field=f"{slot.path}.{member}" if member else slot.path,
             given=given,
             expected=expected,

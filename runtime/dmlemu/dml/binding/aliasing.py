@@ -14,11 +14,10 @@ import numpy as np
 
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at
-from dmlemu_hw.packets import READ, read_tensor
 
-from .dispatchable import CompiledOperator, Dispatchable, Role, Slot
-from .enums import TensorDataType
-from .tensor_desc import BufferTensorDesc, element_bits
+from ..lowering.compile import Access
+from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot
+from ..tensor_desc import BufferTensorDesc, element_bits
 
 __all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]
 
@@ -86,9 +85,9 @@ Meet = Callable[[Footprint, Footprint], Meeting | None]
 
 def touches(dispatchable: Dispatchable, slot: Slot) -> tuple[Touch, ...]:
     """What a dispatch touches of a slot's binding."""
-    found = dispatchable._touches.get(slot)
+    found = dispatchable.touches.get(slot)
     if found is None:
-        found = dispatchable._touches[slot] = tuple(_touches(dispatchable, slot))
+        found = dispatchable.touches[slot] = tuple(_touches(dispatchable, slot))
     return found
 
 
@@ -107,11 +106,13 @@ def _touches(dispatchable: Dispatchable, slot: Slot) -> Iterator[Touch]:
 
 
 def _reads(dispatchable: Dispatchable, slot: Slot) -> Iterator[Touch]:
-    layouts = {data for call in dispatchable.calls for data in call.tensors}
-    for tensor in map(read_tensor, sorted(layouts)):
-        if tensor.slot == slot.descriptor and tensor.access & READ:
-            bits = element_bits(TensorDataType(tensor.data_type))
-            yield Touch(Footprint(tensor.offset, bits, tensor.sizes, tensor.strides))
+    operands = (each for call in dispatchable.calls for each in call.operands)
+    layouts = {
+        Footprint(each.offset, element_bits(each.data_type), each.sizes, each.strides)
+        for each in operands
+        if each.slot == slot.descriptor and each.access & Access.READ
+    }
+    yield from map(Touch, sorted(layouts))
 
 
 def _elements(desc: BufferTensorDesc) -> Footprint:

@@ -20,17 +20,17 @@ from dmlemu_hw.descriptors import (
     DescriptorKind,
 )
 
-from ..d3d12 import Format, Resource, ResourceStates
-from ..d3d12.descriptor_heap import write_descriptors
-from ..d3d12.descriptor_uses import Binder, Reader, name_place
-from ..errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
+from ...d3d12 import Format, Resource, ResourceStates
+from ...d3d12.descriptor_heap import write_descriptors
+from ...d3d12.descriptor_uses import Binder, Reader, name_place
+from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
+from ..lowering.dispatchable import Dispatchable, Role, Slot
+from ..object import DeviceChild, check_own, failure
+from ..structs import Binding, BindingDesc, BindingTableDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
-from .dispatchable import Dispatchable, Role, Slot
-from .object import DeviceChild, failure
-from .structs import Binding, BindingDesc, BindingTableDesc
 
 if TYPE_CHECKING:
-    from .device import Device
+    from ..device_context import DeviceContext
 
 __all__ = ["BindingTable"]
 
@@ -49,15 +49,15 @@ class BindingTable(DeviceChild):
 
     kind = "binding table"
 
-    def __init__(self, device: Device, desc: BindingTableDesc | None) -> None:
+    def __init__(self, context: DeviceContext, desc: BindingTableDesc | None) -> None:
         if desc is not None:
-            check_range(device, desc, "CreateBindingTable")
-        super().__init__(device)
-        self._desc: BindingTableDesc | None = None
-        self._bound: dict[Slot, Bound] = {}
-        self._heap: DescriptorHeap | None = None  # the hardware's, of the GPU handle
-        self._visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
-        self._complete = False  # the recorder found nothing wrong since the last bind
+            check_range(context, desc, "CreateBindingTable")
+        super().__init__(context)
+        self.desc: BindingTableDesc | None = None
+        self.bound: dict[Slot, Bound] = {}
+        self.heap: DescriptorHeap | None = None  # the hardware's, of the GPU handle
+        self.visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
+        self.complete = False  # the recorder found nothing wrong since the last bind
         self._used: tuple[tuple[Resource, int, str], ...] | None = None
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
@@ -67,7 +67,7 @@ class BindingTable(DeviceChild):
     @property
     def dispatchable(self) -> Dispatchable | None:
         """What the table binds for."""
-        return None if self._desc is None else self._desc.dispatchable
+        return None if self.desc is None else self.desc.dispatchable
 
     def reset(self, desc: BindingTableDesc | None = None) -> None:
         """Forgets all bindings and serves another dispatchable or range; None leaves the table empty.
@@ -75,24 +75,24 @@ class BindingTable(DeviceChild):
         Mirrors ``IDMLBindingTable::Reset``.  Raises E_INVALIDARG as ``create_binding_table`` does, and
         then changes nothing.
         """
-        self._device._check_alive("Reset")
-        with self._alone("Reset"):
+        self.context.check_alive("Reset")
+        with self.alone("Reset"):
             if desc is not None:
-                check_range(self._device, desc, "Reset")
+                check_range(self.context, desc, "Reset")
             self._set(desc)
 
     def _set(self, desc: BindingTableDesc | None) -> None:
-        self._heap, self._visible_start = None, 0
+        self.heap, self.visible_start = None, 0
         if desc is not None and desc.dispatchable.descriptor_count:
-            descriptors = self._device._gpu.descriptors
+            descriptors = self.context.gpu.descriptors
             found = descriptors.locate_gpu(desc.gpu_descriptor_handle)
             written = descriptors.locate(desc.cpu_descriptor_handle)
             assert found is not None and written is not None  # check_range
-            self._heap = found[0]
+            self.heap = found[0]
             if written[0].gpu_start:
-                self._visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
-        self._desc = desc
-        self._bound = {}
+                self.visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
+        self.desc = desc
+        self.bound = {}
         self._written: dict[int, bytes] = {}  # descriptors by their place in the range
         self._changed()
 
@@ -102,7 +102,7 @@ class BindingTable(DeviceChild):
 
     def _changed(self) -> None:
         """Forgets what was worked out from the bindings."""
-        self._complete, self._used, self._expected = False, None, None
+        self.complete, self._used, self._expected = False, None, None
 
     def bind_inputs(self, bindings: Sequence[Binding] | None = None) -> None:
         """Binds the inputs, one binding per input tensor in the struct's order, optional ones included.
@@ -156,47 +156,47 @@ class BindingTable(DeviceChild):
 
     def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
         """Checks all bindings that ``find`` gives, then writes them."""
-        device, method = self._device, METHODS[role]
-        if device._is_removed():
+        context, method = self.context, METHODS[role]
+        if context.is_removed():
             return
         try:
-            with self._alone(method):
+            with self.alone(method):
                 target, start = self._opened(method)
-                bound = [(slot, SlotCheck(device, target, slot).find(desc)) for slot, desc in find(target)]
-                if device._strictness is not Strictness.RUNTIME:
+                bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
+                if context.strictness is not Strictness.RUNTIME:
                     self._check_in_flight(target, role, [slot for slot, _ in bound])
                 self._write(bound, start, method)
         except Error as error:
-            device._reject(error)
+            context.reject(error)
 
     def _write(self, bound: Sequence[tuple[Slot, Bound | None]], start: int, method: str) -> None:
         """Notes the bindings and writes their descriptors."""
         written: dict[int, bytes] = {}
         for slot, buffer in bound:
-            self._bound.pop(slot, None)
+            self.bound.pop(slot, None)
             if buffer is not None:
-                self._bound[slot] = buffer
+                self.bound[slot] = buffer
             if slot.descriptor is not None:
                 written[slot.descriptor] = _descriptor(buffer).encode()
         self._written |= written
         self._changed()
-        gpu, device = self._device._gpu, self._device.get_parent_device()
+        gpu, parent = self.context.gpu, self.context.d3d12
 
         def write() -> None:
             for at, data in written.items():
                 gpu.descriptors.put(start + at * DESCRIPTOR_SIZE, data)
 
-        if not written or self._device._strictness is Strictness.RUNTIME:
+        if not written or self.context.strictness is Strictness.RUNTIME:
             write()
             return
-        if self._visible_start:
-            places = [self._visible_start + at * DESCRIPTOR_SIZE for at in written]
-            device._descriptor_uses.bound(places, Binder(weakref.ref(self), str(self), method, call_site()))
+        if self.visible_start:
+            places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
+            parent.descriptor_uses.bound(places, Binder(weakref.ref(self), str(self), method, call_site()))
         first, last = min(written), max(written)
         row = (start + first * DESCRIPTOR_SIZE, last + 1 - first)
-        write_descriptors(device, [row], method, write, str(self))
+        write_descriptors(parent, [row], method, write, str(self))
 
-    def _alone(self, method: str) -> _Alone:
+    def alone(self, method: str) -> _Alone:
         """Raises BIND_THREAD when another thread is inside a method of the table."""
         return _Alone(self, method)
 
@@ -216,59 +216,59 @@ class BindingTable(DeviceChild):
             hint="give each thread a binding table of its own, or hold a lock around the calls",
         )
 
-    def _descriptors(self) -> tuple[bytes | None, ...]:
+    def descriptors(self) -> tuple[bytes | None, ...]:
         """What stands in each descriptor of the range by the bindings; None where nothing was bound."""
         if self._expected is None:
-            assert self._desc is not None
-            count = self._desc.dispatchable.descriptor_count
+            assert self.desc is not None
+            count = self.desc.dispatchable.descriptor_count
             self._expected = tuple(map(self._written.get, range(count)))
         return self._expected
 
-    def _uses(self) -> tuple[tuple[Resource, int, str], ...]:
+    def uses(self) -> tuple[tuple[Resource, int, str], ...]:
         """The bound resources, the states that a dispatch needs them in, and the tensors."""
         if self._used is None:
             uses = {
                 bound.resource: (bound.resource, _READ if bound.read_only else _UAV, slot.path)
-                for slot, bound in self._bound.items()
+                for slot, bound in self.bound.items()
             }
             self._used = tuple(uses.values())
         return self._used
 
     def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
         """BT14: no recorded dispatch still needs the descriptors that are about to be written."""
-        if not self._visible_start:
+        if not self.visible_start:
             return
-        uses = self._device.get_parent_device()._descriptor_uses
+        uses = self.context.d3d12.descriptor_uses
         for slot in slots:
             if slot.descriptor is None:
                 continue
-            place = self._visible_start + slot.descriptor * DESCRIPTOR_SIZE
+            place = self.visible_start + slot.descriptor * DESCRIPTOR_SIZE
             for reader in uses.readers(place):
                 if reader.is_submitted or not reader.volatile:
                     raise self._in_use(target, role, slot, place, reader)
 
     def _in_use(self, target: Dispatchable, role: Role, slot: Slot, place: int, reader: Reader) -> Error:
         own = reader.table is not None and reader.table() is self
-        where = name_place(self._device.get_parent_device(), place)
+        where = name_place(self.context.d3d12, place)
         needs = f"which {reader} still needs"
         operand = reader.operands[(place - reader.start) // DESCRIPTOR_SIZE]
         needs += f" for {operand}" if operand else ""
         if reader.is_submitted:
             id, hint = "DESC_OVERWRITTEN", reader.when_done
-            message = f"{slot.path} of {target._title()} is bound in {where}, {needs}."
+            message = f"{slot.path} of {target.title()} is bound in {where}, {needs}."
         elif own:
             id, hint = (
                 "BIND_LATE",
                 "bind everything before RecordDispatch, and use another table for the next dispatch",
             )
             message = (
-                f"{slot.path} of {target._title()} is bound after RecordDispatch has recorded {reader} "
+                f"{slot.path} of {target.title()} is bound after RecordDispatch has recorded {reader} "
                 "with this table."
             )
         else:
             id, hint = "DESC_RANGE_SHARED", "give each binding table descriptors of its own"
             message = (
-                f"{slot.path} of {target._title()} is bound in {where}, which is also a descriptor of "
+                f"{slot.path} of {target.title()} is bound in {where}, which is also a descriptor of "
                 f"{reader.title}, and {reader} still needs it{operand and f' for {operand}'}."
             )
         return binding_failure(
@@ -287,7 +287,7 @@ class BindingTable(DeviceChild):
         )
 
     def _opened(self, method: str) -> tuple[Dispatchable, int]:
-        desc = self._desc
+        desc = self.desc
         if desc is None:
             raise failure(
                 "BIND_TABLE_EMPTY",
@@ -298,7 +298,7 @@ class BindingTable(DeviceChild):
                 given="an empty table",
                 expected="a table that was reset with a desc",
             )
-        check_range(self._device, desc, method)  # an initializer may have been reset, a heap released
+        check_range(self.context, desc, method)  # an initializer may have been reset, a heap released
         return desc.dispatchable, desc.cpu_descriptor_handle
 
 
@@ -307,7 +307,7 @@ class _Alone:
 
     def __init__(self, table: BindingTable, method: str) -> None:
         self._table, self._method = table, method
-        self._checks = table._device._strictness is not Strictness.RUNTIME
+        self._checks = table.context.strictness is not Strictness.RUNTIME
         self._outer: tuple[str, str, CallSite | None] = ("", "", None)
 
     def __enter__(self) -> None:
@@ -346,7 +346,7 @@ def _descriptor(buffer: Bound | None) -> Descriptor:
     return Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS, buffer.address, buffer.size)
 
 
-def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
+def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) -> None:
     """BT1 to BT3: the dispatchable is ours and the range is large enough, ours and visible."""
 
     def fail(
@@ -375,7 +375,7 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
         given = type(getattr(desc, "dispatchable", desc)).__name__
         expected = "a compiled operator or an operator initializer"
         raise fail("OP_FIELD_RANGE", "Dispatchable", f"is not {expected}", given, expected, "BT1")
-    device._check_own(desc.dispatchable, "Dispatchable", operation)
+    check_own(context, desc.dispatchable, "Dispatchable", operation)
     for field, number in (
         ("CPUDescriptorHandle", desc.cpu_descriptor_handle),
         ("GPUDescriptorHandle", desc.gpu_descriptor_handle),
@@ -393,7 +393,7 @@ def check_range(device: Device, desc: BindingTableDesc, operation: str) -> None:
         raise fail("DESC_COUNT", "SizeInDescriptors", message, size, f">= {needed}", "BT2", hint=hint)
     if not needed:
         return  # the handles are not looked at
-    hardware = device._gpu.descriptors
+    hardware = context.gpu.descriptors
     for field, handle, place in (
         ("CPUDescriptorHandle", desc.cpu_descriptor_handle, hardware.locate(desc.cpu_descriptor_handle)),
         ("GPUDescriptorHandle", desc.gpu_descriptor_handle, hardware.locate_gpu(desc.gpu_descriptor_handle)),

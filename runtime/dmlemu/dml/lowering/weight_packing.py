@@ -12,8 +12,8 @@ from copy import copy
 from dataclasses import replace
 from random import Random
 
+from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, calc_buffer_tensor_size
 from .compile import Access, Kept, KernelCall, Lowered, Operand, Owned
-from .tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, calc_buffer_tensor_size
 
 __all__ = ["laid_out", "relaid"]
 

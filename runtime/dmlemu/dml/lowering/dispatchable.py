@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import CallSite, Error
-from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
-from .enums import ExecutionFlags
-from .events import InitializerReset
-from .object import DeviceChild, failure
-from .structs import BindingProperties
-from .tensor_desc import (
+from ...errors import CallSite, Error
+from ..enums import ExecutionFlags
+from ..events import InitializerReset
+from ..object import DeviceChild, check_own, failure
+from ..structs import BindingProperties
+from ..tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     PERSISTENT_BUFFER_ALIGNMENT,
     TEMPORARY_BUFFER_ALIGNMENT,
     BufferTensorDesc,
 )
+from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
 from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
-    from .aliasing import Touch
-    from .device import Device
-    from .operators.schema import OperatorDesc
+    from ..binding.aliasing import Touch
+    from ..device_context import DeviceContext
+    from ..operators.schema import OperatorDesc
 
 __all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot"]
 
@@ -68,10 +68,10 @@ class Operator(DeviceChild):
 
     kind = "operator"
 
-    def __init__(self, device: Device, desc: OperatorDesc, program: Program) -> None:
-        super().__init__(device)
+    def __init__(self, context: DeviceContext, desc: OperatorDesc, program: Program) -> None:
+        super().__init__(context)
         self.desc = desc
-        self._program = program
+        self.program = program
 
     @property
     def type_name(self) -> str:
@@ -98,14 +98,14 @@ class Dispatchable(DeviceChild):
     grouped = False
     """Inputs are bound as one BUFFER_ARRAY per operator (initializers)."""
 
-    def __init__(self, device: Device) -> None:
-        super().__init__(device)
-        self._residency = 1
-        self._evicted_at: CallSite | None = None
-        self._touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.aliasing
+    def __init__(self, context: DeviceContext) -> None:
+        super().__init__(context)
+        self.residency = 1
+        self.evicted_at: CallSite | None = None
+        self.touches: dict[Slot, tuple[Touch, ...]] = {}  # by dmlemu.dml.binding.aliasing
 
     def _renamed(self) -> None:
-        self._forget("_label")
+        self._forget("label")
 
     def _forget(self, *names: str) -> None:
         """Cached properties that are to be worked out anew."""
@@ -113,11 +113,11 @@ class Dispatchable(DeviceChild):
             self.__dict__.pop(name, None)
 
     @cached_property
-    def _label(self) -> str:
+    def label(self) -> str:
         """What its commands are called in messages."""
         return str(self)
 
-    def _slots(self) -> Iterator[Slot]:
+    def slots(self) -> Iterator[Slot]:
         """Every binding: inputs, outputs, the temporary and the persistent resource."""
         for slots in self.inputs:
             yield from slots
@@ -126,20 +126,19 @@ class Dispatchable(DeviceChild):
         yield self.persistent
 
     @cached_property
-    def _operand_names(self) -> tuple[tuple[str, ...], ...]:
+    def operand_names(self) -> tuple[tuple[str, ...], ...]:
         """What the tensors of each call are called: the path of the binding that they belong to."""
-        paths = {slot.descriptor: slot.path for slot in self._slots() if slot.descriptor is not None}
-        slots = ([int.from_bytes(tensor[:4], "little") for tensor in call.tensors] for call in self.calls)
-        return tuple(tuple(paths.get(slot, "") for slot in row) for row in slots)
+        paths = {slot.descriptor: slot.path for slot in self.slots() if slot.descriptor is not None}
+        return tuple(tuple(paths.get(each.slot, "") for each in call.operands) for call in self.calls)
 
     @cached_property
-    def _paths(self) -> tuple[str, ...]:
+    def paths(self) -> tuple[str, ...]:
         """What each descriptor of the table is called."""
-        paths = {slot.descriptor: slot.path for slot in self._slots()}
+        paths = {slot.descriptor: slot.path for slot in self.slots()}
         return tuple(paths.get(at, "") for at in range(self.descriptor_count))
 
     @cached_property
-    def _tails(self) -> tuple[tuple[Slot, int, int], ...]:
+    def tails(self) -> tuple[tuple[Slot, int, int], ...]:
         """Bytes after the last element of outputs, which may be overwritten: slot, first byte, how many."""
         tails = []
         for slot in self.outputs:
@@ -154,7 +153,7 @@ class Dispatchable(DeviceChild):
 
         Mirrors ``IDMLDispatchable::GetBindingProperties``.
         """
-        if self._device._is_removed():
+        if self.context.is_removed():
             return BindingProperties()
         return BindingProperties(self.descriptor_count, self.temporary.size, self.persistent.size)
 
@@ -171,7 +170,7 @@ class CompiledOperator(Dispatchable):
 
     def __init__(
         self,
-        device: Device,
+        context: DeviceContext,
         lowered: Lowered,
         flags: ExecutionFlags,
         *,
@@ -179,8 +178,8 @@ class CompiledOperator(Dispatchable):
         in_place: bool,
         operator: Operator | None,
     ) -> None:
-        super().__init__(device)
-        random = device._gpu.random(Mode.WEIGHTS)
+        super().__init__(context)
+        random = context.gpu.random(Mode.WEIGHTS)
         lowered = laid_out(lowered) if random is None else relaid(lowered, random)
         self.operator = operator
         self.type_name = type_name
@@ -208,11 +207,11 @@ class CompiledOperator(Dispatchable):
         )
         self.calls = lowered.pack()
         self.descriptor_count = lowered.persistent_slot + bool(lowered.persistent_size)
-        self._owned = lowered.owned
-        self._readers = {slot: lowered.readers(slot) for slot in lowered.owned}
-        self._constants = tuple(lowered.constants)
-        self._fields = lowered.fields
-        self._initialized_at: int | None = None
+        self.owned = lowered.owned
+        self.readers = {slot: lowered.readers(slot) for slot in lowered.owned}
+        self.constants = tuple(lowered.constants)
+        self.fields = lowered.fields
+        self.initialized_at: int | None = None
         """GPU address of the persistent resource that was initialised (0 without one); None: not yet."""
 
     @property
@@ -231,9 +230,9 @@ class OperatorInitializer(Dispatchable):
     type_name = "operator initializer"
     grouped = True
 
-    def __init__(self, device: Device, operators: Sequence[CompiledOperator]) -> None:
-        _check_operators(device, operators)
-        super().__init__(device)
+    def __init__(self, context: DeviceContext, operators: Sequence[CompiledOperator]) -> None:
+        _check_operators(context, operators)
+        super().__init__(context)
         self._resetting = Lock()  # Reset may come from several threads
         self._set(operators)
 
@@ -243,11 +242,11 @@ class OperatorInitializer(Dispatchable):
         Mirrors ``IDMLOperatorInitializer::Reset``.  Raises E_INVALIDARG for anything but compiled
         operators of this device, DXGI_ERROR_DEVICE_REMOVED after removal.
         """
-        self._device._check_alive("Reset")
-        _check_operators(self._device, operators)
+        self.context.check_alive("Reset")
+        _check_operators(self.context, operators)
         with self._resetting:
             self._set(operators)
-        self._device._tell(InitializerReset(self))
+        self.context.tell(InitializerReset(self))
 
     def _set(self, operators: Sequence[CompiledOperator]) -> None:
         self.operators: tuple[CompiledOperator, ...] = tuple(operators)
@@ -255,9 +254,9 @@ class OperatorInitializer(Dispatchable):
         descriptors = 0
         for i, operator in enumerate(self.operators):
             group = []
-            for slot, field in enumerate(operator._fields):
+            for slot, field in enumerate(operator.fields):
                 if not field.output:
-                    owned = slot in operator._owned
+                    owned = slot in operator.owned
                     group.append(_initializer_input(i, field, descriptors if owned else None))
                     descriptors += owned
             groups.append(tuple(group))
@@ -270,8 +269,8 @@ class OperatorInitializer(Dispatchable):
             descriptors += bool(size)
         self.inputs, self.outputs, self.descriptor_count = tuple(groups), tuple(outputs), descriptors
         self.calls = tuple(self._copies())
-        self._forget("_operand_names", "_paths", "_tails")
-        self._touches = {}
+        self._forget("operand_names", "paths", "tails")
+        self.touches = {}
 
     def _copies(self) -> list[Call]:
         calls: list[KernelCall] = []
@@ -279,16 +278,16 @@ class OperatorInitializer(Dispatchable):
             target = output.descriptor
             if target is None:
                 continue
-            for slot, kept in operator._owned.items():
+            for slot, kept in operator.owned.items():
                 source = inputs[slot].descriptor
                 assert source is not None  # owned inputs have one
-                calls += kept.copies(source, target, operator._readers[slot])
-            for offset, data in operator._constants:
+                calls += kept.copies(source, target, operator.readers[slot])
+            for offset, data in operator.constants:
                 calls += constant_calls(target, offset, data)
         return [pack(call) for call in calls]
 
 
-def _check_operators(device: Device, operators: object) -> None:
+def _check_operators(context: DeviceContext, operators: object) -> None:
     """CompiledOperators are compiled operators of this device."""
     if not isinstance(operators, (list, tuple)):
         raise _not_compiled("CompiledOperators", operators)
@@ -296,7 +295,7 @@ def _check_operators(device: Device, operators: object) -> None:
         field = f"CompiledOperators[{i}]"
         if not isinstance(operator, CompiledOperator):
             raise _not_compiled(field, operator)
-        device._check_own(operator, field, _INITIALIZE)
+        check_own(context, operator, field, _INITIALIZE)
 
 
 def _not_compiled(field: str, given: object) -> Error:

@@ -1,0 +1,190 @@
+"""Heaps and allocations: what those who ask for memory hold; given up with the last reference."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from .lock import Lock
+from .reservation import Reservation
+from .storage import Mapped, Storage
+
+
+class Owner(Protocol):
+    """What heaps and allocations need of the memory that made them.
+
+    ``gone`` gets the entry of each that has ended; ``remove`` gives it up.
+    """
+
+    @property
+    def lock(self) -> Lock: ...
+
+    @property
+    def gone(self) -> deque[Entry]: ...
+
+    def remove(self, entry: Entry) -> None: ...
+
+
+class Entry(weakref.ref[Any]):
+    """What the memory knows of a heap or an allocation: a weak reference, which leaves itself at its end.
+
+    ``mapped`` so lives until the memory has taken notice.  ``untold``: it has been given up, and nobody has
+    been told.
+    """
+
+    # Until it is complete:
+    address = 0
+    kind = ""
+    label = ""
+    mapped: Mapped | None = None
+    offset = 0
+    serial = 0
+    size = 0
+    untold = False
+
+    @property
+    def host(self) -> int:
+        return 0 if self.mapped is None else self.mapped.host + self.offset
+
+    def describe(self) -> str:
+        """For messages: label and size, or the serial when it has no label."""
+        return f"{self.label or f'allocation {self.serial}'} ({self.size} bytes)"
+
+
+class Owned:
+    """Base of heaps and allocations: they are given up with the last reference."""
+
+    _closing = True  # until it is complete
+    entry: Entry
+
+    def __init__(
+        self,
+        memory: Owner,
+        kind: str,
+        mapped: Mapped,
+        serial: int,
+        address: int,
+        offset: int,
+        size: int,
+        label: str,
+    ) -> None:
+        self.size = size
+        self.serial = serial
+        self._memory = memory
+        self.entry = entry = Entry(self, memory.gone.append)  # C code: nothing interrupts it
+        entry.kind, entry.serial, entry.address, entry.size = kind, serial, address, size
+        entry.label, entry.mapped, entry.offset, entry.untold = label, mapped, offset, False
+        self._closing = False
+
+    @property
+    def label(self) -> str:
+        """What it is called in messages and events."""
+        return self.entry.label
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.entry.label = label
+
+    @property
+    def closed(self) -> bool:
+        """It has been given up."""
+        return self._closing or self.entry.mapped is None
+
+    def close(self) -> None:
+        """Gives it up for good; calling it again does nothing."""
+        if not self._closing:
+            lock = self._memory.lock
+            lock.put_off(partial(self._memory.remove, self.entry))
+            self._closing = True
+            lock.settle()
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():  # the modules of those who listen may be gone
+            self.close()
+
+    def describe(self) -> str:
+        """For messages."""
+        raise NotImplementedError
+
+    def opened(self) -> Mapped:
+        mapped = self.entry.mapped
+        if self._closing or mapped is None:
+            raise ValueError(f"{self.describe()} is closed.")
+        return mapped
+
+
+class Heap(Owned):
+    """``size`` bytes of memory, ``capacity`` with the rounding; mirrors ``ID3D12Heap``.
+
+    The bytes live on while an allocation or a tile uses them.
+    """
+
+    def __init__(self, memory: Owner, storage: Storage, size: int, serial: int, label: str) -> None:
+        super().__init__(memory, "heap", storage, serial, 0, 0, size, label)
+        self.capacity = storage.capacity
+
+    def describe(self) -> str:
+        """For messages: the label, or the serial when it has none."""
+        return self.label or f"heap {self.serial}"
+
+    def storage(self) -> Storage:
+        storage = self.opened()
+        assert isinstance(storage, Storage)
+        return storage
+
+
+class Allocation(Owned):
+    """GPU virtual addresses [address, address + size); their bytes stand at ``host`` in this process.
+
+    ``heap`` and ``offset`` tell where a placed allocation lies; ``heap`` is None for a reserved one.
+    """
+
+    def __init__(
+        self,
+        memory: Owner,
+        mapped: Mapped,
+        address: int,
+        size: int,
+        heap: Heap | None,
+        offset: int,
+        label: str,
+        serial: int,
+    ) -> None:
+        self.address = address
+        self.host = mapped.host + offset
+        self.heap = heap
+        self.offset = offset
+        super().__init__(
+            memory, "reserved" if heap is None else "placed", mapped, serial, address, offset, size, label
+        )
+
+    @property
+    def kind(self) -> str:
+        return "placed" if self.heap is not None else "reserved"
+
+    def buffer(self) -> memoryview:
+        """The bytes themselves, writable, no copy; they stay mapped while the view lives.
+
+        ValueError: the allocation is closed.
+        """
+        return self.opened().export(self.offset, self.size)
+
+    def heap_buffer(self) -> memoryview:
+        """All bytes of the heap that a placed allocation lies in, as by :meth:`buffer`."""
+        mapped = self.opened()
+        assert isinstance(mapped, Storage)
+        return mapped.export(0, mapped.capacity)
+
+    def describe(self) -> str:
+        """For messages: label and size, or the serial when it has no label."""
+        return self.entry.describe()
+
+    def reservation(self) -> Reservation:
+        mapped = self.opened()
+        if not isinstance(mapped, Reservation):
+            raise ValueError(f"{self.describe()} is not a reserved allocation: it has no tiles.")
+        return mapped

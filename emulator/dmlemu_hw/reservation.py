@@ -1,0 +1,96 @@
+"""The tiles of a reserved range of addresses, and what stands on each of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from .host import HostRange
+from .storage import TILE_SIZE, Mapped, Storage
+
+
+class Run:
+    """Consecutive tiles of a reserved range that stand on consecutive tiles of one heap (or NULL)."""
+
+    def __init__(self, first: int, count: int, storage: Storage | None, heap_tile: int) -> None:
+        self.first = first
+        self.count = count
+        self.storage = storage
+        self.heap_tile = heap_tile
+
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
+    def part(self, first: int, end: int) -> Run:
+        """The tiles of the run that lie in [first, end)."""
+        first, end = max(first, self.first), min(end, self.end)
+        return Run(first, end - first, self.storage, self.heap_tile + (first - self.first))
+
+
+def split_runs(tile: int, count: int, storage: Storage | None, heap_tile: int, reuse: bool) -> Iterator[Run]:
+    if reuse and storage is not None:
+        for i in range(count):
+            yield Run(tile + i, 1, storage, heap_tile)
+    else:
+        yield Run(tile, count, storage, heap_tile)
+
+
+class Reservation(Mapped):
+    """The host addresses of a reserved allocation and what stands on them, as runs without gaps."""
+
+    def __init__(self, tiles: int) -> None:
+        self.tiles = tiles
+        self.runs = [Run(0, tiles, None, 0)]
+        super().__init__(HostRange(tiles * TILE_SIZE))
+        self.null_runs = 1
+        self._null_ranges: list[tuple[int, int]] | None = None
+
+    def map(self, run: Run) -> tuple[list[Run], list[Run]]:
+        """Puts the run in place of what stood there; returns the runs added and removed.
+
+        OSError: the host refuses; nothing changed.
+        """
+        start = bisect_right(self.runs, run.first, key=_first) - 1
+        end = bisect_left(self.runs, run.end, key=_first)
+        removed = self.runs[start:end]
+        added = [run]
+        if removed[0].first < run.first:
+            added.insert(0, removed[0].part(0, run.first))
+        if removed[-1].end > run.end:
+            added.append(removed[-1].part(run.end, self.tiles))
+        self._map(run, len(self.runs) + len(added) - len(removed))
+        self.runs[start:end] = added
+        self.null_runs += _count_null(added) - _count_null(removed)
+        self._null_ranges = None
+        return added, removed
+
+    def _map(self, run: Run, runs: int) -> None:
+        first, size = run.first * TILE_SIZE, run.count * TILE_SIZE
+        if run.storage is None:
+            self.range.put(first, size, -1, 0, runs)
+        else:
+            offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
+            self.range.put(first, size, run.storage.file.fd, offset, runs)
+
+    def count_null(self) -> int:
+        """Counts the runs of NULL tiles anew."""
+        self.null_runs = _count_null(self.runs)
+        self._null_ranges = None
+        return self.null_runs
+
+    def null_ranges(self) -> list[tuple[int, int]]:
+        """Start and size in bytes of what reads 0."""
+        if self._null_ranges is None:
+            self._null_ranges = [
+                (run.first * TILE_SIZE, run.count * TILE_SIZE) for run in self.runs if run.storage is None
+            ]
+        return self._null_ranges
+
+
+def _first(run: Run) -> int:
+    return run.first
+
+
+def _count_null(runs: list[Run]) -> int:
+    return sum(run.storage is None for run in runs)

@@ -1,0 +1,90 @@
+"""Host memory behind the GPU's: one sparse file per GPU, and the bytes of each heap."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from .host import HostFile, HostRange
+
+TILE_SIZE = 65536
+
+this_process = os.getpid()  # kept, as asking the system takes longer than all else that a call does
+
+
+def _note_fork() -> None:
+    global this_process
+    this_process = os.getpid()
+
+
+os.register_at_fork(after_in_child=_note_fork)
+
+
+def round_to_tile(size: int) -> int:
+    """``size`` rounded up to whole 64 KiB tiles."""
+    return -(-size // TILE_SIZE) * TILE_SIZE
+
+
+class MemoryFile:
+    """The sparse memory file of a GPU; ranges are never used again.
+
+    A heap that is not mappable has a range too, which stays empty: what else is known of bytes (shadow
+    memory) is kept by their place in the file.
+    """
+
+    def __init__(self) -> None:
+        self.owner = this_process
+        self._file = HostFile.create("dmlemu")
+        self.fd = self._file.fd
+        self.size = 0
+
+    def map_new(self, size: int, mappable: bool) -> tuple[int, HostRange]:
+        """Offset and host addresses of ``size`` new bytes; they take no memory until they are touched.
+
+        OSError: the host refuses.
+        """
+        offset = self.size
+        if offset + size >= 2**63:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        if mappable:
+            os.ftruncate(self.fd, offset + size)
+            range = HostRange(size, self.fd, offset)
+            range.free_bytes_of(self.owner)
+        else:
+            range = HostRange(size, large=True)
+        self.size = offset + size
+        return offset, range
+
+
+class Mapped:
+    """Host addresses that stay mapped while this object lives; every exported buffer holds them."""
+
+    def __init__(self, range: HostRange) -> None:
+        self.range = range
+        self.host = range.host
+
+    def export(self, offset: int, size: int) -> memoryview:
+        return self.range.export(offset, size)
+
+
+class Storage(Mapped):
+    """The bytes of a heap: in the memory file, or (not ``mappable``) in memory of their own.
+
+    ``users`` counts what keeps them alive: the heap, allocations, runs of tiles.  ``charge`` is what
+    they take from the budget, if ``reckoning`` is that of the memory.
+    """
+
+    def __init__(self, file: MemoryFile, capacity: int, charge: int, mappable: bool) -> None:
+        self.file = file
+        self.capacity = capacity
+        self.charge = charge
+        self.users = 1
+        self.reckoning = -1
+        self.mappable = mappable
+        self.file_offset, range = file.map_new(capacity, mappable)
+        super().__init__(range)
+
+
+def add_user(storage: Storage | None) -> None:
+    if storage is not None:
+        storage.users += 1

@@ -1,0 +1,73 @@
+"""What every object of a device has: the device, its context, and hardware that ends with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import CallSite
+from .device_context import DeviceContext
+from .enums import MessageId
+from .info_queue import failure
+from .object import Object, released_at
+
+if TYPE_CHECKING:
+    from .device import Device
+
+
+class DeviceChild(Object):
+    """An object of one device, which it keeps alive; mirrors ``ID3D12DeviceChild``.
+
+    For the layers above Direct3D 12: ``context`` is what it shares with the device, ``number`` its place in
+    the order of creation, ``residency`` what MakeResident and Evict count, ``evicted_at`` the last Evict.
+    """
+
+    kind = "object of a device"
+
+    def __init__(self, context: DeviceContext) -> None:
+        super().__init__()
+        self.context = context
+        self._device = cast("Device", context.device)
+        self.residency = 1
+        self.evicted_at: CallSite | None = None
+        self.number = context.register(self)
+
+    def _own(self, *things: Any) -> None:
+        """These hardware objects are called by the object's name, and end with it.
+
+        Each also ends when it is garbage, as it is with the object: no registry may keep it, for it leads
+        to the device and so back to the object.
+        """
+        self._hardware = things
+        self._renamed()
+
+    def get_device(self) -> Device:
+        """``ID3D12DeviceChild::GetDevice`` (nf-d3d12-id3d12devicechild-getdevice)."""
+        return self._device
+
+    def check_open(self, operation: str) -> None:
+        """Raises when the object has been released: in C++ the program would crash here or later."""
+        if self.released:
+            raise failure(
+                "OBJECT_DELETED_IN_USE",
+                f"{operation} is called on {self}, which has been released.",
+                operation=operation,
+                rule="CL9: IUnknown::Release",
+                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+                object=self,
+                context=released_at(self),
+            )
+
+    def _release(self, *, tell: bool) -> None:
+        if not self.released:
+            super()._release(tell=tell)
+            self._free()
+            try:
+                if tell:
+                    self.context.tell_released(self)
+            finally:
+                self.context.forget(self.number)
+
+    def _free(self) -> None:
+        """Gives back what the object holds of the GPU; called once, when it is released."""
+        for each in self._hardware:
+            each.close()

@@ -1,0 +1,144 @@
+"""D3D12CreateDevice: one device for each adapter while it lives."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+from dmlemu_hw.faults import OutOfMemory
+from dmlemu_hw.gpu import Gpu
+
+from ..errors import HOST_IS_FULL, Error, HResult, Strictness
+from ..reporting import defaults, on_created
+from . import features
+from .adapter import Adapter, create_adapter_list
+from .arguments import choice, instance, integer
+from .device import Device
+from .enums import FeatureLevel
+from .info_queue import failure, spell
+
+
+def create_device(
+    adapter: Adapter | None = None,
+    minimum_feature_level: FeatureLevel = FeatureLevel.LEVEL_11_0,
+    *,
+    strictness: Strictness | None = None,
+) -> Device:
+    """The device of an adapter (None: the default one); the same object while it lives (DEV5).
+
+    Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` says how mistakes are
+    answered: None takes that of the living device, or of ``dmlemu.reporting.defaults``, which is
+    ``strict``.  E_INVALIDARG: the level is none that Direct3D 12 has (DEV3), or the living device has
+    another strictness (DEV7).
+    DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).  E_OUTOFMEMORY: this machine
+    has no memory or no open files left.  In a forked process, where objects of its parent's device fail
+    with DEVICE_FORKED, the adapter has a new device.
+    """
+    _check_feature_level(minimum_feature_level)
+    adapter = create_adapter_list()[0] if adapter is None else instance(adapter, Adapter, "adapter")
+    strictness = None if strictness is None else choice(strictness, Strictness, "strictness")
+    with adapter.lock:
+        device = _living_device(adapter)
+        if device is not None and strictness not in (None, device.context.strictness):
+            device = None
+            gc.collect()  # what only a cycle of garbage keeps, as that of `evaluate`, does not live
+            device = _living_device(adapter)
+        if device is None:
+            try:
+                device = _new_device(adapter, strictness or defaults.strictness)
+            except Error as error:
+                if error.hresult is not HResult.E_OUTOFMEMORY:
+                    raise
+                gc.collect()  # devices that are garbage have open files until they are collected
+                device = _new_device(adapter, strictness or defaults.strictness)
+        else:
+            _check_strictness(device, strictness)
+            device.context.references += 1
+            device.released = False
+        return device
+
+
+def _new_device(adapter: Adapter, strictness: Strictness) -> Device:
+    gpu = _create_gpu(adapter, poison=strictness is Strictness.STRICT)
+    device = Device(adapter, gpu, strictness)
+    adapter.use(device, device.context.gpu.memory)
+    if device.context.gpu.chaos is not None and device.context.gpu.chaos.is_fresh:
+        print(f"dmlemu: the GPU runs under {device.context.gpu.chaos}", file=sys.stderr)
+    _introduce(device)
+    return device
+
+
+def _introduce(device: Device) -> None:
+    """Tells the layers above of a new device; if one of them refuses it, there is none."""
+    try:
+        for tell in on_created:
+            tell(device)
+    except BaseException as error:
+        device.context.adapter.forget(device)
+        if isinstance(error, OSError) and error.errno in HOST_IS_FULL:  # the checks need a file, too
+            raise _host_is_full(error.strerror) from None
+        raise
+
+
+def _check_feature_level(level: FeatureLevel) -> None:
+    integer(level, "MinimumFeatureLevel")
+    known = level in list(FeatureLevel) and not FeatureLevel.LEVEL_9_1 <= level <= FeatureLevel.LEVEL_10_1
+    if known and level <= features.MAX_FEATURE_LEVEL:
+        return
+    highest = features.MAX_FEATURE_LEVEL.name
+    raise failure(
+        "FEATURE_LEVEL",
+        f"Feature level ({spell(level)}) is "
+        + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
+        operation="D3D12CreateDevice",
+        rule=f"{'DEV4' if known else 'DEV3'}: D3D12CreateDevice",
+        hresult=HResult.DXGI_ERROR_UNSUPPORTED if known else HResult.E_INVALIDARG,
+        field="MinimumFeatureLevel",
+        given=level,
+        expected=f"at most {highest}" if known else f"LEVEL_11_0 to {highest}, LEVEL_1_0_CORE",
+    )
+
+
+def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
+    """The adapter's GPU; E_OUTOFMEMORY when this machine has no memory, or no open files, for it."""
+    try:
+        return Gpu(
+            name=adapter.driver_description,
+            memory_bytes=adapter.dedicated_adapter_memory,
+            policy=adapter.policy,
+            poison=poison,
+        )
+    except (OSError, OutOfMemory) as error:
+        raise _host_is_full(error.strerror if isinstance(error, OSError) else str(error)) from None
+
+
+def _host_is_full(reason: str | None) -> Error:
+    return failure(
+        "OUT_OF_MEMORY",
+        f"The host cannot hold one more emulated GPU ({reason}).",
+        operation="D3D12CreateDevice",
+        rule="D3D12CreateDevice",
+        hresult=HResult.E_OUTOFMEMORY,
+        hint="Release devices that are no longer used; each needs open files.",
+    )
+
+
+def _living_device(adapter: Adapter) -> Device | None:
+    """The adapter's device; in a forked process its parent's is of no use."""
+    device = adapter.device
+    return device if isinstance(device, Device) and device.context.gpu.memory.is_own else None
+
+
+def _check_strictness(device: Device, strictness: Strictness | None) -> None:
+    if strictness is not None and strictness is not device.context.strictness:
+        raise failure(
+            "DEVICE_STRICTNESS",
+            f"The adapter's device lives, and its strictness is {device.context.strictness.value}.",
+            operation="D3D12CreateDevice",
+            rule="DEV7: ID3D12Debug::EnableDebugLayer",
+            field="strictness",
+            given=strictness.value,
+            expected=device.context.strictness.value,
+            object=device,
+            hint="Create a d3d12.Adapter of its own for a device of another strictness.",
+        )

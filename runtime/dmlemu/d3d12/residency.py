@@ -1,0 +1,64 @@
+"""MakeResident and Evict: who counts on the memory of an object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from .arguments import sequence
+from .descriptor_heap import DescriptorHeap
+from .device_child import DeviceChild
+from .device_context import DeviceContext
+from .enums import MessageId
+from .events import Evicted
+from .info_queue import failure
+from .query_heap import QueryHeap
+from .resource import Heap, Resource
+
+
+def make_resident(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
+    """RD1: counts each object's residency up."""
+    context.check_alive("MakeResident")
+    for each in _check_pageables(context, objects, "MakeResident", MessageId.MAKERESIDENT_NULLOBJECTARRAY):
+        each.residency += 1
+
+
+def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
+    """RD1, RD2: counts it down; at 0 lists that use the object must not run."""
+    context.check_alive("Evict")
+    chosen = _check_pageables(context, objects, "Evict", MessageId.EVICT_NULLOBJECTARRAY)
+    for each, count in Counter(chosen).items():
+        if each.residency < count:
+            raise failure(
+                "RES_NOT_RESIDENT",
+                f"{each} is evicted more often than it was made resident.",
+                operation="Evict",
+                rule="RD1: ID3D12Device::Evict",
+                message_id=MessageId.EVICT_UNDERFLOW,
+                object=each,
+            )
+    here = context.here()
+    for each in chosen:
+        each.residency -= 1
+        each.evicted_at = here
+    context.tell(*(Evicted(each) for each in dict.fromkeys(chosen) if each.residency == 0))
+
+
+def _check_pageables(
+    context: DeviceContext, objects: Sequence[DeviceChild] | None, operation: str, message_id: MessageId
+) -> list[DeviceChild]:
+    if objects is None:
+        raise failure(
+            "RES_NOT_RESIDENT",
+            "No objects are given.",
+            operation=operation,
+            rule=f"RD1: ID3D12Device::{operation}",
+            message_id=message_id,
+            field="ppObjects",
+            given=None,
+            expected="a sequence of heaps, resources, descriptor heaps or query heaps",
+        )
+    objects = sequence(objects, "objects")
+    for i, each in enumerate(objects):
+        context.check_child(each, DeviceChild, operation, f"ppObjects[{i}]")
+    return [each for each in objects if isinstance(each, Heap | Resource | DescriptorHeap | QueryHeap)]

@@ -1,0 +1,1 @@
+"""Binding tables: what is bound to a dispatchable, and the rules of it."""

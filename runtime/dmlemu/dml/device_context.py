@@ -1,0 +1,96 @@
+"""What the objects of a DirectML device share: its Direct3D 12 context, level, removal."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import Counter
+from typing import Any
+
+from .. import d3d12, errors
+from ..errors import Error, HResult, Strictness, shorten
+from .enums import CreateDeviceFlags, FeatureLevel
+
+__all__ = ["DeviceContext", "removed_error"]
+
+
+class DeviceContext:
+    """What inner modules need of a DirectML device, as public members; its objects have it as ``context``.
+
+    It does not keep the device.  ``d3d12``: the context of the Direct3D 12 device, ``gpu`` and
+    ``strictness`` as there.  ``level``: the feature level.  ``removed_by``: the mistake that removed the
+    device (strictness ``runtime``).  ``evaluator``: what ``dmlemu.evaluate`` keeps between calls.
+    """
+
+    def __init__(
+        self, device: d3d12.Object, parent: d3d12.Device, flags: CreateDeviceFlags, level: FeatureLevel
+    ) -> None:
+        self._device = weakref.ref(device)
+        self.d3d12 = parent.context
+        self.gpu = parent.context.gpu
+        self.strictness = parent.context.strictness
+        self.level = level
+        self._flags = flags
+        self._reason = HResult.S_OK
+        self.removed_by: Error | None = None
+        self.evaluator: Any = None
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def device(self) -> d3d12.Object:
+        """The device itself, which each of its objects keeps alive."""
+        device = self._device()
+        assert device is not None
+        return device
+
+    def __str__(self) -> str:
+        return str(self.device)
+
+    def count(self, kind: str) -> int:
+        """The serial of a new object of a kind."""
+        self._counts[kind] += 1
+        return self._counts[kind]
+
+    def tell(self, event: object) -> None:
+        """Emits an event on the stream of the Direct3D 12 device."""
+        self.d3d12.tell(event)
+
+    # --- removal ---
+
+    @property
+    def removed_reason(self) -> HResult:
+        """S_OK, or why this device, or the Direct3D 12 device, was removed."""
+        if self._reason != HResult.S_OK:
+            return self._reason
+        return self.d3d12.removed or HResult.S_OK
+
+    def is_removed(self) -> bool:
+        """Void methods then do nothing."""
+        return self.removed_reason != HResult.S_OK
+
+    def check_alive(self, operation: str) -> None:
+        """Raises DXGI_ERROR_DEVICE_REMOVED once the device is removed."""
+        if self.is_removed():
+            raise removed_error(operation, self.removed_reason.name)
+        self.d3d12.begin_call(operation)
+
+    def reject(self, error: Error) -> None:
+        """A void method failed: raises, or at strictness ``runtime`` removes the device."""
+        if self.strictness is not Strictness.RUNTIME:
+            raise error
+        self._reason = error.hresult
+        self.removed_by = error
+        if self._flags & CreateDeviceFlags.DEBUG:
+            print(f"[DIRECTML ERROR]: {shorten(error.report.message, 2000)}", file=sys.stderr)
+
+
+def removed_error(operation: str, reason: str) -> Error:
+    """What calls on a removed device raise."""
+    return errors.failure(
+        "DEVICE_REMOVED",
+        f"The DirectML device is removed ({reason}).",
+        operation=operation,
+        rule="2.11: IDMLDevice::GetDeviceRemovedReason",
+        hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
+        api="DML",
+    )
