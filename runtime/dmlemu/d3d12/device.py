@@ -21,6 +21,7 @@ from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.memory import Allocation, Memory
 from dmlemu_hw.memory import Heap as HardwareHeap
 
+from ..diagnostics import ids
 from ..errors import HOST_IS_FULL, Error, HResult, Severity, Strictness
 from ..reporting import defaults, on_created
 from . import command_queue, descriptor_heap, features, fence, footprints, query_heap, rules, views
@@ -49,7 +50,7 @@ from .enums import (
 )
 from .events import Evicted
 from .fence import Event, Fence
-from .info_queue import failure, not_implemented, spell
+from .info_queue import not_implemented, refusal, spell
 from .live_objects import LiveObjects
 from .object import DeviceChild, Object, released_at
 from .query_heap import QueryHeap
@@ -147,8 +148,8 @@ def _check_feature_level(level: FeatureLevel) -> None:
     if known and level <= features.MAX_FEATURE_LEVEL:
         return
     highest = features.MAX_FEATURE_LEVEL.name
-    raise failure(
-        "FEATURE_LEVEL",
+    raise refusal(
+        ids.FEATURE_LEVEL,
         f"Feature level ({spell(level)}) is "
         + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
         operation="D3D12CreateDevice",
@@ -174,13 +175,14 @@ def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
 
 
 def _host_is_full(reason: str | None) -> Error:
-    return failure(
-        "OUT_OF_MEMORY",
+    return refusal(
+        ids.OUT_OF_MEMORY,
         f"The host cannot hold one more emulated GPU ({reason}).",
         operation="D3D12CreateDevice",
         rule="D3D12CreateDevice",
         hresult=HResult.E_OUTOFMEMORY,
         hint="Release devices that are no longer used; each needs open files.",
+        message_id=0,
     )
 
 
@@ -193,15 +195,15 @@ class _OutOfMemory(Frozen):
     operation: str
     rule: str
     field: str
-    message_id: MessageId | None
+    message_id: int
 
     def guard(self, work: Callable[[], _Result]) -> _Result:
         try:
             return work()
         except OutOfMemory as error:
             left = max(0, error.budget - error.used)
-            raise failure(
-                "OUT_OF_MEMORY",
+            raise refusal(
+                ids.OUT_OF_MEMORY,
                 str(error),
                 operation=self.operation,
                 rule=f"{self.rule}: ID3D12Device::{self.operation}",
@@ -314,14 +316,15 @@ class Device(GpuAtWork):
         rules.check_node_mask(node_mask, operation, "nodeMask")
         self._check_list_type(type, operation, "CL3")
         if integer(flags, "flags") != CommandListFlags.NONE:
-            raise failure(
-                "LIST_TYPE",
-                f"Command list flags ({spell(flags)}) are not known.",
+            raise refusal(
+                ids.LIST_TYPE,
+                "Command list flags ({given}) are not known.",
                 operation=operation,
                 rule="CL3: ID3D12Device4::CreateCommandList1",
                 field="flags",
                 given=flags,
                 expected=CommandListFlags.NONE,
+                message_id=0,
             )
         return CommandList(self, CommandListType(type))
 
@@ -330,7 +333,7 @@ class Device(GpuAtWork):
         self._check_alive("CreateFence")
         fence.check_flags(flags)
         fence.check_value(initial_value, "ID3D12Device::CreateFence", "InitialValue")
-        lacking = _OutOfMemory("CreateFence", "FN1", "", None)
+        lacking = _OutOfMemory("CreateFence", "FN1", "", 0)
         return Fence(self, lacking.guard(lambda: self._gpu.create_fence(initial_value)), flags)
 
     def set_event_on_multiple_fence_completion(
@@ -536,8 +539,8 @@ class Device(GpuAtWork):
         chosen = self._check_pageables(objects, "Evict", MessageId.EVICT_NULLOBJECTARRAY)
         for each, count in Counter(chosen).items():
             if each._residency < count:
-                raise failure(
-                    "RES_NOT_RESIDENT",
+                raise refusal(
+                    ids.RES_NOT_RESIDENT,
                     f"{each} is evicted more often than it was made resident.",
                     operation="Evict",
                     rule="RD1: ID3D12Device::Evict",
@@ -561,8 +564,7 @@ class Device(GpuAtWork):
         self._check_alive("CreateDescriptorHeap")
         descriptor_heap.check_desc(desc)
         visible = bool(desc.flags & DescriptorHeapFlags.SHADER_VISIBLE)
-        field, wrong = "pDescriptorHeapDesc.NumDescriptors", MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
-        lacking = _OutOfMemory("CreateDescriptorHeap", "DH2", field, wrong)
+        lacking = _OutOfMemory("CreateDescriptorHeap", "DH2", "pDescriptorHeapDesc.NumDescriptors", 0)
         heap = lacking.guard(lambda: self._gpu.descriptors.create_heap(desc.num_descriptors, visible))
         result = DescriptorHeap(self, desc, heap)
         self._descriptor_heaps[heap.cpu_start] = result
@@ -679,8 +681,7 @@ class Device(GpuAtWork):
         self._check_alive("CreateQueryHeap")
         query_heap.check_desc(desc)
         memory, size = self._gpu.memory, query_heap.QUERY_SIZE * desc.count
-        wrong = MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS
-        lacking = _OutOfMemory("CreateQueryHeap", "QY1", "pDesc.Count", wrong)
+        lacking = _OutOfMemory("CreateQueryHeap", "QY1", "pDesc.Count", 0)
         heap, allocation = lacking.guard(lambda: _place(memory, memory.create_heap(size, mappable=False)))
         heap.close()  # the allocation keeps the bytes
         return QueryHeap(self, desc, allocation)
@@ -714,11 +715,12 @@ class Device(GpuAtWork):
 
     def remove_device(self) -> None:
         """Takes the device away, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
-        error = failure(
-            "DEVICE_REMOVED",
+        error = refusal(
+            ids.DEVICE_REMOVED,
             f"{self} was removed by RemoveDevice.",
             operation="RemoveDevice",
             rule="RM1: ID3D12Device5::RemoveDevice",
+            message_id=0,  # nobody is at fault
             hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
         )
         self._remove(HResult.DXGI_ERROR_DEVICE_REMOVED, error.report)
@@ -795,8 +797,8 @@ class Device(GpuAtWork):
 
     def _check_strictness(self, strictness: Strictness | None) -> None:
         if strictness is not None and strictness is not self._strictness:
-            raise failure(
-                "DEVICE_STRICTNESS",
+            raise refusal(
+                ids.DEVICE_STRICTNESS,
                 f"The adapter's device lives, and its strictness is {self._strictness.value}.",
                 operation="D3D12CreateDevice",
                 rule="DEV7: ID3D12Debug::EnableDebugLayer",
@@ -812,8 +814,8 @@ class Device(GpuAtWork):
         process's."""
         self._check_process()
         if self._ended:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
+            raise refusal(
+                ids.OBJECT_DELETED_IN_USE,
                 f"{operation} is called on {self}, which has been released.",
                 operation=operation,
                 rule="DEV5: D3D12CreateDevice",
@@ -825,8 +827,8 @@ class Device(GpuAtWork):
             return
         record = self.removal_record
         why = "" if record is None else record.report.message
-        raise failure(
-            "DEVICE_REMOVED",
+        raise refusal(
+            ids.DEVICE_REMOVED,
             f"{operation} is called on a removed device.",
             operation=operation,
             rule="RM2: ID3D12Device::GetDeviceRemovedReason",
@@ -848,12 +850,12 @@ class Device(GpuAtWork):
             what = "has been released"
         given = child._title() if isinstance(child, Object) else type(child).__name__
         released = what == "has been released"
-        raise failure(
-            "OBJECT_DELETED_IN_USE" if released else "BIND_FOREIGN_DEVICE",
+        raise refusal(
+            ids.OBJECT_DELETED_IN_USE if released else ids.BIND_FOREIGN_DEVICE,
             f"{field} ({given}) {what}.",
             operation=operation,
             rule=f"{'CL9' if released else 'OB3'}: {operation}",
-            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else None,
+            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else 0,
             field=field,
             given=given,
             expected=f"a live {kind.kind} of the device",
@@ -866,9 +868,9 @@ class Device(GpuAtWork):
             return
         if type in list(CommandListType) and type != CommandListType.NONE:
             raise not_implemented(operation, f"A command list of type {spell(type)}")
-        raise failure(
-            "LIST_TYPE",
-            f"Command list type ({spell(type)}) is not known.",
+        raise refusal(
+            ids.LIST_TYPE,
+            "Command list type ({given}) is not known.",
             operation=operation,
             rule=f"{rule}: ID3D12Device::{operation}",
             message_id=MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
@@ -881,8 +883,8 @@ class Device(GpuAtWork):
         self, objects: Sequence[DeviceChild] | None, operation: str, message_id: MessageId
     ) -> list[DeviceChild]:
         if objects is None:
-            raise failure(
-                "RES_NOT_RESIDENT",
+            raise refusal(
+                ids.RES_NOT_RESIDENT,
                 "No objects are given.",
                 operation=operation,
                 rule=f"RD1: ID3D12Device::{operation}",
@@ -904,9 +906,9 @@ class Device(GpuAtWork):
         resource._began_common = state == ResourceStates.COMMON
         self._resources[resource._address] = resource
         if state != ResourceStates.COMMON and resource._fixed_states is None and self.info_queue.enabled:
-            error = failure(
-                "RES_STATE_IGNORED",
-                f"Initial state ({spell(ResourceStates(state))}) is ignored: buffers start COMMON.",
+            error = refusal(
+                ids.RES_STATE_IGNORED,
+                "Initial state ({given}) is ignored: buffers start COMMON.",
                 operation=operation,
                 rule=f"RB8: ID3D12Device::{operation}",
                 message_id=MessageId.CREATERESOURCE_STATE_IGNORED,
@@ -924,8 +926,8 @@ class Device(GpuAtWork):
         try:
             heap, _ = descriptor_heap.find_slot(self, dest_descriptor, operation, "DestDescriptor")
             if heap._desc.type != DescriptorHeapType.CBV_SRV_UAV:
-                raise failure(
-                    "DESC_HEAP_KIND",
+                raise refusal(
+                    ids.DESC_HEAP_KIND,
                     f"A view of a buffer is written into {heap} of type {spell(heap._desc.type)}.",
                     operation=operation,
                     rule=f"DH4: ID3D12Device::{operation}",

@@ -13,11 +13,12 @@ from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
 
+from ..diagnostics import ids
 from ..errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ..reporting import Reporter, Response
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
-from .info_queue import InfoQueue, failure
+from .info_queue import InfoQueue, refusal
 from .object import Object
 from .recording import Recording
 from .removal import RemovalRecord, removal_record
@@ -114,8 +115,8 @@ class GpuAtWork(Object):
             raise error from None
         except Deadlock as deadlock:
             sentence, *queues = deadlock.text.splitlines()
-            raise failure(
-                "FENCE_NEVER",
+            raise refusal(
+                ids.FENCE_NEVER,
                 sentence,
                 context=tuple(line.removeprefix("  - ") for line in queues),
                 hint=_way_out(deadlock.text),
@@ -139,8 +140,8 @@ class GpuAtWork(Object):
             raise self._foreign(error) from None
 
     def _foreign(self, error: ForeignProcess) -> Error:
-        return failure(
-            "DEVICE_FORKED",
+        return refusal(
+            ids.DEVICE_FORKED,
             f"{self} is used in a process that was forked from its own.",
             operation="fork",
             rule="DEV5: D3D12CreateDevice",

@@ -7,10 +7,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from ..diagnostics import ids
 from ..errors import CallSite, HResult, call_site, caller, shorten, spell_site
 from .arguments import buffer, instance, text
 from .enums import MessageId
-from .info_queue import failure
+from .info_queue import refusal
 
 if TYPE_CHECKING:
     from .device import Device
@@ -71,8 +72,8 @@ class Object:
         :meth:`set_private_data_interface` reads as its address, None as 0.
         """
         if instance(guid, UUID, "guid") not in self._private_data:
-            raise failure(
-                "PRIVATE_DATA",
+            raise refusal(
+                ids.PRIVATE_DATA,
                 f"No private data is stored under ({guid}).",
                 operation="GetPrivateData",
                 rule="OB1: ID3D12Object::GetPrivateData",
@@ -197,8 +198,8 @@ class DeviceChild(Object):
     def _check_open(self, operation: str) -> None:
         """Raises when the object has been released: in C++ the program would crash here or later."""
         if self._released:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
+            raise refusal(
+                ids.OBJECT_DELETED_IN_USE,
                 f"{operation} is called on {self}, which has been released.",
                 operation=operation,
                 rule="CL9: IUnknown::Release",

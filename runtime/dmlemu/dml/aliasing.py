@@ -16,6 +16,7 @@ from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at
 from dmlemu_hw.packets import READ, read_tensor
 
+from ..diagnostics import ids
 from .dispatchable import CompiledOperator, Dispatchable, Role, Slot
 from .enums import TensorDataType
 from .tensor_desc import BufferTensorDesc, element_bits
@@ -191,17 +192,17 @@ def _where_elements_differ(x: Touch, y: Touch, clash: Clash, meet: Meet) -> Clas
     return None
 
 
-def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[str, str]:
+def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[ids.Id, str]:
     """The check that a clash breaks, and why, in words."""
     roles = {clash.first.slot.role, clash.second.slot.role}
     if roles == {Role.OUTPUT}:
-        return "BIND_OUT_OUT", "both are written"
+        return ids.BIND_OUT_OUT, "both are written"
     if roles != {Role.INPUT, Role.OUTPUT}:
-        return "BIND_ALIAS", "one of them is written"
+        return ids.BIND_ALIAS, "one of them is written"
     if not dispatchable.in_place:
-        return "BIND_ALIAS", "the operator cannot work in place"
+        return ids.BIND_ALIAS, "the operator cannot work in place"
     return (
-        "BIND_ALIAS",
+        ids.BIND_ALIAS,
         "the operator works in place only with the same offset, sizes, strides and total size",
     )
 

@@ -14,6 +14,7 @@ from dmlemu_hw.frozen import Frozen
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
+from ..diagnostics import ids
 from ..errors import Error, HResult, Strictness, as_integer, loading, quote, shorten, spell
 from .binding_table import BindingTable
 from .command_recorder import CommandRecorder
@@ -21,7 +22,7 @@ from .compile import Program, tensor_fields
 from .dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
-from .object import DeviceChild, failure, not_implemented
+from .object import DeviceChild, not_implemented, refusal
 from .operators import declared
 from .operators.definition import definition_of, emulated
 from .operators.schema import OperatorDesc, is_operator_desc, tables
@@ -88,8 +89,8 @@ def create_device(
     """
     operation = "DMLCreateDevice1"
     if not isinstance(d3d12_device, D3D12Device):
-        raise failure(
-            "OP_FIELD_RANGE",
+        raise refusal(
+            ids.OP_FIELD_RANGE,
             f"D3D12Device ({type(d3d12_device).__name__}) is not a Direct3D 12 device.",
             operation=operation,
             rule="DD1: DMLCreateDevice1",
@@ -104,8 +105,8 @@ def create_device(
         given = type(minimum_feature_level).__name__
         raise _wrong("MinimumFeatureLevel", given, "a FeatureLevel", "DD1", operation)
     if minimum_feature_level > level:
-        raise failure(
-            "OP_FEATURE_LEVEL",
+        raise refusal(
+            ids.OP_FEATURE_LEVEL,
             f"MinimumFeatureLevel ({_level(minimum_feature_level)}) is above the device's ({level.name}).",
             operation=operation,
             rule="DD1: DMLCreateDevice1",
@@ -116,8 +117,8 @@ def create_device(
         )
     no_layer = d3d12_device._strictness is Strictness.RUNTIME
     if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
-        raise failure(
-            "OP_FIELD_RANGE",
+        raise refusal(
+            ids.OP_FIELD_RANGE,
             "Flags (DEBUG) needs the Direct3D 12 debug layer before DirectML 1.10.",
             operation=operation,
             rule="DD2: DML_CREATE_DEVICE_FLAGS",
@@ -198,8 +199,8 @@ class Device(Object):
         return query
 
     def _unsupported(self, operation: str, field: str, given: object, expected: str) -> Error:
-        return failure(
-            "OP_FEATURE_LEVEL",
+        return refusal(
+            ids.OP_FEATURE_LEVEL,
             f"{field} ({spell(given)}) is not supported.",
             operation=operation,
             rule="DD5: IDMLDevice::CheckFeatureSupport",
@@ -285,8 +286,8 @@ class Device(Object):
         operation = "CompileGraph"
         self._check_alive(operation)
         if self._level < FeatureLevel.LEVEL_2_1:
-            raise failure(
-                "OP_FEATURE_LEVEL",
+            raise refusal(
+                ids.OP_FEATURE_LEVEL,
                 f"IDMLDevice1 came with LEVEL_2_1; this device has {self._level.name}.",
                 operation=operation,
                 rule="2.12: IDMLDevice1",
@@ -419,8 +420,8 @@ class Device(Object):
     def _check_own(self, child: DeviceChild, field: str, operation: str) -> None:
         """``child`` was made by this device and not released."""
         if child._released:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
+            raise refusal(
+                ids.OBJECT_DELETED_IN_USE,
                 f"{field} ({child}) was released.",
                 operation=operation,
                 rule="2.10: IDMLDevice",
@@ -430,8 +431,8 @@ class Device(Object):
                 object=child,
             )
         if child._device is not self:
-            raise failure(
-                "BIND_FOREIGN_DEVICE",
+            raise refusal(
+                ids.BIND_FOREIGN_DEVICE,
                 f"{field} ({child._title()}) belongs to another DirectML device.",
                 operation=operation,
                 rule="DD4: IDMLDevice",
@@ -460,8 +461,8 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
         for i, size in enumerate(() if field.desc is None else field.desc.sizes[:-2]):
             if size > limit:
                 path = f"{field.path}.Sizes[{i}]"
-                raise failure(
-                    "OP_LIMIT",
+                raise refusal(
+                    ids.OP_LIMIT,
                     f"{path} ({size}) is above what this adapter takes for a leading size ({limit}).",
                     operation=operation,
                     rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
@@ -473,8 +474,8 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
 
 def _wrong(field: str, given: object, expected: str, rule: str, operation: str) -> Error:
     page = operation if operation.startswith("DML") else f"IDMLDevice::{operation}"
-    return failure(
-        "OP_FIELD_RANGE",
+    return refusal(
+        ids.OP_FIELD_RANGE,
         f"{field} ({spell(given)}) is not {expected}.",
         operation=operation,
         rule=f"{rule}: {page}",
@@ -493,8 +494,8 @@ def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
 
 def _check_flags(flags: object, known: int, operation: str) -> None:
     if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
-        raise failure(
-            "EXEC_FLAG_BAD",
+        raise refusal(
+            ids.EXEC_FLAG_BAD,
             f"Flags ({quote(flags)}) has unknown bits.",
             operation=operation,
             rule="2.6: DML_EXECUTION_FLAGS" if known != 1 else "DD1: DML_CREATE_DEVICE_FLAGS",
@@ -509,10 +510,11 @@ def _level(value: int) -> str:
 
 
 def _removed(operation: str, reason: str) -> Error:
-    return failure(
-        "DEVICE_REMOVED",
+    return refusal(
+        ids.DEVICE_REMOVED,
         f"The DirectML device is removed ({reason}).",
         operation=operation,
         rule="2.11: IDMLDevice::GetDeviceRemovedReason",
+        message_id=0,  # the Direct3D 12 device has reported the cause
         hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
     )

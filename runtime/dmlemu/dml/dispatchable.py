@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.frozen import Frozen
 
+from ..diagnostics import ids
 from ..errors import CallSite, Error
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
 from .enums import ExecutionFlags
 from .events import InitializerReset
-from .object import DeviceChild, failure
+from .object import DeviceChild, refusal
 from .structs import BindingProperties
 from .tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -301,8 +302,8 @@ def _check_operators(device: Device, operators: object) -> None:
 
 def _not_compiled(field: str, given: object) -> Error:
     wanted = "a compiled operator" if "[" in field else "a list of compiled operators"
-    return failure(
-        "OP_FIELD_RANGE",
+    return refusal(
+        ids.OP_FIELD_RANGE,
         f"{field} ({type(given).__name__}) is not {wanted}.",
         operation=_INITIALIZE,
         rule=f"2.8: IDMLDevice::{_INITIALIZE}",

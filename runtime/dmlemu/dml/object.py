@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .. import errors
 from ..d3d12.object import Object
+from ..diagnostics import refusal as refusals
 
 if TYPE_CHECKING:
     from .device import Device
 
-__all__ = ["DeviceChild", "failure", "not_implemented"]
+__all__ = ["DeviceChild", "not_implemented", "refusal"]
 
-failure = partial(errors.failure, api="DML")
-not_implemented = partial(errors.not_implemented, api="DML")
+refusal = partial(refusals.refusal, api="DML")
+not_implemented = partial(refusals.not_implemented, api="DML")
 
 
 class DeviceChild(Object):
