@@ -15,9 +15,10 @@ from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
 from .d3d12.arguments import instance, integer, outside
+from .diagnostics import ids
 from .dml.lowering.compile import TensorField
 from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
-from .dml.object import failure, not_implemented
+from .dml.object import not_implemented, refusal
 from .dml.operators.schema import OperatorDesc
 from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Error
@@ -88,9 +89,9 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
         raise TypeError(f"{name} must be a NumPy array, not {type(array).__name__}.")
     dtype = _element_type(tensor, name)
     if array.dtype != dtype:
-        raise _misfit("TENSOR_DTYPE", name, "has dtype", array.dtype, dtype)
+        raise _misfit(ids.TENSOR_DTYPE, name, "has dtype", array.dtype, dtype)
     if array.shape != tuple(tensor.sizes):
-        raise _misfit("OP_SHAPE", name, "has shape", array.shape, tuple(tensor.sizes))
+        raise _misfit(ids.OP_SHAPE, name, "has shape", array.shape, tuple(tensor.sizes))
 
 
 def _element_type(tensor: dml.BufferTensorDesc, name: str) -> np.dtype[Any]:
@@ -100,8 +101,8 @@ def _element_type(tensor: dml.BufferTensorDesc, name: str) -> np.dtype[Any]:
         raise not_implemented("evaluate", f"{name} as an array", hint=str(reason)) from None
 
 
-def _misfit(check: str, name: str, what: str, given: object, expected: object) -> Error:
-    return failure(
+def _misfit(check: ids.Id, name: str, what: str, given: object, expected: object) -> Error:
+    return refusal(
         check,
         f"{name} {what} {given}; expected {expected}.",
         operation="evaluate",
@@ -125,7 +126,7 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
     view[...] = array
     if tensor.strides is not None and not _same_bits(view, array):
         what = "has different values for elements that share a place: strides"
-        raise _misfit("OP_SHAPE", name, what, tensor.strides, "one value for each place")
+        raise _misfit(ids.OP_SHAPE, name, what, tensor.strides, "one value for each place")
 
 
 def unpack_tensor(tensor: dml.BufferTensorDesc, memory: Array) -> Array:

@@ -128,7 +128,7 @@ def test_what_ipython_shows_ends_at_the_line_of_the_program(monkeypatch: pytest.
     assert os.path.basename(raised.traceback[-1].path) != os.path.basename(__file__)
     *_, line, message = raised.value._render_traceback_()
     assert line.startswith(f'  File "{__file__}", line ') and ".create_fence(-1)" in line
-    assert message == f"dmlemu.errors.Error: {raised.value}\n"
+    assert message == f"dmlemu.Error: {raised.value}\n"
 
 
 def test_a_warning_stands_at_the_line_of_the_caller(reports: Reporter) -> None:

@@ -16,6 +16,7 @@ from dmlemu_hw.events import READ, WRITE, Access, Executed, Executing
 from dmlemu_hw.packets import DispatchPacket, Opcode, Tensor
 from dmlemu_hw.values import Classes, Source, View, element, find_born, scan
 
+from ..diagnostics import ids
 from ..diagnostics.declarations.values import DECLARATIONS
 from .framework.check import Check, on
 from .framework.names import NamedCommand
@@ -83,12 +84,12 @@ class Values(Check):
     # --- floats ---
 
     def _born(self, event: Executed, command: NamedCommand, kernel: str, output: _Operand) -> None:
-        for kind, id in ((Classes.NAN, "VAL_NAN_BORN"), (Classes.INFINITY, "VAL_INF_BORN")):
+        for kind, id in ((Classes.NAN, ids.VAL_NAN_BORN), (Classes.INFINITY, ids.VAL_INF_BORN)):
             number = self._first_born(kernel, output.view, kind)
             if number is None:
                 continue
             if kind is Classes.INFINITY and output.view.data_type == _FLOAT16:
-                id = "VAL_FP16_OVERFLOW"
+                id = ids.VAL_FP16_OVERFLOW
             known = self._inputs if kernel in _EACH else []
             operands = tuple(element(each.view, number) for each in known)
             self._say(
@@ -121,7 +122,7 @@ class Values(Check):
             words = messages.wrapped(
                 got.reshape(-1)[number], true, packets.type_name(output.view.data_type), len(wrong)
             )
-            self._say(event, command, "VAL_INT_OVERFLOW", output, number, words)
+            self._say(event, command, ids.VAL_INT_OVERFLOW, output, number, words)
 
     def _saturated(
         self, event: Executed, command: NamedCommand, kernel: str, packet: DispatchPacket, output: _Operand
@@ -138,7 +139,7 @@ class Values(Check):
         if share > self.saturated_share:
             number = int(np.flatnonzero(beyond.reshape(-1))[0])
             words = messages.saturated(share, kind, float(source.reshape(-1)[number]))
-            self._say(event, command, "VAL_QUANT_SATURATE", output, number, words)
+            self._say(event, command, ids.VAL_QUANT_SATURATE, output, number, words)
 
     # --- inside ---
 

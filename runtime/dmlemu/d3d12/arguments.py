@@ -13,7 +13,9 @@ from typing import Any, TypeVar, get_type_hints
 
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import Error, failure, spell
+from ..diagnostics import ids
+from ..diagnostics.refusal import refusal
+from ..errors import Error, spell
 
 _Kind = TypeVar("_Kind")
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -26,8 +28,8 @@ def _wrong(field: str, what: str, value: object) -> TypeError:
 
 def outside(value: object, field: str, expected: str, message: str = "is out of range") -> Error:
     """The error for a value that the field cannot hold."""
-    return failure(
-        "ARGUMENT_RANGE",
+    return refusal(
+        ids.ARGUMENT_RANGE,
         f"{field} ({spell(value)}) {message}.",
         api="D3D12",
         operation="",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
+from ..diagnostics import ids
 from ..errors import Error, Severity
 from . import states
 from .arguments import integer
 from .enums import CommandListType, MessageId, ResourceBarrierFlags, ResourceBarrierType, ResourceStates
-from .info_queue import failure, spell, spell_object
+from .info_queue import refusal, spell, spell_object
 from .resource import Resource
 from .rules import missing_flag
 from .state_errors import conflict_error, spell_state
@@ -35,31 +37,7 @@ _CONTENTS = {
 }
 
 
-def _bad(
-    rule: str,
-    message: str,
-    field: str,
-    given: Any,
-    expected: Any,
-    message_id: MessageId,
-    check: str = "BARRIER_DESC",
-    resource: Resource | None = None,
-    severity: Severity = Severity.ERROR,
-    hint: str = "",
-) -> Error:
-    return failure(
-        check,
-        message,
-        operation=_OPERATION,
-        rule=f"{rule}: ID3D12GraphicsCommandList::ResourceBarrier",
-        message_id=message_id,
-        field=field,
-        given=given,
-        expected=expected,
-        object="" if resource is None else resource,
-        severity=severity,
-        hint=hint,
-    )
+_refused = partial(refusal, operation=_OPERATION, page="ID3D12GraphicsCommandList::ResourceBarrier")
 
 
 def check_barriers(command_list: CommandList, recording: Recording, rows: Sequence[ResourceBarrier]) -> None:
@@ -67,7 +45,15 @@ def check_barriers(command_list: CommandList, recording: Recording, rows: Sequen
     if not rows:
         wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
         message = "ResourceBarrier is called with no barriers."
-        error = _bad("ST11", message, "NumBarriers", 0, "at least 1", wrong)
+        error = _refused(
+            ids.BARRIER_DESC,
+            message,
+            field="NumBarriers",
+            given=0,
+            expected="at least 1",
+            rule="ST11",
+            message_id=wrong,
+        )
         command_list.context.inform(error, Severity.WARNING)
     call = _Call(command_list, recording)
     try:
@@ -98,16 +84,28 @@ class _Call:
     def check(self, barrier: ResourceBarrier, path: str) -> None:
         self._number += 1
         if not isinstance(barrier, ResourceBarrier):
-            given, wrong = spell_object(barrier), MessageId.RESOURCE_BARRIER_INVALID_TYPE
-            message = f"{path} ({given}) is not a barrier."
-            raise _bad("ST10", message, path, given, "a D3D12_RESOURCE_BARRIER", wrong)
+            given = spell_object(barrier)
+            raise _refused(
+                ids.BARRIER_DESC,
+                "{field} ({given}) is not a barrier.",
+                field=path,
+                given=given,
+                expected="a D3D12_RESOURCE_BARRIER",
+                rule="ST10",
+                message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
+            )
         inner = barrier.barrier
         integer(barrier.type, f"{path}.Type")
         if _CONTENTS.get(barrier.type) is not type(inner):
-            wrong = MessageId.RESOURCE_BARRIER_INVALID_TYPE
-            expected = "TRANSITION, ALIASING or UAV with its struct"
-            message = f"Barrier type ({spell(barrier.type)}) is not the one of its contents."
-            raise _bad("ST10", message, f"{path}.Type", barrier.type, expected, wrong)
+            raise _refused(
+                ids.BARRIER_DESC,
+                "Barrier type ({given}) is not the one of its contents.",
+                field=f"{path}.Type",
+                given=barrier.type,
+                expected="TRANSITION, ALIASING or UAV with its struct",
+                rule="ST10",
+                message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
+            )
         _check_flags(barrier, path)
         if isinstance(inner, ResourceTransitionBarrier):
             self._check_transition(inner, int(barrier.flags), f"{path}.Transition")
@@ -121,31 +119,56 @@ class _Call:
     def _check_uav(self, barrier: ResourceUavBarrier, path: str) -> None:
         resource = barrier.resource
         if self._list.type == CommandListType.COPY:
-            wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
-            message = "A list of type COPY has a UAV barrier."
-            expected = "a transition or an aliasing barrier"
-            raise _bad("ST17", message, f"{path}.Type", ResourceBarrierType.UAV, expected, wrong, "LIST_TYPE")
+            raise _refused(
+                ids.LIST_TYPE,
+                "A list of type COPY has a UAV barrier.",
+                field=f"{path}.Type",
+                given=ResourceBarrierType.UAV,
+                expected="a transition or an aliasing barrier",
+                rule="ST17",
+                message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+            )
         if resource is None:
             return
         field = f"{path}.UAV.pResource"
         self._context.check_child(resource, Resource, _OPERATION, field)
         missing = missing_flag(states.UNORDERED_ACCESS, resource.flags)
         if missing is not None:
-            wrong, given = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, resource.get_desc().flags
-            message = f"A UAV barrier names {resource}, which lacks flag {spell(missing)}."
-            raise _bad("ST16", message, field, given, missing, wrong, "STATE_COMBO", resource)
+            raise _refused(
+                ids.STATE_COMBO,
+                f"A UAV barrier names {resource}, which lacks flag {spell(missing)}.",
+                field=field,
+                given=resource.get_desc().flags,
+                expected=missing,
+                object=resource,
+                rule="ST16",
+                message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+            )
 
     def _check_transition(self, barrier: ResourceTransitionBarrier, flags: int, path: str) -> None:
         resource, field = barrier.resource, f"{path}.pResource"
         if resource is None:
-            wrong = MessageId.RESOURCE_BARRIER_NULL_POINTER
-            raise _bad("ST10", "A transition names no resource.", field, None, "a resource", wrong)
+            raise _refused(
+                ids.BARRIER_DESC,
+                "A transition names no resource.",
+                field=field,
+                given=None,
+                expected="a resource",
+                rule="ST10",
+                message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
+            )
         self._context.check_child(resource, Resource, _OPERATION, field)
         if barrier.subresource not in (0, RESOURCE_BARRIER_ALL_SUBRESOURCES):
-            wrong, field = MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE, f"{path}.Subresource"
-            message = f"Subresource ({barrier.subresource}) of {resource} does not exist: a buffer has one."
-            expected = "0 or ALL_SUBRESOURCES"
-            raise _bad("ST10", message, field, barrier.subresource, expected, wrong, resource=resource)
+            raise _refused(
+                ids.BARRIER_DESC,
+                f"Subresource ({barrier.subresource}) of {resource} does not exist: a buffer has one.",
+                field=f"{path}.Subresource",
+                given=barrier.subresource,
+                expected="0 or ALL_SUBRESOURCES",
+                object=resource,
+                rule="ST10",
+                message_id=MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE,
+            )
         before, after = int(barrier.state_before), int(barrier.state_after)
         self._check_state(resource, before, f"{path}.StateBefore")
         self._check_state(resource, after, f"{path}.StateAfter")
@@ -157,7 +180,17 @@ class _Call:
             given, expected, hint = ResourceStates(after), "another state than StateBefore", ""
             if after == states.UNORDERED_ACCESS:
                 hint = f"A UAV barrier on {resource.title()} is what orders two dispatches."
-            raise _bad("ST7", message, field, given, expected, wrong, "STATE_SAME", resource, hint=hint)
+            raise _refused(
+                ids.STATE_SAME,
+                message,
+                field=field,
+                given=given,
+                expected=expected,
+                object=resource,
+                hint=hint,
+                rule="ST7",
+                message_id=wrong,
+            )
         self._track(resource, before, after, flags, path)
 
     def _check_state(self, resource: Resource, state: int, field: str) -> None:
@@ -174,27 +207,52 @@ class _Call:
         """Why :meth:`_check_state` refuses a state."""
         text, kind, expressible = spell_state(state), self._list.type, self._list.states
         if state & ~states.KNOWN_STATES:
-            message, expected = f"State ({text}) has unknown bits.", "members of D3D12_RESOURCE_STATES"
-            wrong = MessageId.RESOURCE_BARRIER_RESERVED_BITS
-            return _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
+            return _refused(
+                ids.STATE_COMBO,
+                "State ({given}) has unknown bits.",
+                field=field,
+                given=text,
+                expected="members of D3D12_RESOURCE_STATES",
+                object=resource,
+                rule="ST9",
+                message_id=MessageId.RESOURCE_BARRIER_RESERVED_BITS,
+            )
         if not states.is_combination(state):
-            message = f"State ({text}) joins a write state with another."
-            expected = "one write state, or reads"
-            wrong = MessageId.RESOURCE_BARRIER_INVALID_COMBINATION
-            return _bad("ST9", message, field, text, expected, wrong, "STATE_COMBO", resource)
+            return _refused(
+                ids.STATE_COMBO,
+                "State ({given}) joins a write state with another.",
+                field=field,
+                given=text,
+                expected="one write state, or reads",
+                object=resource,
+                rule="ST9",
+                message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
+            )
         if state & ~expressible:
-            message = f"State ({text}) is not one that a list of type {spell(kind)} can express."
-            wrong = MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE
-            rule = "ST17" if kind == CommandListType.COPY else "ST18"
-            return _bad(rule, message, field, text, spell_state(expressible), wrong, "LIST_TYPE", resource)
+            return _refused(
+                ids.LIST_TYPE,
+                f"State ({text}) is not one that a list of type {spell(kind)} can express.",
+                field=field,
+                given=text,
+                expected=spell_state(expressible),
+                object=resource,
+                rule="ST17" if kind == CommandListType.COPY else "ST18",
+                message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+            )
         fixed = resource.fixed_states
         if fixed is not None and state & ~fixed:
             return _fixed_state_error(resource, fixed, state, field)
         missing = missing_flag(state, resource.flags)
-        rule = "ST16" if state & states.UNORDERED_ACCESS else "RB7"
-        message = f"State ({text}) needs flag {spell(missing)}, which {resource} lacks."
-        wrong, expected = MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS, f"a buffer with {spell(missing)}"
-        return _bad(rule, message, field, text, expected, wrong, "STATE_COMBO", resource)
+        return _refused(
+            ids.STATE_COMBO,
+            f"State ({text}) needs flag {spell(missing)}, which {resource} lacks.",
+            field=field,
+            given=text,
+            expected=f"a buffer with {spell(missing)}",
+            object=resource,
+            rule="ST16" if state & states.UNORDERED_ACCESS else "RB7",
+            message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+        )
 
     def _track(self, resource: Resource, before: int, after: int, flags: int, path: str) -> None:
         recording = self._recording
@@ -205,7 +263,14 @@ class _Call:
         if resource in self._before:
             wrong = MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS
             message = f"One ResourceBarrier call holds several transitions of {resource}."
-            error = _bad("ST12", message, path, "", "", wrong, "STATE_COMBO", resource)
+            error = _refused(
+                ids.STATE_COMBO,
+                message,
+                field=path,
+                object=resource,
+                rule="ST12",
+                message_id=wrong,
+            )
             self._context.inform(error, Severity.WARNING)
         else:
             self._before[resource] = None if track is None else track.copy()
@@ -220,9 +285,17 @@ class _Call:
 
 def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -> Error:
     """ST6: a buffer in an UPLOAD or READBACK heap stays in the state that such heaps have."""
-    text, wrong = spell_state(state), MessageId.RESOURCE_BARRIER_INVALID_HEAP
-    message = f"{resource}, in a heap of type {spell(resource.heap_type)}, has no state ({text})."
-    return _bad("ST6", message, field, text, spell_state(fixed), wrong, "STATE_COMBO", resource)
+    text = spell_state(state)
+    return _refused(
+        ids.STATE_COMBO,
+        f"{resource}, in a heap of type {spell(resource.heap_type)}, has no state ({text}).",
+        field=field,
+        given=text,
+        expected=spell_state(fixed),
+        object=resource,
+        rule="ST6",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_HEAP,
+    )
 
 
 def _check_flags(barrier: ResourceBarrier, path: str) -> None:
@@ -233,13 +306,25 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
         return
     given = ResourceBarrierFlags(flags)
     if flags & ~_BOTH or flags == _BOTH:
-        wrong, expected = MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS, "NONE, BEGIN_ONLY or END_ONLY"
-        message = f"Barrier flags ({spell(given)}) are not one of those allowed."
-        raise _bad("ST13", message, field, given, expected, wrong, "STATE_SPLIT")
+        raise _refused(
+            ids.STATE_SPLIT,
+            "Barrier flags ({given}) are not one of those allowed.",
+            field=field,
+            given=given,
+            expected="NONE, BEGIN_ONLY or END_ONLY",
+            rule="ST13",
+            message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
+        )
     if barrier.type != ResourceBarrierType.TRANSITION:
-        wrong = MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER
-        message = f"A barrier of type {spell(barrier.type)} is split, and only transitions can be."
-        raise _bad("ST13", message, field, given, ResourceBarrierFlags.NONE, wrong, "STATE_SPLIT")
+        raise _refused(
+            ids.STATE_SPLIT,
+            f"A barrier of type {spell(barrier.type)} is split, and only transitions can be.",
+            field=field,
+            given=given,
+            expected=ResourceBarrierFlags.NONE,
+            rule="ST13",
+            message_id=MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
+        )
 
 
 def packet_of(barrier: ResourceBarrier) -> tuple[int, int, int, int, int, int]:

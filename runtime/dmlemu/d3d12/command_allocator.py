@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..diagnostics import ids
 from ..errors import CallSite, HResult, Severity, spell_site
 from .device_child import DeviceChild
 from .enums import CommandListType, MessageId
 from .events import AllocatorReset
-from .info_queue import failure
+from .info_queue import refusal
 from .submissions import when_done
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ class CommandAllocator(DeviceChild):
         self.context.check_alive("Reset")
         recording = self.recording  # another thread may close it meanwhile
         if recording is not None:
-            raise failure(
-                "LIST_OPEN",
+            raise refusal(
+                ids.LIST_OPEN,
                 f"{self} is reset while {recording} records with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",
@@ -75,8 +76,8 @@ class CommandAllocator(DeviceChild):
         """CL7: the GPU has finished every list that was recorded with it."""
         recording = self.context.submissions.recorded_with(self)
         if recording is not None and recording.submitted is not None:
-            raise failure(
-                "ALLOC_RESET_IN_FLIGHT",
+            raise refusal(
+                ids.ALLOC_RESET_IN_FLIGHT,
                 f"{self} is reset before the GPU has finished {recording.owner}, which was recorded with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",

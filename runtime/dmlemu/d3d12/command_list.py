@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter, disassemble
 
+from ..diagnostics import ids
 from ..errors import CallSite, Error, HResult, call_site, spell_site
 from . import command_validation, states
 from .arguments import floats, instance, integer, sequence
@@ -25,7 +26,7 @@ from .enums import (
     QueryType,
     WriteBufferImmediateMode,
 )
-from .info_queue import failure, not_implemented, spell
+from .info_queue import not_implemented, refusal, spell
 from .object import Object
 from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
 from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER, Command, Recording
@@ -115,8 +116,15 @@ class CommandList(DeviceChild):
         self.check_open("Close")
         self.context.check_alive("Close")
         if not self.is_open or self.recording is None:
-            raise self._life_cycle_error(
-                "LIST_CLOSED", f"{self} is closed twice.", "Close", "CL5", MessageId.COMMAND_LIST_CLOSED
+            raise refusal(
+                ids.LIST_CLOSED,
+                f"{self} is closed twice.",
+                object=self,
+                context=self.turned,
+                operation="Close",
+                rule="CL5: Close",
+                message_id=MessageId.COMMAND_LIST_CLOSED,
+                hresult=HResult.E_FAIL,
             )
         recording = self.recording
         recording.packets = self.writer.bytes()
@@ -140,12 +148,15 @@ class CommandList(DeviceChild):
         self.check_open("Reset")
         self.context.check_alive("Reset")
         if self.is_open:
-            raise self._life_cycle_error(
-                "LIST_OPEN",
+            raise refusal(
+                ids.LIST_OPEN,
                 f"{self} is reset while it is open.",
-                operation,
-                "CL6",
-                MessageId.COMMAND_LIST_OPEN,
+                object=self,
+                context=self.turned,
+                operation=operation,
+                rule=f"CL6: {operation}",
+                message_id=MessageId.COMMAND_LIST_OPEN,
+                hresult=HResult.E_FAIL,
             )
         if initial_state is not None:
             raise not_implemented(operation, "A pipeline state")
@@ -159,9 +170,15 @@ class CommandList(DeviceChild):
         """
         self.check_open("disassemble")
         if self.is_open:
-            message = f"{self} is open: it has no packets before Close."
-            raise self._life_cycle_error(
-                "LIST_OPEN", message, "disassemble", "CL6", MessageId.COMMAND_LIST_OPEN
+            raise refusal(
+                ids.LIST_OPEN,
+                f"{self} is open: it has no packets before Close.",
+                object=self,
+                context=self.turned,
+                operation="disassemble",
+                rule="CL6: disassemble",
+                message_id=MessageId.COMMAND_LIST_OPEN,
+                hresult=HResult.E_FAIL,
             )
         if self.recording is None:  # created closed
             return ""
@@ -449,14 +466,21 @@ class CommandList(DeviceChild):
             self.check_open(operation)
             if self.context.is_runtime:
                 return False
-            message = f"{operation} is called on {self}, which is closed."
-            closed = MessageId.COMMAND_LIST_CLOSED
-            raise self._life_cycle_error("LIST_CLOSED", message, operation, "CL11", closed)
+            raise refusal(
+                ids.LIST_CLOSED,
+                f"{operation} is called on {self}, which is closed.",
+                object=self,
+                context=self.turned,
+                operation=operation,
+                rule=f"CL11: {operation}",
+                message_id=MessageId.COMMAND_LIST_CLOSED,
+                hresult=HResult.E_FAIL,
+            )
         if self.type in allowed:
             return True
         self.reject(
-            failure(
-                "LIST_TYPE",
+            refusal(
+                ids.LIST_TYPE,
                 f"{operation} is called on {self}, which is of type {spell(self.type)}.",
                 operation=operation,
                 rule=f"CL13: ID3D12GraphicsCommandList::{operation}",
@@ -536,20 +560,6 @@ class CommandList(DeviceChild):
         if events.wants(Recorded):
             events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))
 
-    def _life_cycle_error(
-        self, check: str, message: str, operation: str, rule: str, message_id: MessageId
-    ) -> Error:
-        return failure(
-            check,
-            message,
-            operation=operation,
-            rule=f"{rule}: {operation}",
-            hresult=HResult.E_FAIL,
-            message_id=message_id,
-            object=self,
-            context=self.turned,
-        )
-
     @property
     def turned(self) -> tuple[str, ...]:
         """For the context of a report: since when the list is open, or closed."""
@@ -571,42 +581,38 @@ def check_allocator(
 ) -> None:
     """CL2, CL4: an allocator that a list of ``type`` may record with now."""
 
-    def bad(
-        rule: str,
-        check: str,
-        message: str,
-        given: Any,
-        expected: Any,
-        message_id: MessageId,
-        context: tuple[str, ...] = (),
-    ) -> Error:
-        return failure(
-            check,
-            message,
-            operation=operation,
-            rule=f"{rule}: {operation}",
-            message_id=message_id,
-            field="pAllocator",
-            given=given,
-            expected=expected,
-            object="" if allocator is None else allocator,
-            context=context,
-        )
+    refused = partial(refusal, field="pAllocator", object=allocator, operation=operation)
 
     if allocator is None:
-        null = MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR
-        raise bad("CL2", "LIST_TYPE", "No command allocator is given.", None, "a command allocator", null)
+        raise refused(
+            ids.LIST_TYPE,
+            "No command allocator is given.",
+            given=None,
+            expected="a command allocator",
+            rule=f"CL2: {operation}",
+            message_id=MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
+        )
     context.check_child(allocator, CommandAllocator, operation, "pAllocator")
     if allocator.type != type:
-        message = f"{allocator} is of type {spell(allocator.type)}, and the list of type {spell(type)}."
-        wrong = MessageId.WRONG_COMMAND_ALLOCATOR_TYPE
-        raise bad("CL2", "LIST_TYPE", message, allocator.type, type, wrong)
+        raise refused(
+            ids.LIST_TYPE,
+            f"{allocator} is of type {spell(allocator.type)}, and the list of type {spell(type)}.",
+            given=allocator.type,
+            expected=type,
+            rule=f"CL2: {operation}",
+            message_id=MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
+        )
     recording = allocator.recording  # another thread may close it meanwhile
     if recording is not None:
-        message = f"{recording} records with {allocator}, and a second list is opened on it."
-        contention = MessageId.COMMAND_ALLOCATOR_CONTENTION
-        given, expected = "an allocator in use", "one that no open list uses"
-        raise bad("CL4", "ALLOC_SHARED", message, given, expected, contention, recording.turned)
+        raise refused(
+            ids.ALLOC_SHARED,
+            f"{recording} records with {allocator}, and a second list is opened on it.",
+            given="an allocator in use",
+            expected="one that no open list uses",
+            context=recording.turned,
+            rule=f"CL4: {operation}",
+            message_id=MessageId.COMMAND_ALLOCATOR_CONTENTION,
+        )
 
 
 _LIST_TYPES = (
@@ -623,9 +629,9 @@ def check_list_type(type: CommandListType, operation: str, rule: str) -> None:
         return
     if type in list(CommandListType) and type != CommandListType.NONE:
         raise not_implemented(operation, f"A command list of type {spell(type)}")
-    raise failure(
-        "LIST_TYPE",
-        f"Command list type ({spell(type)}) is not known.",
+    raise refusal(
+        ids.LIST_TYPE,
+        "Command list type ({given}) is not known.",
         operation=operation,
         rule=f"{rule}: ID3D12Device::{operation}",
         message_id=MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,

@@ -7,18 +7,20 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.queue import QueueKind
 
+from ..diagnostics import ids
 from ..errors import Error, HResult, Severity, call_site, spell_site
 from .arguments import instance, integer, sequence
 from .command_list import CommandList, encode_marker
 from .device_child import DeviceChild
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
-from .info_queue import failure, not_implemented, spell
+from .info_queue import not_implemented, refusal, spell
 from .object import Object, released_at
 from .recording import Command, Recording
 from .resource import Heap, Resource
@@ -188,73 +190,113 @@ class CommandQueue(DeviceChild):
         for i, each in enumerate(lists):
             recording = self._check_list(each, f"ppCommandLists[{i}]")
             if recording in recordings:
-                raise self._list_error(
-                    "Q3",
-                    "LIST_EXECUTED_TWICE",
+                raise refusal(
+                    ids.LIST_EXECUTED_TWICE,
                     f"{each} stands twice in one ExecuteCommandLists call.",
-                    f"ppCommandLists[{i}]",
-                    each,
-                    "a list that is not pending",
-                    MessageId.COMMAND_LIST_SYNC,
+                    field=f"ppCommandLists[{i}]",
+                    given=each,
+                    expected="a list that is not pending",
+                    object=self,
+                    operation="ExecuteCommandLists",
+                    rule="Q3: ID3D12CommandQueue::ExecuteCommandLists",
+                    message_id=MessageId.COMMAND_LIST_SYNC,
+                    hresult=HResult.DXGI_ERROR_INVALID_CALL,
                 )
             recordings.append(recording)
         return recordings
 
     def _check_list(self, each: CommandList | None, path: str) -> Recording:
-        error = self._list_error
+        refused = partial(
+            refusal,
+            field=path,
+            object=self,
+            operation="ExecuteCommandLists",
+            page="ID3D12CommandQueue::ExecuteCommandLists",
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+        )
         if each is None:
-            raise error("Q2", "LIST_TYPE", "No command list is given.", path, None, "a command list", None)
+            raise refused(
+                ids.LIST_TYPE,
+                "No command list is given.",
+                given=None,
+                expected="a command list",
+                rule="Q2",
+                message_id=0,
+            )
         self.context.check_child(each, CommandList, "ExecuteCommandLists", path)
         if each.type == CommandListType.BUNDLE:
-            message, wrong = f"{each} is a bundle.", MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED
-            raise error("Q2", "LIST_TYPE", message, path, each.type, self._desc.type, wrong)
-        if each.type != self._desc.type:
-            message = (
-                f"{each} of type {spell(each.type)} is executed on {self} of type {spell(self._desc.type)}."
+            raise refused(
+                ids.LIST_TYPE,
+                f"{each} is a bundle.",
+                given=each.type,
+                expected=self._desc.type,
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED,
             )
-            wrong = MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH
-            raise error("Q2", "LIST_TYPE", message, path, each.type, self._desc.type, wrong)
+        if each.type != self._desc.type:
+            raise refused(
+                ids.LIST_TYPE,
+                f"{each} of type {spell(each.type)} is executed on {self} of type {spell(self._desc.type)}.",
+                given=each.type,
+                expected=self._desc.type,
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
+            )
         if each.is_open:
-            message = f"{each} is executed while it is open."
-            wrong = MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST
-            given, expected, context = "an open list", "a closed list", each.turned
-            raise error("Q2", "LIST_OPEN", message, path, given, expected, wrong, context=context)
+            raise refused(
+                ids.LIST_OPEN,
+                f"{each} is executed while it is open.",
+                given="an open list",
+                expected="a closed list",
+                context=each.turned,
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
+            )
         if each.failed:
-            message = f"{each} is executed, and its Close failed."
-            wrong = MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST
-            raise error(
-                "Q2", "LIST_CLOSED", message, path, "a failed list", "a list whose Close succeeded", wrong
+            raise refused(
+                ids.LIST_CLOSED,
+                f"{each} is executed, and its Close failed.",
+                given="a failed list",
+                expected="a list whose Close succeeded",
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
             )
         recording = each.recording
         if recording is None:
-            message, wrong = f"{each} has never been recorded.", MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST
-            hint = "Reset it with an allocator, which opens it; record, and close it."
-            check, given, expected = "QUEUE_EMPTY_SUBMIT", "an empty list", "a recorded list"
-            raise error("Q2", check, message, path, given, expected, wrong, hint=hint)
+            raise refused(
+                ids.QUEUE_EMPTY_SUBMIT,
+                f"{each} has never been recorded.",
+                given="an empty list",
+                expected="a recorded list",
+                hint="Reset it with an allocator, which opens it; record, and close it.",
+                rule="Q2",
+                message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+            )
         if recording.generation != recording.allocator.generation:
-            message = f"{each} is executed, and its {recording.allocator} has been reset since Close."
-            wrong, given = MessageId.COMMAND_ALLOCATOR_RESET, "a list whose commands are gone"
-            check, expected = "ALLOC_RESET_IN_FLIGHT", "a list recorded since"
-            context = recording.allocator.reset_lines
-            hint = "Reset the allocator once the GPU has finished all lists that were recorded with it."
-            raise error("Q2", check, message, path, given, expected, wrong, context=context, hint=hint)
+            raise refused(
+                ids.ALLOC_RESET_IN_FLIGHT,
+                f"{each} is executed, and its {recording.allocator} has been reset since Close.",
+                given="a list whose commands are gone",
+                expected="a list recorded since",
+                hint="Reset the allocator once the GPU has finished all lists that were recorded with it.",
+                context=recording.allocator.reset_lines,
+                rule="Q2",
+                message_id=MessageId.COMMAND_ALLOCATOR_RESET,
+            )
         released = None if self.context.is_runtime else recording.find_released()
         if released is not None:
             raise self._released_error(released, recording, path)
         if recording.is_pending:
             assert recording.submitted is not None
-            message = f"{each} is executed again while the GPU has not finished it."
-            wrong = MessageId.COMMAND_LIST_SYNC
-            raise error(
-                "Q3",
-                "LIST_EXECUTED_TWICE",
-                message,
-                path,
-                each,
-                "a list that is not pending",
-                wrong,
-                context=(recording.pending,),
+            raise refused(
+                ids.LIST_EXECUTED_TWICE,
+                f"{each} is executed again while the GPU has not finished it.",
+                given=each,
+                expected="a list that is not pending",
                 hint=when_done(*recording.submitted),
+                context=(recording.pending,),
+                rule="Q3",
+                message_id=MessageId.COMMAND_LIST_SYNC,
             )
         return recording
 
@@ -298,8 +340,8 @@ class CommandQueue(DeviceChild):
         self.context.check_alive(operation)
         name = f"ID3D12CommandQueue::{operation}"
         if fence is None:
-            raise failure(
-                "FENCE_VALUE",
+            raise refusal(
+                ids.FENCE_VALUE,
                 "No fence is given.",
                 operation=name,
                 rule=f"FN2: {name}",
@@ -312,44 +354,22 @@ class CommandQueue(DeviceChild):
         fence.check_open(operation)
         check_value(value, name, "Value")
 
-    def _list_error(
-        self,
-        rule: str,
-        check: str,
-        message: str,
-        field: str,
-        given: Any,
-        expected: Any,
-        message_id: MessageId | None,
-        **more: Any,
-    ) -> Error:
-        return failure(
-            check,
-            message,
-            operation="ExecuteCommandLists",
-            rule=f"{rule}: ID3D12CommandQueue::ExecuteCommandLists",
-            hresult=HResult.DXGI_ERROR_INVALID_CALL,
-            message_id=message_id,
-            field=field,
-            given=given,
-            expected=expected,
-            object=self,
-            **more,
-        )
-
     def _released_error(self, thing: Object, recording: Recording, path: str) -> Error:
         command = recording.need(thing)
         why = "which it was recorded with" if command is None else f"which {command} needs"
-        return self._list_error(
-            "CL9",
-            "OBJECT_DELETED_IN_USE",
+        return refusal(
+            ids.OBJECT_DELETED_IN_USE,
             f"{recording.owner} is executed, and {thing}, {why}, has been released.",
-            path,
-            f"a list that needs a released {thing.kind}",
-            "a list whose objects are alive",
-            MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-            context=(*(() if command is None else (command.context(recording.owner),)), *released_at(thing)),
+            field=path,
+            given=f"a list that needs a released {thing.kind}",
+            expected="a list whose objects are alive",
+            object=self,
             hint="Release it once the GPU has finished the list.",
+            context=(*(() if command is None else (command.context(recording.owner),)), *released_at(thing)),
+            operation="ExecuteCommandLists",
+            rule="CL9: ID3D12CommandQueue::ExecuteCommandLists",
+            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
         )
 
     def _evicted_error(self, thing: Object, recording: Recording) -> Error:
@@ -357,8 +377,8 @@ class CommandQueue(DeviceChild):
         which = "which" if pageable is thing else f"and {pageable}, in which it is placed,"
         at = spell_site(pageable.evicted_at)
         evicted = (f"It was evicted at {at}",) if at else ()
-        return failure(
-            "RES_NOT_RESIDENT",
+        return refusal(
+            ids.RES_NOT_RESIDENT,
             f"{recording.owner} uses {thing}, {which} is not resident.",
             operation="ExecuteCommandLists",
             context=(*(() if command is None else (command.context(recording.owner),)), *evicted),
@@ -370,20 +390,23 @@ class CommandQueue(DeviceChild):
         )
 
     def _remark_empty(self) -> None:
-        error = self._list_error(
-            "Q2",
-            "QUEUE_EMPTY_SUBMIT",
+        error = refusal(
+            ids.QUEUE_EMPTY_SUBMIT,
             "ExecuteCommandLists is called with no lists.",
-            "NumCommandLists",
-            0,
-            "at least 1",
-            MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+            field="NumCommandLists",
+            given=0,
+            expected="at least 1",
+            object=self,
+            operation="ExecuteCommandLists",
+            rule="Q2: ID3D12CommandQueue::ExecuteCommandLists",
+            message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
         )
         self.context.inform(error, Severity.INFO)
 
     def _remark_zero_wait(self, fence: Fence) -> None:
-        error = failure(
-            "FENCE_ZERO_WAIT",
+        error = refusal(
+            ids.FENCE_ZERO_WAIT,
             f"{self} waits for {fence} to reach 0, which it always has.",
             operation="ID3D12CommandQueue::Wait",
             rule="FN3: ID3D12CommandQueue::Wait",
@@ -397,14 +420,15 @@ class CommandQueue(DeviceChild):
 
 
 def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
-    return failure(
-        "OUT_OF_MEMORY",
+    return refusal(
+        ids.OUT_OF_MEMORY,
         str(error),
         operation="UpdateTileMappings",
         rule="RS5: ID3D12CommandQueue::UpdateTileMappings",
         hresult=HResult.E_OUTOFMEMORY,
         object=resource,
         hint="Map tiles that lie side by side in the heap in one range, or release resources.",
+        message_id=0,
     )
 
 
@@ -431,33 +455,43 @@ def _pageable(thing: Any) -> Any:
 def check_desc(desc: CommandQueueDesc) -> None:
     """Q1."""
 
-    def bad(message: str, field: str, given: Any, expected: str, message_id: MessageId) -> Error:
-        return failure(
-            "LIST_TYPE",
-            message,
-            operation="CreateCommandQueue",
-            rule="Q1: D3D12_COMMAND_QUEUE_DESC",
-            message_id=message_id,
-            field=f"pDesc.{field}",
-            given=given,
-            expected=expected,
-        )
+    refused = partial(
+        refusal, ids.LIST_TYPE, operation="CreateCommandQueue", rule="Q1: D3D12_COMMAND_QUEUE_DESC"
+    )
 
     instance(desc, CommandQueueDesc, "desc")
     if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
-        message = f"A queue of type ({spell(desc.type)}) cannot exist."
-        raise bad(message, "Type", desc.type, "DIRECT, COMPUTE or COPY", MessageId.CREATE_QUEUE_INVALID_TYPE)
+        raise refused(
+            "A queue of type ({given}) cannot exist.",
+            field="pDesc.Type",
+            given=desc.type,
+            expected="DIRECT, COMPUTE or COPY",
+            message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
+        )
     if desc.type not in _QUEUE_TYPES:
         raise not_implemented("CreateCommandQueue", f"A queue of type {spell(desc.type)}")
     known = CommandQueueFlags.DISABLE_GPU_TIMEOUT | CommandQueueFlags.ALLOW_DYNAMIC_PRIORITY
     if int(desc.flags) & ~int(known):
-        message = f"Command queue flags ({spell(desc.flags)}) have bits that are not known."
-        wrong = MessageId.CREATE_QUEUE_INVALID_FLAGS
-        raise bad(message, "Flags", desc.flags, "members of D3D12_COMMAND_QUEUE_FLAGS", wrong)
+        raise refused(
+            "Command queue flags ({given}) have bits that are not known.",
+            field="pDesc.Flags",
+            given=desc.flags,
+            expected="members of D3D12_COMMAND_QUEUE_FLAGS",
+            message_id=MessageId.CREATE_QUEUE_INVALID_FLAGS,
+        )
     if desc.priority not in list(CommandQueuePriority):
-        message = f"Command queue priority ({desc.priority}) is not known."
-        wrong = MessageId.CREATE_QUEUE_INVALID_PRIORITY
-        raise bad(message, "Priority", desc.priority, "a member of D3D12_COMMAND_QUEUE_PRIORITY", wrong)
+        raise refused(
+            "Command queue priority ({given}) is not known.",
+            field="pDesc.Priority",
+            given=desc.priority,
+            expected="a member of D3D12_COMMAND_QUEUE_PRIORITY",
+            message_id=MessageId.CREATE_QUEUE_INVALID_PRIORITY,
+        )
     if desc.node_mask not in (0, 1):
-        message = f"Node mask ({desc.node_mask}) names nodes that the device does not have."
-        raise bad(message, "NodeMask", desc.node_mask, "0 or 1", MessageId.CREATE_QUEUE_INVALID_TYPE)
+        raise refused(
+            "Node mask ({given}) names nodes that the device does not have.",
+            field="pDesc.NodeMask",
+            given=desc.node_mask,
+            expected="0 or 1",
+            message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
+        )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.descriptors import DescriptorHeap as HardwareDescriptorHeap
 
-from ..errors import Error, call_site
+from ..diagnostics import ids
+from ..errors import call_site
 from .arguments import instance, integer, integers
 from .device_child import DeviceChild
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
 from .events import DescriptorsWritten
-from .info_queue import failure, spell, spell_handle
+from .info_queue import refusal, spell, spell_handle
 from .structs import DescriptorHeapDesc
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ class DescriptorHeap(DeviceChild):
         Mirrors ``ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart``.
         """
         if not self._desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
-            error = failure(
-                "DESC_HEAP_NOT_VISIBLE",
+            error = refusal(
+                ids.DESC_HEAP_NOT_VISIBLE,
                 f"The GPU handle of {self} is asked for, and the heap is not shader-visible.",
                 operation="GetGPUDescriptorHandleForHeapStart",
                 rule="DH3: ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart",
@@ -76,48 +78,69 @@ class DescriptorHeap(DeviceChild):
 def check_desc(desc: DescriptorHeapDesc) -> None:
     """DH1, DH2."""
 
-    def bad(
-        rule: str, field: str, given: object, expected: str, message: str, message_id: MessageId
-    ) -> Error:
-        return failure(
-            "DESC_HEAP_KIND",
-            message,
-            operation="CreateDescriptorHeap",
-            rule=f"{rule}: D3D12_DESCRIPTOR_HEAP_DESC",
-            message_id=message_id,
-            field=f"pDescriptorHeapDesc.{field}",
-            given=given,
-            expected=expected,
-        )
+    refused = partial(
+        refusal, ids.DESC_HEAP_KIND, operation="CreateDescriptorHeap", page="D3D12_DESCRIPTOR_HEAP_DESC"
+    )
 
     instance(desc, DescriptorHeapDesc, "descriptor_heap_desc")
     invalid = MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
     if desc.type not in list(DescriptorHeapType):
-        message = f"Descriptor heap type ({spell(desc.type)}) is not known."
-        raise bad("DH1", "Type", desc.type, "a member of D3D12_DESCRIPTOR_HEAP_TYPE", message, invalid)
+        raise refused(
+            "Descriptor heap type ({given}) is not known.",
+            field="pDescriptorHeapDesc.Type",
+            given=desc.type,
+            expected="a member of D3D12_DESCRIPTOR_HEAP_TYPE",
+            rule="DH1",
+            message_id=invalid,
+        )
     if not 1 <= desc.num_descriptors <= _UINT32_MAX:
-        message = f"Number of descriptors ({desc.num_descriptors}) is not one that a heap can have."
-        raise bad("DH1", "NumDescriptors", desc.num_descriptors, "at least 1", message, invalid)
+        raise refused(
+            "Number of descriptors ({given}) is not one that a heap can have.",
+            field="pDescriptorHeapDesc.NumDescriptors",
+            given=desc.num_descriptors,
+            expected="at least 1",
+            rule="DH1",
+            message_id=invalid,
+        )
     if int(desc.flags) & ~int(DescriptorHeapFlags.SHADER_VISIBLE):
-        message = f"Descriptor heap flags ({spell(desc.flags)}) have bits that are not known."
-        raise bad("DH1", "Flags", desc.flags, "NONE or SHADER_VISIBLE", message, invalid)
+        raise refused(
+            "Descriptor heap flags ({given}) have bits that are not known.",
+            field="pDescriptorHeapDesc.Flags",
+            given=desc.flags,
+            expected="NONE or SHADER_VISIBLE",
+            rule="DH1",
+            message_id=invalid,
+        )
     if desc.node_mask not in (0, 1):
-        message = f"Node mask ({desc.node_mask}) names nodes that the device does not have."
-        raise bad("DH1", "NodeMask", desc.node_mask, "0 or 1", message, invalid)
+        raise refused(
+            "Node mask ({given}) names nodes that the device does not have.",
+            field="pDescriptorHeapDesc.NodeMask",
+            given=desc.node_mask,
+            expected="0 or 1",
+            rule="DH1",
+            message_id=invalid,
+        )
     if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
         return
     if desc.type in (DescriptorHeapType.RTV, DescriptorHeapType.DSV):
-        message = (
-            f"A heap of type {spell(desc.type)} is to be shader-visible, and shaders cannot see such views."
+        raise refused(
+            f"A heap of type {spell(desc.type)} is to be shader-visible, and shaders cannot see such views.",
+            field="pDescriptorHeapDesc.Flags",
+            given=desc.flags,
+            expected="NONE",
+            rule="DH1",
+            message_id=invalid,
         )
-        raise bad("DH1", "Flags", desc.flags, "NONE", message, invalid)
     limit = MAX_VIEWS if desc.type == DescriptorHeapType.CBV_SRV_UAV else MAX_SAMPLERS
     if desc.num_descriptors > limit:
-        message = (
-            f"Number of descriptors ({desc.num_descriptors}) is above what a shader-visible heap can hold."
+        raise refused(
+            "Number of descriptors ({given}) is above what a shader-visible heap can hold.",
+            field="pDescriptorHeapDesc.NumDescriptors",
+            given=desc.num_descriptors,
+            expected=f"at most {limit}",
+            rule="DH2",
+            message_id=MessageId.CREATE_DESCRIPTOR_HEAP_LARGE_NUM_DESCRIPTORS,
         )
-        large = MessageId.CREATE_DESCRIPTOR_HEAP_LARGE_NUM_DESCRIPTORS
-        raise bad("DH2", "NumDescriptors", desc.num_descriptors, f"at most {limit}", message, large)
 
 
 def find_slot(
@@ -127,9 +150,9 @@ def find_slot(
     found = context.gpu.descriptors.locate(integer(cpu_handle, field))
     heap = None if found is None else context.descriptor_heaps.get(found[0].cpu_start)
     if found is None or heap is None:
-        raise failure(
-            "DESC_INDEX",
-            f"CPU descriptor handle ({spell_handle(cpu_handle)}) belongs to no descriptor heap.",
+        raise refusal(
+            ids.DESC_INDEX,
+            "CPU descriptor handle ({given}) belongs to no descriptor heap.",
             operation=operation,
             rule="DH4: D3D12_CPU_DESCRIPTOR_HANDLE",
             message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
@@ -179,12 +202,13 @@ def copy_descriptors(
     source = _ranges(src_starts, src_sizes, "Src", operation)
     given, wanted = sum(count for _, count in source), sum(count for _, count in destination)
     if given != wanted:
-        raise _bad_ranges(
+        raise _refused_ranges(
             f"The source ranges hold {given} descriptors and the destination ranges {wanted}.",
-            operation,
-            "pSrcDescriptorRangeSizes",
-            given,
-            wanted,
+            field="pSrcDescriptorRangeSizes",
+            given=given,
+            expected=wanted,
+            operation=operation,
+            rule=f"DH6: ID3D12Device::{operation}",
         )
     for start, count in source:
         _check_range(context, start, count, type, operation, "pSrcDescriptorRangeStarts", is_source=True)
@@ -200,6 +224,9 @@ def copy_descriptors(
     write_descriptors(context, [(to, count) for to, _, count in pairs], operation, copy)
 
 
+_refused_ranges = partial(refusal, ids.DESC_INDEX, message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES)
+
+
 def _ranges(
     starts: Sequence[int], sizes: Sequence[int] | None, side: str, operation: str
 ) -> list[tuple[int, int]]:
@@ -208,27 +235,15 @@ def _ranges(
         return [(start, 1) for start in starts]
     sizes = integers(sizes, f"p{side}DescriptorRangeSizes")
     if len(sizes) != len(starts):
-        raise _bad_ranges(
+        raise _refused_ranges(
             f"There are {len(starts)} range starts and {len(sizes)} range sizes.",
-            operation,
-            f"p{side}DescriptorRangeSizes",
-            len(sizes),
-            len(starts),
+            field=f"p{side}DescriptorRangeSizes",
+            given=len(sizes),
+            expected=len(starts),
+            operation=operation,
+            rule=f"DH6: ID3D12Device::{operation}",
         )
     return list(zip(starts, sizes, strict=True))
-
-
-def _bad_ranges(message: str, operation: str, field: str, given: object, expected: object) -> Error:
-    return failure(
-        "DESC_INDEX",
-        message,
-        operation=operation,
-        rule=f"DH6: ID3D12Device::{operation}",
-        message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
-        field=field,
-        given=given,
-        expected=expected,
-    )
 
 
 def _check_range(
@@ -245,24 +260,26 @@ def _check_range(
     heap, index = find_slot(context, start, operation, field)
     desc = heap.get_desc()
     if count < 0 or index + count > desc.num_descriptors:
-        raise _bad_ranges(
+        raise _refused_ranges(
             f"The {count} descriptors from index {index} on run past {heap} of {desc.num_descriptors}.",
-            operation,
-            field,
-            f"{count} from index {index} on",
-            f"at most {desc.num_descriptors - index}",
+            field=field,
+            given=f"{count} from index {index} on",
+            expected=f"at most {desc.num_descriptors - index}",
+            operation=operation,
+            rule=f"DH6: ID3D12Device::{operation}",
         )
     if desc.type != type:
-        raise _bad_ranges(
+        raise _refused_ranges(
             f"{heap} is of type {spell(desc.type)}, and descriptors of type {spell(type)} are copied.",
-            operation,
-            "DescriptorHeapsType",
-            type,
-            desc.type,
+            field="DescriptorHeapsType",
+            given=type,
+            expected=desc.type,
+            operation=operation,
+            rule=f"DH6: ID3D12Device::{operation}",
         )
     if is_source and desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
-        raise failure(
-            "DESC_HEAP_KIND",
+        raise refusal(
+            ids.DESC_HEAP_KIND,
             f"Descriptors are copied out of {heap}, which is shader-visible: the CPU can only write it.",
             operation=operation,
             rule=f"DH5: ID3D12Device::{operation}",
@@ -281,12 +298,13 @@ def _check_apart(destination: list[tuple[int, int]], source: list[tuple[int, int
     spans.sort()
     for (_, end, first_written), (start, _, second_written) in pairwise(spans):
         if start < end and (first_written or second_written):
-            raise _bad_ranges(
+            raise _refused_ranges(
                 f"Two descriptor ranges meet at handle {spell_handle(start)}.",
-                operation,
-                "pDestDescriptorRangeStarts",
-                spell_handle(start),
-                "ranges that do not overlap",
+                field="pDestDescriptorRangeStarts",
+                given=spell_handle(start),
+                expected="ranges that do not overlap",
+                operation=operation,
+                rule=f"DH6: ID3D12Device::{operation}",
             )
 
 

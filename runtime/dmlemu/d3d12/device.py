@@ -9,6 +9,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.events import EventStream
 from dmlemu_hw.gpu import Gpu
 
+from ..diagnostics import ids
 from ..errors import Error, HResult, Strictness
 from ..reporting import Reporter
 from . import (
@@ -39,12 +40,11 @@ from .enums import (
     FenceFlags,
     HeapFlags,
     HeapType,
-    MessageId,
     MultipleFenceWaitFlags,
     ResourceStates,
 )
 from .fence import Event, Fence
-from .info_queue import InfoQueue, failure, not_implemented, spell
+from .info_queue import InfoQueue, not_implemented, refusal
 from .live_objects import LiveObjects
 from .object import Object
 from .query_heap import QueryHeap
@@ -170,14 +170,15 @@ class Device(Object):
         rules.check_node_mask(node_mask, operation, "nodeMask")
         check_list_type(type, operation, "CL3")
         if integer(flags, "flags") != CommandListFlags.NONE:
-            raise failure(
-                "LIST_TYPE",
-                f"Command list flags ({spell(flags)}) are not known.",
+            raise refusal(
+                ids.LIST_TYPE,
+                "Command list flags ({given}) are not known.",
                 operation=operation,
                 rule="CL3: ID3D12Device4::CreateCommandList1",
                 field="flags",
                 given=flags,
                 expected=CommandListFlags.NONE,
+                message_id=0,
             )
         return CommandList(self.context, CommandListType(type))
 
@@ -186,7 +187,7 @@ class Device(Object):
         self.context.check_alive("CreateFence")
         fence.check_flags(flags)
         fence.check_value(initial_value, "ID3D12Device::CreateFence", "InitialValue")
-        lacking = OutOfMemoryGuard("CreateFence", "FN1", "", None)
+        lacking = OutOfMemoryGuard("CreateFence", "FN1", "", 0)
         return Fence(self.context, lacking.run(lambda: self.context.gpu.create_fence(initial_value)), flags)
 
     def set_event_on_multiple_fence_completion(
@@ -318,8 +319,7 @@ class Device(Object):
         self.context.check_alive("CreateDescriptorHeap")
         descriptor_heap.check_desc(desc)
         visible = bool(desc.flags & DescriptorHeapFlags.SHADER_VISIBLE)
-        field, wrong = "pDescriptorHeapDesc.NumDescriptors", MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
-        lacking = OutOfMemoryGuard("CreateDescriptorHeap", "DH2", field, wrong)
+        lacking = OutOfMemoryGuard("CreateDescriptorHeap", "DH2", "pDescriptorHeapDesc.NumDescriptors", 0)
         heap = lacking.run(lambda: self.context.gpu.descriptors.create_heap(desc.num_descriptors, visible))
         result = DescriptorHeap(self.context, desc, heap)
         self.context.descriptor_heaps[heap.cpu_start] = result
@@ -469,11 +469,12 @@ class Device(Object):
 
     def remove_device(self) -> None:
         """Takes the device away, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
-        error = failure(
-            "DEVICE_REMOVED",
+        error = refusal(
+            ids.DEVICE_REMOVED,
             f"{self} was removed by RemoveDevice.",
             operation="RemoveDevice",
             rule="RM1: ID3D12Device5::RemoveDevice",
+            message_id=0,  # nobody is at fault
             hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
         )
         self.context.remove(HResult.DXGI_ERROR_DEVICE_REMOVED, error.report)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from ..diagnostics import ids
 from ..errors import CallSite
 from .device_context import DeviceContext
 from .enums import MessageId
-from .info_queue import failure
+from .info_queue import refusal
 from .object import Object, released_at
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class DeviceChild(Object):
     def check_open(self, operation: str) -> None:
         """Raises when the object has been released: in C++ the program would crash here or later."""
         if self.released:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
+            raise refusal(
+                ids.OBJECT_DELETED_IN_USE,
                 f"{operation} is called on {self}, which has been released.",
                 operation=operation,
                 rule="CL9: IUnknown::Release",

@@ -16,6 +16,7 @@ from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.gpu import Gpu
 
+from ..diagnostics import ids
 from ..errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ..reporting import Reporter, Response
 from .delayed_visibility import LateVisibility
@@ -23,7 +24,7 @@ from .descriptor_uses import DescriptorUses
 from .enums import MessageId
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
-from .info_queue import InfoQueue, failure
+from .info_queue import InfoQueue, refusal
 from .object import Object, released_at
 from .recording import Recording
 from .removal import RemovalRecord, removal_record
@@ -171,8 +172,8 @@ class DeviceContext:
             raise error from None
         except Deadlock as deadlock:
             sentence, *queues = deadlock.text.splitlines()
-            raise failure(
-                "FENCE_NEVER",
+            raise refusal(
+                ids.FENCE_NEVER,
                 sentence,
                 context=tuple(line.removeprefix("  - ") for line in queues),
                 hint=_way_out(deadlock.text),
@@ -236,8 +237,8 @@ class DeviceContext:
             raise self._foreign(error) from None
 
     def _foreign(self, error: ForeignProcess) -> Error:
-        return failure(
-            "DEVICE_FORKED",
+        return refusal(
+            ids.DEVICE_FORKED,
             f"{self} is used in a process that was forked from its own.",
             operation="fork",
             rule="DEV5: D3D12CreateDevice",
@@ -251,8 +252,8 @@ class DeviceContext:
         process's."""
         self.check_process()
         if self._ended:
-            raise failure(
-                "OBJECT_DELETED_IN_USE",
+            raise refusal(
+                ids.OBJECT_DELETED_IN_USE,
                 f"{operation} is called on {self}, which has been released.",
                 operation=operation,
                 rule="DEV5: D3D12CreateDevice",
@@ -264,8 +265,8 @@ class DeviceContext:
             return
         record = self.removal_record
         why = "" if record is None else record.report.message
-        raise failure(
-            "DEVICE_REMOVED",
+        raise refusal(
+            ids.DEVICE_REMOVED,
             f"{operation} is called on a removed device.",
             operation=operation,
             rule="RM2: ID3D12Device::GetDeviceRemovedReason",
@@ -288,12 +289,12 @@ class DeviceContext:
             what = "has been released"
         given = child.title() if isinstance(child, Object) else type(child).__name__
         released = what == "has been released"
-        raise failure(
-            "OBJECT_DELETED_IN_USE" if released else "BIND_FOREIGN_DEVICE",
+        raise refusal(
+            ids.OBJECT_DELETED_IN_USE if released else ids.BIND_FOREIGN_DEVICE,
             f"{field} ({given}) {what}.",
             operation=operation,
             rule=f"{'CL9' if released else 'OB3'}: {operation}",
-            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else None,
+            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else 0,
             field=field,
             given=given,
             expected=f"a live {kind.kind} of the device",

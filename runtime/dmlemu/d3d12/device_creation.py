@@ -8,6 +8,7 @@ import sys
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu
 
+from ..diagnostics import ids
 from ..errors import HOST_IS_FULL, Error, HResult, Strictness
 from ..reporting import defaults, on_created
 from . import features
@@ -15,7 +16,7 @@ from .adapter import Adapter, create_adapter_list
 from .arguments import choice, instance, integer
 from .device import Device
 from .enums import FeatureLevel
-from .info_queue import failure, spell
+from .info_queue import refusal, spell
 
 
 def create_device(
@@ -86,8 +87,8 @@ def _check_feature_level(level: FeatureLevel) -> None:
     if known and level <= features.MAX_FEATURE_LEVEL:
         return
     highest = features.MAX_FEATURE_LEVEL.name
-    raise failure(
-        "FEATURE_LEVEL",
+    raise refusal(
+        ids.FEATURE_LEVEL,
         f"Feature level ({spell(level)}) is "
         + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
         operation="D3D12CreateDevice",
@@ -113,11 +114,12 @@ def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
 
 
 def _host_is_full(reason: str | None) -> Error:
-    return failure(
-        "OUT_OF_MEMORY",
+    return refusal(
+        ids.OUT_OF_MEMORY,
         f"The host cannot hold one more emulated GPU ({reason}).",
         operation="D3D12CreateDevice",
         rule="D3D12CreateDevice",
+        message_id=0,
         hresult=HResult.E_OUTOFMEMORY,
         hint="Release devices that are no longer used; each needs open files.",
     )
@@ -131,8 +133,8 @@ def _living_device(adapter: Adapter) -> Device | None:
 
 def _check_strictness(device: Device, strictness: Strictness | None) -> None:
     if strictness is not None and strictness is not device.context.strictness:
-        raise failure(
-            "DEVICE_STRICTNESS",
+        raise refusal(
+            ids.DEVICE_STRICTNESS,
             f"The adapter's device lives, and its strictness is {device.context.strictness.value}.",
             operation="D3D12CreateDevice",
             rule="DEV7: ID3D12Debug::EnableDebugLayer",

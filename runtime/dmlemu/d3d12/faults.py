@@ -9,10 +9,11 @@ from dmlemu_hw.events import WRITE
 from dmlemu_hw.faults import FaultKind, GpuFault
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 
+from ..diagnostics import ids
 from ..errors import Error, HResult, Severity
 from .descriptor_uses import name_bytes, name_place
 from .enums import MessageId
-from .info_queue import failure
+from .info_queue import refusal
 
 if TYPE_CHECKING:
     from .device_context import DeviceContext
@@ -30,37 +31,37 @@ _CORRUPTION, _ERROR = Severity.CORRUPTION, Severity.ERROR
 # fmt: off
 # Check, the nearest message number of the real ones, severity.
 _CHECKS = {
-    FaultKind.BAD_PACKET:   ("GPU_BAD_PACKET", None, _CORRUPTION),
-    FaultKind.BAD_ADDRESS:  ("MEM_OOB_READ", MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, _CORRUPTION),
-    FaultKind.OUT_OF_RANGE: ("MEM_OOB_READ", MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
+    FaultKind.BAD_PACKET:   (ids.GPU_BAD_PACKET, 0, _CORRUPTION),
+    FaultKind.BAD_ADDRESS:  (ids.MEM_OOB_READ, MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, _CORRUPTION),
+    FaultKind.OUT_OF_RANGE: (ids.MEM_OOB_READ, MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
                              _CORRUPTION),
-    FaultKind.MISALIGNED:   ("MEM_MISALIGNED", None, _ERROR),
+    FaultKind.MISALIGNED:   (ids.MEM_MISALIGNED, 0, _ERROR),
     FaultKind.DESCRIPTOR_UNWRITTEN:
-        ("DESC_UNINIT", MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED, _ERROR),
+        (ids.DESC_UNINIT, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED, _ERROR),
     FaultKind.DESCRIPTOR_STALE:
-        ("DESC_STALE", MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE, _ERROR),
+        (ids.DESC_STALE, MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE, _ERROR),
     FaultKind.BAD_DESCRIPTOR:
-        ("DESC_KIND", MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH, _ERROR),
+        (ids.DESC_KIND, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH, _ERROR),
     FaultKind.DESCRIPTOR_OUTSIDE:
-        ("DESC_INDEX", MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS, _ERROR),
-    FaultKind.NOT_IMPLEMENTED: ("OP_NOT_EMULATED", None, _CORRUPTION),
-    FaultKind.OUT_OF_MEMORY:   ("OUT_OF_MEMORY", None, _CORRUPTION),
+        (ids.DESC_INDEX, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS, _ERROR),
+    FaultKind.NOT_IMPLEMENTED: (ids.OP_NOT_EMULATED, 0, _CORRUPTION),
+    FaultKind.OUT_OF_MEMORY:   (ids.OUT_OF_MEMORY, 0, _CORRUPTION),
     FaultKind.HEAP_RELEASED:
-        ("OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
-    FaultKind.STOPPED: ("GPU_STOPPED", None, _CORRUPTION),
-    FaultKind.INJECTED: ("DEVICE_REMOVED", None, _ERROR),
-    FaultKind.REMOVED: ("DEVICE_REMOVED", MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
+        (ids.OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
+    FaultKind.STOPPED: (ids.GPU_STOPPED, 0, _CORRUPTION),
+    FaultKind.INJECTED: (ids.DEVICE_REMOVED, 0, _ERROR),
+    FaultKind.REMOVED: (ids.DEVICE_REMOVED, MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
 }
 # fmt: on
 
 _RULES = {
-    "DESC_UNINIT": "DH7: ID3D12DescriptorHeap",
-    "DESC_STALE": "BT13: IDMLBindingTable",
-    "DESC_KIND": "BT4: IDMLBindingTable",
-    "DESC_INDEX": "DH4: D3D12_GPU_DESCRIPTOR_HANDLE",
-    "MEM_OOB_READ": "BT8: IDMLBindingTable",
-    "MEM_OOB_WRITE": "BT8: IDMLBindingTable",
-    "MEM_MISALIGNED": "BT8: IDMLBindingTable",
+    ids.DESC_UNINIT: "DH7: ID3D12DescriptorHeap",
+    ids.DESC_STALE: "BT13: IDMLBindingTable",
+    ids.DESC_KIND: "BT4: IDMLBindingTable",
+    ids.DESC_INDEX: "DH4: D3D12_GPU_DESCRIPTOR_HANDLE",
+    ids.MEM_OOB_READ: "BT8: IDMLBindingTable",
+    ids.MEM_OOB_WRITE: "BT8: IDMLBindingTable",
+    ids.MEM_MISALIGNED: "BT8: IDMLBindingTable",
 }
 
 
@@ -68,10 +69,10 @@ def fault_error(context: DeviceContext, fault: GpuFault) -> Error:
     """The error for a fault: names the command, its list and queue, and the resource at the address."""
     memory = context.gpu.memory
     check, message_id, severity = _CHECKS[fault.kind]
-    if check == "MEM_OOB_READ" and fault.access & WRITE:
-        check = "MEM_OOB_WRITE"
+    if check == ids.MEM_OOB_READ and fault.access & WRITE:
+        check = ids.MEM_OOB_WRITE
     if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(context, fault.address):
-        check, message_id = "OBJECT_DELETED_IN_USE", MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
+        check, message_id = ids.OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
     command = _command(context, fault)
     name = _command_name(command, fault)
     executed = name if command is None else command.within
@@ -84,7 +85,7 @@ def fault_error(context: DeviceContext, fault: GpuFault) -> Error:
         last = memory.whereabouts(fault.address + fault.needed - 1)
         lines.append(f"The last byte of the tensor would lie in {last}")
     removal = "RM3: a GPU fault removes the device"
-    return failure(
+    return refusal(
         check,
         _message(context, fault, command),
         operation=name,

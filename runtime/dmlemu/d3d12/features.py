@@ -12,6 +12,7 @@ from typing import Any
 
 from dmlemu_hw.frozen import Frozen
 
+from ..diagnostics import ids
 from .arguments import Struct, integer
 from .enums import (
     CommandListSupportFlags,
@@ -34,7 +35,7 @@ from .enums import (
     ViewInstancingTier,
 )
 from .formats import TYPED
-from .info_queue import failure, not_implemented, spell
+from .info_queue import not_implemented, refusal, spell
 
 MAX_FEATURE_LEVEL = FeatureLevel.LEVEL_12_0
 MAX_SHADER_MODEL = ShaderModel.MODEL_6_2
@@ -203,45 +204,71 @@ _SUPPORT1 = _BUFFER | 0x2000000
 _SUPPORT2 = 0x40 | 0x80
 
 
-def _bad(field: str, given: Any, expected: str, rule: str) -> Exception:
-    return failure(
-        "FEATURE_DATA",
-        f"{field} ({spell(given)}) cannot be queried.",
-        operation="CheckFeatureSupport",
-        rule=f"{rule}: ID3D12Device::CheckFeatureSupport",
-        field=f"FeatureSupportData.{field}",
-        given=given,
-        expected=expected,
-    )
-
-
 def _architecture(data: Any) -> Any:
     if data.node_index != 0:
-        raise _bad("NodeIndex", data.node_index, "0: the device has one node", "DEV9")
+        raise refusal(
+            ids.FEATURE_DATA,
+            "NodeIndex ({given}) cannot be queried.",
+            field="FeatureSupportData.NodeIndex",
+            given=data.node_index,
+            expected="0: the device has one node",
+            operation="CheckFeatureSupport",
+            rule="DEV9: ID3D12Device::CheckFeatureSupport",
+        )
     return type(data)()
 
 
 def _feature_levels(data: FeatureDataFeatureLevels) -> FeatureDataFeatureLevels:
     if not data.feature_levels_requested:
-        raise _bad("NumFeatureLevels", 0, "at least 1", "DEV9")
+        raise refusal(
+            ids.FEATURE_DATA,
+            "NumFeatureLevels ({given}) cannot be queried.",
+            field="FeatureSupportData.NumFeatureLevels",
+            given=0,
+            expected="at least 1",
+            operation="CheckFeatureSupport",
+            rule="DEV9: ID3D12Device::CheckFeatureSupport",
+        )
     supported = [level for level in data.feature_levels_requested if level <= MAX_FEATURE_LEVEL]
     if not supported:
         levels = " ".join(spell(level) for level in data.feature_levels_requested)
-        raise _bad("pFeatureLevelsRequested", levels, f"one up to {MAX_FEATURE_LEVEL.name}", "DEV10")
+        raise refusal(
+            ids.FEATURE_DATA,
+            "pFeatureLevelsRequested ({given}) cannot be queried.",
+            field="FeatureSupportData.pFeatureLevelsRequested",
+            given=levels,
+            expected=f"one up to {MAX_FEATURE_LEVEL.name}",
+            operation="CheckFeatureSupport",
+            rule="DEV10: ID3D12Device::CheckFeatureSupport",
+        )
     return replace(data, max_supported_feature_level=max(supported))
 
 
 def _shader_model(data: FeatureDataShaderModel) -> FeatureDataShaderModel:
     if data.highest_shader_model not in list(ShaderModel)[1:]:
-        raise _bad(
-            "HighestShaderModel", data.highest_shader_model, "a shader model of D3D_SHADER_MODEL", "DEV8"
+        raise refusal(
+            ids.FEATURE_DATA,
+            "HighestShaderModel ({given}) cannot be queried.",
+            field="FeatureSupportData.HighestShaderModel",
+            given=data.highest_shader_model,
+            expected="a shader model of D3D_SHADER_MODEL",
+            operation="CheckFeatureSupport",
+            rule="DEV8: ID3D12Device::CheckFeatureSupport",
         )
     return FeatureDataShaderModel(min(data.highest_shader_model, MAX_SHADER_MODEL))
 
 
 def _root_signature(data: FeatureDataRootSignature) -> FeatureDataRootSignature:
     if data.highest_version not in list(RootSignatureVersion):
-        raise _bad("HighestVersion", data.highest_version, "a version of D3D_ROOT_SIGNATURE_VERSION", "DEV8")
+        raise refusal(
+            ids.FEATURE_DATA,
+            "HighestVersion ({given}) cannot be queried.",
+            field="FeatureSupportData.HighestVersion",
+            given=data.highest_version,
+            expected="a version of D3D_ROOT_SIGNATURE_VERSION",
+            operation="CheckFeatureSupport",
+            rule="DEV8: ID3D12Device::CheckFeatureSupport",
+        )
     return FeatureDataRootSignature(min(data.highest_version, RootSignatureVersion.VERSION_1_1))
 
 
@@ -288,9 +315,9 @@ def answer(feature: Feature, data: Any = None) -> Any:
     """The struct of ``feature`` with the device's answers; ``data`` holds the inputs, if it has some."""
     number = integer(feature, "feature")
     if number not in list(Feature):
-        raise failure(
-            "FEATURE_DATA",
-            f"Feature ({spell(feature)}) is not a D3D12_FEATURE.",
+        raise refusal(
+            ids.FEATURE_DATA,
+            "Feature ({given}) is not a D3D12_FEATURE.",
             operation="CheckFeatureSupport",
             rule="DEV11: ID3D12Device::CheckFeatureSupport",
             field="Feature",
@@ -304,8 +331,8 @@ def answer(feature: Feature, data: Any = None) -> Any:
     if data is None:
         data = kind()
     if type(data) is not kind:
-        raise failure(
-            "FEATURE_DATA",
+        raise refusal(
+            ids.FEATURE_DATA,
             f"The data of feature {spell(feature)} is not its struct.",
             operation="CheckFeatureSupport",
             rule="DEV8: ID3D12Device::CheckFeatureSupport",

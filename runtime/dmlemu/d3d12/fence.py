@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dmlemu_hw.fence import Fence as HardwareFence
 from dmlemu_hw.host import HostFile
 
-from ..errors import Error, HResult
+from ..diagnostics import ids
+from ..errors import HResult
 from .arguments import integer, integers, number, outside, sequence
 from .device_child import DeviceChild
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
-from .info_queue import failure, spell
+from .info_queue import refusal
 from .structs import UINT64_MAX
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ def check_flags(flags: FenceFlags) -> None:
     integer(flags, "flags")
     known = int(FenceFlags.SHARED | FenceFlags.SHARED_CROSS_ADAPTER | FenceFlags.NON_MONITORED)
     if int(flags) & ~known:
-        raise failure(
-            "FENCE_FLAGS",
-            f"Fence flags ({spell(flags)}) have bits that are not known.",
+        raise refusal(
+            ids.FENCE_FLAGS,
+            "Fence flags ({given}) have bits that are not known.",
             operation="CreateFence",
             rule="FN1: ID3D12Device::CreateFence",
             message_id=MessageId.CREATE_FENCE_INVALID_FLAGS,
@@ -47,9 +49,9 @@ def check_flags(flags: FenceFlags) -> None:
 def check_value(value: int, operation: str, field: str) -> None:
     """A fence value is an unsigned 64-bit number."""
     if not 0 <= integer(value, field) <= UINT64_MAX:
-        raise failure(
-            "FENCE_VALUE",
-            f"Fence value ({value}) is not an unsigned 64-bit number.",
+        raise refusal(
+            ids.FENCE_VALUE,
+            "Fence value ({given}) is not an unsigned 64-bit number.",
             operation=operation,
             rule=f"FN1: {operation}",
             field=field,
@@ -73,28 +75,27 @@ class _EventFd:
 
 
 def _open_event(descriptor: int) -> _EventFd:
-    def bad(what: str) -> Error:
-        return failure(
-            "FENCE_EVENT",
-            f"Event ({descriptor}) is {what}.",
-            operation="SetEventOnCompletion",
-            rule="FN8: ID3D12Fence::SetEventOnCompletion",
-            hresult=HResult.E_HANDLE,
-            field="hEvent",
-            given=descriptor,
-            expected="the number of an eventfd",
-        )
+    refused = partial(
+        refusal,
+        ids.FENCE_EVENT,
+        field="hEvent",
+        given=descriptor,
+        expected="the number of an eventfd",
+        operation="SetEventOnCompletion",
+        rule="FN8: ID3D12Fence::SetEventOnCompletion",
+        hresult=HResult.E_HANDLE,
+    )
 
     try:
         kind = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
-        raise bad("no open file") from None
+        raise refused(f"Event ({descriptor}) is no open file.") from None
     if kind != "anon_inode:[eventfd]":
-        raise bad(f"an open file, but no eventfd ({kind})")
+        raise refused(f"Event ({descriptor}) is an open file, but no eventfd ({kind}).")
     try:
         return _EventFd(descriptor)
     except OSError as error:
-        raise bad(f"an eventfd that cannot be kept ({error.strerror})") from None
+        raise refused(f"Event ({descriptor}) is an eventfd that cannot be kept ({error.strerror}).") from None
 
 
 def notifier(event: Event | int) -> Callable[[], object]:
@@ -189,28 +190,31 @@ def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: Multip
     """FN7."""
     operation = "SetEventOnMultipleFenceCompletion"
 
-    def bad(message: str, field: str, given: object, expected: str, message_id: MessageId | None) -> Error:
-        return failure(
-            "FENCE_FLAGS",
-            message,
-            operation=operation,
-            rule=f"FN7: ID3D12Device1::{operation}",
-            hresult=HResult.E_INVALIDARG,
-            message_id=message_id,
-            field=field,
-            given=given,
-            expected=expected,
-        )
+    refused = partial(
+        refusal,
+        ids.FENCE_FLAGS,
+        operation=operation,
+        rule=f"FN7: ID3D12Device1::{operation}",
+    )
 
     if integer(flags, "flags") not in (MultipleFenceWaitFlags.ALL, MultipleFenceWaitFlags.ANY):
-        message = f"Multiple fence wait flags ({spell(flags)}) have bits that are not known."
-        wrong = MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS
-        raise bad(message, "Flags", flags, "ALL or ANY", wrong)
+        raise refused(
+            "Multiple fence wait flags ({given}) have bits that are not known.",
+            field="Flags",
+            given=flags,
+            expected="ALL or ANY",
+            message_id=MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
+        )
     if len(fences) != len(values):
-        message = f"There are {len(fences)} fences and {len(values)} values."
-        raise bad(message, "pFenceValues", len(values), f"{len(fences)} values", None)
+        raise refused(
+            f"There are {len(fences)} fences and {len(values)} values.",
+            field="pFenceValues",
+            given=len(values),
+            expected=f"{len(fences)} values",
+            message_id=0,
+        )
     if not fences:
-        raise bad("No fence is given.", "NumFences", 0, "at least 1", None)
+        raise refused("No fence is given.", field="NumFences", given=0, expected="at least 1", message_id=0)
 
 
 def set_event_on_multiple(

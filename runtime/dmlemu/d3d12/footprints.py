@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..diagnostics import ids
 from ..errors import Error, HResult
 from .arguments import integer
 from .enums import Format, MessageId
-from .info_queue import failure
+from .info_queue import refusal
 from .rules import TILE, check_resource_desc, round_up
 from .structs import (
     TEXTURE_DATA_PITCH_ALIGNMENT,
@@ -72,8 +73,8 @@ def copyable_footprints(
 
 def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:
     if first != 0 or count not in (0, 1):
-        raise failure(
-            "RES_DESC",
+        raise refusal(
+            ids.RES_DESC,
             f"Subresources [{first}, {first + count}) do not exist: a buffer has one.",
             operation="GetCopyableFootprints",
             rule="CF1: ID3D12Device::GetCopyableFootprints",
@@ -83,9 +84,9 @@ def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:
             expected="[0, 1)",
         )
     if round_up(desc.width, TEXTURE_DATA_PITCH_ALIGNMENT) > _UINT32_MAX:
-        raise failure(
-            "RES_DESC",
-            f"Buffer width ({desc.width}) does not fit a footprint.",
+        raise refusal(
+            ids.RES_DESC,
+            "Buffer width ({given}) does not fit a footprint.",
             operation="GetCopyableFootprints",
             rule="CF1: ID3D12Device::GetCopyableFootprints",
             message_id=MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,

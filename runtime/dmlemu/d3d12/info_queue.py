@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 
-from .. import errors
+from ..diagnostics import ids
+from ..diagnostics.refusal import not_implemented, refusal
 from ..errors import Report, Severity, spell, spell_object
 from ..reporting import InfoQueueFilter, InfoQueueFilterDesc, Reporter, Response, Stored
 from .arguments import callback as check_callback
@@ -16,15 +16,12 @@ __all__ = [
     "InfoQueue",
     "InfoQueueFilter",
     "InfoQueueFilterDesc",
-    "failure",
     "not_implemented",
+    "refusal",
     "spell",
     "spell_handle",
     "spell_object",
 ]
-
-failure = partial(errors.failure, api="D3D12")
-not_implemented = partial(errors.not_implemented, api="D3D12")
 
 
 def spell_handle(value: int) -> str:
@@ -72,8 +69,8 @@ class InfoQueue:
         stored = self._all()
         if 0 <= integer(index, "MessageIndex") < len(stored):
             return stored[index]
-        raise failure(
-            "INFO_QUEUE",
+        raise refusal(
+            ids.INFO_QUEUE,
             f"Message index ({index}) names none of the {len(stored)} stored messages.",
             operation=operation,
             rule=f"ID3D12InfoQueue::{operation}",
@@ -142,9 +139,9 @@ class InfoQueue:
     def _severity(severity: int, operation: str) -> Severity:
         if integer(severity, "Severity") in list(Severity):
             return Severity(severity)
-        raise failure(
-            "INFO_QUEUE",
-            f"Severity ({spell(severity)}) is not known.",
+        raise refusal(
+            ids.INFO_QUEUE,
+            "Severity ({given}) is not known.",
             operation=operation,
             rule=f"ID3D12InfoQueue::{operation}",
             field="Severity",
@@ -169,9 +166,9 @@ class InfoQueue:
     def unregister_message_callback(self, cookie: int) -> None:
         """``ID3D12InfoQueue1::UnregisterMessageCallback``; an unknown cookie raises E_INVALIDARG."""
         if self._callbacks.pop(integer(cookie, "CallbackCookie"), None) is None:
-            raise failure(
-                "INFO_QUEUE",
-                f"No callback is registered under cookie ({cookie}).",
+            raise refusal(
+                ids.INFO_QUEUE,
+                "No callback is registered under cookie ({given}).",
                 operation="UnregisterMessageCallback",
                 rule="ID3D12InfoQueue1::UnregisterMessageCallback",
                 field="CallbackCookie",

@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
 
+from ..diagnostics import ids
 from ..errors import CallSite, HResult, call_site, caller, shorten, spell_site
 from .arguments import buffer, instance, text
-from .info_queue import failure
+from .info_queue import refusal
 
 _Self = TypeVar("_Self", bound="Object")
 
@@ -67,8 +68,8 @@ class Object:
         :meth:`set_private_data_interface` reads as its address, None as 0.
         """
         if instance(guid, UUID, "guid") not in self._private_data:
-            raise failure(
-                "PRIVATE_DATA",
+            raise refusal(
+                ids.PRIVATE_DATA,
                 f"No private data is stored under ({guid}).",
                 operation="GetPrivateData",
                 rule="OB1: ID3D12Object::GetPrivateData",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..diagnostics import ids
 from .arguments import sequence
 from .descriptor_heap import DescriptorHeap
 from .device_child import DeviceChild
 from .device_context import DeviceContext
 from .enums import MessageId
 from .events import Evicted
-from .info_queue import failure
+from .info_queue import refusal
 from .query_heap import QueryHeap
 from .resource import Heap, Resource
 
@@ -29,8 +30,8 @@ def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
     chosen = _check_pageables(context, objects, "Evict", MessageId.EVICT_NULLOBJECTARRAY)
     for each, count in Counter(chosen).items():
         if each.residency < count:
-            raise failure(
-                "RES_NOT_RESIDENT",
+            raise refusal(
+                ids.RES_NOT_RESIDENT,
                 f"{each} is evicted more often than it was made resident.",
                 operation="Evict",
                 rule="RD1: ID3D12Device::Evict",
@@ -48,8 +49,8 @@ def _check_pageables(
     context: DeviceContext, objects: Sequence[DeviceChild] | None, operation: str, message_id: MessageId
 ) -> list[DeviceChild]:
     if objects is None:
-        raise failure(
-            "RES_NOT_RESIDENT",
+        raise refusal(
+            ids.RES_NOT_RESIDENT,
             "No objects are given.",
             operation=operation,
             rule=f"RD1: ID3D12Device::{operation}",

@@ -11,12 +11,13 @@ import numpy as np
 from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.allocation import Heap as HardwareHeap
 
+from ..diagnostics import ids
 from ..errors import CallSite, Error, Severity, quote, spell_site
 from .arguments import instance, integer, outside
 from .device_child import DeviceChild
 from .enums import HeapFlags, HeapType, MessageId
 from .events import HostAccessed, HostMapped, HostUnmapped
-from .info_queue import failure, not_implemented, spell
+from .info_queue import not_implemented, refusal, spell
 from .rules import allowed_states, is_cpu_visible
 from .structs import HeapDesc, HeapProperties, Range, ResourceDesc
 
@@ -88,11 +89,12 @@ class MappedMemory:
 
     def _opened(self) -> memoryview:
         if self._memory is None:
-            raise failure(
-                "UNMAP_NOT_MAPPED",
+            raise refusal(
+                ids.UNMAP_NOT_MAPPED,
                 f"The mapped memory of {self._resource} is used after Unmap.",
                 operation="MappedMemory",
                 rule="MP4: ID3D12Resource::Unmap",
+                message_id=0,  # the debug layer does not see the host's accesses
                 object=self._resource,
                 context=self._resource.unmapped,
             )
@@ -223,8 +225,8 @@ class Resource(DeviceChild):
     def get_heap_properties(self) -> tuple[HeapProperties, HeapFlags]:
         """``ID3D12Resource::GetHeapProperties``; E_INVALIDARG for a reserved resource (RB11, RS3)."""
         if self.properties is None:
-            raise failure(
-                "RES_DESC",
+            raise refusal(
+                ids.RES_DESC,
                 "A reserved resource has no heap whose properties could be told.",
                 operation="GetHeapProperties",
                 rule="RS3: ID3D12Resource::GetHeapProperties",
@@ -275,8 +277,8 @@ class Resource(DeviceChild):
             self._check_subresource(subresource, "Unmap", MessageId.UNMAP_INVALIDSUBRESOURCE)
             self._check_range(written_range, "Unmap", "pWrittenRange", MessageId.UNMAP_INVALIDRANGE)
             if self.map_count == 0:
-                raise failure(
-                    "UNMAP_NOT_MAPPED",
+                raise refusal(
+                    ids.UNMAP_NOT_MAPPED,
                     f"Unmap is called on {self}, which is not mapped.",
                     operation="Unmap",
                     rule="MP4: ID3D12Resource::Unmap",
@@ -341,8 +343,8 @@ class Resource(DeviceChild):
             return
         reserved = self.properties is None
         where = "a reserved resource" if reserved else f"in a heap of type {spell(self.heap_type)}"
-        raise failure(
-            "MAP_HEAP",
+        raise refusal(
+            ids.MAP_HEAP,
             f"{operation} is called on {self}, which is {where}: the CPU cannot see it.",
             operation=operation,
             rule=f"{'RS3' if reserved else 'MP1'}: ID3D12Resource::{operation}",
@@ -360,9 +362,9 @@ class Resource(DeviceChild):
 
     def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
         if integer(subresource, "subresource") != 0:
-            raise failure(
-                "MAP_RANGE",
-                f"Subresource ({subresource}) does not exist: a buffer has one.",
+            raise refusal(
+                ids.MAP_RANGE,
+                "Subresource ({given}) does not exist: a buffer has one.",
                 operation=operation,
                 rule=f"MP2: ID3D12Resource::{operation}",
                 message_id=message_id,
@@ -379,8 +381,8 @@ class Resource(DeviceChild):
         if range.end <= range.begin or self.context.is_runtime:
             return
         if range.begin < 0 or range.end > self.width:
-            raise failure(
-                "MAP_RANGE",
+            raise refusal(
+                ids.MAP_RANGE,
                 f"Range ([{range.begin}, {range.end})) runs past the buffer of {self.width} bytes.",
                 operation=operation,
                 rule=f"MP5: ID3D12Resource::{operation}",
@@ -400,8 +402,8 @@ class Resource(DeviceChild):
     def _warn_written_readback(self, range: Range | None) -> None:
         if range is None or range.end <= range.begin or self.heap_type != HeapType.READBACK:
             return
-        error = failure(
-            "UNMAP_RANGE",
+        error = refusal(
+            ids.UNMAP_RANGE,
             f"The CPU is said to have written [{range.begin}, {range.end}) of {self}, a readback buffer.",
             operation="Unmap",
             rule="MP5: ID3D12Resource::Unmap",

@@ -13,11 +13,12 @@ from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import Memory
 
+from ..diagnostics import ids
 from ..errors import HResult, Severity
 from . import query_heap, rules
 from .device_context import DeviceContext
 from .enums import HeapFlags, HeapType, MessageId, ResourceStates
-from .info_queue import failure, spell
+from .info_queue import refusal
 from .query_heap import QueryHeap
 from .resource import Heap, Resource
 from .structs import ClearValue, HeapDesc, HeapProperties, QueryHeapDesc, ResourceDesc
@@ -34,7 +35,7 @@ class OutOfMemoryGuard(Frozen):
     operation: str
     rule: str
     field: str
-    message_id: MessageId | None
+    message_id: int
 
     def run(self, work: Callable[[], _Result]) -> _Result:
         """What ``work`` returns; E_OUTOFMEMORY when it finds no memory."""
@@ -42,8 +43,8 @@ class OutOfMemoryGuard(Frozen):
             return work()
         except OutOfMemory as error:
             left = max(0, error.budget - error.used)
-            raise failure(
-                "OUT_OF_MEMORY",
+            raise refusal(
+                ids.OUT_OF_MEMORY,
                 str(error),
                 operation=self.operation,
                 rule=f"{self.rule}: ID3D12Device::{self.operation}",
@@ -171,8 +172,7 @@ def create_query_heap(context: DeviceContext, desc: QueryHeapDesc) -> QueryHeap:
     context.check_alive("CreateQueryHeap")
     query_heap.check_desc(desc)
     memory, size = context.gpu.memory, query_heap.QUERY_SIZE * desc.count
-    wrong = MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS
-    lacking = OutOfMemoryGuard("CreateQueryHeap", "QY1", "pDesc.Count", wrong)
+    lacking = OutOfMemoryGuard("CreateQueryHeap", "QY1", "pDesc.Count", 0)
     heap, allocation = lacking.run(lambda: _place(memory, memory.create_heap(size, mappable=False)))
     heap.close()  # the allocation keeps the bytes
     return QueryHeap(context, desc, allocation)
@@ -188,9 +188,9 @@ def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resour
     resource.began_common = state == ResourceStates.COMMON
     context.resources[resource.address] = resource
     if state != ResourceStates.COMMON and resource.fixed_states is None and context.info_queue.enabled:
-        error = failure(
-            "RES_STATE_IGNORED",
-            f"Initial state ({spell(ResourceStates(state))}) is ignored: buffers start COMMON.",
+        error = refusal(
+            ids.RES_STATE_IGNORED,
+            "Initial state ({given}) is ignored: buffers start COMMON.",
             operation=operation,
             rule=f"RB8: ID3D12Device::{operation}",
             message_id=MessageId.CREATERESOURCE_STATE_IGNORED,

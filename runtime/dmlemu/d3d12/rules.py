@@ -13,6 +13,7 @@ from typing import Any
 
 from dmlemu_hw.frozen import Frozen
 
+from ..diagnostics import ids
 from .arguments import instance, integer
 from .enums import (
     CpuPageProperty,
@@ -26,7 +27,7 @@ from .enums import (
     ResourceStates,
     TextureLayout,
 )
-from .info_queue import failure, not_implemented, spell
+from .info_queue import not_implemented, refusal, spell
 from .states import COPY_DEST, GENERIC_READ, KNOWN_STATES, is_combination
 from .structs import (
     DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT,
@@ -39,7 +40,7 @@ from .structs import (
 
 TILE = DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT
 
-_Row = tuple[bool, str, str, Any, Any, MessageId | None, str]
+_Row = tuple[bool, str, str, Any, Any, int, str]
 
 
 def round_up(value: int, alignment: int) -> int:
@@ -47,12 +48,12 @@ def round_up(value: int, alignment: int) -> int:
 
 
 def _check(
-    rows: Iterable[_Row], operation: str, page: str, check: str = "RES_DESC", object: Any = ""
+    rows: Iterable[_Row], operation: str, page: str, check: ids.Id = ids.RES_DESC, object: Any = ""
 ) -> None:
     """Raises for the first broken rule; ``page`` is where the rules are written."""
     for broken, rule, field, given, expected, message_id, sentence in rows:
         if broken:
-            raise failure(
+            raise refusal(
                 check,
                 sentence.replace("{}", spell(given), 1),
                 operation=operation,
@@ -165,7 +166,7 @@ def check_committed_heap(properties: HeapProperties | None, heap_flags: HeapFlag
     # fmt: on
 
 
-def _require(value: object, rule: str, operation: str, field: str, message_id: MessageId | None) -> None:
+def _require(value: object, rule: str, operation: str, field: str, message_id: int) -> None:
     """A pointer that must not be null."""
     row = (value is None, rule, field, value, "a struct or an object", message_id, f"{field} is {{}}.")
     _check((row,), operation, f"ID3D12Device::{operation}")
@@ -211,7 +212,7 @@ def _check_heap_properties(
 def check_node_mask(mask: int, operation: str, field: str) -> None:
     """HP7: the device has one node."""
     known = integer(mask, field) in (0, 1)
-    row = (not known, "HP7", field, mask, "0 or 1", None, "Node mask ({}) names nodes that do not exist.")
+    row = (not known, "HP7", field, mask, "0 or 1", 0, "Node mask ({}) names nodes that do not exist.")
     _check((row,), operation, "D3D12_HEAP_PROPERTIES")
 
 
@@ -457,11 +458,11 @@ def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: 
         (offset + size > capacity, "PL2", "HeapOffset", offset, room,
          MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, outside),
         (denied, "PL3", "pHeap", heap.flags, "a heap without DENY_BUFFERS",
-         None, "A buffer is placed in a heap that denies buffers ({})."),
-    ), operation, f"ID3D12Device::{operation}", "HEAP_RANGE", heap_name)
+         0, "A buffer is placed in a heap that denies buffers ({})."),
+    ), operation, f"ID3D12Device::{operation}", ids.HEAP_RANGE, heap_name)
     # fmt: on
 
 
 def check_heap_given(heap: object | None) -> None:
     """PL3: CreatePlacedResource needs a heap."""
-    _require(heap, "PL3", "CreatePlacedResource", "pHeap", None)
+    _require(heap, "PL3", "CreatePlacedResource", "pHeap", 0)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import Error, HResult
+from ..diagnostics import ids
 from .arguments import instance, integer, integers, sequence
 from .enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
-from .info_queue import failure, spell
+from .info_queue import refusal
 from .resource import Heap, Resource
 from .rules import TILE, round_up
 from .structs import TiledResourceCoordinate, TileRegionSize
@@ -42,38 +43,44 @@ class TileMapping(Frozen):
     flags: TileMappingFlags
 
 
-def _bad(rule: str, message: str, field: str, given: Any, expected: Any, object: Any = "") -> Error:
-    return failure(
-        "TILE_MAPPING",
-        message,
-        operation="UpdateTileMappings",
-        rule=f"{rule}: ID3D12CommandQueue::UpdateTileMappings",
-        hresult=HResult.E_INVALIDARG,
-        message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
-        field=field,
-        given=given,
-        expected=expected,
-        object=object,
-    )
+_refused = partial(
+    refusal,
+    ids.TILE_MAPPING,
+    operation="UpdateTileMappings",
+    page="ID3D12CommandQueue::UpdateTileMappings",
+    message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
+)
 
 
 def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]:
     """RS4, RS5, RS7: the mappings to be made, in order; raises for arguments that do not fit."""
     resource = mapping.resource
     if resource is None:
-        raise _bad("RS4", "No resource is given.", "pResource", None, "a reserved resource")
+        raise _refused(
+            "No resource is given.",
+            field="pResource",
+            given=None,
+            expected="a reserved resource",
+            rule="RS4",
+        )
     context.check_child(resource, Resource, "UpdateTileMappings", "pResource")
     resource.check_open("UpdateTileMappings")
     if resource.created_as != "reserved":
-        message = f"{resource} is a {resource.created_as} resource: it has no tiles."
-        raise _bad("RS4", message, "pResource", resource.created_as, "reserved", resource)
+        raise _refused(
+            f"{resource} is a {resource.created_as} resource: it has no tiles.",
+            field="pResource",
+            given=resource.created_as,
+            expected="reserved",
+            object=resource,
+            rule="RS4",
+        )
     if integer(mapping.flags, "flags") not in (TileMappingFlags.NONE, TileMappingFlags.NO_HAZARD):
-        raise _bad(
-            "RS5",
-            f"Flags ({spell(mapping.flags)}) are not known.",
-            "Flags",
-            mapping.flags,
-            "NONE or NO_HAZARD",
+        raise _refused(
+            "Flags ({given}) are not known.",
+            field="Flags",
+            given=mapping.flags,
+            expected="NONE or NO_HAZARD",
+            rule="RS5",
         )
     regions = _regions(mapping)
     total = sum(count for _, count in regions)
@@ -82,8 +89,14 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
     if given > total and context.is_runtime:
         ranges = list(_first_tiles(ranges, total))
     elif given != total:
-        message = f"The heap ranges hold {given} tiles and the resource regions {total}."
-        raise _bad("RS5", message, "pRangeTileCounts", given, total, resource)
+        raise _refused(
+            f"The heap ranges hold {given} tiles and the resource regions {total}.",
+            field="pRangeTileCounts",
+            given=given,
+            expected=total,
+            object=resource,
+            rule="RS5",
+        )
     _check_heap(context, mapping, ranges)
     heap = None if mapping.heap is None else mapping.heap.hardware
     return list(_join(regions, ranges, heap))
@@ -98,16 +111,32 @@ def _regions(mapping: TileMapping) -> list[tuple[int, int]]:
         if sizes is None:
             return [(0, tiles)]
         if len(sizes) != 1:
-            message = f"There are {len(sizes)} region sizes and no region starts."
-            raise _bad("RS5", message, "pResourceRegionStartCoordinates", None, f"{len(sizes)} coordinates")
+            raise _refused(
+                f"There are {len(sizes)} region sizes and no region starts.",
+                field="pResourceRegionStartCoordinates",
+                given=None,
+                expected=f"{len(sizes)} coordinates",
+                rule="RS5",
+            )
         starts = [TiledResourceCoordinate()]
     if sizes is None:
         sizes = [TileRegionSize(1)] * len(starts)
     if len(starts) != len(sizes):
-        message = f"There are {len(starts)} region starts and {len(sizes)} region sizes."
-        raise _bad("RS5", message, "pResourceRegionSizes", len(sizes), len(starts))
+        raise _refused(
+            f"There are {len(starts)} region starts and {len(sizes)} region sizes.",
+            field="pResourceRegionSizes",
+            given=len(sizes),
+            expected=len(starts),
+            rule="RS5",
+        )
     if not starts:
-        raise _bad("RS5", "There are no regions.", "NumResourceRegions", 0, "at least 1")
+        raise _refused(
+            "There are no regions.",
+            field="NumResourceRegions",
+            given=0,
+            expected="at least 1",
+            rule="RS5",
+        )
     rows = enumerate(zip(starts, sizes, strict=True))
     return [_region(mapping.resource, i, start, size, tiles) for i, (start, size) in rows]
 
@@ -117,22 +146,40 @@ def _region(
 ) -> tuple[int, int]:
     field = f"pResourceRegionStartCoordinates[{index}]"
     if start.subresource != 0 or start.y != 0 or start.z != 0:
-        given = f"X {start.x}, Y {start.y}, Z {start.z}, Subresource {start.subresource}"
-        message = "A coordinate leaves the one row of tiles that a buffer has."
-        raise _bad("RS4", message, field, given, "Y, Z and Subresource 0")
+        raise _refused(
+            "A coordinate leaves the one row of tiles that a buffer has.",
+            field=field,
+            given=f"X {start.x}, Y {start.y}, Z {start.z}, Subresource {start.subresource}",
+            expected="Y, Z and Subresource 0",
+            rule="RS4",
+        )
     count = size.num_tiles
     if size.use_box and size.width * size.height * size.depth != count:
-        given = f"{size.width} x {size.height} x {size.depth}"
-        message = f"The box of a region does not hold its NumTiles ({count})."
-        raise _bad("RS4", message, f"pResourceRegionSizes[{index}]", given, count)
+        raise _refused(
+            f"The box of a region does not hold its NumTiles ({count}).",
+            field=f"pResourceRegionSizes[{index}]",
+            given=f"{size.width} x {size.height} x {size.depth}",
+            expected=count,
+            rule="RS4",
+        )
     if size.use_box and (size.height != 1 or size.depth != 1):
-        message = "The box of a region leaves the one row of tiles that a buffer has."
-        raise _bad("RS4", message, f"pResourceRegionSizes[{index}]", f"{size.height} x {size.depth}", "1 x 1")
+        raise _refused(
+            "The box of a region leaves the one row of tiles that a buffer has.",
+            field=f"pResourceRegionSizes[{index}]",
+            given=f"{size.height} x {size.depth}",
+            expected="1 x 1",
+            rule="RS4",
+        )
     if start.x < 0 or count < 1 or start.x + count > tiles:
         size_of_all = f"{tiles} of 65536 bytes"
-        message = f"Tiles [{start.x}, {start.x + count}) do not lie in {resource}, which has {size_of_all}."
-        given, expected = f"[{start.x}, {start.x + count})", f"within [0, {tiles})"
-        raise _bad("RS4", message, field, given, expected, resource)
+        raise _refused(
+            f"Tiles [{start.x}, {start.x + count}) do not lie in {resource}, which has {size_of_all}.",
+            field=field,
+            given=f"[{start.x}, {start.x + count})",
+            expected=f"within [0, {tiles})",
+            object=resource,
+            rule="RS4",
+        )
     return start.x, count
 
 
@@ -149,33 +196,44 @@ def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
     given = [each for each in (range_flags, heap_starts, counts) if each is not None]
     number = len(given[0]) if given else 1
     if any(len(each) != number for each in given):
-        message = "The arrays of heap ranges differ in length."
-        raise _bad(
-            "RS5", message, "NumRanges", " and ".join(str(len(each)) for each in given), "equal lengths"
+        raise _refused(
+            "The arrays of heap ranges differ in length.",
+            field="NumRanges",
+            given=" and ".join(str(len(each)) for each in given),
+            expected="equal lengths",
+            rule="RS5",
         )
     flags = [_NONE] * number if range_flags is None else range_flags
     for i, flag in enumerate(flags):
         if flag not in (_NONE, _NULL, _SKIP, _REUSE):
-            message = f"Range flags ({spell(TileRangeFlags(flag))}) are not one of those allowed."
-            raise _bad(
-                "RS5",
-                message,
-                f"pRangeFlags[{i}]",
-                TileRangeFlags(flag),
-                "NONE, NULL, SKIP or REUSE_SINGLE_TILE",
+            raise _refused(
+                "Range flags ({given}) are not one of those allowed.",
+                field=f"pRangeFlags[{i}]",
+                given=TileRangeFlags(flag),
+                expected="NONE, NULL, SKIP or REUSE_SINGLE_TILE",
+                rule="RS5",
             )
     if heap_starts is None:
         if number > 1 and any(flag in (_NONE, _REUSE) for flag in flags):
-            raise _bad(
-                "RS5", "No heap offsets are given.", "pHeapRangeStartOffsets", None, "an offset per range"
+            raise _refused(
+                "No heap offsets are given.",
+                field="pHeapRangeStartOffsets",
+                given=None,
+                expected="an offset per range",
+                rule="RS5",
             )
         heap_starts = [0] * number
     if counts is None:
         counts = [total] if number == 1 else [1] * number
     for i, count in enumerate(counts):
         if count < 0:
-            message = f"The number of tiles of a range ({count}) is negative."
-            raise _bad("RS5", message, f"pRangeTileCounts[{i}]", count, "at least 0")
+            raise _refused(
+                "The number of tiles of a range ({given}) is negative.",
+                field=f"pRangeTileCounts[{i}]",
+                given=count,
+                expected="at least 0",
+                rule="RS5",
+            )
     return list(zip(flags, heap_starts, counts, strict=True))
 
 
@@ -199,26 +257,36 @@ def _check_heap(context: DeviceContext, mapping: TileMapping, ranges: list[_Rang
     heap = mapping.heap
     if heap is None:
         if used:
-            message = "No heap is given, and a range maps tiles of one."
-            raise _bad("RS5", message, "pHeap", None, "a heap, or only ranges with flag NULL or SKIP")
+            raise _refused(
+                "No heap is given, and a range maps tiles of one.",
+                field="pHeap",
+                given=None,
+                expected="a heap, or only ranges with flag NULL or SKIP",
+                rule="RS5",
+            )
         return
     context.check_child(heap, Heap, "UpdateTileMappings", "pHeap")
     if heap.get_desc().flags & HeapFlags.DENY_BUFFERS:
-        raise _bad(
-            "RS7",
+        raise _refused(
             f"{heap} denies buffers.",
-            "pHeap",
-            heap.get_desc().flags,
-            "a heap without DENY_BUFFERS",
-            heap,
+            field="pHeap",
+            given=heap.get_desc().flags,
+            expected="a heap without DENY_BUFFERS",
+            object=heap,
+            rule="RS7",
         )
     tiles = round_up(heap.get_desc().size_in_bytes, TILE) // TILE
     for i, (flag, start, count) in used:
         needed = 1 if flag == _REUSE else count
         if start < 0 or count < 1 or start + needed > tiles:
-            message = f"Tiles [{start}, {start + needed}) do not lie in {heap} of {tiles} tiles."
-            field = f"pHeapRangeStartOffsets[{i}]"
-            raise _bad("RS5", message, field, f"[{start}, {start + needed})", f"within [0, {tiles})", heap)
+            raise _refused(
+                f"Tiles [{start}, {start + needed}) do not lie in {heap} of {tiles} tiles.",
+                field=f"pHeapRangeStartOffsets[{i}]",
+                given=f"[{start}, {start + needed})",
+                expected=f"within [0, {tiles})",
+                object=heap,
+                rule="RS5",
+            )
 
 
 def _join(

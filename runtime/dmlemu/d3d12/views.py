@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
 
+from ..diagnostics import ids
 from ..errors import Error
 from .arguments import instance
 from .descriptor_heap import find_slot, write_descriptors
@@ -22,7 +23,7 @@ from .enums import (
     UavDimension,
 )
 from .formats import TYPED
-from .info_queue import failure, not_implemented, spell, spell_handle
+from .info_queue import not_implemented, refusal, spell, spell_handle
 from .resource import Resource
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
@@ -52,7 +53,7 @@ class _Faults:
 
     def __init__(self, operation: str, desc: str) -> None:
         self.operation = operation
-        self.desc = desc
+        self.refused = partial(refusal, ids.RES_VIEW, operation=operation, page=desc)
         uav = operation == _UAV
         self.invalid_desc = (
             MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDDESC
@@ -73,20 +74,6 @@ class _Faults:
             MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDFLAGS
             if uav
             else MessageId.CREATESHADERRESOURCEVIEW_INVALIDDESC
-        )
-
-    def make(
-        self, rule: str, message: str, message_id: MessageId, field: str, given: object, expected: object
-    ) -> Error:
-        return failure(
-            "RES_VIEW",
-            message,
-            operation=self.operation,
-            rule=f"{rule}: {self.desc}",
-            message_id=message_id,
-            field=field,
-            given=given,
-            expected=expected,
         )
 
 
@@ -112,13 +99,13 @@ def unordered_access_view(
     if resource is None:
         return Descriptor(DescriptorKind.UAV, flags, view.structure_byte_stride, int(desc_given.format))
     if not resource.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
-        raise faults.make(
-            "VW5",
+        raise faults.refused(
             f"{resource} lacks flag ALLOW_UNORDERED_ACCESS, and an unordered access view of it is created.",
-            MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDRESOURCE,
-            "pResource",
-            resource.get_desc().flags,
-            ResourceFlags.ALLOW_UNORDERED_ACCESS,
+            field="pResource",
+            given=resource.get_desc().flags,
+            expected=ResourceFlags.ALLOW_UNORDERED_ACCESS,
+            rule="VW5",
+            message_id=MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDRESOURCE,
         )
     start, size = _extent(resource, view, element, raw, faults)
     counter_address = _counter_address(context, counter, view, raw)
@@ -157,43 +144,49 @@ def shader_resource_view(
 def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | None) -> Descriptor:
     """The descriptor of ``CreateConstantBufferView``; None or size 0 is a null view."""
 
-    def bad(
-        rule: str, message: str, field: str, given: object, expected: str, message_id: MessageId
-    ) -> Error:
-        return failure(
-            "RES_VIEW",
-            message,
-            operation=_CBV,
-            rule=f"{rule}: D3D12_CONSTANT_BUFFER_VIEW_DESC",
-            message_id=message_id,
-            field=f"pDesc.{field}",
-            given=given,
-            expected=expected,
-        )
+    refused = partial(refusal, ids.RES_VIEW, operation=_CBV, page="D3D12_CONSTANT_BUFFER_VIEW_DESC")
 
     if desc is None or instance(desc, ConstantBufferViewDesc, "desc").size_in_bytes == 0:
         return Descriptor(DescriptorKind.CBV)
     invalid = MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC
     address, size = desc.buffer_location, desc.size_in_bytes
     if address % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
-        message = f"Address ({spell_handle(address)}) of the constant buffer is not a multiple of 256."
-        raise bad("VW1", message, "BufferLocation", spell_handle(address), "a multiple of 256", invalid)
+        raise refused(
+            "Address ({given}) of the constant buffer is not a multiple of 256.",
+            field="pDesc.BufferLocation",
+            given=spell_handle(address),
+            expected="a multiple of 256",
+            rule="VW1",
+            message_id=invalid,
+        )
     if size % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
-        message = f"Size ({size}) of the constant buffer is not a multiple of 256."
-        raise bad("VW1", message, "SizeInBytes", size, "a multiple of 256", invalid)
+        raise refused(
+            "Size ({given}) of the constant buffer is not a multiple of 256.",
+            field="pDesc.SizeInBytes",
+            given=size,
+            expected="a multiple of 256",
+            rule="VW1",
+            message_id=invalid,
+        )
     if not 0 < size <= MAX_CONSTANT_BUFFER:
-        message = f"Size ({size}) of the constant buffer is above what a shader can see."
-        raise bad("VW1", message, "SizeInBytes", size, f"at most {MAX_CONSTANT_BUFFER}", invalid)
+        raise refused(
+            "Size ({given}) of the constant buffer is above what a shader can see.",
+            field="pDesc.SizeInBytes",
+            given=size,
+            expected=f"at most {MAX_CONSTANT_BUFFER}",
+            rule="VW1",
+            message_id=invalid,
+        )
     resource = context.resource_at(address)
     if resource is None or address + size > resource.address + resource.width:
         where = "no buffer" if resource is None else f"{resource}, which ends before"
-        raise bad(
-            "VW1",
+        raise refused(
             f"The {size} bytes at address ({spell_handle(address)}) lie in {where}.",
-            "BufferLocation",
-            spell_handle(address),
-            "a range inside one buffer",
-            MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_RESOURCE,
+            field="pDesc.BufferLocation",
+            given=spell_handle(address),
+            expected="a range inside one buffer",
+            rule="VW1",
+            message_id=MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_RESOURCE,
         )
     return Descriptor(DescriptorKind.CBV, address=address, size=size)
 
@@ -216,33 +209,38 @@ def _check_view_pair(
         )
     else:
         message = f"No description is given, and {resource} has no format to take a default view from."
-    raise faults.make(
-        "VW7", message, faults.invalid_desc, "pDesc", None, "a description: a buffer has no default view"
+    raise faults.refused(
+        message,
+        field="pDesc",
+        given=None,
+        expected="a description: a buffer has no default view",
+        rule="VW7",
+        message_id=faults.invalid_desc,
     )
 
 
 def _bad_dimension(given: int, unknown: int, members: type, faults: _Faults) -> Error:
     if given != unknown and given in list(members):  # type: ignore[call-overload]
         return not_implemented(faults.operation, f"A view of dimension {spell(given)}")
-    return faults.make(
-        "VW7",
-        f"View dimension ({spell(given)}) is not the one of a buffer.",
-        faults.invalid_desc,
-        "pDesc.ViewDimension",
-        given,
-        "BUFFER",
+    return faults.refused(
+        "View dimension ({given}) is not the one of a buffer.",
+        field="pDesc.ViewDimension",
+        given=given,
+        expected="BUFFER",
+        rule="VW7",
+        message_id=faults.invalid_desc,
     )
 
 
 def _check_flags(flags: int, raw: int, faults: _Faults) -> bool:
     if flags & ~raw:
-        raise faults.make(
-            "VW2",
-            f"Buffer view flags ({flags}) have bits that are not known.",
-            faults.flags,
-            "pDesc.Buffer.Flags",
-            flags,
-            "NONE or RAW",
+        raise faults.refused(
+            "Buffer view flags ({given}) have bits that are not known.",
+            field="pDesc.Buffer.Flags",
+            given=flags,
+            expected="NONE or RAW",
+            rule="VW2",
+            message_id=faults.flags,
         )
     return flags == raw
 
@@ -252,53 +250,53 @@ def _element_size(format: Format, view: BufferUav | BufferSrv, raw: bool, faults
     stride = view.structure_byte_stride
     if raw:
         if format != Format.R32_TYPELESS:
-            raise faults.make(
-                "VW2",
-                f"A raw view has Format ({spell(format)}).",
-                faults.format,
-                "pDesc.Format",
-                format,
-                Format.R32_TYPELESS,
+            raise faults.refused(
+                "A raw view has Format ({given}).",
+                field="pDesc.Format",
+                given=format,
+                expected=Format.R32_TYPELESS,
+                rule="VW2",
+                message_id=faults.format,
             )
         if stride != 0:
-            raise faults.make(
-                "VW2",
-                f"A raw view has StructureByteStride ({stride}).",
-                faults.invalid_desc,
-                "pDesc.Buffer.StructureByteStride",
-                stride,
-                0,
+            raise faults.refused(
+                "A raw view has StructureByteStride ({given}).",
+                field="pDesc.Buffer.StructureByteStride",
+                given=stride,
+                expected=0,
+                rule="VW2",
+                message_id=faults.invalid_desc,
             )
         return 4
     if format == Format.UNKNOWN:
         if not 0 < stride <= MAX_STRUCTURE_STRIDE or stride % 4:
-            raise faults.make(
-                "VW3",
-                f"A structured view has StructureByteStride ({stride}).",
-                faults.invalid_desc,
-                "pDesc.Buffer.StructureByteStride",
-                stride,
-                f"a multiple of 4 from 4 to {MAX_STRUCTURE_STRIDE}",
+            raise faults.refused(
+                "A structured view has StructureByteStride ({given}).",
+                field="pDesc.Buffer.StructureByteStride",
+                given=stride,
+                expected=f"a multiple of 4 from 4 to {MAX_STRUCTURE_STRIDE}",
+                rule="VW3",
+                message_id=faults.invalid_desc,
             )
         return stride
     info = TYPED.get(int(format))
     if info is None:
-        raise faults.make(
-            "VW4",
-            f"A typed buffer view has Format ({spell(format)}).",
-            faults.format,
-            "pDesc.Format",
-            format,
-            "a format with components and a type, such as R32_UINT",
+        raise faults.refused(
+            "A typed buffer view has Format ({given}).",
+            field="pDesc.Format",
+            given=format,
+            expected="a format with components and a type, such as R32_UINT",
+            rule="VW4",
+            message_id=faults.format,
         )
     if stride != 0:
-        raise faults.make(
-            "VW4",
-            f"A typed view has StructureByteStride ({stride}).",
-            faults.invalid_desc,
-            "pDesc.Buffer.StructureByteStride",
-            stride,
-            0,
+        raise faults.refused(
+            "A typed view has StructureByteStride ({given}).",
+            field="pDesc.Buffer.StructureByteStride",
+            given=stride,
+            expected=0,
+            rule="VW4",
+            message_id=faults.invalid_desc,
         )
     return info.size
 
@@ -309,33 +307,33 @@ def _extent(
     """First byte and size of the view; it must lie in the buffer (VW6)."""
     start, size = view.first_element * element, view.num_elements * element
     if raw and start % RAW_UAV_SRV_BYTE_ALIGNMENT:
-        raise faults.make(
-            "VW2",
+        raise faults.refused(
             f"A raw view starts at byte {start} of {resource}, which is not a multiple of 16.",
-            faults.dimensions,
-            "pDesc.Buffer.FirstElement",
-            view.first_element,
-            "a multiple of 4",
+            field="pDesc.Buffer.FirstElement",
+            given=view.first_element,
+            expected="a multiple of 4",
+            rule="VW2",
+            message_id=faults.dimensions,
         )
     if view.num_elements < 1:
-        raise faults.make(
-            "VW6",
+        raise faults.refused(
             f"A view of {resource} has NumElements ({view.num_elements}).",
-            faults.dimensions,
-            "pDesc.Buffer.NumElements",
-            view.num_elements,
-            "at least 1",
+            field="pDesc.Buffer.NumElements",
+            given=view.num_elements,
+            expected="at least 1",
+            rule="VW6",
+            message_id=faults.dimensions,
         )
     if view.first_element < 0 or start + size > resource.width:
         left = max(0, resource.width // element - max(0, view.first_element))
-        raise faults.make(
-            "VW6",
-            f"{view.num_elements} elements of {element} bytes from element {view.first_element} on run past "
-            f"{resource} of {resource.width} bytes.",
-            faults.dimensions,
-            "pDesc.Buffer.NumElements",
-            view.num_elements,
-            f"at most {left}",
+        raise faults.refused(
+            f"{view.num_elements} elements of {element} bytes from element {view.first_element} on "
+            f"run past {resource} of {resource.width} bytes.",
+            field="pDesc.Buffer.NumElements",
+            given=view.num_elements,
+            expected=f"at most {left}",
+            rule="VW6",
+            message_id=faults.dimensions,
         )
     return start, size
 
@@ -343,35 +341,48 @@ def _extent(
 def _counter_address(context: DeviceContext, counter: Resource | None, view: BufferUav, raw: bool) -> int:
     """VW8: the counter of a structured unordered access view."""
 
-    def bad(message: str, field: str, given: object, expected: str) -> Error:
-        return _UAV_FAULTS.make(
-            "VW8",
-            message,
-            MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
-            field,
-            given,
-            expected,
-        )
+    refused = partial(
+        refusal,
+        ids.RES_VIEW,
+        operation=_UAV,
+        rule="VW8",
+        page="D3D12_UNORDERED_ACCESS_VIEW_DESC",
+        message_id=MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
+    )
 
     offset = view.counter_offset_in_bytes
     if counter is None:
         if offset:
-            message = f"CounterOffsetInBytes ({offset}) is given without a counter resource."
-            raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, "0")
+            raise refused(
+                "CounterOffsetInBytes ({given}) is given without a counter resource.",
+                field="pDesc.Buffer.CounterOffsetInBytes",
+                given=offset,
+                expected="0",
+            )
         return 0
     context.check_child(counter, Resource, _UAV, "pCounterResource")
     counter.check_open(_UAV)
     if raw or view.structure_byte_stride == 0:
-        message = f"{counter} is to count a view that is not structured."
-        raise bad(
-            message, "pDesc.Buffer.StructureByteStride", view.structure_byte_stride, "at least 4, no RAW"
+        raise refused(
+            f"{counter} is to count a view that is not structured.",
+            field="pDesc.Buffer.StructureByteStride",
+            given=view.structure_byte_stride,
+            expected="at least 4, no RAW",
         )
     if offset % 4 or offset < 0:
-        message = f"CounterOffsetInBytes ({offset}) is not a multiple of 4."
-        raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, "a multiple of 4")
+        raise refused(
+            "CounterOffsetInBytes ({given}) is not a multiple of 4.",
+            field="pDesc.Buffer.CounterOffsetInBytes",
+            given=offset,
+            expected="a multiple of 4",
+        )
     if offset + 4 > counter.width:
-        message = f"CounterOffsetInBytes ({offset}) lies outside {counter} of {counter.width} bytes."
-        raise bad(message, "pDesc.Buffer.CounterOffsetInBytes", offset, f"at most {counter.width - 4}")
+        raise refused(
+            f"CounterOffsetInBytes ({offset}) lies outside {counter} of {counter.width} bytes.",
+            field="pDesc.Buffer.CounterOffsetInBytes",
+            given=offset,
+            expected=f"at most {counter.width - 4}",
+        )
     return counter.address + offset
 
 
@@ -384,8 +395,8 @@ def write_view(
     try:
         heap, _ = find_slot(context, dest_descriptor, operation, "DestDescriptor")
         if heap.get_desc().type != DescriptorHeapType.CBV_SRV_UAV:
-            raise failure(
-                "DESC_HEAP_KIND",
+            raise refusal(
+                ids.DESC_HEAP_KIND,
                 f"A view of a buffer is written into {heap} of type {spell(heap.get_desc().type)}.",
                 operation=operation,
                 rule=f"DH4: ID3D12Device::{operation}",

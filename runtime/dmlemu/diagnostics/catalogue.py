@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import os
 import re
 from functools import cache
 from types import ModuleType
@@ -17,7 +17,8 @@ __all__ = ["catalogue", "groups", "title"]
 @cache
 def groups() -> dict[str, tuple[Declaration, ...]]:
     """The declarations of each group, by the name of its module, in the order of the groups' letters."""
-    names = [module.name for module in pkgutil.iter_modules(declarations.__path__)]
+    files = os.listdir(declarations.__path__[0])  # pkgutil conceals that it failed
+    names = [file.removesuffix(".py") for file in files if file.endswith(".py") and file != "__init__.py"]
     loaded = {name: importlib.import_module(f"{declarations.__name__}.{name}") for name in names}
     order = sorted(loaded.items(), key=lambda item: (not _letter(item[1]), _letter(item[1]), item[0]))
     return {name: tuple(module.DECLARATIONS) for name, module in order}

@@ -6,7 +6,7 @@ from enum import Enum
 
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import Severity, Strictness
+from .report import Severity, Strictness
 
 __all__ = ["Declaration", "When"]
 
@@ -32,6 +32,7 @@ class Declaration(Frozen):
     change; both are whole sentences.  ``rule`` names the document.  ``message_ids``: the nearest
     D3D12_MESSAGE_IDs.  ``refusal``: the call itself refuses, so that the check cannot be suppressed.
     ``level``: the least strictness at which it speaks.  ``no_example``: why the gallery has no program.
+    ``api``: whose methods it speaks of; a refusal may say otherwise.
     """
 
     id: str
@@ -45,3 +46,4 @@ class Declaration(Frozen):
     refusal: bool = False
     level: Strictness = Strictness.STRICT
     no_example: str = ""
+    api: str = "D3D12"

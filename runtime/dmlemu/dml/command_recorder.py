@@ -13,16 +13,17 @@ from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import meet
 from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
 
-from ..d3d12 import CommandList, DescriptorHeapType
+from ..d3d12 import CommandList, DescriptorHeapType, MessageId
 from ..d3d12.descriptor_uses import Reader, name_bytes, name_place
 from ..d3d12.recording import SHADING
+from ..diagnostics import ids
 from ..errors import Error, Severity, Strictness, call_site, caller
 from .binding.aliasing import Clash, Meeting, Place, alias_reason, find_clash
 from .binding.binding_checks import Bound
 from .binding.binding_table import BindingTable
 from .events import DispatchRecorded
 from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
-from .object import DeviceChild, check_own, failure
+from .object import DeviceChild, check_own, refusal
 
 if TYPE_CHECKING:
     from ..d3d12.command_list import Recording
@@ -139,7 +140,7 @@ def _persistent(
 
 
 def _fail(
-    id: str,
+    id: ids.Id,
     message: str,
     dispatchable: object,
     field: str,
@@ -150,7 +151,7 @@ def _fail(
     operation: str = _OPERATION,
     **more: Any,
 ) -> Error:
-    return failure(
+    return refusal(
         id,
         message,
         operation=operation,
@@ -175,7 +176,13 @@ def _check_arguments(
         if not isinstance(value, kind):
             given = type(value).__name__
             raise _fail(
-                "OP_FIELD_RANGE", f"{field} ({given}) is no {kind.kind}.", "", field, given, kind.kind, "2.10"
+                ids.OP_FIELD_RANGE,
+                f"{field} ({given}) is no {kind.kind}.",
+                "",
+                field,
+                given,
+                kind.kind,
+                "2.10",
             )
     assert isinstance(command_list, CommandList)
     assert isinstance(dispatchable, Dispatchable) and isinstance(bindings, BindingTable)
@@ -185,7 +192,7 @@ def _check_arguments(
         message = f"{command_list} belongs to another Direct3D 12 device than {context}."
         expected = context.d3d12
         raise _fail(
-            "BIND_FOREIGN_DEVICE",
+            ids.BIND_FOREIGN_DEVICE,
             message,
             dispatchable,
             "CommandList",
@@ -196,7 +203,7 @@ def _check_arguments(
     if bindings.dispatchable is not dispatchable:
         message = f"{bindings} is for {bindings.dispatchable}, not for {dispatchable.title()}."
         other = bindings.dispatchable or "an empty table"
-        raise _fail("BIND_TABLE_OTHER", message, dispatchable, "Bindings", other, dispatchable, "2.10")
+        raise _fail(ids.BIND_TABLE_OTHER, message, dispatchable, "Bindings", other, dispatchable, "2.10")
 
 
 def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
@@ -208,7 +215,7 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
     set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
     message = f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}."
     raise _fail(
-        "DESC_HEAP_NOT_SET",
+        ids.DESC_HEAP_NOT_SET,
         message,
         dispatchable,
         "Bindings",
@@ -216,7 +223,9 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
         wanted,
         "BT2",
         hint="call SetDescriptorHeaps with the heap of the table before RecordDispatch",
-        message_id=554 if heap is None else 708,
+        message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID
+        if heap is None
+        else MessageId.SET_DESCRIPTOR_TABLE_INVALID,
     )
 
 
@@ -255,7 +264,7 @@ def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindi
             f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten."
         )
         raise _fail(
-            "DESC_RANGE_SHARED",
+            ids.DESC_RANGE_SHARED,
             message,
             dispatchable,
             path,
@@ -264,15 +273,15 @@ def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindi
             "BT14",
             context=(f"It was overwritten by {binder}",),
             hint="give each binding table descriptors of its own",
-            message_id=1001,
+            message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
         )
 
 
 def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
     id, rule = {
-        Role.TEMPORARY: ("BIND_TEMP_MISSING", "BT11"),
-        Role.PERSISTENT: ("BIND_PERSISTENT_MISSING", "BT12"),
-    }.get(slot.role, ("BIND_TYPE", "2.10"))
+        Role.TEMPORARY: (ids.BIND_TEMP_MISSING, "BT11"),
+        Role.PERSISTENT: (ids.BIND_PERSISTENT_MISSING, "BT12"),
+    }.get(slot.role, (ids.BIND_TYPE, "2.10"))
     message = f"{slot.path} of {dispatchable.title()} is not bound; it needs {slot.size} bytes."
     hint = ""
     if slot.role is Role.PERSISTENT and isinstance(dispatchable, CompiledOperator):
@@ -376,7 +385,7 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
         message = f"{operator.title()} is dispatched, and no initializer of it has been executed before."
         hint = "record an operator initializer for it, earlier in this list or in one submitted before"
         raise _fail(
-            "OP_NOT_INITIALIZED",
+            ids.OP_NOT_INITIALIZED,
             message,
             operator,
             "Dispatchable",
@@ -394,7 +403,7 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
             f"has filled {expected}."
         )
         raise _fail(
-            "BIND_PERSISTENT_CHANGED",
+            ids.BIND_PERSISTENT_CHANGED,
             message,
             operator,
             "PersistentResource",

@@ -13,6 +13,7 @@ from dmlemu_hw.frozen import Frozen
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
+from ..diagnostics import ids
 from ..errors import Error, HResult, Strictness, as_integer, loading, quote, spell
 from .binding.binding_table import BindingTable
 from .command_recorder import CommandRecorder
@@ -21,7 +22,7 @@ from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, Ope
 from .events import GraphCompiled, OperatorCreated
 from .lowering.compile import Program, tensor_fields
 from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
-from .object import check_own, failure, not_implemented
+from .object import check_own, not_implemented, refusal
 from .operators import declared
 from .operators.definition import definition_of, emulated
 from .operators.schema import OperatorDesc, is_operator_desc, tables
@@ -88,8 +89,8 @@ def create_device(
     """
     operation = "DMLCreateDevice1"
     if not isinstance(d3d12_device, D3D12Device):
-        raise failure(
-            "OP_FIELD_RANGE",
+        raise refusal(
+            ids.OP_FIELD_RANGE,
             f"D3D12Device ({type(d3d12_device).__name__}) is not a Direct3D 12 device.",
             operation=operation,
             rule="DD1: DMLCreateDevice1",
@@ -104,8 +105,8 @@ def create_device(
         given = type(minimum_feature_level).__name__
         raise _wrong("MinimumFeatureLevel", given, "a FeatureLevel", "DD1", operation)
     if minimum_feature_level > level:
-        raise failure(
-            "OP_FEATURE_LEVEL",
+        raise refusal(
+            ids.OP_FEATURE_LEVEL,
             f"MinimumFeatureLevel ({_level(minimum_feature_level)}) is above the device's ({level.name}).",
             operation=operation,
             rule="DD1: DMLCreateDevice1",
@@ -116,8 +117,8 @@ def create_device(
         )
     no_layer = d3d12_device.context.strictness is Strictness.RUNTIME
     if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
-        raise failure(
-            "OP_FIELD_RANGE",
+        raise refusal(
+            ids.OP_FIELD_RANGE,
             "Flags (DEBUG) needs the Direct3D 12 debug layer before DirectML 1.10.",
             operation=operation,
             rule="DD2: DML_CREATE_DEVICE_FLAGS",
@@ -195,8 +196,8 @@ class Device(Object):
         return query
 
     def _unsupported(self, operation: str, field: str, given: object, expected: str) -> Error:
-        return failure(
-            "OP_FEATURE_LEVEL",
+        return refusal(
+            ids.OP_FEATURE_LEVEL,
             f"{field} ({spell(given)}) is not supported.",
             operation=operation,
             rule="DD5: IDMLDevice::CheckFeatureSupport",
@@ -281,8 +282,8 @@ class Device(Object):
         operation = "CompileGraph"
         self.context.check_alive(operation)
         if self.context.level < FeatureLevel.LEVEL_2_1:
-            raise failure(
-                "OP_FEATURE_LEVEL",
+            raise refusal(
+                ids.OP_FEATURE_LEVEL,
                 f"IDMLDevice1 came with LEVEL_2_1; this device has {self.context.level.name}.",
                 operation=operation,
                 rule="2.12: IDMLDevice1",
@@ -401,8 +402,8 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
         for i, size in enumerate(() if field.desc is None else field.desc.sizes[:-2]):
             if size > limit:
                 path = f"{field.path}.Sizes[{i}]"
-                raise failure(
-                    "OP_LIMIT",
+                raise refusal(
+                    ids.OP_LIMIT,
                     f"{path} ({size}) is above what this adapter takes for a leading size ({limit}).",
                     operation=operation,
                     rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
@@ -414,8 +415,8 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
 
 def _wrong(field: str, given: object, expected: str, rule: str, operation: str) -> Error:
     page = operation if operation.startswith("DML") else f"IDMLDevice::{operation}"
-    return failure(
-        "OP_FIELD_RANGE",
+    return refusal(
+        ids.OP_FIELD_RANGE,
         f"{field} ({spell(given)}) is not {expected}.",
         operation=operation,
         rule=f"{rule}: {page}",
@@ -434,8 +435,8 @@ def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
 
 def _check_flags(flags: object, known: int, operation: str) -> None:
     if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
-        raise failure(
-            "EXEC_FLAG_BAD",
+        raise refusal(
+            ids.EXEC_FLAG_BAD,
             f"Flags ({quote(flags)}) has unknown bits.",
             operation=operation,
             rule="2.6: DML_EXECUTION_FLAGS" if known != 1 else "DD1: DML_CREATE_DEVICE_FLAGS",

@@ -7,7 +7,9 @@ import weakref
 from collections import Counter
 from typing import Any
 
-from .. import d3d12, errors
+from .. import d3d12
+from ..diagnostics import ids
+from ..diagnostics.refusal import refusal
 from ..errors import Error, HResult, Strictness, shorten
 from .enums import CreateDeviceFlags, FeatureLevel
 
@@ -86,11 +88,12 @@ class DeviceContext:
 
 def removed_error(operation: str, reason: str) -> Error:
     """What calls on a removed device raise."""
-    return errors.failure(
-        "DEVICE_REMOVED",
+    return refusal(
+        ids.DEVICE_REMOVED,
         f"The DirectML device is removed ({reason}).",
         operation=operation,
         rule="2.11: IDMLDevice::GetDeviceRemovedReason",
+        message_id=0,  # the Direct3D 12 device has reported the cause
         hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
         api="DML",
     )

@@ -5,17 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from .. import errors
 from ..d3d12.object import Object
+from ..diagnostics import ids
+from ..diagnostics import refusal as refusals
 from .device_context import DeviceContext
 
 if TYPE_CHECKING:
     from .device import Device
 
-__all__ = ["DeviceChild", "check_own", "failure", "not_implemented"]
+__all__ = ["DeviceChild", "check_own", "not_implemented", "refusal"]
 
-failure = partial(errors.failure, api="DML")
-not_implemented = partial(errors.not_implemented, api="DML")
+refusal = partial(refusals.refusal, api="DML")
+not_implemented = partial(refusals.not_implemented, api="DML")
 
 
 class DeviceChild(Object):
@@ -41,8 +42,8 @@ class DeviceChild(Object):
 def check_own(context: DeviceContext, child: DeviceChild, field: str, operation: str) -> None:
     """``child`` was made by the device and not released."""
     if child.released:
-        raise failure(
-            "OBJECT_DELETED_IN_USE",
+        raise refusal(
+            ids.OBJECT_DELETED_IN_USE,
             f"{field} ({child}) was released.",
             operation=operation,
             rule="2.10: IDMLDevice",
@@ -52,8 +53,8 @@ def check_own(context: DeviceContext, child: DeviceChild, field: str, operation:
             object=child,
         )
     if child.context is not context:
-        raise failure(
-            "BIND_FOREIGN_DEVICE",
+        raise refusal(
+            ids.BIND_FOREIGN_DEVICE,
             f"{field} ({child.title()}) belongs to another DirectML device.",
             operation=operation,
             rule="DD4: IDMLDevice",

@@ -10,7 +10,9 @@ import numpy as np
 
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import Error, failure, quote
+from ..diagnostics import ids
+from ..diagnostics.refusal import refusal
+from ..errors import Error, quote
 from .enums import BindingType, TensorDataType
 from .tensor_desc import BufferTensorDesc
 
@@ -115,8 +117,8 @@ def _is_number(value: object) -> bool:
 
 
 def _scalar_error(message: str, given: object, expected: str, field: str = "Value") -> Error:
-    return failure(
-        "OP_FIELD_RANGE",
+    return refusal(
+        ids.OP_FIELD_RANGE,
         message,
         api="DML",
         operation="ScalarUnion",

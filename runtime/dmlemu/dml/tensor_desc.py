@@ -17,7 +17,9 @@ import numpy as np
 
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import as_integer, failure, quote
+from ..diagnostics import ids
+from ..diagnostics.refusal import refusal
+from ..errors import as_integer, quote
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 
@@ -120,7 +122,7 @@ class BufferTensorDesc(Frozen):
             put(self, "strides", _u32_array("Strides", self.strides))
             if len(self.strides) != len(self.sizes):
                 _refuse(
-                    "TENSOR_RANK",
+                    ids.TENSOR_RANK,
                     "Strides",
                     f"Strides has {len(self.strides)} values, but DimensionCount is {len(self.sizes)}.",
                     given=len(self.strides),
@@ -203,7 +205,14 @@ class _Rules:
         self.desc, self.field, self.operation = desc, field, operation
 
     def fail(
-        self, id: str, member: str, message: str, given: object, expected: object, rule: str, hint: str = ""
+        self,
+        id: ids.Id,
+        member: str,
+        message: str,
+        given: object,
+        expected: object,
+        rule: str,
+        hint: str = "",
     ) -> NoReturn:
         path = f"{self.field}.{member}"
         _refuse(id, path, f"{path} {message}", given, expected, rule, self.operation, hint)
@@ -212,12 +221,17 @@ class _Rules:
         desc = self.desc
         if desc.data_type is TensorDataType.UNKNOWN:
             self.fail(
-                "TENSOR_DTYPE", "DataType", "(UNKNOWN) is not a data type.", "UNKNOWN", "a known type", "TN1"
+                ids.TENSOR_DTYPE,
+                "DataType",
+                "(UNKNOWN) is not a data type.",
+                "UNKNOWN",
+                "a known type",
+                "TN1",
             )
         most = TENSOR_DIMENSION_COUNT_MAX1 if level >= FeatureLevel.LEVEL_3_0 else TENSOR_DIMENSION_COUNT_MAX
         if not 1 <= desc.rank <= most:
             self.fail(
-                "TENSOR_RANK",
+                ids.TENSOR_RANK,
                 "DimensionCount",
                 f"({desc.rank}) is not between 1 and {most}, "
                 f"the limit of feature level {level.name.removeprefix('LEVEL_')}.",
@@ -231,7 +245,7 @@ class _Rules:
         for i, size in enumerate(desc.sizes):
             if size == 0:
                 self.fail(
-                    "TENSOR_SIZE_ZERO",
+                    ids.TENSOR_SIZE_ZERO,
                     f"Sizes[{i}]",
                     "(0) is zero; a tensor has no empty dimension.",
                     0,
@@ -240,11 +254,11 @@ class _Rules:
                 )
         if desc.element_count > _U32:
             message = f"hold {desc.element_count} elements, more than 32 bits can count."
-            self.fail("TENSOR_INDEX_OVERFLOW", "Sizes", message, desc.element_count, f"<= {_U32}", "TN3")
+            self.fail(ids.TENSOR_INDEX_OVERFLOW, "Sizes", message, desc.element_count, f"<= {_U32}", "TN3")
         extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
         if extent > _U32:
             message = f"spread the tensor over {extent} elements, more than 32 bits can address."
-            self.fail("TENSOR_INDEX_OVERFLOW", "Strides", message, extent, f"<= {_U32}", "TN3")
+            self.fail(ids.TENSOR_INDEX_OVERFLOW, "Strides", message, extent, f"<= {_U32}", "TN3")
 
     def total_and_alignment(self) -> None:
         desc, total = self.desc, self.desc.size_in_bytes
@@ -252,17 +266,17 @@ class _Rules:
         if total < least:
             message = f"({total}) is less than the {least} bytes that sizes and strides reach."
             hint, expected = self._strides_in_bytes(total), f">= {least}"
-            self.fail("TENSOR_TOTAL_SMALL", "TotalTensorSizeInBytes", message, total, expected, "TN6", hint)
+            self.fail(ids.TENSOR_TOTAL_SMALL, "TotalTensorSizeInBytes", message, total, expected, "TN6", hint)
         if total % 4:
             message = f"({total}) is not a multiple of 4."
             self.fail(
-                "TENSOR_TOTAL_UNALIGNED", "TotalTensorSizeInBytes", message, total, "a multiple of 4", "TN6"
+                ids.TENSOR_TOTAL_UNALIGNED, "TotalTensorSizeInBytes", message, total, "a multiple of 4", "TN6"
             )
         align, element = desc.guaranteed_base_offset_alignment, (element_bits(desc.data_type) + 7) // 8
         if align and (align & (align - 1) or align < element):
             message = f"({align}) is not a power of two of at least the element size ({element})."
             expected = f"0 or a power of two >= {element}"
-            self.fail("TENSOR_ALIGN_BAD", "GuaranteedBaseOffsetAlignment", message, align, expected, "TN7")
+            self.fail(ids.TENSOR_ALIGN_BAD, "GuaranteedBaseOffsetAlignment", message, align, expected, "TN7")
 
     def _strides_in_bytes(self, total: int) -> str:
         """The hint for strides that, taken as bytes, reach exactly the total size."""
@@ -280,10 +294,12 @@ class _Rules:
         unknown = int(flags) & ~int(TensorFlags.OWNED_BY_DML)
         if unknown:
             message = f"has unknown bits (0x{unknown:X})."
-            self.fail("OP_FIELD_RANGE", "Flags", message, f"0x{int(flags):X}", "NONE or OWNED_BY_DML", "TN8")
+            self.fail(
+                ids.OP_FIELD_RANGE, "Flags", message, f"0x{int(flags):X}", "NONE or OWNED_BY_DML", "TN8"
+            )
         if output and flags:
             message = "(OWNED_BY_DML) marks an output; only inputs can belong to DirectML."
-            self.fail("OP_FIELD_RANGE", "Flags", message, "OWNED_BY_DML", "NONE", "TN8")
+            self.fail(ids.OP_FIELD_RANGE, "Flags", message, "OWNED_BY_DML", "NONE", "TN8")
 
     def no_overlap(self) -> None:
         desc = self.desc
@@ -292,7 +308,7 @@ class _Rules:
         for i, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
             if stride == 0 and size > 1:
                 message = f"(0) gives the {size} elements of dimension {i} of an output one place."
-                self.fail("TENSOR_OUT_BROADCAST", f"Strides[{i}]", message, 0, ">= 1", "TN5")
+                self.fail(ids.TENSOR_OUT_BROADCAST, f"Strides[{i}]", message, 0, ">= 1", "TN5")
         pair = shared_element(desc.sizes, desc.strides)
         if pair is not None:
             first, second = pair
@@ -300,12 +316,17 @@ class _Rules:
             message = f"put elements {first} and {second} at one place, {offset} elements from the start."
             given = list(desc.strides)
             self.fail(
-                "TENSOR_OUT_OVERLAP", "Strides", message, given, "a place of its own for each element", "TN5"
+                ids.TENSOR_OUT_OVERLAP,
+                "Strides",
+                message,
+                given,
+                "a place of its own for each element",
+                "TN5",
             )
 
 
 def _refuse(
-    id: str,
+    id: ids.Id,
     field: str,
     message: str,
     given: object,
@@ -314,7 +335,7 @@ def _refuse(
     operation: str = "",
     hint: str = "",
 ) -> NoReturn:
-    raise failure(
+    raise refusal(
         id,
         message,
         api="DML",
@@ -333,7 +354,7 @@ def _data_type(value: object) -> TensorDataType:
     except ValueError:
         given = quote(value)
         _refuse(
-            "TENSOR_DTYPE", "DataType", f"DataType ({given}) is unknown.", given, "a TensorDataType", "TN1"
+            ids.TENSOR_DTYPE, "DataType", f"DataType ({given}) is unknown.", given, "a TensorDataType", "TN1"
         )
 
 
@@ -345,7 +366,11 @@ def _unsigned(field: str, value: object, most: int) -> int:
     expected = "UINT64" if most == _U64 else "UINT"
     shown = quote(value)
     _refuse(
-        "OP_FIELD_RANGE", field, f"{field} ({shown}) is not a {expected}.", shown, f"an integer, 0 to {most}"
+        ids.OP_FIELD_RANGE,
+        field,
+        f"{field} ({shown}) is not a {expected}.",
+        shown,
+        f"an integer, 0 to {most}",
     )
 
 
@@ -358,4 +383,4 @@ def _u32_array(field: str, values: object) -> tuple[int, ...]:
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))
     shown = quote(values)
     message = f"{field} ({shown}) is not a sequence of UINT."
-    _refuse("OP_FIELD_RANGE", field, message, shown, "one integer per dimension")
+    _refuse(ids.OP_FIELD_RANGE, field, message, shown, "one integer per dimension")

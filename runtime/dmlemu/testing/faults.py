@@ -24,7 +24,8 @@ from dmlemu_hw.faults import FaultKind, GpuFault
 from .. import d3d12, dml
 from ..d3d12.arguments import integer, outside, text
 from ..d3d12.events import CallBegun
-from ..d3d12.info_queue import failure
+from ..d3d12.info_queue import refusal
+from ..diagnostics import ids
 from ..errors import HResult
 
 __all__ = ["Injection", "memory_budget", "out_of_memory", "removal"]
@@ -87,12 +88,13 @@ def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator
         injection.seen += 1
         if injection.seen == at:
             injection.happened = True
-            raise failure(
-                "OUT_OF_MEMORY",
+            raise refusal(
+                ids.OUT_OF_MEMORY,
                 f"{operation} runs out of memory by fault injection, as allocating call {at}.",
                 operation=operation,
                 rule="",
                 hresult=HResult.E_OUTOFMEMORY,
+                message_id=0,
             )
 
     with _parent(device).events.subscribe(strike, CallBegun):

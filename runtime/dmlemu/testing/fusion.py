@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dml
+from ..diagnostics import ids
 from ..errors import Report, Severity, caller
 from ..evaluation import evaluate
 
@@ -55,7 +56,7 @@ def _tell(
         f"goes from one to the other; {int((~close).sum())} of {close.size} elements differ."
     )
     report = Report(
-        id="GRAPH_FUSION_DIVERGES",
+        id=ids.GRAPH_FUSION_DIVERGES,
         api="DML",
         message=message,
         severity=Severity.WARNING,

@@ -15,6 +15,7 @@ from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
+from ..diagnostics import ids
 from ..errors import Report
 from .explanation import LayoutError, describe, picture, replay_call, spell_value
 from .layout_spec import Case, Shape, results_of, values_of
@@ -130,7 +131,7 @@ class _Attempt:
             unwritten = self._unwritten(packed)
             if unwritten[part].all():
                 message = f"The test wrote nothing to output '{placed.name}'."
-                return self._error(packed, "LAYOUT_UNWRITTEN", message, placed, None, unwritten=unwritten)
+                return self._error(packed, ids.LAYOUT_UNWRITTEN, message, placed, None, unwritten=unwritten)
         return None
 
     def damage(self, outcome: _Outcome) -> LayoutError | None:
@@ -150,7 +151,9 @@ class _Attempt:
         byte = at - placed.offset
         return self._error(
             outcome,
-            "LAYOUT_INPUT" if not placed.output and placed.offset <= at < placed.end else "LAYOUT_PADDING",
+            ids.LAYOUT_INPUT
+            if not placed.output and placed.offset <= at < placed.end
+            else ids.LAYOUT_PADDING,
             f"{_where(placed, byte)} was changed.",
             placed,
             None,
@@ -174,7 +177,7 @@ class _Attempt:
             byte, value, wanted = int(placed.elements[at]), spell_value(got[at]), spell_value(want[at])
             return self._error(
                 packed,
-                "LAYOUT_REFERENCE",
+                ids.LAYOUT_REFERENCE,
                 f"Element {_spell_index(at)} of '{placed.name}' (byte {byte}) is {value} with {_PACKED}; "
                 f"by the reference it is {wanted}.",
                 placed,
@@ -204,7 +207,7 @@ class _Attempt:
                 what = f"is {value}, the poison of padding,"
             return self._error(
                 found,
-                "LAYOUT_RESULT",
+                ids.LAYOUT_RESULT,
                 f"Element {_spell_index(at)} of '{placed.name}' (byte {byte}) {what} in these layouts; "
                 f"with {_PACKED} it is {right}.",
                 placed,

@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlemu_hw.chaos import Chaos, Mode, chaos
 
+from ..diagnostics import ids
 from ..errors import Error, HResult, Report, caller
 from ..reporting import defaults, on_created
 
@@ -151,7 +152,7 @@ def _error(program: Callable[[], Any], policy: Chaos, difference: _Difference) -
     changes = f"changes part {difference.what} of its result" if difference.what else "changes its result"
     name = getattr(program, "__name__", type(program).__name__)
     report = Report(
-        "VAL_UNSTABLE",
+        ids.VAL_UNSTABLE,
         f"Program '{name}' {'fails' if difference.what == _FAILS else changes} under chaos mode{plural} "
         f"{names}, seed {policy.seed}.",
         api="DML",

@@ -220,10 +220,10 @@ def test_CM4_gpu_handle_of_the_heap_that_is_set(stage: Stage) -> None:
         other.get_gpu_descriptor_handle_for_heap_start(),
         clears.cpu,
     ):
-        with fails("CM4", INVALID, 1315):
+        with fails("CM4", INVALID, 1314):
             clear(handle, clears.cpu, clears.buffer, (0,) * 4)
     clears.list.set_descriptor_heaps([])
-    with fails("CM4", INVALID, 1315):
+    with fails("CM4", INVALID, 1314):
         clear(clears.gpu, clears.cpu, clears.buffer, (0,) * 4)
 
 
@@ -248,7 +248,7 @@ def test_CM4_a_handle_of_no_visible_heap_fails_at_close_of_the_runtime() -> None
     clears = Clears(Stage(Strictness.RUNTIME), RAW)
     clears.list.clear_unordered_access_view_uint(clears.cpu, clears.cpu, clears.buffer, (1, 0, 0, 0))
 
-    with fails("CM4", INVALID, 1315):
+    with fails("CM4", INVALID, 1314):
         clears.list.close()
 
 

@@ -14,11 +14,11 @@ __all__ = ["advice_on_suppressing", "describe", "levels", "listing"]
 _WIDTH = 100
 
 
-def listing(ids: set[str]) -> str:
+def listing(names: set[str]) -> str:
     """These checks by group, a line for each."""
     parts = []
     for group, rows in groups().items():
-        lines = [_line(row) for row in rows if row.id in ids]
+        lines = [_line(row) for row in rows if row.id in names]
         if lines:
             parts.append("\n".join([title(group), *lines]))
     return "\n\n".join(parts)

@@ -29,6 +29,7 @@ from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 
 from ...d3d12.descriptor_uses import ByPlace, Reader
 from ...d3d12.events import DescriptorsWritten
+from ...diagnostics import ids
 from ...diagnostics.declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
 from ...dml.binding.aliasing import Meeting, Place, alias_reason, find_clash
 from ...dml.events import DispatchRecorded
@@ -146,7 +147,7 @@ class Descriptors(FlightCheck):
         cause = reader.command.site or reader, reader.command.name
         if reader.source and not reader.arrived:
             words = messages.not_copied(self.device, self.names, reader, slots, contents)
-            self.report("DESC_NOT_COPIED", cause=cause, api="DML", **words)
+            self.report(ids.DESC_NOT_COPIED, cause=cause, api="DML", **words)
             return
         writer = self._writers.get(reader.start + slots[0] * DESCRIPTOR_SIZE)
         hint = "write the descriptors of a binding table only through the table"
@@ -156,7 +157,7 @@ class Descriptors(FlightCheck):
         words = messages.overwritten(
             self.device, self.names, reader, slots, contents, writer, hint, in_flight=False
         )
-        self.report("DESC_OVERWRITTEN", cause=(cause, writer and writer.site), **words)
+        self.report(ids.DESC_OVERWRITTEN, cause=(cause, writer and writer.site), **words)
 
     def _late(self, reader: Reader, content: bytes) -> tuple[bytes | None, ...]:
         """Of descriptors that may be bound until now: what was to be copied to places that are empty."""
@@ -183,7 +184,7 @@ class Descriptors(FlightCheck):
         )
         words["properties"] |= self.properties(flight)
         self.report(
-            "DESC_OVERWRITTEN",
+            ids.DESC_OVERWRITTEN,
             cause=(reader.command.site or reader, reader.command.name, event.site),
             **words,
         )
@@ -352,7 +353,7 @@ class Dispatches(Check):
             command, operator.title(), last.context, self.names.queue(last.queue), self._signal(last)
         )
         cause = command.command.site or event.packet, command.command.name
-        self.report("OP_NOT_INITIALIZED", cause=cause, api="DML", **words)
+        self.report(ids.OP_NOT_INITIALIZED, cause=cause, api="DML", **words)
 
     def _signal(self, row: _Initialization) -> str:
         """``fence 'ready' to reach 1``: the first signal behind the initializer."""
@@ -376,7 +377,7 @@ class Dispatches(Check):
             writer, operand, byte = kept.written
             words = messages.changed(command, kept.operator, place, writer, operand, self.names.byte(byte))
         cause = kept.operator, kept.written and kept.written[0].command.site
-        self.report("BIND_PERSISTENT_CHANGED", cause=cause, api="DML", **words)
+        self.report(ids.BIND_PERSISTENT_CHANGED, cause=cause, api="DML", **words)
 
     def _build_index(self) -> None:
         rows = ((row, kept) for kept in self._kept.values() for row in kept.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...diagnostics import ids
 from ...diagnostics.declarations.graphs import ADVICE
 from ...dml.events import GraphCompiled
 from ...dml.lowering.graph_checks import GRAPH, Graph, Port
@@ -21,7 +22,7 @@ class GraphAdvice(Check):
         for index in range(graph.input_count):
             if index not in graph.readers:
                 message = f"Input {index} of the graph's {graph.input_count} has no edge: nothing reads it."
-                self._say("GRAPH_INPUT_UNUSED", event, message, "InputEdges", f"an edge for input {index}")
+                self._say(ids.GRAPH_INPUT_UNUSED, event, message, "InputEdges", f"an edge for input {index}")
         for port, source in graph.sources.items():
             if source[0] != GRAPH and not isinstance(graph.nodes[source[0]], bytes):
                 self._edge(event, source, port)
@@ -43,7 +44,7 @@ class GraphAdvice(Check):
             f"{producer} has Strides ({list(expected)}), and {consumer}, which reads its bytes as they are, "
             f"has Strides ({list(given)}): the same sizes in another order."
         )
-        self._say("GRAPH_EDGE_MISMATCH", event, message, field, str(list(expected)), str(list(given)))
+        self._say(ids.GRAPH_EDGE_MISMATCH, event, message, field, str(list(expected)), str(list(given)))
 
     def _say(
         self, id: str, event: GraphCompiled, message: str, field: str, expected: str, given: str = "no edge"

@@ -20,6 +20,7 @@ from dmlemu_hw.events import (
 from dmlemu_hw.packets import HEADER, Opcode, WriteImmediatePacket, decode_one, is_tail
 
 from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
+from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
 from ..analysis.access_history import Access, Kind, Pattern, Places, Window
@@ -66,7 +67,7 @@ class Hazards(Check):
     What conflicts is told by footprints and clocks, however the emulated GPU happened to take its turns.
     """
 
-    declarations = (*HAZARD_DECLARATIONS, *(row for row in COPIES if row.id == "COPY_SAME"))
+    declarations = (*HAZARD_DECLARATIONS, *(row for row in COPIES if row.id == ids.COPY_SAME))
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -143,7 +144,9 @@ class Hazards(Check):
         ]
         for key, advice in self._advice.items():
             if not advice.is_useful and advice not in open:
-                self.report("BARRIER_USELESS", cause=key, **messages.useless(advice.command, advice.barrier))
+                self.report(
+                    ids.BARRIER_USELESS, cause=key, **messages.useless(advice.command, advice.barrier)
+                )
 
     # --- inside ---
 
@@ -276,7 +279,7 @@ class Hazards(Check):
                 is_whole = messages.shares_all(source.pattern, target.pattern, shared)
                 both = self._side(source, shared), self._side(target, shared)
                 cause = both[1].command.command.site, both[0].title, both[1].title
-                self.report("COPY_SAME", cause=cause, **messages.same(*both, is_whole))
+                self.report(ids.COPY_SAME, cause=cause, **messages.same(*both, is_whole))
                 return
 
     def _credit(self, timeline: BarrierEpochs, window: Window, pattern: Pattern) -> None:
@@ -381,14 +384,14 @@ class Hazards(Check):
         buffer = self.names.buffer(access.pattern.place.address)
         return messages.Side.of(access, buffer, shared)
 
-    def _name(self, window: Window, first: Pattern, then: Pattern) -> str:
+    def _name(self, window: Window, first: Pattern, then: Pattern) -> ids.Id:
         if window.queue != self._running.queue:
-            return "HAZARD_QUEUE"
+            return ids.HAZARD_QUEUE
         if first.place is not then.place:
-            return "HAZARD_ALIAS"
+            return ids.HAZARD_ALIAS
         if not first.changes:
-            return "HAZARD_WAR"
-        return "HAZARD_RAW" if then.access & READ else "HAZARD_WAW"
+            return ids.HAZARD_WAR
+        return ids.HAZARD_RAW if then.access & READ else ids.HAZARD_WAW
 
     def _fences(self, queue: int, first: Access, then: Access) -> tuple[tuple[str, ...], str]:
         """What would order the queues, and what does not; and the wait that is missing, if it is certain."""

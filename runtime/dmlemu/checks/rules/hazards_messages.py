@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dmlemu_hw.events import READ, UNDEFINE, WRITE
 from dmlemu_hw.kernels import ffi, lib
 
+from ...diagnostics import ids
 from ...errors import shorten, spell_site
 from ..analysis.access_history import Access, Kind, Pattern
 from ..analysis.happens_before import FenceValue
@@ -86,7 +87,7 @@ class Side(NamedTuple):
 class Finding(NamedTuple):
     """Two accesses that nothing orders.  ``is_whole``: they share every byte from the first to the last."""
 
-    id: str
+    id: ids.Id
     before: Side
     after: Side
     is_whole: bool
@@ -96,7 +97,7 @@ class Finding(NamedTuple):
     def message(self) -> str:
         """The sentence of the report."""
         before, after = self.before, self.after
-        on = f" on {after.command.queue}" if self.id == "HAZARD_QUEUE" else ""
+        on = f" on {after.command.queue}" if self.id == ids.HAZARD_QUEUE else ""
         other = f", the same memory as {self._bytes(before)}" if before.buffer is not after.buffer else ""
         return (
             f"{after.command.command.name}{on} {after.verb} {self._bytes(after)}{other}, "
@@ -115,9 +116,9 @@ class Finding(NamedTuple):
     def hint(self) -> str:
         """The barrier that is missing, if it is certain which one."""
         before, after = self.before, self.after
-        if self.id == "HAZARD_ALIAS":
+        if self.id == ids.HAZARD_ALIAS:
             call = f"ALIASING({before.argument}, {after.argument})"
-        elif self.id != "HAZARD_QUEUE" and before.is_uav and after.is_uav:
+        elif self.id != ids.HAZARD_QUEUE and before.is_uav and after.is_uav:
             call = f"UAV({after.argument})"
         else:
             return ""
@@ -156,7 +157,7 @@ class Finding(NamedTuple):
         command = self.before.command
         if self.is_one_list:
             return str(command.command)
-        on = f" on {command.queue}" if self.id == "HAZARD_QUEUE" else ""
+        on = f" on {command.queue}" if self.id == ids.HAZARD_QUEUE else ""
         return f"{command.command.within} (command {command.command.number} of {command.list}){on}"
 
     @property
@@ -165,7 +166,9 @@ class Finding(NamedTuple):
 
     @property
     def _missing(self) -> str:
-        return {"HAZARD_QUEUE": "no fence", "HAZARD_ALIAS": "no aliasing barrier"}.get(self.id, "no barrier")
+        return {ids.HAZARD_QUEUE: "no fence", ids.HAZARD_ALIAS: "no aliasing barrier"}.get(
+            self.id, "no barrier"
+        )
 
 
 def apart(first: Access, then: Access) -> tuple[Access, Access]:

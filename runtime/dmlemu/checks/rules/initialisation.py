@@ -34,6 +34,7 @@ from dmlemu_hw.shadow import Shadow
 
 from ...d3d12.enums import HeapFlags
 from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped
+from ...diagnostics import ids
 from ...diagnostics.declarations.initialisation import DECLARATIONS
 from ...errors import Severity
 from ..analysis.host_writes import HostEvent, HostWrites
@@ -238,7 +239,7 @@ class Initialisation(Check):
         if resource is None:
             return
         operand = command.operand(access)
-        id = "MEM_POISON_READ" if operand == "TemporaryResource" else "MEM_UNINIT_READ"
+        id = ids.MEM_POISON_READ if operand == "TemporaryResource" else ids.MEM_UNINIT_READ
         cause = command.command.site or event.packet, command.command.name, operand, str(resource)
         if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
             return  # nothing has happened to that byte since
@@ -267,7 +268,7 @@ class Initialisation(Check):
             operation=command.place,
             object=str(resource),
             created_at=resource.created_at,
-            severity=Severity.WARNING if zeros and id == "MEM_UNINIT_READ" else self._declared[id].severity,
+            severity=Severity.WARNING if zeros and id == ids.MEM_UNINIT_READ else self._declared[id].severity,
             ranges=tuple(messages.picture(self.shadow, resource, access, address)),
             context=(
                 command.context,

@@ -13,6 +13,7 @@ from ...d3d12.events import AllocatorReset, Evicted, ObjectReleased
 from ...d3d12.object import Object
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
+from ...diagnostics import ids
 from ...diagnostics.declarations.lists import FENCES, LIFETIMES, REMARKS
 from ...dml.events import InitializerReset
 from ...errors import CallSite, Strictness, call_site
@@ -39,18 +40,18 @@ class Lifetimes(FlightCheck):
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """Something was released."""
-        self._look("OBJECT_DELETED_IN_USE", event.object, "Release", "released")
+        self._look(ids.OBJECT_DELETED_IN_USE, event.object, "Release", "released")
 
     @on(Evicted)
     def evicted(self, event: Evicted) -> None:
         """Something is not resident any more; with a heap it is the buffers in it."""
-        self._look("OBJECT_EVICTED_IN_USE", event.object, "Evict", "evicted", with_buffers=True)
+        self._look(ids.OBJECT_EVICTED_IN_USE, event.object, "Evict", "evicted", with_buffers=True)
 
     @on(InitializerReset)
     def initializer_reset(self, event: InitializerReset) -> None:
         """An initializer is another one's now."""
         operation = "IDMLOperatorInitializer::Reset"
-        self._look("OBJECT_RESET_IN_USE", event.initializer, operation, "reset")
+        self._look(ids.OBJECT_RESET_IN_USE, event.initializer, operation, "reset")
 
     def _look(self, id: str, thing: Object, call: str, happens: str, *, with_buffers: bool = False) -> None:
         """Does the GPU need the object still, or (``with_buffers``) what is placed in it?"""
@@ -71,7 +72,7 @@ class Lifetimes(FlightCheck):
         for flight in self.in_flight():
             if flight.needs_it(event.allocator):
                 words = messages.reset_early(event.allocator, flight, self.advice(flight))
-                self.report("ALLOC_RESET_IN_FLIGHT", properties=self.properties(flight), **words)
+                self.report(ids.ALLOC_RESET_IN_FLIGHT, properties=self.properties(flight), **words)
                 return
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
@@ -79,7 +80,7 @@ class Lifetimes(FlightCheck):
         before = self._lists.get(flight.serial) if recording is not None else None
         if before is not None and before in self.in_flight():
             words = messages.told_twice(before, self.advice(before))
-            self.report("LIST_EXECUTED_TWICE", properties=self.properties(before), **words)
+            self.report(ids.LIST_EXECUTED_TWICE, properties=self.properties(before), **words)
         self._lists[flight.serial] = flight
 
 
@@ -104,7 +105,7 @@ class EmptyLists(Check):
             if recording is None or recording.commands or recording.on_submit:
                 continue  # initializers without weights are no commands, but something that was recorded
             words = messages.empty_list(recording.owner, self.names.queue(event.queue))
-            self.report("QUEUE_EMPTY_SUBMIT", cause=recording.owner, **words)
+            self.report(ids.QUEUE_EMPTY_SUBMIT, cause=recording.owner, **words)
 
 
 class _Last(NamedTuple):
@@ -151,7 +152,7 @@ class Fences(Check):
             words = messages.backwards(
                 fence.describe(), now.value, self._who(now), before.value, self._who(before)
             )
-            self.report("FENCE_BACKWARDS", **words)
+            self.report(ids.FENCE_BACKWARDS, **words)
         self._last[event.fence] = now
 
     def _who(self, last: _Last) -> str:

@@ -34,6 +34,7 @@ from dmlemu_hw.packets import Opcode
 
 from ...d3d12.enums import HeapType
 from ...d3d12.events import HostMapped, HostUnmapped
+from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import MAP_DECLARATIONS
 from ..analysis.blocked_queues import Hold, holds
 from ..analysis.happens_before import FenceValue, HappensBefore
@@ -350,7 +351,7 @@ class MapRaces(Check):
                 shown,
                 since,
             )
-            self.report("MAP_RACE", finding.message, cause=finding.cause, **finding.fields(self._when(use)))
+            self.report(ids.MAP_RACE, finding.message, cause=finding.cause, **finding.fields(self._when(use)))
 
     def _mapped_there(self, use: _Use, address: int) -> tuple[Resource, int] | None:
         """The buffer through which the CPU sees the byte, and its place there, if it is another one."""

@@ -10,6 +10,7 @@ from dmlemu_hw.events import Accessing, Executing, Freed
 from dmlemu_hw.packets import Opcode, ResolveQueryPacket, TimestampPacket, decode_one
 
 from ...d3d12.query_heap import QUERY_SIZE
+from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ..framework.check import Check, on
 from ..framework.names import NamedCommand
@@ -34,7 +35,7 @@ class QueryHeaps(Check):
     A query heap is memory that barriers do not name: between queues only fences order its uses.
     """
 
-    declarations = tuple(each for each in HAZARD_DECLARATIONS if each.id == "HAZARD_QUEUE")
+    declarations = tuple(each for each in HAZARD_DECLARATIONS if each.id == ids.HAZARD_QUEUE)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -98,7 +99,7 @@ class QueryHeaps(Check):
                 fence = None if signal is None or shared else (self.names.fence(signal.fence), signal.value)
                 words = messages.unordered(use.command, before.command, query, writes, wrote, fence)
                 cause = (use.command.command.site, before.command.command.site, query)
-                self.report("HAZARD_QUEUE", cause=cause, **words)
+                self.report(ids.HAZARD_QUEUE, cause=cause, **words)
                 return True
         return False
 

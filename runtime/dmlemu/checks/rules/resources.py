@@ -20,6 +20,7 @@ from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleas
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Resource
 from ...d3d12.states import is_write
+from ...diagnostics import ids
 from ...diagnostics.declarations.resources import ADVICE
 from ..analysis.in_flight import Flight, FlightCheck
 from ..analysis.mapped import add_span
@@ -48,7 +49,7 @@ class _Write(NamedTuple):
 class EarlyReads(FlightCheck):
     """What the CPU reads is compared with what commands write that it cannot know to be done."""
 
-    declarations = tuple(each for each in ADVICE if each.id == "READBACK_EARLY")
+    declarations = tuple(each for each in ADVICE if each.id == ids.READBACK_EARLY)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -84,7 +85,7 @@ class EarlyReads(FlightCheck):
                 words = messages.early_read(buffer, *span, flight, packet, self.is_done(flight))
                 words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
                 self.report(
-                    "READBACK_EARLY",
+                    ids.READBACK_EARLY,
                     operation=operation,
                     hint=self.advice(flight),
                     properties=self.properties(flight),
@@ -148,7 +149,7 @@ class _Open:
 class UnmapRanges(Check):
     """What the program wrote through the map is compared with what it tells Unmap."""
 
-    declarations = tuple(each for each in ADVICE if each.id == "UNMAP_RANGE")
+    declarations = tuple(each for each in ADVICE if each.id == ids.UNMAP_RANGE)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -173,7 +174,7 @@ class UnmapRanges(Check):
             del self._open[event.resource]
             missing = next((each for each in state.written if not _covers(state.told, each)), None)
             if missing is not None:
-                self.report("UNMAP_RANGE", **messages.unmap_range(event.resource, missing, state.told))
+                self.report(ids.UNMAP_RANGE, **messages.unmap_range(event.resource, missing, state.told))
 
 
 def _covers(told: list[Span], written: Span) -> bool:
@@ -199,7 +200,7 @@ class _Found(NamedTuple):
 class Overlaps(Check):
     """Placed buffers that share bytes and are used together; where they conflict, HAZARD_ALIAS tells."""
 
-    declarations = tuple(each for each in ADVICE if each.id == "HEAP_OVERLAP")
+    declarations = tuple(each for each in ADVICE if each.id == ids.HEAP_OVERLAP)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -228,13 +229,13 @@ class Overlaps(Check):
             return
         queues = {queue.serial: queue for queue in self.device.context.gpu.queues}
         found, self._found = self._found, []
-        conflict = any(stored.report.id == "HAZARD_ALIAS" for stored in self.device.reports)
+        conflict = any(stored.report.id == ids.HAZARD_ALIAS for stored in self.device.reports)
         for each in found:
             queue = queues.get(each.queue)
             if queue is not None and not queue.done(each.ticket):
                 self._found.append(each)
             elif not conflict:
-                self.report("HEAP_OVERLAP", **each.words)
+                self.report(ids.HEAP_OVERLAP, **each.words)
 
 
 def _span(buffer: Resource) -> Span:
@@ -284,7 +285,7 @@ def _has_aliasing(lists: list[Recording]) -> bool:
 class Leaks(Check):
     """Looks at what is left when a program that releases its objects releases the device."""
 
-    declarations = tuple(each for each in ADVICE if each.id == "RES_LEAK")
+    declarations = tuple(each for each in ADVICE if each.id == ids.RES_LEAK)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -298,7 +299,7 @@ class Leaks(Check):
             return
         living = event.object.report_live_device_objects()
         if living and self._releases:
-            self.report("RES_LEAK", **messages.leak(str(event.object), list(living.lines())))
+            self.report(ids.RES_LEAK, **messages.leak(str(event.object), list(living.lines())))
 
 
 CHECKS = (EarlyReads, UnmapRanges, Overlaps, Leaks)

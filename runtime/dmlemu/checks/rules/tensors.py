@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from ...diagnostics import ids
 from ...diagnostics.declarations.tensors import ADVICE
 from ...dml.events import OperatorCreated
 from ...dml.lowering.compile import TensorField
@@ -92,21 +93,21 @@ class TensorAdvice(Check):
     def _advice(self, field: TensorField, desc: BufferTensorDesc) -> Iterator[tuple[str, messages.Words]]:
         least = desc.extent_in_bytes
         if desc.size_in_bytes >= 2 * (least + 3 & ~3):
-            yield "TENSOR_TOTAL_LARGE", messages.total_large(field.path, desc, least)
+            yield ids.TENSOR_TOTAL_LARGE, messages.total_large(field.path, desc, least)
         if desc.strides is None:
             return
         elements = in_bytes(desc)
         shared = None if field.output else overlap(desc)
         mixture = other_layout(desc) or (other_sizes(desc) if shared is not None else None)
         if mixture is not None:
-            yield "TENSOR_LAYOUT_GUESS", messages.layout_guess(field.path, desc, mixture, shared)
+            yield ids.TENSOR_LAYOUT_GUESS, messages.layout_guess(field.path, desc, mixture, shared)
             return  # what else is odd about the strides follows from that
         if elements is not None:
-            yield "TENSOR_STRIDE_BYTES", messages.stride_bytes(field.path, desc, elements)
+            yield ids.TENSOR_STRIDE_BYTES, messages.stride_bytes(field.path, desc, elements)
         if shared is not None:
-            yield "TENSOR_IN_OVERLAP", messages.in_overlap(field.path, desc, shared)
+            yield ids.TENSOR_IN_OVERLAP, messages.in_overlap(field.path, desc, shared)
         if field.output and has_gaps(desc):
-            yield "TENSOR_PADDED_OUT", messages.padded_out(field.path, desc)
+            yield ids.TENSOR_PADDED_OUT, messages.padded_out(field.path, desc)
 
     def _say(self, operator: Operator, field: TensorField, id: str, words: messages.Words) -> None:
         desc = field.desc

@@ -29,6 +29,7 @@ from dmlemu_hw.storage import TILE_SIZE
 from ...d3d12.events import Evicted, ObjectReleased
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
+from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.lists import LIFETIMES
 from ...diagnostics.declarations.resources import REFUSALS as RESIDENCY
@@ -63,7 +64,7 @@ class _Table(NamedTuple):
 class Tiles(Check):
     """Looks at every access through a reserved buffer; without such buffers it costs nothing."""
 
-    declarations = (*DECLARATIONS, *(row for row in TENSORS if row.id == "TENSOR_OUT_OVERLAP"))
+    declarations = (*DECLARATIONS, *(row for row in TENSORS if row.id == ids.TENSOR_OUT_OVERLAP))
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -123,7 +124,7 @@ class Tiles(Check):
         if buffer is not None:
             command, access = self.names.command(event), event.accesses[i]
             self.report(
-                "MEM_NULL_TILE", **messages.null_tile(command, access, buffer, address - buffer.address)
+                ids.MEM_NULL_TILE, **messages.null_tile(command, access, buffer, address - buffer.address)
             )
 
     def _tell_shared(self, event: Executing, i: int, byte: int, other: int) -> None:
@@ -133,7 +134,7 @@ class Tiles(Check):
             words = messages.overlaps_itself(
                 self.names.command(event), event.accesses[i], buffer, first, second
             )
-            self.report("TENSOR_OUT_OVERLAP", api="DML", **words)
+            self.report(ids.TENSOR_OUT_OVERLAP, api="DML", **words)
 
 
 def _table(allocation: Allocation) -> _Table:
@@ -175,7 +176,7 @@ class _Use(NamedTuple):
     heaps: set[int]  # whose tiles it touches, by what is mapped, or what is planned when it is handed over
 
 
-_USED_TILES = ("OBJECT_DELETED_IN_USE", "OBJECT_EVICTED_IN_USE", "RES_NOT_RESIDENT")
+_USED_TILES = (ids.OBJECT_DELETED_IN_USE, ids.OBJECT_EVICTED_IN_USE, ids.RES_NOT_RESIDENT)
 
 
 class TileHeaps(FlightCheck):
@@ -211,12 +212,12 @@ class TileHeaps(FlightCheck):
                 assert buffer is not None
                 if number in self._released:
                     id, words = (
-                        "OBJECT_DELETED_IN_USE",
+                        ids.OBJECT_DELETED_IN_USE,
                         messages.used_heap(self._released[number], buffer, flight, command),
                     )
                 else:
                     id, words = (
-                        "RES_NOT_RESIDENT",
+                        ids.RES_NOT_RESIDENT,
                         messages.evicted_heap(evicted[number], buffer, flight, command),
                     )
                 self.report(id, properties=self.properties(flight), **words)
@@ -239,13 +240,13 @@ class TileHeaps(FlightCheck):
         heap = event.object
         if isinstance(heap, Heap) and heap in self._numbers:
             self._released[self._numbers[heap]] = heap.title()
-            self._look("OBJECT_DELETED_IN_USE", heap, "Release", "released")
+            self._look(ids.OBJECT_DELETED_IN_USE, heap, "Release", "released")
 
     @on(Evicted)
     def evicted(self, event: Evicted) -> None:
         """A heap, maybe."""
         if isinstance(event.object, Heap) and event.object in self._numbers:
-            self._look("OBJECT_EVICTED_IN_USE", event.object, "Evict", "evicted")
+            self._look(ids.OBJECT_EVICTED_IN_USE, event.object, "Evict", "evicted")
 
     def _look(self, id: str, heap: Heap, call: str, happens: str) -> None:
         """Does the GPU need tiles of the heap still?"""
@@ -319,7 +320,7 @@ class _Through(NamedTuple):
 class TileOrder(Check):
     """UpdateTileMappings against what other queues do with the same tiles: a fence has to order the two."""
 
-    declarations = tuple(row for row in HAZARD_DECLARATIONS if row.id == "HAZARD_QUEUE")
+    declarations = tuple(row for row in HAZARD_DECLARATIONS if row.id == ids.HAZARD_QUEUE)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -402,7 +403,9 @@ class TileOrder(Check):
             meet = other.queue != made.queue and shared < min(made.end, other.end)
             if meet and not self._is_behind(made, clock, other):
                 tile = (shared - buffer.address) // TILE_SIZE
-                self.report("HAZARD_QUEUE", **messages.mapped_twice(_call(other), _call(made), buffer, tile))
+                self.report(
+                    ids.HAZARD_QUEUE, **messages.mapped_twice(_call(other), _call(made), buffer, tile)
+                )
         rows[made.queue, made.begin, made.end] = made
         self._tidy(rows)
 
@@ -435,7 +438,7 @@ class TileOrder(Check):
         if lib.dmlk_footprints_meet(through.pattern, made.tiles, 0, 0, 2**64 - 1, byte) == 1:
             tile = (byte[0] - buffer.address) // TILE_SIZE
             command = through.work.command(through.packet)
-            self.report("HAZARD_QUEUE", **messages.unordered(command, _call(made), buffer, tile))
+            self.report(ids.HAZARD_QUEUE, **messages.unordered(command, _call(made), buffer, tile))
 
     def _settle(self) -> None:
         while self._freed:

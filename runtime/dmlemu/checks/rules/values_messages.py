@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from ...diagnostics import ids
+
 __all__ = ["born", "saturated", "wrapped"]
 
 
 def born(id: str, value: float, operands: tuple[float, ...]) -> str:
     """The end of the sentence: the value, and what it was made from."""
     made = f"from {', '.join(f'{each:g}' for each in operands)}" if operands else "from finite numbers"
-    if id == "VAL_FP16_OVERFLOW":
+    if id == ids.VAL_FP16_OVERFLOW:
         return f"the value {value:g} {made}: more than FLOAT16 holds, whose largest number is 65504"
     return f"the value {value:g} {made}"
 

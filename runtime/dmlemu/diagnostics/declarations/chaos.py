@@ -1,11 +1,12 @@
 """What ``dmlemu.testing.stable`` finds by running a program under chaos."""
 
-from ...errors import Severity
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity
 
 DECLARATIONS = (
     Declaration(
-        "VAL_UNSTABLE",
+        ids.VAL_UNSTABLE,
         "the result of a program changes with the seed of a chaos mode",
         Severity.ERROR,
         When.TEST,
@@ -14,5 +15,6 @@ DECLARATIONS = (
         "Look at what the mode does: a barrier is missing, memory is read before it is written, an address "
         "or a layout is taken for granted.",
         rule="on request: dmlemu.testing.stable",
+        api="DML",
     ),
 )

@@ -1,8 +1,9 @@
 """Devices, their objects in general, and what the GPU itself cannot do."""
 
-from ...d3d12.enums import MessageId
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..message_id import MessageId
+from ..report import Severity, Strictness
 
 
 def _refused(
@@ -33,7 +34,7 @@ def _refused(
 
 DECLARATIONS = (
     _refused(
-        "FEATURE_LEVEL",
+        ids.FEATURE_LEVEL,
         "a device is asked for at a feature level that the adapter does not reach, or that is none",
         When.CREATE,
         "No device is created.",
@@ -41,7 +42,7 @@ DECLARATIONS = (
         "DEV3, DEV4: D3D12CreateDevice",
     ),
     _refused(
-        "FEATURE_DATA",
+        ids.FEATURE_DATA,
         "CheckFeatureSupport gets another struct than the feature's, or inputs that make no sense",
         When.CALL,
         "The call fails (E_INVALIDARG), and nothing is told about the device.",
@@ -49,7 +50,7 @@ DECLARATIONS = (
         "DEV8 to DEV11: ID3D12Device::CheckFeatureSupport",
     ),
     _refused(
-        "DEVICE_STRICTNESS",
+        ids.DEVICE_STRICTNESS,
         "an adapter's living device has another strictness than the one that is asked for",
         When.CREATE,
         "One adapter has one device. On Windows turning on the debug layer later removes it.",
@@ -57,7 +58,7 @@ DECLARATIONS = (
         "DEV7: ID3D12Debug::EnableDebugLayer",
     ),
     _refused(
-        "DEVICE_REMOVED",
+        ids.DEVICE_REMOVED,
         "a method is called on a device that has been removed",
         When.CALL,
         "After a fault, or RemoveDevice, everything that the device had is lost; the report says what removed it.",
@@ -66,7 +67,7 @@ DECLARATIONS = (
         MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
     ),
     _refused(
-        "DEVICE_FORKED",
+        ids.DEVICE_FORKED,
         "a device is used in a process that was forked from its own",
         When.CALL,
         "The child shares the GPU's memory with its parent, but not what says whose it is.",
@@ -75,7 +76,7 @@ DECLARATIONS = (
         no_example="The program would have to fork itself.",
     ),
     _refused(
-        "PRIVATE_DATA",
+        ids.PRIVATE_DATA,
         "private data is asked for under a GUID for which none is stored",
         When.CALL,
         "The call fails (DXGI_ERROR_NOT_FOUND).",
@@ -83,7 +84,7 @@ DECLARATIONS = (
         "OB1: ID3D12Object::GetPrivateData",
     ),
     _refused(
-        "INFO_QUEUE",
+        ids.INFO_QUEUE,
         "a message, a callback or a severity is named that the info queue does not have",
         When.CALL,
         "The call fails.",
@@ -91,7 +92,7 @@ DECLARATIONS = (
         "ID3D12InfoQueue::GetMessage",
     ),
     _refused(
-        "ARGUMENT_RANGE",
+        ids.ARGUMENT_RANGE,
         "a number is larger than any field of the API",
         When.CALL,
         "In C the program would not compile, or the number would be cut off.",
@@ -99,7 +100,7 @@ DECLARATIONS = (
         "Python's integers have no limit, the API's do",
     ),
     _refused(
-        "GPU_STOPPED",
+        ids.GPU_STOPPED,
         "a kernel is ended in the middle, by Ctrl-C for example",
         When.EXECUTE,
         "Its results are undefined, so that the device is removed, as after a timeout on Windows.",
@@ -109,7 +110,7 @@ DECLARATIONS = (
         no_example="The program would have to be interrupted.",
     ),
     _refused(
-        "GPU_BAD_PACKET",
+        ids.GPU_BAD_PACKET,
         "the GPU meets a command that it cannot decode",
         When.EXECUTE,
         "It is a mistake of dmlemu, not of the program.",

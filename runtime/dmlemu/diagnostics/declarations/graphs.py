@@ -1,29 +1,40 @@
 """Group b: compiling, and graphs."""
 
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity, Strictness
 
 _RULE = "DML_GRAPH_DESC"
 
 
 def _refused(id: str, title: str, why: str, fix: str, rule: str = _RULE) -> Declaration:
     return Declaration(
-        id, title, Severity.ERROR, When.CREATE, why, fix, rule, refusal=True, level=Strictness.RUNTIME
+        id,
+        title,
+        Severity.ERROR,
+        When.CREATE,
+        why,
+        fix,
+        rule,
+        refusal=True,
+        level=Strictness.RUNTIME,
+        api="DML",
     )
 
 
 ADVICE = (
     Declaration(
-        "GRAPH_INPUT_UNUSED",
+        ids.GRAPH_INPUT_UNUSED,
         "an input of a graph has no edge",
         Severity.INFO,
         When.CREATE,
         why="DirectML accepts it, and wants a binding for the input all the same: often an edge was forgotten.",
         fix="Add the edge, or lower InputCount.",
         rule=f"GR5: {_RULE}",
+        api="DML",
     ),
     _refused(
-        "GRAPH_EDGE_MISMATCH",
+        ids.GRAPH_EDGE_MISMATCH,
         "an edge connects tensors that do not fit: their TotalTensorSizeInBytes, or who owns them; as INFO, when "
         "tensors of the same sizes have different strides",
         why="Along an edge the bytes of one tensor become those of the other, as they are. So there must be as many; "
@@ -38,7 +49,7 @@ ADVICE = (
 DECLARATIONS = (
     *ADVICE,
     Declaration(
-        "GRAPH_FUSION_DIVERGES",
+        ids.GRAPH_FUSION_DIVERGES,
         "a fused activation gives another result than the same activation as an operator of its own",
         Severity.WARNING,
         When.TEST,
@@ -47,37 +58,38 @@ DECLARATIONS = (
         "On request: `dmlemu.testing.fusion.compare_fused` runs both.",
         fix="Scale the values so that both ways agree, or keep the tensor between them in FLOAT32.",
         rule="TN10: fused activations",
+        api="DML",
     ),
     _refused(
-        "GRAPH_INPUT_UNSET",
+        ids.GRAPH_INPUT_UNSET,
         "an input of a node has no edge, or two",
         why="A node's input has exactly one source; without one the operator would read nothing.",
         fix="Add the missing edge of InputEdges or IntermediateEdges, or take the second one away.",
         rule=f"GR2: {_RULE}",
     ),
     _refused(
-        "GRAPH_OUTPUT_UNSET",
+        ids.GRAPH_OUTPUT_UNSET,
         "an output of the graph has no producer, or two",
         why="Every graph output is the output of exactly one node.",
         fix="Give OutputEdges one edge for each GraphOutputIndex below OutputCount.",
         rule=f"GR1: {_RULE}",
     ),
     _refused(
-        "GRAPH_INDEX",
+        ids.GRAPH_INDEX,
         "an edge names a node, an input or an output that does not exist",
         why="Indices count from 0 in the lists of the desc; optional tensors that are absent are counted too.",
         fix="Count the operator's bindings in the order of its struct, absent optional ones included.",
         rule=f"GR1: {_RULE}",
     ),
     _refused(
-        "GRAPH_CYCLE",
+        ids.GRAPH_CYCLE,
         "the intermediate edges of a graph run in a circle",
         why="No node of the circle could run first.",
         fix="Cut the circle: feed one of the inputs from outside of the graph.",
         rule=f"GR1: {_RULE}",
     ),
     _refused(
-        "EXEC_FLAG_BAD",
+        ids.EXEC_FLAG_BAD,
         "execution flags have unknown bits",
         why="DirectML answers E_INVALIDARG for flags that its version does not know.",
         fix="Pass members of DML_EXECUTION_FLAGS only.",

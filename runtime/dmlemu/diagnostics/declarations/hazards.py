@@ -1,7 +1,8 @@
 """Group f, second half: what barriers and fences must order."""
 
-from ...errors import Severity
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity
 
 _WHY = (
     "Commands of a queue start in order, but they may overlap: without a barrier between them the one may "
@@ -15,7 +16,7 @@ _RULE = "ST15: Using UAV barriers and resource state barriers in DirectML"
 
 HAZARD_DECLARATIONS = (
     Declaration(
-        "HAZARD_RAW",
+        ids.HAZARD_RAW,
         "a command reads bytes that an earlier one writes, and no barrier orders the two",
         Severity.ERROR,
         When.EXECUTE,
@@ -24,7 +25,7 @@ HAZARD_DECLARATIONS = (
         rule=_RULE,
     ),
     Declaration(
-        "HAZARD_WAR",
+        ids.HAZARD_WAR,
         "a command writes bytes that an earlier one reads, and no barrier orders the two",
         Severity.ERROR,
         When.EXECUTE,
@@ -33,7 +34,7 @@ HAZARD_DECLARATIONS = (
         rule=_RULE,
     ),
     Declaration(
-        "HAZARD_WAW",
+        ids.HAZARD_WAW,
         "two commands write the same bytes, or use them as temporary memory, and no barrier orders the two",
         Severity.ERROR,
         When.EXECUTE,
@@ -42,7 +43,7 @@ HAZARD_DECLARATIONS = (
         rule=_RULE,
     ),
     Declaration(
-        "HAZARD_QUEUE",
+        ids.HAZARD_QUEUE,
         "two queues touch the same bytes, one of them writes, and no fence orders the two commands",
         Severity.ERROR,
         When.EXECUTE,
@@ -53,7 +54,7 @@ HAZARD_DECLARATIONS = (
         rule="ST19: Multi-engine synchronization",
     ),
     Declaration(
-        "HAZARD_ALIAS",
+        ids.HAZARD_ALIAS,
         "commands touch the same bytes through two buffers over one memory, one of them writes, and no aliasing "
         "barrier orders the two",
         Severity.ERROR,
@@ -65,7 +66,7 @@ HAZARD_DECLARATIONS = (
         rule="AL1: D3D12_RESOURCE_ALIASING_BARRIER",
     ),
     Declaration(
-        "BARRIER_USELESS",
+        ids.BARRIER_USELESS,
         "a UAV barrier, whenever it was executed, was never the first to order two accesses that conflict",
         Severity.INFO,
         When.EXIT,
@@ -78,7 +79,7 @@ HAZARD_DECLARATIONS = (
 
 MAP_DECLARATIONS = (
     Declaration(
-        "MAP_RACE",
+        ids.MAP_RACE,
         "the CPU changed bytes of mapped memory that a command was still to read or write",
         Severity.ERROR,
         When.EXECUTE,

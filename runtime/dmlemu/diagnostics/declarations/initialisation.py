@@ -1,11 +1,12 @@
 """Group g: memory that is read before anybody has written it."""
 
-from ...errors import Severity
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity
 
 DECLARATIONS = (
     Declaration(
-        "MEM_UNINIT_READ",
+        ids.MEM_UNINIT_READ,
         "a dispatch reads bytes that nobody has written, or that a command left undefined",
         Severity.ERROR,
         When.EXECUTE,
@@ -17,7 +18,7 @@ DECLARATIONS = (
         rule="D3D12_HEAP_FLAG_CREATE_NOT_ZEROED; DML_BUFFER_TENSOR_DESC",
     ),
     Declaration(
-        "MEM_POISON_READ",
+        ids.MEM_POISON_READ,
         "a dispatch reads its temporary resource before it has written it",
         Severity.CORRUPTION,
         When.EXECUTE,

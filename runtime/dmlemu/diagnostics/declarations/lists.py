@@ -1,8 +1,9 @@
 """Group e: lists, allocators, queues, fences, and what the GPU still needs."""
 
-from ...d3d12.enums import MessageId
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..message_id import MessageId
+from ..report import Severity, Strictness
 
 _RUNTIME, _DEBUG = Strictness.RUNTIME, Strictness.DEBUG
 
@@ -24,7 +25,7 @@ def _refused(
 
 REFUSALS = (
     _refused(
-        "LIST_CLOSED",
+        ids.LIST_CLOSED,
         "a command is recorded into a closed list, or a list is closed twice or executed though its Close failed",
         When.RECORD,
         "The command is lost: on Windows the call does nothing, and only the debug layer says so.",
@@ -35,7 +36,7 @@ REFUSALS = (
         level=_DEBUG,
     ),
     _refused(
-        "LIST_OPEN",
+        ids.LIST_OPEN,
         "a list is executed or reset while it is open, or its allocator is reset",
         When.CALL,
         "On Windows executing an open list removes the device, and all its objects with it.",
@@ -46,7 +47,7 @@ REFUSALS = (
         MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
     ),
     _refused(
-        "ALLOC_SHARED",
+        ids.ALLOC_SHARED,
         "a second list is opened with an allocator that an open list records with",
         When.CALL,
         "Both would write their commands into the same memory.",
@@ -55,7 +56,7 @@ REFUSALS = (
         MessageId.COMMAND_ALLOCATOR_CONTENTION,
     ),
     _refused(
-        "LIST_TYPE",
+        ids.LIST_TYPE,
         "the types of a list, its allocator, its queue or its commands do not fit",
         When.CALL,
         "Copy engines only copy, and compute engines do not draw: the command has no meaning there. On Windows Close "
@@ -64,11 +65,17 @@ REFUSALS = (
         "CL2, CL13, Q1, Q2: D3D12_COMMAND_LIST_TYPE",
         MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
         MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
+        MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED,
         MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
+        MessageId.CREATE_QUEUE_INVALID_TYPE,
+        MessageId.CREATE_QUEUE_INVALID_FLAGS,
+        MessageId.CREATE_QUEUE_INVALID_PRIORITY,
         MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+        MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
+        MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
     ),
     _refused(
-        "FENCE_NEVER",
+        ids.FENCE_NEVER,
         "the program waits for a fence value that nothing can bring about any more",
         When.EXECUTE,
         "On real hardware the program hangs here for ever: it waits for a Signal that was never queued, or queues wait "
@@ -77,7 +84,7 @@ REFUSALS = (
         "FN3: ID3D12CommandQueue::Wait",
     ),
     _refused(
-        "FENCE_VALUE",
+        ids.FENCE_VALUE,
         "a fence value is no unsigned 64-bit number, or no fence is given",
         When.CALL,
         "The call fails.",
@@ -85,7 +92,7 @@ REFUSALS = (
         "FN1, FN2: ID3D12Device::CreateFence",
     ),
     _refused(
-        "FENCE_FLAGS",
+        ids.FENCE_FLAGS,
         "fence flags are not known, or the fences and values of a wait for several do not fit",
         When.CALL,
         "The call fails.",
@@ -95,7 +102,7 @@ REFUSALS = (
         MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
     ),
     _refused(
-        "FENCE_EVENT",
+        ids.FENCE_EVENT,
         "the event to be set is the number of no eventfd",
         When.CALL,
         "Nothing could be set: the program would wait for ever.",
@@ -106,7 +113,7 @@ REFUSALS = (
 
 LIFETIMES = (
     Declaration(
-        "ALLOC_RESET_IN_FLIGHT",
+        ids.ALLOC_RESET_IN_FLIGHT,
         "an allocator is reset while a list recorded with it is still to be executed, or may be",
         Severity.CORRUPTION,
         When.CALL,
@@ -119,7 +126,7 @@ LIFETIMES = (
         level=_DEBUG,
     ),
     Declaration(
-        "OBJECT_EVICTED_IN_USE",
+        ids.OBJECT_EVICTED_IN_USE,
         "an object is evicted while a list that needs it is still to be executed, or may be",
         Severity.CORRUPTION,
         When.CALL,
@@ -130,7 +137,7 @@ LIFETIMES = (
         level=_DEBUG,
     ),
     Declaration(
-        "OBJECT_RESET_IN_USE",
+        ids.OBJECT_RESET_IN_USE,
         "an operator initializer is reset while a list that it was recorded into is still to be executed, or may be",
         Severity.CORRUPTION,
         When.CALL,
@@ -140,7 +147,7 @@ LIFETIMES = (
         level=_DEBUG,
     ),
     Declaration(
-        "LIST_EXECUTED_TWICE",
+        ids.LIST_EXECUTED_TWICE,
         "a list is executed again before the GPU has finished it",
         Severity.ERROR,
         When.SUBMIT,
@@ -151,7 +158,7 @@ LIFETIMES = (
         level=_DEBUG,
     ),
     Declaration(
-        "OBJECT_DELETED_IN_USE",
+        ids.OBJECT_DELETED_IN_USE,
         "an object is released while the GPU may need it, or used after its release",
         Severity.CORRUPTION,
         When.CALL,
@@ -167,7 +174,7 @@ LIFETIMES = (
 
 REMARKS = (
     Declaration(
-        "QUEUE_EMPTY_SUBMIT",
+        ids.QUEUE_EMPTY_SUBMIT,
         "ExecuteCommandLists gets no lists, or one without commands (remarks), or one that was never recorded (refused)",
         Severity.INFO,
         When.SUBMIT,
@@ -177,7 +184,7 @@ REMARKS = (
         message_ids=(MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,),
     ),
     Declaration(
-        "FENCE_ZERO_WAIT",
+        ids.FENCE_ZERO_WAIT,
         "a queue waits for a fence to reach 0",
         Severity.WARNING,
         When.CALL,
@@ -192,7 +199,7 @@ REMARKS = (
 
 FENCES = (
     Declaration(
-        "FENCE_BACKWARDS",
+        ids.FENCE_BACKWARDS,
         "a fence gets a lower value than it has",
         Severity.WARNING,
         When.EXECUTE,

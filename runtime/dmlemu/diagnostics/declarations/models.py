@@ -1,7 +1,8 @@
 """DxDispatch models that cannot be run."""
 
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity, Strictness
 
 _WHY = "Nothing has run: the whole model is read and checked before."
 
@@ -18,48 +19,49 @@ def _refused(id: str, title: str, fix: str, why: str = _WHY) -> Declaration:
         refusal=True,
         level=Strictness.RUNTIME,
         no_example="It is told by `dmlemu run`, in place of running the model: see the guide on DxDispatch models.",
+        api="DxDispatch",
     )
 
 
 DECLARATIONS = (
     _refused(
-        "MODEL_FILE",
+        ids.MODEL_FILE,
         "the model, or a file that it names, cannot be read or written",
         "Names of files start where the model lies, or at --input_path and --output_path.",
         why="The file is missing, is no regular file, or is too large for this machine.",
     ),
     _refused(
-        "MODEL_PATH",
+        ids.MODEL_PATH,
         "a file that the model names lies outside the folders that it may use",
         "Move the file into the model's folder, the current one, or that of --input_path (to read only) or "
         "--output_path. --allow-paths permits any file: for models that you trust.",
         why="A model may come from a stranger: it reads and writes where its user expects. Links are followed "
         "before the place is judged.",
     ),
-    _refused("MODEL_JSON", "the model is no JSON", "The report names line and column."),
-    _refused("MODEL_MISSING", "an object of the model lacks a member", "Add the member that is named."),
+    _refused(ids.MODEL_JSON, "the model is no JSON", "The report names line and column."),
+    _refused(ids.MODEL_MISSING, "an object of the model lacks a member", "Add the member that is named."),
     _refused(
-        "MODEL_TYPE",
+        ids.MODEL_TYPE,
         "a member of the model has another type than it must have",
         "The report says what is expected: a text, a number in a range, a list, an object.",
     ),
     _refused(
-        "MODEL_NAME",
+        ids.MODEL_NAME,
         "a resource, a dispatchable or a bind point is named that the model does not have",
         "The report lists the names that there are.",
     ),
     _refused(
-        "MODEL_VALUE",
+        ids.MODEL_VALUE,
         "a member of the model has a value that it cannot have",
         "The report says what is expected, with the place as a JSON path.",
     ),
     _refused(
-        "MODEL_NPY",
+        ids.MODEL_NPY,
         "a .npy file is damaged, or does not fit the buffer that it is to fill",
         "Write it again with numpy.save, as plain numbers of the buffer's type.",
     ),
     _refused(
-        "MODEL_UNSUPPORTED",
+        ids.MODEL_UNSUPPORTED,
         "a model uses a part of DxDispatch that is not emulated",
         "The guide on DxDispatch models lists what runs.",
     ),

@@ -1,11 +1,12 @@
 """The reports themselves."""
 
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity, Strictness
 
 DECLARATIONS = (
     Declaration(
-        "REPORT_LIMIT",
+        ids.REPORT_LIMIT,
         "a device has stored 100 different reports of one check",
         Severity.MESSAGE,
         When.EXECUTE,
@@ -15,7 +16,7 @@ DECLARATIONS = (
         no_example="The example would be a hundred reports.",
     ),
     Declaration(
-        "CHECKS_RESTARTED",
+        ids.CHECKS_RESTARTED,
         "an exception such as KeyboardInterrupt has ended a call in the middle",
         Severity.MESSAGE,
         When.EXECUTE,

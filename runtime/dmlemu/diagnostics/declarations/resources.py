@@ -1,8 +1,9 @@
 """Group d: resources, heaps, mapped memory, copies."""
 
-from ...d3d12.enums import MessageId
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..message_id import MessageId
+from ..report import Severity, Strictness
 
 _CREATE, _CALL, _RECORD, _EXECUTE = When.CREATE, When.CALL, When.RECORD, When.EXECUTE
 _RUNTIME, _DEBUG = Strictness.RUNTIME, Strictness.DEBUG
@@ -25,28 +26,60 @@ def _refused(
 
 REFUSALS = (
     _refused(
-        "RES_DESC",
+        ids.RES_DESC,
         "a heap or a buffer is described as none can be",
         _CREATE,
         "Nothing is created: a buffer is one row of bytes (Height, DepthOrArraySize, MipLevels and SampleDesc.Count "
         "1, Format UNKNOWN, Layout ROW_MAJOR), and a heap's type, page property and pool must fit each other.",
         "Start from ResourceDesc.buffer(size, flags) and HeapProperties(type), and change only what you need.",
         "RB1 to RB7, HP1 to HP9: D3D12_RESOURCE_DESC, D3D12_HEAP_DESC",
+        MessageId.RESOURCE_BARRIER_RESERVED_BITS,
+        MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+        MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
         MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
+        MessageId.CREATERESOURCE_INVALIDMISCFLAGS,
         MessageId.CREATERESOURCE_INVALIDDESC,
+        MessageId.CREATEHEAP_NULLDESC,
+        MessageId.CREATEHEAP_INVALIDSIZE,
+        MessageId.CREATEHEAP_UNRECOGNIZEDHEAPTYPE,
+        MessageId.CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
+        MessageId.CREATEHEAP_UNRECOGNIZEDMEMORYPOOL,
+        MessageId.CREATEHEAP_INVALIDPROPERTIES,
+        MessageId.CREATEHEAP_INVALIDALIGNMENT,
+        MessageId.CREATEHEAP_UNRECOGNIZEDMISCFLAGS,
+        MessageId.CREATEHEAP_INVALIDMISCFLAGS,
+        MessageId.CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES,
+        MessageId.CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE,
+        MessageId.CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
+        MessageId.CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL,
+        MessageId.CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
+        MessageId.CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPMISCFLAGS,
+        MessageId.CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS,
+        MessageId.GETCUSTOMHEAPPROPERTIES_UNRECOGNIZEDHEAPTYPE,
+        MessageId.GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE,
+        MessageId.CREATERESOURCE_INVALIDALIGNMENT,
+        MessageId.CREATERESOURCE_INVALIDMIPLEVELS,
+        MessageId.CREATERESOURCE_INVALIDSAMPLEDESC,
+        MessageId.CREATERESOURCE_INVALIDLAYOUT,
+        MessageId.CREATERESOURCE_INVALIDFORMAT,
+        MessageId.RESOURCE_BARRIER_INVALID_HEAP,
+        MessageId.CREATERESOURCE_INVALIDCLEARVALUE,
+        MessageId.GETHEAPPROPERTIES_INVALIDRESOURCE,
+        MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,
     ),
     _refused(
-        "HEAP_RANGE",
+        ids.HEAP_RANGE,
         "a buffer is placed where its heap has no room for it",
         _CREATE,
         "Nothing is created. A placed buffer starts at a multiple of 65536 and takes its width rounded up to "
         "65536.",
         "Add up the sizes that GetResourceAllocationInfo tells, and make the heap that large.",
         "PL1 to PL3: ID3D12Device::CreatePlacedResource",
+        MessageId.CREATERESOURCE_INVALIDALIGNMENT,
         MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
     ),
     _refused(
-        "TILE_MAPPING",
+        ids.TILE_MAPPING,
         "the regions and ranges of UpdateTileMappings do not fit the buffer, the heap or each other",
         _CALL,
         "On Windows the device is removed at once; here nothing is mapped.",
@@ -55,7 +88,7 @@ REFUSALS = (
         MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     ),
     _refused(
-        "OUT_OF_MEMORY",
+        ids.OUT_OF_MEMORY,
         "the adapter's memory, or this machine's, is used up",
         _CREATE,
         "Nothing is created (E_OUTOFMEMORY).",
@@ -63,20 +96,23 @@ REFUSALS = (
         "d3d12.Adapter(dedicated_memory=...).",
         "RB10: ID3D12Device::CreateCommittedResource",
         MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN,
+        MessageId.CREATEHEAP_OUTOFMEMORY_RETURN,
     ),
     _refused(
-        "RES_NOT_RESIDENT",
+        ids.RES_NOT_RESIDENT,
         "a list uses what has been evicted, or something is evicted more often than it was made resident",
         When.SUBMIT,
         "The GPU would read memory that has been given to somebody else.",
         "Call MakeResident before ExecuteCommandLists; calls count, as references do.",
         "RD1, RD2: Residency",
         MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
+        MessageId.MAKERESIDENT_NULLOBJECTARRAY,
+        MessageId.EVICT_NULLOBJECTARRAY,
         MessageId.EVICT_UNDERFLOW,
         level=_DEBUG,
     ),
     _refused(
-        "MAP_HEAP",
+        ids.MAP_HEAP,
         "Map or Unmap is called on a buffer that the CPU cannot see",
         _CALL,
         "A DEFAULT heap lies in the memory of the GPU, and there is no address that the CPU could use.",
@@ -84,20 +120,23 @@ REFUSALS = (
         "that after a fence.",
         "MP1: ID3D12Resource::Map",
         MessageId.MAP_INVALIDHEAP,
+        MessageId.UNMAP_INVALIDHEAP,
     ),
     _refused(
-        "MAP_RANGE",
+        ids.MAP_RANGE,
         "the range or the subresource of Map or Unmap does not exist",
         _CALL,
         "The call fails. A range tells which bytes the CPU reads or has written, counted from the buffer's start.",
         "Give byte offsets inside the buffer, or no range: that means all of it.",
         "MP2, MP5: ID3D12Resource::Map",
+        MessageId.MAP_INVALIDSUBRESOURCE,
+        MessageId.UNMAP_INVALIDSUBRESOURCE,
         MessageId.MAP_INVALIDRANGE,
         MessageId.UNMAP_INVALIDRANGE,
         level=_DEBUG,
     ),
     _refused(
-        "UNMAP_NOT_MAPPED",
+        ids.UNMAP_NOT_MAPPED,
         "Unmap is called more often than Map, or mapped memory is used after Unmap",
         _CALL,
         "The pointer that Map gave is not valid any more: writing through it may go anywhere.",
@@ -108,7 +147,7 @@ REFUSALS = (
         level=_DEBUG,
     ),
     _refused(
-        "COPY_NULL",
+        ids.COPY_NULL,
         "a copy has no buffer as source or destination",
         _RECORD,
         "The command is not recorded. In C++, Close fails and tells no more.",
@@ -120,7 +159,7 @@ REFUSALS = (
         MessageId.COPYRESOURCE_NULLSRC,
     ),
     _refused(
-        "COPY_RANGE",
+        ids.COPY_RANGE,
         "the bytes of a copy or of an immediate write do not lie in the buffer, or widths differ",
         _RECORD,
         "The command is not recorded. CopyResource copies whole buffers, which have the same width.",
@@ -128,9 +167,10 @@ REFUSALS = (
         "CM1, CM2, CM5: ID3D12GraphicsCommandList::CopyBufferRegion",
         MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS,
         MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS,
+        MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
     ),
     _refused(
-        "COPY_SAME",
+        ids.COPY_SAME,
         "a buffer, or memory that two buffers share, is copied onto itself",
         _RECORD,
         "A buffer has one state, and it cannot be COPY_SOURCE and COPY_DEST at once, even if the ranges are apart. "
@@ -138,22 +178,25 @@ REFUSALS = (
         "Copy by way of a second buffer, or place a second one over the same memory if the ranges are apart.",
         "CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
         MessageId.COPY_ON_SAME_SUBRESOURCE,
+        MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
     ),
     _refused(
-        "QUERY",
+        ids.QUERY,
         "a query heap or a timestamp command has arguments that do not fit",
         _RECORD,
         "The command is not recorded. A timestamp has no begin, and its slot must lie in a heap that fits the "
         "list's type.",
         "Use EndQuery with type TIMESTAMP, and resolve to a multiple of 8.",
         "QY1 to QY3: ID3D12GraphicsCommandList::ResolveQueryData",
+        MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS,
+        MessageId.BEGIN_END_QUERY_INVALID_PARAMETERS,
         MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS,
     ),
 )
 
 REMARKS = (
     Declaration(
-        "RES_STATE_IGNORED",
+        ids.RES_STATE_IGNORED,
         "a buffer is created in another state than COMMON",
         Severity.INFO,
         _CREATE,
@@ -168,7 +211,7 @@ REMARKS = (
 
 ADVICE = (
     Declaration(
-        "UNMAP_RANGE",
+        ids.UNMAP_RANGE,
         "Unmap says that nothing, or less than the program has written, was written, or that a READBACK buffer was",
         Severity.WARNING,
         _CALL,
@@ -180,7 +223,7 @@ ADVICE = (
         level=_DEBUG,
     ),
     Declaration(
-        "HEAP_OVERLAP",
+        ids.HEAP_OVERLAP,
         "one ExecuteCommandLists call uses two placed buffers over the same bytes, one of them to be written, without "
         "an aliasing barrier",
         Severity.INFO,
@@ -193,7 +236,7 @@ ADVICE = (
         message_ids=(MessageId.HEAP_ADDRESS_RANGE_INTERSECTS_MULTIPLE_BUFFERS,),
     ),
     Declaration(
-        "READBACK_EARLY",
+        ids.READBACK_EARLY,
         "the CPU reads bytes that a command writes before a fence tells that the command is done",
         Severity.ERROR,
         _CALL,
@@ -203,7 +246,7 @@ ADVICE = (
         rule="MP6: ID3D12Resource::Map",
     ),
     Declaration(
-        "RES_LEAK",
+        ids.RES_LEAK,
         "a program that releases its objects and its device has left some objects unreleased",
         Severity.WARNING,
         When.EXIT,

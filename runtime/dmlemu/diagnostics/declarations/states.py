@@ -1,8 +1,9 @@
 """Group f, first half: the states that barriers and commands name."""
 
-from ...d3d12.enums import MessageId
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..message_id import MessageId
+from ..report import Severity, Strictness
 
 _RULE = "Using Resource Barriers to Synchronize Resource States in Direct3D 12"
 
@@ -26,7 +27,7 @@ def _refused(
 
 DECLARATIONS = (
     _refused(
-        "STATE_BEFORE",
+        ids.STATE_BEFORE,
         "the state that a transition starts from, or that a command needs, is not the state of the buffer",
         When.RECORD,
         "The driver flushes and invalidates caches by the states that it is told. Told the wrong one it leaves stale "
@@ -39,7 +40,7 @@ DECLARATIONS = (
         MessageId.RESOURCE_BARRIER_POSSIBLE_BEFORE_AFTER_MISMATCH,
     ),
     _refused(
-        "STATE_SAME",
+        ids.STATE_SAME,
         "a transition leads from a state to itself",
         When.RECORD,
         "It does nothing where a barrier was meant. Between two dispatches that both use UNORDERED_ACCESS, only a UAV "
@@ -49,7 +50,7 @@ DECLARATIONS = (
         MessageId.RESOURCE_BARRIER_MATCHING_STATES,
     ),
     _refused(
-        "STATE_COMBO",
+        ids.STATE_COMBO,
         "a barrier names a state that cannot exist, or that the buffer cannot have",
         When.RECORD,
         "A write state stands alone, UNORDERED_ACCESS needs a buffer created with ALLOW_UNORDERED_ACCESS, and buffers "
@@ -63,18 +64,19 @@ DECLARATIONS = (
         MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS,
     ),
     _refused(
-        "STATE_SPLIT",
+        ids.STATE_SPLIT,
         "the halves of a split barrier do not fit, or the buffer is used between them",
         When.RECORD,
         "Between BEGIN_ONLY and END_ONLY the buffer is in neither state: the driver may be moving it.",
         "End the barrier with the same states that it began with, and use the buffer only after that.",
         "ST13",
+        MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
         MessageId.RESOURCE_BARRIER_MISMATCHING_BEGIN_END,
         MessageId.RESOURCE_BARRIER_UNMATCHED_END,
         MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
     ),
     _refused(
-        "STATE_FOR_DISPATCH",
+        ids.STATE_FOR_DISPATCH,
         "a bound buffer is not in UNORDERED_ACCESS, and cannot be promoted to it, when a dispatch is recorded",
         When.RECORD,
         "DirectML binds all buffers as unordered access views, inputs too. In another state the caches of the shader "
@@ -85,7 +87,7 @@ DECLARATIONS = (
         MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE,
     ),
     _refused(
-        "STATE_COPY_QUEUE",
+        ids.STATE_COPY_QUEUE,
         "a COPY queue is given a buffer that is not COMMON, because a split barrier holds it",
         When.SUBMIT,
         "Copy engines know only COMMON, COPY_SOURCE and COPY_DEST: what was begun elsewhere must be ended there.",
@@ -94,7 +96,7 @@ DECLARATIONS = (
         MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE,
     ),
     _refused(
-        "BARRIER_DESC",
+        ids.BARRIER_DESC,
         "a barrier names no resource, a subresource that does not exist, or is of an unknown type",
         When.RECORD,
         "None of the barriers of the call is recorded; in C++, Close fails and tells no more.",

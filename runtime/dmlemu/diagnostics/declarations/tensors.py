@@ -1,24 +1,34 @@
 """Group a: descriptions of tensors and operators."""
 
-from ...errors import Severity, Strictness
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity, Strictness
 
 _TENSOR = "DML_BUFFER_TENSOR_DESC"
 
 
 def _advice(id: str, title: str, severity: Severity, why: str, fix: str, rule: str) -> Declaration:
-    return Declaration(id, title, severity, When.CREATE, why, fix, f"{rule}: {_TENSOR}")
+    return Declaration(id, title, severity, When.CREATE, why, fix, f"{rule}: {_TENSOR}", api="DML")
 
 
 def _refused(id: str, title: str, why: str, fix: str, rule: str) -> Declaration:
     return Declaration(
-        id, title, Severity.ERROR, When.CREATE, why, fix, rule, refusal=True, level=Strictness.RUNTIME
+        id,
+        title,
+        Severity.ERROR,
+        When.CREATE,
+        why,
+        fix,
+        rule,
+        refusal=True,
+        level=Strictness.RUNTIME,
+        api="DML",
     )
 
 
 ADVICE = (
     _advice(
-        "TENSOR_TOTAL_LARGE",
+        ids.TENSOR_TOTAL_LARGE,
         "TotalTensorSizeInBytes is at least twice what sizes and strides reach",
         Severity.INFO,
         "It is legal: what follows the last element is padding, which DirectML may overwrite. It is often a stale "
@@ -27,7 +37,7 @@ ADVICE = (
         "TN6",
     ),
     _advice(
-        "TENSOR_STRIDE_BYTES",
+        ids.TENSOR_STRIDE_BYTES,
         "the strides are exactly the bytes between the elements of a packed tensor",
         Severity.INFO,
         "Strides count elements. Given in bytes they reach as many times too far as an element has bytes, and the "
@@ -38,7 +48,7 @@ ADVICE = (
         "TN4",
     ),
     _advice(
-        "TENSOR_LAYOUT_GUESS",
+        ids.TENSOR_LAYOUT_GUESS,
         "sizes in the order of NCHW have strides listed in the order of NHWC, or the reverse",
         Severity.WARNING,
         "Strides[i] is the step of Sizes[i]. Strides listed in the order in which the dimensions lie in memory "
@@ -48,7 +58,7 @@ ADVICE = (
         "TN4",
     ),
     _advice(
-        "TENSOR_IN_OVERLAP",
+        ids.TENSOR_IN_OVERLAP,
         "two elements of an input are the same bytes, other than by stride 0",
         Severity.INFO,
         "It is legal for inputs (sliding windows are made so) and often a stride that is too small.",
@@ -56,7 +66,7 @@ ADVICE = (
         "TN4",
     ),
     _advice(
-        "TENSOR_PADDED_OUT",
+        ids.TENSOR_PADDED_OUT,
         "an output has gaps between its elements",
         Severity.INFO,
         "The operator writes elements only: the bytes in the gaps keep what stood there. Whoever reads the buffer "
@@ -69,42 +79,42 @@ ADVICE = (
 DECLARATIONS = (
     *ADVICE,
     _refused(
-        "TENSOR_RANK",
+        ids.TENSOR_RANK,
         "DimensionCount is outside of 1 to 8 (1 to 5 below feature level 3.0), or not allowed for the operator",
         why="Every operator has its list of dimension counts; CreateOperator answers E_INVALIDARG for others.",
         fix="Add dimensions of size 1 in front, or merge neighbours that lie one behind the other in memory.",
         rule=f"TN2: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_SIZE_ZERO",
+        ids.TENSOR_SIZE_ZERO,
         "a size of a tensor is 0",
         why="A tensor without elements cannot be described; CreateOperator answers E_INVALIDARG.",
         fix="Leave the operator out when there is nothing to compute.",
         rule=f"TN3: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_DTYPE",
+        ids.TENSOR_DTYPE,
         "the data type is not one that the operator takes, or differs where one type is demanded",
         why="Operators do not convert: each tensor has its list of types, which grew with the feature levels.",
         fix="Put a CAST in front, or take a type of the list in the operator's reference page.",
         rule=f"TN1: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_TOTAL_SMALL",
+        ids.TENSOR_TOTAL_SMALL,
         "TotalTensorSizeInBytes is less than what sizes and strides reach",
         why="The operator would touch bytes that do not belong to the tensor.",
         fix="Compute it as DMLCalcBufferTensorSize does: up to the last element, rounded up to 4.",
         rule=f"TN6: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_TOTAL_UNALIGNED",
+        ids.TENSOR_TOTAL_UNALIGNED,
         "TotalTensorSizeInBytes is not a multiple of 4",
         why="DirectML reads and writes whole 32-bit words inside of a tensor's total size.",
         fix="Round it up to a multiple of 4; the buffer must hold the rounded size.",
         rule=f"TN6: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_INDEX_OVERFLOW",
+        ids.TENSOR_INDEX_OVERFLOW,
         "elements or strided extent of a tensor pass 32 bits",
         why="Sizes and strides are UINTs, and the published size helper adds strided indices in 32 bits: it wraps "
         "and gives a size that is far too small.",
@@ -112,63 +122,63 @@ DECLARATIONS = (
         rule=f"TN3: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_ALIGN_BAD",
+        ids.TENSOR_ALIGN_BAD,
         "GuaranteedBaseOffsetAlignment is neither 0 nor a power of two of at least the element size",
         why="It is a promise about the offsets at which the tensor will be bound.",
         fix="Pass 0 when nothing is known, else the power of two that every bound offset is a multiple of.",
         rule=f"TN7: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_OUT_BROADCAST",
+        ids.TENSOR_OUT_BROADCAST,
         "an output has stride 0 in a dimension of more than one element",
         why="All elements of that dimension would be written to one place, in no particular order.",
         fix="Give outputs strides that set every element apart; stride 0 is for inputs.",
         rule=f"TN5: {_TENSOR}",
     ),
     _refused(
-        "TENSOR_OUT_OVERLAP",
+        ids.TENSOR_OUT_OVERLAP,
         "two elements of an output are the same bytes",
         why="Which of the two remains depends on the order of the work, which differs from GPU to GPU.",
         fix="Make each stride at least the extent of the dimensions inside of it.",
         rule=f"TN5: {_TENSOR}",
     ),
     _refused(
-        "OP_SHAPE",
+        ids.OP_SHAPE,
         "a size does not follow from the other tensors' sizes as the operator demands",
         why="Output sizes are not computed for you: DirectML compares them with what follows from the inputs.",
         fix="Compute the size as the operator's reference page says.",
         rule="the operator's page",
     ),
     _refused(
-        "OP_FIELD_RANGE",
+        ids.OP_FIELD_RANGE,
         "a field of a desc has a value that it cannot have",
         why="Axes, counts, modes and windows are checked against the tensors when the operator is created.",
         fix="Take a value of the range that the report names.",
         rule="the operator's page",
     ),
     _refused(
-        "OP_OPTIONAL",
+        ids.OP_OPTIONAL,
         "an optional tensor is given, or missing, against the operator's rule",
         why="Some optional tensors belong together, or exclude each other.",
         fix="Give both or neither, as the report says.",
         rule="the operator's page",
     ),
     _refused(
-        "OP_FUSED_ACTIVATION",
+        ids.OP_FUSED_ACTIVATION,
         "the activation cannot be fused into this operator at this feature level",
         why="Only certain activations run inside of another operator; the list grew with the feature levels.",
         fix="Run the activation as an operator of its own.",
         rule="TN10: fused activations",
     ),
     _refused(
-        "OP_FEATURE_LEVEL",
+        ids.OP_FEATURE_LEVEL,
         "an operator, a field or a call is newer than the device's feature level",
         why="A DirectML of that level does not know it.",
         fix="Create the device with a higher feature level, or use what came before.",
         rule="DML_FEATURE_LEVEL",
     ),
     _refused(
-        "OP_LIMIT",
+        ids.OP_LIMIT,
         "a leading size is above what the adapter's profile takes",
         why="Some drivers map leading dimensions to thread groups, of which there are at most 65535 per axis: "
         "CreateOperator then fails on one card and not on another.",
@@ -176,14 +186,14 @@ DECLARATIONS = (
         rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
     ),
     _refused(
-        "OP_NO_BROADCAST",
+        ids.OP_NO_BROADCAST,
         "a tensor has size 1 where the operator does not broadcast by itself",
         why="Element-wise operators want equal sizes; broadcasting is a matter of strides.",
         fix="Give the full size and stride 0 in that dimension.",
         rule="the operator's page",
     ),
     _refused(
-        "OP_NOT_EMULATED",
+        ids.OP_NOT_EMULATED,
         "something is asked for that the emulator does not do",
         why="It would be wrong silently otherwise. The call answers E_NOTIMPL.",
         fix="See the reference of operators for what is there.",

@@ -1,11 +1,12 @@
 """Group g, second half: tiles of reserved buffers."""
 
-from ...errors import Severity
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity
 
 DECLARATIONS = (
     Declaration(
-        "MEM_NULL_TILE",
+        ids.MEM_NULL_TILE,
         "a command reads or writes tiles of a reserved buffer that are mapped to no memory",
         Severity.WARNING,
         When.EXECUTE,

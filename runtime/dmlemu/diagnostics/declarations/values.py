@@ -1,7 +1,8 @@
 """Group h, on request: what dispatches compute.  ``device.checks.add(dmlemu.checks.values.Values)``."""
 
-from ...errors import Severity
+from .. import ids
 from ..declaration import Declaration, When
+from ..report import Severity
 
 
 def _value(id: str, title: str, severity: Severity, why: str, fix: str) -> Declaration:
@@ -18,35 +19,35 @@ def _value(id: str, title: str, severity: Severity, why: str, fix: str) -> Decla
 
 DECLARATIONS = (
     _value(
-        "VAL_NAN_BORN",
+        ids.VAL_NAN_BORN,
         "a dispatch makes a NaN from finite numbers",
         Severity.WARNING,
         "Everything that follows becomes NaN; where it began is no longer visible in the result.",
         "Look at the operands that the report names: a logarithm or a root of a negative number, infinity minus infinity.",
     ),
     _value(
-        "VAL_INF_BORN",
+        ids.VAL_INF_BORN,
         "a dispatch makes an infinity from finite numbers",
         Severity.WARNING,
         "It overflows the type, or divides by zero; the next difference of two infinities is a NaN.",
         "Scale the operands, or clip them.",
     ),
     _value(
-        "VAL_FP16_OVERFLOW",
+        ids.VAL_FP16_OVERFLOW,
         "a dispatch makes a FLOAT16 infinity from finite numbers",
         Severity.WARNING,
         "FLOAT16 ends at 65504: sums and products that FLOAT32 holds easily become infinite.",
         "Keep this tensor in FLOAT32, or scale the operands.",
     ),
     _value(
-        "VAL_INT_OVERFLOW",
+        ids.VAL_INT_OVERFLOW,
         "an integer result does not fit its type and wraps",
         Severity.WARNING,
         "Integers wrap around silently, on every GPU.",
         "Cast to a wider type before the sum.",
     ),
     _value(
-        "VAL_QUANT_SATURATE",
+        ids.VAL_QUANT_SATURATE,
         "a cast to 8 bits saturates more than a small share of the elements",
         Severity.INFO,
         "Values beyond the limits are all the same afterwards: usually the scale is wrong.",

@@ -15,6 +15,7 @@ import numpy as np
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at
 
+from ...diagnostics import ids
 from ..lowering.compile import Access
 from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot
 from ..tensor_desc import BufferTensorDesc, element_bits
@@ -192,17 +193,17 @@ def _where_elements_differ(x: Touch, y: Touch, clash: Clash, meet: Meet) -> Clas
     return None
 
 
-def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[str, str]:
+def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[ids.Id, str]:
     """The check that a clash breaks, and why, in words."""
     roles = {clash.first.slot.role, clash.second.slot.role}
     if roles == {Role.OUTPUT}:
-        return "BIND_OUT_OUT", "both are written"
+        return ids.BIND_OUT_OUT, "both are written"
     if roles != {Role.INPUT, Role.OUTPUT}:
-        return "BIND_ALIAS", "one of them is written"
+        return ids.BIND_ALIAS, "one of them is written"
     if not dispatchable.in_place:
-        return "BIND_ALIAS", "the operator cannot work in place"
+        return ids.BIND_ALIAS, "the operator cannot work in place"
     return (
-        "BIND_ALIAS",
+        ids.BIND_ALIAS,
         "the operator works in place only with the same offset, sizes, strides and total size",
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
+from ...diagnostics import ids
 from ...errors import Error, Severity, as_integer, quote
 from ..enums import BindingType, FeatureLevel
 from ..lowering.dispatchable import Dispatchable, OperatorInitializer, Role, Slot
-from ..object import failure
+from ..object import refusal
 from ..structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
 from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
@@ -25,7 +26,7 @@ METHODS = {
     Role.PERSISTENT: "BindPersistentResource",
 }
 
-_NO_RESOURCE = int(MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE)
+_NO_RESOURCE = MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE
 
 _SHOWN = 12  # bindings in a message
 
@@ -60,7 +61,7 @@ class Bound(NamedTuple):
 def binding_failure(
     dispatchable: Dispatchable,
     role: Role,
-    id: str,
+    id: ids.Id,
     message: str,
     *,
     field: str,
@@ -68,13 +69,13 @@ def binding_failure(
     expected: object,
     rule: str,
     hint: str = "",
-    message_id: int = 0,
+    message_id: int | None = None,
     severity: Severity = Severity.ERROR,
     context: tuple[str, ...] = (),
 ) -> Error:
     """The error of a bind method."""
     method = METHODS[role]
-    return failure(
+    return refusal(
         id,
         message,
         operation=method,
@@ -100,7 +101,7 @@ def counted(
         raise binding_failure(
             dispatchable,
             role,
-            "BIND_COUNT",
+            ids.BIND_COUNT,
             f"BindingCount ({len(given)}) differs from the {count} {role.value}{'s' * (count != 1)} of "
             f"{dispatchable.title()}, {which}.",
             field="BindingCount",
@@ -129,7 +130,7 @@ def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -
     raise binding_failure(
         dispatchable,
         role,
-        "BIND_TYPE",
+        ids.BIND_TYPE,
         f"{path} ({type(given).__name__}) is not a list of bindings.",
         field=path,
         given=type(given).__name__,
@@ -161,7 +162,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
     raise binding_failure(
         dispatchable,
         role,
-        "BIND_TYPE",
+        ids.BIND_TYPE,
         f"{path} ({given}) is not a binding.",
         field=path,
         given=given,
@@ -182,7 +183,7 @@ def group(
         raise binding_failure(
             dispatchable,
             role,
-            "BIND_TYPE",
+            ids.BIND_TYPE,
             f"{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one "
             "DML_BINDING_TYPE_BUFFER_ARRAY per operator.",
             field=f"{path}.Type",
@@ -194,7 +195,7 @@ def group(
         raise binding_failure(
             dispatchable,
             role,
-            "BIND_COUNT",
+            ids.BIND_COUNT,
             f"{path} has {len(array)} buffers, but the operator has {len(slots)} inputs, "
             "absent ones included.",
             field=f"{path}.BindingCount",
@@ -224,7 +225,7 @@ class SlotCheck:
             owned = "OWNED_BY_DML" in slot.absent
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
             self.fail(
-                "BIND_OWNED_BY_DML" if owned else "BIND_TYPE",
+                ids.BIND_OWNED_BY_DML if owned else ids.BIND_TYPE,
                 what,
                 kind,
                 "NONE",
@@ -242,13 +243,13 @@ class SlotCheck:
         allocation = resource.allocation
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
-    def _missing(self, otherwise: str = "BIND_TYPE") -> str:
+    def _missing(self, otherwise: ids.Id = ids.BIND_TYPE) -> ids.Id:
         """The check that a slot without what it needs breaks."""
-        if self._is_owned() and otherwise == "BIND_TYPE":
-            return "BIND_OWNED_BY_DML"
+        if self._is_owned() and otherwise == ids.BIND_TYPE:
+            return ids.BIND_OWNED_BY_DML
         if self.slot.role is Role.TEMPORARY:
-            return "BIND_TEMP_MISSING"
-        return "BIND_PERSISTENT_MISSING" if self.slot.role is Role.PERSISTENT else otherwise
+            return ids.BIND_TEMP_MISSING
+        return ids.BIND_PERSISTENT_MISSING if self.slot.role is Role.PERSISTENT else otherwise
 
     def _type_rule(self) -> str:
         if self._is_owned():
@@ -263,11 +264,11 @@ class SlotCheck:
         """Device, life, heap type and UAV flag."""
         if not isinstance(resource, Resource):
             given = "NULL" if resource is None else type(resource).__name__
-            self.fail("BIND_TYPE", f"is bound to Buffer ({given})", given, "a resource", member="Buffer")
+            self.fail(ids.BIND_TYPE, f"is bound to Buffer ({given})", given, "a resource", member="Buffer")
         if resource.released:
             what = f"is bound to {resource}, which was released"
             self.fail(
-                "OBJECT_DELETED_IN_USE",
+                ids.OBJECT_DELETED_IN_USE,
                 what,
                 "a released resource",
                 "a live one",
@@ -277,7 +278,7 @@ class SlotCheck:
         parent = self.context.d3d12
         if resource.context is not parent:
             what = f"is bound to {resource} of another Direct3D 12 device"
-            self.fail("BIND_FOREIGN_DEVICE", what, resource.context, parent, member="Buffer", rule="DD4")
+            self.fail(ids.BIND_FOREIGN_DEVICE, what, resource.context, parent, member="Buffer", rule="DD4")
         # A reserved buffer has no heap type, and BT9 does not concern it: its tiles may lie in any heap, in
         # those that the host can write too, and are mapped when the queue gets there.
         heap, allowed = resource.heap_type or HeapType.DEFAULT, self._heap_types()
@@ -285,12 +286,12 @@ class SlotCheck:
             expected = " or ".join(kind.name for kind in allowed)
             demand = f"DirectML requires bound buffers to be in a heap of type {expected}"
             what = f"is bound to {resource} in a heap of type {heap.name}; {demand}"
-            self.fail("BIND_HEAP_TYPE", what, heap.name, expected, member="Buffer", rule="BT9")
+            self.fail(ids.BIND_HEAP_TYPE, what, heap.name, expected, member="Buffer", rule="BT9")
         # What an initializer reads from an upload heap cannot be, and need not be, a UAV.
         flags = resource.get_desc().flags
         if heap is HeapType.DEFAULT and not flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
             what = f"is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS"
-            self.fail("BIND_NOT_UAV", what, flags, "ALLOW_UNORDERED_ACCESS", member="Buffer")
+            self.fail(ids.BIND_NOT_UAV, what, flags, "ALLOW_UNORDERED_ACCESS", member="Buffer")
         return resource
 
     def _heap_types(self) -> list[HeapType]:
@@ -312,7 +313,7 @@ class SlotCheck:
             tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
             rule = "TN7" if tensor and slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT else self.rule
             self.fail(
-                "BIND_OFFSET_ALIGN",
+                ids.BIND_OFFSET_ALIGN,
                 what,
                 offset,
                 f"a multiple of {slot.alignment}",
@@ -321,13 +322,13 @@ class SlotCheck:
             )
         if offset > width:
             what = f"is bound at Offset ({offset}) of {resource}, which has {width} bytes"
-            self.fail("BIND_RANGE", what, offset, f"<= {width}", member="Offset", message_id=_NO_RESOURCE)
+            self.fail(ids.BIND_RANGE, what, offset, f"<= {width}", member="Offset", message_id=_NO_RESOURCE)
         size = width - offset
         if binding.size_in_bytes is not None:
             size = self._number("SizeInBytes", binding.size_in_bytes)
         if size < slot.size:
             what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} {self._why()}"
-            small = self._missing("BIND_SIZE_SMALL")
+            small = self._missing(ids.BIND_SIZE_SMALL)
             self.fail(small, what, size, f">= {slot.size}", member="SizeInBytes")
         if offset + size > width:
             what = (
@@ -335,7 +336,7 @@ class SlotCheck:
                 f"which has {width} bytes"
             )
             expected = f"<= {width - offset}, what is left from Offset ({offset}) on"
-            self.fail("BIND_RANGE", what, size, expected, member="SizeInBytes", message_id=_NO_RESOURCE)
+            self.fail(ids.BIND_RANGE, what, size, expected, member="SizeInBytes", message_id=_NO_RESOURCE)
         return offset, size
 
     def _alignment_name(self) -> str:
@@ -364,12 +365,12 @@ class SlotCheck:
         number = as_integer(value)
         if number is None or not 0 <= number < 2**64:
             what = f"is bound with {member} ({quote(value)}), which is no UINT64"
-            self.fail("BIND_RANGE", what, quote(value), "0 to 2**64 - 1", member=member)
+            self.fail(ids.BIND_RANGE, what, quote(value), "0 to 2**64 - 1", member=member)
         return number
 
     def fail(
         self,
-        id: str,
+        id: ids.Id,
         what: str,
         given: object,
         expected: object,
@@ -377,7 +378,7 @@ class SlotCheck:
         member: str = "",
         rule: str = "",
         hint: str = "",
-        message_id: int = 0,
+        message_id: int | None = None,
     ) -> NoReturn:
         slot = self.slot
         raise binding_failure(

@@ -20,12 +20,13 @@ from dmlemu_hw.descriptors import (
     DescriptorKind,
 )
 
-from ...d3d12 import Format, Resource, ResourceStates
+from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader, name_place
+from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
 from ..lowering.dispatchable import Dispatchable, Role, Slot
-from ..object import DeviceChild, check_own, failure
+from ..object import DeviceChild, check_own, refusal
 from ..structs import Binding, BindingDesc, BindingTableDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
 
@@ -203,8 +204,8 @@ class BindingTable(DeviceChild):
     def _thread_error(self, method: str) -> Error:
         thread, other, site = self._inside
         here, at = threading.current_thread().name, spell_site(site)
-        return failure(
-            "BIND_THREAD",
+        return refusal(
+            ids.BIND_THREAD,
             f"Thread '{here}' calls {method} of {self} while thread '{thread}' is inside {other} of it.",
             operation=method,
             rule="BT14: IDMLBindingTable",
@@ -254,11 +255,11 @@ class BindingTable(DeviceChild):
         operand = reader.operands[(place - reader.start) // DESCRIPTOR_SIZE]
         needs += f" for {operand}" if operand else ""
         if reader.is_submitted:
-            id, hint = "DESC_OVERWRITTEN", reader.when_done
+            id, hint = ids.DESC_OVERWRITTEN, reader.when_done
             message = f"{slot.path} of {target.title()} is bound in {where}, {needs}."
         elif own:
             id, hint = (
-                "BIND_LATE",
+                ids.BIND_LATE,
                 "bind everything before RecordDispatch, and use another table for the next dispatch",
             )
             message = (
@@ -266,7 +267,7 @@ class BindingTable(DeviceChild):
                 "with this table."
             )
         else:
-            id, hint = "DESC_RANGE_SHARED", "give each binding table descriptors of its own"
+            id, hint = ids.DESC_RANGE_SHARED, "give each binding table descriptors of its own"
             message = (
                 f"{slot.path} of {target.title()} is bound in {where}, which is also a descriptor of "
                 f"{reader.title}, and {reader} still needs it{operand and f' for {operand}'}."
@@ -281,7 +282,7 @@ class BindingTable(DeviceChild):
             expected="a descriptor that no recorded dispatch needs",
             rule="BT14",
             hint=hint,
-            message_id=1001,
+            message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
             severity=Severity.CORRUPTION if reader.is_submitted else Severity.ERROR,
             context=(reader.context,),
         )
@@ -289,8 +290,8 @@ class BindingTable(DeviceChild):
     def _opened(self, method: str) -> tuple[Dispatchable, int]:
         desc = self.desc
         if desc is None:
-            raise failure(
-                "BIND_TABLE_EMPTY",
+            raise refusal(
+                ids.BIND_TABLE_EMPTY,
                 f"{method} is called on a binding table without a desc.",
                 operation=method,
                 rule=f"BT1: IDMLBindingTable::{method}",
@@ -350,16 +351,16 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     """BT1 to BT3: the dispatchable is ours and the range is large enough, ours and visible."""
 
     def fail(
-        id: str,
+        id: ids.Id,
         field: str,
         message: str,
         given: object,
         expected: object,
         rule: str,
-        message_id: int = 0,
+        message_id: int | None = None,
         hint: str = "",
     ) -> Error:
-        return failure(
+        return refusal(
             id,
             f"{field} ({given}) {message}.",
             operation=operation,
@@ -374,7 +375,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     if not isinstance(desc, BindingTableDesc) or not isinstance(desc.dispatchable, Dispatchable):
         given = type(getattr(desc, "dispatchable", desc)).__name__
         expected = "a compiled operator or an operator initializer"
-        raise fail("OP_FIELD_RANGE", "Dispatchable", f"is not {expected}", given, expected, "BT1")
+        raise fail(ids.OP_FIELD_RANGE, "Dispatchable", f"is not {expected}", given, expected, "BT1")
     check_own(context, desc.dispatchable, "Dispatchable", operation)
     for field, number in (
         ("CPUDescriptorHandle", desc.cpu_descriptor_handle),
@@ -384,13 +385,13 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         if not isinstance(number, int) or number < 0:
             shown = quote(number)
             raise fail(
-                "OP_FIELD_RANGE", field, "is no number it can hold", shown, "an unsigned integer", "BT2"
+                ids.OP_FIELD_RANGE, field, "is no number it can hold", shown, "an unsigned integer", "BT2"
             )
     needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
         hint = "absent optional tensors, temporary and persistent resources have descriptors too"
-        raise fail("DESC_COUNT", "SizeInDescriptors", message, size, f">= {needed}", "BT2", hint=hint)
+        raise fail(ids.DESC_COUNT, "SizeInDescriptors", message, size, f">= {needed}", "BT2", hint=hint)
     if not needed:
         return  # the handles are not looked at
     hardware = context.gpu.descriptors
@@ -402,10 +403,10 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         if place is None:
             cpu = field[0] == "C"
             kind = "a CBV_SRV_UAV descriptor heap" if cpu else "a shader-visible CBV_SRV_UAV descriptor heap"
-            id = "DESC_HEAP_KIND" if cpu else "DESC_HEAP_NOT_VISIBLE"
+            id = ids.DESC_HEAP_KIND if cpu else ids.DESC_HEAP_NOT_VISIBLE
             raise fail(id, field, f"lies in no {kind[2:]}", shown, kind, "BT2", 646 if cpu else 1315)
         heap, index = place
         if index + size > heap.count:
             left = heap.count - index
             message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
-            raise fail("DESC_COUNT", field, message, shown, f"room for {size} descriptors", "BT2")
+            raise fail(ids.DESC_COUNT, field, message, shown, f"room for {size} descriptors", "BT2")

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.frozen import Frozen
 
+from ...diagnostics import ids
 from ...errors import CallSite, Error
 from ..enums import ExecutionFlags
 from ..events import InitializerReset
-from ..object import DeviceChild, check_own, failure
+from ..object import DeviceChild, check_own, refusal
 from ..structs import BindingProperties
 from ..tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -300,8 +301,8 @@ def _check_operators(context: DeviceContext, operators: object) -> None:
 
 def _not_compiled(field: str, given: object) -> Error:
     wanted = "a compiled operator" if "[" in field else "a list of compiled operators"
-    return failure(
-        "OP_FIELD_RANGE",
+    return refusal(
+        ids.OP_FIELD_RANGE,
         f"{field} ({type(given).__name__}) is not {wanted}.",
         operation=_INITIALIZE,
         rule=f"2.8: IDMLDevice::{_INITIALIZE}",

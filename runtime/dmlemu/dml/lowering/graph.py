@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...diagnostics import ids
 from ...errors import HResult
-from ..object import failure
+from ..object import refusal
 from ..tensor_desc import BufferTensorDesc
 from .compile import ABSENT, PERSISTENT, TEMPORARY, Lowered, Operand, TensorField, copy_calls, owned_bytes
 from .dispatchable import Operator
@@ -100,12 +101,13 @@ def _lower_node(
 def _check_size(lowered: Lowered) -> None:
     for what, size in (("temporary", lowered.temporary_size), ("persistent", lowered.persistent_size)):
         if size >= 2**64:
-            raise failure(
-                "OUT_OF_MEMORY",
+            raise refusal(
+                ids.OUT_OF_MEMORY,
                 f"The {what} resource of the graph would have {size} bytes.",
                 operation="CompileGraph",
                 rule="2.7: IDMLDevice1::CompileGraph",
                 hresult=HResult.E_OUTOFMEMORY,
                 given=size,
                 expected="less than 2**64 bytes",
+                message_id=0,
             )

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ...diagnostics import ids
 from ...errors import as_integer, quote
 from ..enums import FeatureLevel, TensorDataType
-from ..object import check_own, failure
+from ..object import check_own, refusal
 from ..structs import (
     ConstantDataGraphNodeDesc,
     GraphDesc,
@@ -89,7 +90,7 @@ def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
     """
     if not isinstance(desc, GraphDesc):
         given = type(desc).__name__
-        _fail("OP_FIELD_RANGE", "2.7", "Desc", f"Desc ({given}) is not a GraphDesc.", given, "a GraphDesc")
+        _fail(ids.OP_FIELD_RANGE, "2.7", "Desc", f"Desc ({given}) is not a GraphDesc.", given, "a GraphDesc")
     return _Checks(context, desc).graph
 
 
@@ -112,7 +113,7 @@ class _Checks:
         if not 0 <= number <= _MOST_BINDINGS:
             shown, expected = quote(value), f"0 to {_MOST_BINDINGS}"
             message = f"{field} ({shown}) is not a number of bindings that a descriptor heap can hold."
-            _fail("OP_FIELD_RANGE", "2.7", field, message, shown, expected)
+            _fail(ids.OP_FIELD_RANGE, "2.7", field, message, shown, expected)
         return number
 
     # --- nodes ---
@@ -120,7 +121,7 @@ class _Checks:
     def _nodes(self) -> None:
         nodes = _list("Nodes", self.desc.nodes, (OperatorGraphNodeDesc, ConstantDataGraphNodeDesc))
         if not nodes:
-            _fail("OP_FIELD_RANGE", "2.7", "NodeCount", "NodeCount (0) makes no graph.", 0, ">= 1")
+            _fail(ids.OP_FIELD_RANGE, "2.7", "NodeCount", "NodeCount (0) makes no graph.", 0, ">= 1")
         for i, node in enumerate(nodes):
             path = f"Nodes[{i}]"
             if isinstance(node, ConstantDataGraphNodeDesc):
@@ -129,7 +130,7 @@ class _Checks:
             if not isinstance(node.operator, Operator):
                 given = type(node.operator).__name__
                 message = f"{path}.Operator ({given}) is not an operator."
-                _fail("OP_FIELD_RANGE", "2.7", f"{path}.Operator", message, given, "an operator")
+                _fail(ids.OP_FIELD_RANGE, "2.7", f"{path}.Operator", message, given, "an operator")
             check_own(self.context, node.operator, f"{path}.Operator", _OPERATION)
             self.graph.add(node.operator)
 
@@ -137,18 +138,18 @@ class _Checks:
         level = self.context.level
         if level < FeatureLevel.LEVEL_6_2:
             message = f"{path}.Type (CONSTANT) came with LEVEL_6_2; this device has {level.name}."
-            _fail("OP_FEATURE_LEVEL", "GR6", f"{path}.Type", message, "CONSTANT", "OPERATOR")
+            _fail(ids.OP_FEATURE_LEVEL, "GR6", f"{path}.Type", message, "CONSTANT", "OPERATOR")
         data = node.data
         numbers = isinstance(data, np.ndarray) and not data.dtype.hasobject
         if not numbers and not isinstance(data, (bytes, bytearray, memoryview)):
             given = type(data).__name__
             message = f"{path}.Data ({given}) is neither bytes nor an array of numbers."
-            _fail("OP_FIELD_RANGE", "GR6", f"{path}.Data", message, given, "bytes or an array of numbers")
+            _fail(ids.OP_FIELD_RANGE, "GR6", f"{path}.Data", message, given, "bytes or an array of numbers")
         copy = data.tobytes() if isinstance(data, (np.ndarray, memoryview)) else bytes(data)
         if not copy or len(copy) % 4:
             field, expected = f"{path}.DataSize", "a multiple of 4, at least 4"
             message = f"{field} ({len(copy)}) is not {expected}."
-            _fail("OP_FIELD_RANGE", "GR6", field, message, len(copy), expected)
+            _fail(ids.OP_FIELD_RANGE, "GR6", field, message, len(copy), expected)
         return copy
 
     def _name(self, number: int) -> str:
@@ -181,7 +182,7 @@ class _Checks:
                 )
                 field = f"{path}.GraphInputIndex"
                 given, expected = f"{given}OWNED_BY_DML", f"{expected}OWNED_BY_DML"
-                _fail("GRAPH_EDGE_MISMATCH", "GR4", field, message, given, expected)
+                _fail(ids.GRAPH_EDGE_MISMATCH, "GR4", field, message, given, expected)
             readers.append(reader)
             self.graph.sources[port] = GRAPH, start
 
@@ -197,7 +198,7 @@ class _Checks:
                     "OWNED_BY_DML; only an input of the graph can belong to DirectML."
                 )
                 field = f"{path}.ToNodeInputIndex"
-                _fail("GRAPH_EDGE_MISMATCH", "GR4", field, message, "OWNED_BY_DML", "an edge of InputEdges")
+                _fail(ids.GRAPH_EDGE_MISMATCH, "GR4", field, message, "OWNED_BY_DML", "an edge of InputEdges")
             size = self.graph.tensor(source).size_in_bytes
             if size != reader.size_in_bytes:
                 self._sizes_differ(path, source, port, size, reader.size_in_bytes)
@@ -211,7 +212,7 @@ class _Checks:
             f"differs from TotalTensorSizeInBytes ({expected})."
         )
         rule = "GR6" if constant else "GR3"
-        _fail("GRAPH_EDGE_MISMATCH", rule, f"{path}.ToNodeInputIndex", message, given, expected)
+        _fail(ids.GRAPH_EDGE_MISMATCH, rule, f"{path}.ToNodeInputIndex", message, given, expected)
 
     def _output_edges(self) -> None:
         results: dict[int, tuple[Port, str]] = {}
@@ -222,13 +223,13 @@ class _Checks:
             end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
             if end in results:
                 message = f"{path} gives output {end} of the graph, which {results[end][1]} gives already."
-                _fail("GRAPH_OUTPUT_UNSET", "GR1", field, message, "two edges", "one edge for each output")
+                _fail(ids.GRAPH_OUTPUT_UNSET, "GR1", field, message, "two edges", "one edge for each output")
             results[end] = source, path
         for end in range(self.output_count):
             if end not in results:
                 message = f"OutputEdges has no edge for output {end} of the graph's {self.output_count}."
                 expected = f"an edge with GraphOutputIndex {end}"
-                _fail("GRAPH_OUTPUT_UNSET", "GR1", "OutputEdges", message, "no edge", expected)
+                _fail(ids.GRAPH_OUTPUT_UNSET, "GR1", "OutputEdges", message, "no edge", expected)
             self.graph.results.append(results[end][0])
 
     def _from(self, path: str, edge: OutputGraphEdgeDesc | IntermediateGraphEdgeDesc) -> Port:
@@ -255,12 +256,12 @@ class _Checks:
             self._absent(field, self._input(port))
         if port in graph.sources:
             message = f"{path} feeds {self._input(port)}, which another edge feeds already."
-            _fail("GRAPH_INPUT_UNSET", "GR1", field, message, "two edges", "one edge for each input")
+            _fail(ids.GRAPH_INPUT_UNSET, "GR1", field, message, "two edges", "one edge for each input")
         return port, desc
 
     def _absent(self, field: str, tensor: str) -> NoReturn:
         message = f"{field} names {tensor}, which is absent in the operator's desc."
-        _fail("GRAPH_EDGE_MISMATCH", "GR2", field, message, "an absent tensor", "no edge")
+        _fail(ids.GRAPH_EDGE_MISMATCH, "GR2", field, message, "an absent tensor", "no edge")
 
     def _input(self, port: Port) -> str:
         return f"{self.graph.inputs(port[0])[port[1]].path} of {self._name(port[0])}"
@@ -277,7 +278,7 @@ class _Checks:
                     message = f"{self._input((node, index))} is fed by no edge."
                     where = f"Nodes[{node}]"
                     expected = f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}"
-                    _fail("GRAPH_INPUT_UNSET", "GR2", where, message, "no edge", expected)
+                    _fail(ids.GRAPH_INPUT_UNSET, "GR2", where, message, "no edge", expected)
 
     def _order(self) -> None:
         """Of the nodes that could run next, the first in the list does."""
@@ -307,7 +308,7 @@ class _Checks:
         shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
         message = f"The intermediate edges run in a circle: {shown}."
         field = f"IntermediateEdges[{first}]"
-        _fail("GRAPH_CYCLE", "GR1", field, message, shown, "a graph without cycles")
+        _fail(ids.GRAPH_CYCLE, "GR1", field, message, shown, "a graph without cycles")
 
 
 def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
@@ -316,16 +317,16 @@ def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         given = type(value).__name__
         message = f"{field} ({given}) is not a list."
-        _fail("OP_FIELD_RANGE", "2.7", field, message, given, f"a list of {expected}")
+        _fail(ids.OP_FIELD_RANGE, "2.7", field, message, given, f"a list of {expected}")
     for i, item in enumerate(value):
         path, given = f"{field}[{i}]", type(item).__name__
         if not isinstance(item, kinds):
             message = f"{path} ({given}) is not of type {expected}."
-            _fail("OP_FIELD_RANGE", "2.7", path, message, given, expected)
+            _fail(ids.OP_FIELD_RANGE, "2.7", path, message, given, expected)
         if item.name is not None and not isinstance(item.name, str):
             given = type(item.name).__name__
             message = f"{path}.Name ({given}) is not a string."
-            _fail("OP_FIELD_RANGE", "GR9", f"{path}.Name", message, given, "a string or None")
+            _fail(ids.OP_FIELD_RANGE, "GR9", f"{path}.Name", message, given, "a string or None")
     return list(value)
 
 
@@ -340,12 +341,12 @@ def _index(field: str, value: object, count: int, what: str) -> int:
     if not 0 <= number < count:
         shown = quote(value)
         message = f"{field} ({shown}) names no {what}; there {'is' if count == 1 else 'are'} {count}."
-        _fail("GRAPH_INDEX", "GR1", field, message, shown, f"0 to {count - 1}" if count else "no edge")
+        _fail(ids.GRAPH_INDEX, "GR1", field, message, shown, f"0 to {count - 1}" if count else "no edge")
     return number
 
 
-def _fail(id: str, rule: str, field: str, message: str, given: object, expected: object) -> NoReturn:
-    raise failure(
+def _fail(id: ids.Id, rule: str, field: str, message: str, given: object, expected: object) -> NoReturn:
+    raise refusal(
         id,
         message,
         operation=_OPERATION,

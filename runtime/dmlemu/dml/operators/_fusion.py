@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...diagnostics import ids
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 from ._conversion import Array, convert, float64
 from ._element_wise import Unary
@@ -47,7 +48,7 @@ def check_fused(
     if since is None or check.level < since:
         level = level_name(check.level)
         check.fail(
-            "OP_FUSED_ACTIVATION",
+            ids.OP_FUSED_ACTIVATION,
             "FusedActivation.Type",
             f"FusedActivation.Type (DML_OPERATOR_{name}) cannot be fused into DML_OPERATOR_{host} "
             f"at feature level {level}.",
@@ -62,7 +63,7 @@ def check_fused(
     for item in operator_fields(type(activation)):
         if item.is_tensor and getattr(activation, item.name) is not None:
             inner.fail(
-                "OP_FUSED_ACTIVATION",
+                ids.OP_FUSED_ACTIVATION,
                 item.c_name,
                 f"FusedActivation.{item.c_name} is given; a fused activation works on its host's output "
                 "and has no tensors of its own.",

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ...diagnostics import ids
 from ..enums import AxisDirection, ReduceFunction
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert, float64
@@ -28,7 +29,7 @@ def check_axes(check: DescValidator, source: BufferTensorDesc, axes: Sequence[in
     for i, axis in enumerate(axes):
         check.require(
             axis < source.rank,
-            "OP_FIELD_RANGE",
+            ids.OP_FIELD_RANGE,
             f"Axes[{i}]",
             f"Axes[{i}] ({axis}) is not below InputTensor.DimensionCount ({source.rank}).",
             given=axis,
@@ -36,7 +37,7 @@ def check_axes(check: DescValidator, source: BufferTensorDesc, axes: Sequence[in
         )
         check.require(
             axis not in axes[:i],
-            "OP_FIELD_RANGE",
+            ids.OP_FIELD_RANGE,
             f"Axes[{i}]",
             f"Axes[{i}] ({axis}) stands in Axes twice.",
             given=list(axes),

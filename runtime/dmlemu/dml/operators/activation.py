@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...diagnostics import ids
 from ..enums import FeatureLevel, TensorDataType
 from ._conversion import Array
 from ._fusion import Fusable
@@ -165,7 +166,7 @@ class ActivationSoftplus(Fusable, of="ACTIVATION_SOFTPLUS"):
         super().rules(check)
         check.require(
             check.level >= FeatureLevel.LEVEL_6_4 or desc.steepness >= 1,
-            "OP_FIELD_RANGE",
+            ids.OP_FIELD_RANGE,
             "Steepness",
             f"Steepness ({desc.steepness}) is less than 1, which feature level 6_4 was the first to allow.",
             given=desc.steepness,

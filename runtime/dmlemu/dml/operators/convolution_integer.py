@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ...diagnostics import ids
 from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
@@ -53,7 +54,7 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
         groups, filters = desc.group_count, desc.filter_tensor.sizes
         check.require(
             groups >= 1,
-            "OP_FIELD_RANGE",
+            ids.OP_FIELD_RANGE,
             "GroupCount",
             "GroupCount (0) is less than 1.",
             given=0,
@@ -63,7 +64,7 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
         check.size("input_tensor", 1, filters[1] * groups, why)
         check.require(
             filters[0] % groups == 0,
-            "OP_SHAPE",
+            ids.OP_SHAPE,
             "FilterTensor.Sizes[0]",
             f"FilterTensor.Sizes[0] ({filters[0]}) is not a multiple of GroupCount ({groups}).",
             given=filters[0],
@@ -78,7 +79,7 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
         spatial = desc.input_tensor.rank - 2
         check.require(
             len(desc.strides) == spatial,
-            "OP_FIELD_RANGE",
+            ids.OP_FIELD_RANGE,
             "DimensionCount",
             f"DimensionCount ({len(desc.strides)}) is not the number of spatial dimensions of "
             f"InputTensor ({spatial}).",
@@ -89,13 +90,13 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
             for i, step in enumerate(getattr(desc, name)):
                 field = f"{camel(name)}[{i}]"
                 message = f"{field} ({step}) is less than 1."
-                check.require(step >= 1, "OP_FIELD_RANGE", field, message, given=step, expected="1 or more")
+                check.require(step >= 1, ids.OP_FIELD_RANGE, field, message, given=step, expected="1 or more")
         for i in range(spatial):
             padded = desc.input_tensor.sizes[2 + i] + desc.start_padding[i] + desc.end_padding[i]
             window = (desc.filter_tensor.sizes[2 + i] - 1) * desc.dilations[i] + 1
             check.require(
                 window <= padded,
-                "OP_SHAPE",
+                ids.OP_SHAPE,
                 f"FilterTensor.Sizes[{2 + i}]",
                 f"FilterTensor.Sizes[{2 + i}] ({desc.filter_tensor.sizes[2 + i]}) with Dilations[{i}] "
                 f"({desc.dilations[i]}) spans {window} elements, but the padded input has {padded}.",

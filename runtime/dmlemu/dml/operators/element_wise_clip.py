@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...diagnostics import ids
 from ..enums import TensorDataType
 from ._conversion import FLOATS, Array, convert, float64, raw_bits
 from ._element_wise import Unary, scale_bias_constants, scaled
@@ -60,7 +61,7 @@ class ElementWiseClip1(Unary, of="ELEMENT_WISE_CLIP1"):
         data_type = desc.output_tensor.data_type
         check.require(
             desc.min_max_data_type == data_type,
-            "TENSOR_DTYPE",
+            ids.TENSOR_DTYPE,
             "MinMaxDataType",
             f"MinMaxDataType ({desc.min_max_data_type.name}) differs from "
             f"OutputTensor.DataType ({data_type.name}).",

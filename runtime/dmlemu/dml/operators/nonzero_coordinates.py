@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ...diagnostics import ids
 from ..enums import FeatureLevel
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
@@ -56,7 +57,7 @@ class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
         )
         check.require(
             least <= columns <= most,
-            "OP_SHAPE",
+            ids.OP_SHAPE,
             f"OutputCoordinatesTensor.Sizes[{coordinates.rank - 1}]",
             f"OutputCoordinatesTensor.Sizes[{coordinates.rank - 1}] ({columns}) is not from InputTensor's "
             f"effective rank ({least}) to its DimensionCount ({most}).",

@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...errors import HResult, failure, quote
+from ...diagnostics import ids
+from ...diagnostics.refusal import refusal
+from ...errors import HResult, quote
 from ..enums import FeatureLevel
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
@@ -50,7 +52,7 @@ class DescValidator:
 
     def fail(
         self,
-        id: str,
+        id: ids.Id,
         field: str,
         message: str,
         *,
@@ -61,7 +63,7 @@ class DescValidator:
         hresult: HResult = HResult.E_INVALIDARG,
     ) -> NoReturn:
         """Raises :class:`dmlemu.Error`.  ``field`` is the C path, ``rule`` the rule's id or text."""
-        raise failure(
+        raise refusal(
             id,
             message,
             api="DML",
@@ -74,7 +76,7 @@ class DescValidator:
             hint=hint,
         )
 
-    def require(self, condition: bool, id: str, field: str, message: str, **details: Any) -> None:
+    def require(self, condition: bool, id: ids.Id, field: str, message: str, **details: Any) -> None:
         if not condition:
             self.fail(id, field, message, **details)
 
@@ -104,7 +106,7 @@ class DescValidator:
         for first, (c_name, tensor) in self._beside_first(names):
             if tensor.data_type != first[1].data_type:
                 self.fail(
-                    "TENSOR_DTYPE",
+                    ids.TENSOR_DTYPE,
                     f"{c_name}.DataType",
                     f"{c_name}.DataType ({tensor.data_type.name}) differs from "
                     f"{first[0]}.DataType ({first[1].data_type.name}), but both need one type.",
@@ -116,7 +118,7 @@ class DescValidator:
         for first, (c_name, tensor) in self._beside_first(names):
             if len(tensor.sizes) != len(first[1].sizes):
                 self.fail(
-                    "TENSOR_RANK",
+                    ids.TENSOR_RANK,
                     f"{c_name}.DimensionCount",
                     f"{c_name}.DimensionCount ({len(tensor.sizes)}) differs from "
                     f"{first[0]}.DimensionCount ({len(first[1].sizes)}).",
@@ -132,7 +134,7 @@ class DescValidator:
                 if size != wanted:
                     broadcast = 1 in (size, wanted)
                     self.fail(
-                        "OP_NO_BROADCAST" if broadcast else "OP_SHAPE",
+                        ids.OP_NO_BROADCAST if broadcast else ids.OP_SHAPE,
                         f"{c_name}.Sizes[{i}]",
                         f"{c_name}.Sizes[{i}] ({size}) differs from {first[0]}.Sizes[{i}] ({wanted}).",
                         given=size,
@@ -151,7 +153,7 @@ class DescValidator:
         if tensor.sizes[dimension] != expected:
             field = f"{self._c_name(name)}.Sizes[{dimension}]"
             self.fail(
-                "OP_SHAPE",
+                ids.OP_SHAPE,
                 field,
                 f"{field} ({tensor.sizes[dimension]}) is not {expected}, {why}.",
                 given=tensor.sizes[dimension],
@@ -165,7 +167,7 @@ class DescValidator:
         introduced = self.desc.INTRODUCED
         if self.level < introduced:
             self.fail(
-                "OP_FEATURE_LEVEL",
+                ids.OP_FEATURE_LEVEL,
                 "Type",
                 f"DML_OPERATOR_{self.desc.TYPE.name} is newer than the device's feature level "
                 f"({level_name(self.level)}).",
@@ -198,7 +200,7 @@ class DescValidator:
         lengths = [len(getattr(self.desc, each.name)) for each in (first, item)]
         self.require(
             lengths[0] == lengths[1],
-            "OP_FIELD_RANGE",
+            ids.OP_FIELD_RANGE,
             item.c_name,
             f"{item.c_name} holds {lengths[1]} values and {first.c_name} {lengths[0]}, "
             f"but {item.count} counts both.",
@@ -243,7 +245,7 @@ class DescValidator:
     def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
         given = quote(value)
         self.fail(
-            "OP_FIELD_RANGE", path, f"{path} ({given}) is not {expected}.", given=given, expected=expected
+            ids.OP_FIELD_RANGE, path, f"{path} ({given}) is not {expected}.", given=given, expected=expected
         )
 
     def tensors(self) -> None:
@@ -266,7 +268,7 @@ class DescValidator:
 
     def _missing(self, item: Field) -> None:
         self.fail(
-            "OP_OPTIONAL",
+            ids.OP_OPTIONAL,
             item.c_name,
             f"{item.c_name} is missing; DML_OPERATOR_{self.desc.TYPE.name} requires it.",
             given="none",
@@ -284,7 +286,7 @@ class DescValidator:
             if allowed.max_rank > allowed.min_rank:
                 ranks += f" to {allowed.max_rank}"
             self._outside_table(
-                "TENSOR_RANK",
+                ids.TENSOR_RANK,
                 f"{path}.DimensionCount",
                 rank,
                 ranks,
@@ -292,7 +294,7 @@ class DescValidator:
             )
         if data_type not in allowed.data_types:
             self._outside_table(
-                "TENSOR_DTYPE",
+                ids.TENSOR_DTYPE,
                 f"{path}.DataType",
                 getattr(data_type, "name", data_type),
                 ", ".join(known.name for known in sorted(allowed.data_types)),
@@ -301,7 +303,7 @@ class DescValidator:
 
     def _outside_table(
         self,
-        id: str,
+        id: ids.Id,
         field: str,
         given: object,
         expected: str,

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from enum import Enum, IntEnum, IntFlag
 from typing import Any, NoReturn, TypeVar
 
+from dmlemu.diagnostics import ids
 from dmlemu.errors import elide, shorten
 
 from .errors import ModelError, model_error, quoted
@@ -56,7 +57,7 @@ class Node:
     def missing(self, name: str) -> ModelError:
         given = ", ".join(shorten(each, _MOST_NAME) for each in list(self.value)[:12]) or "no members"
         message = f"{self.path} has no member '{name}'."
-        return model_error("MODEL_MISSING", self.path + _step(name), message, given=given, expected=name)
+        return model_error(ids.MODEL_MISSING, self.path + _step(name), message, given=given, expected=name)
 
     def members(self) -> Iterator[tuple[str, Node]]:
         for name, value in self.as_object().items():
@@ -131,13 +132,13 @@ class Node:
         member = enum.__members__.get(name.removeprefix(prefix))
         if member is None:
             expected = _choices([*enum.__members__], prefix)
-            self.fail("MODEL_VALUE", f"({quoted(name)}) is no {prefix.rstrip('_')}", quoted(name), expected)
+            self.fail(ids.MODEL_VALUE, f"({quoted(name)}) is no {prefix.rstrip('_')}", quoted(name), expected)
         return member
 
     # --- refusing ---
 
     def refuse(self, expected: str) -> NoReturn:
-        self.fail("MODEL_TYPE", f"({self.shown()}) is not {expected}", self.shown(), expected)
+        self.fail(ids.MODEL_TYPE, f"({self.shown()}) is not {expected}", self.shown(), expected)
 
     def fail(self, id: str, what: str, given: object = "", expected: object = "", hint: str = "") -> NoReturn:
         """``what`` is a clause that follows the path: "is not a string"."""

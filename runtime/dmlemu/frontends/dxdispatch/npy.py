@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import shorten
 from dmlemu_hw.frozen import Frozen
@@ -97,4 +98,4 @@ def _read_header_2(file: BinaryIO) -> Any:
 
 def _bad(source: File, reason: str, given: str, expected: str) -> ModelError:
     message = f"{shorten(str(source.path))} cannot be used: {reason}."
-    return model_error("MODEL_NPY", source.field, message, given=given, expected=expected)
+    return model_error(ids.MODEL_NPY, source.field, message, given=given, expected=expected)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import OperatorType, TensorDataType, TensorFlags, TensorType
 from dmlemu.dml.operators import find_operator
 from dmlemu.dml.operators.definition import definition_class
@@ -79,10 +80,12 @@ def _operator(node: Node) -> type[OperatorDesc]:
 
         close = get_close_matches(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__, 1)
         hint = f"did you mean DML_OPERATOR_{close[0]}?" if close else ""
-        node.fail("MODEL_VALUE", f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
+        node.fail(ids.MODEL_VALUE, f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
     if definition_class(cls.TYPE) is None:
         what = f"({shown}) is an operator that is not emulated"
-        node.fail("OP_NOT_EMULATED", what, shown, "an emulated operator", hint="'dmlemu explain' lists them")
+        node.fail(
+            ids.OP_NOT_EMULATED, what, shown, "an emulated operator", hint="'dmlemu explain' lists them"
+        )
     return cls
 
 
@@ -116,7 +119,7 @@ def _counted(node: Node, name: str, count: int | None) -> list[Node]:
     elements = node.elements()
     if count is not None and count > len(elements):
         what = f"has fewer elements ({len(elements)}) than {name} ({count})"
-        node.fail("MODEL_VALUE", what, len(elements), f"{name} ({count})")
+        node.fail(ids.MODEL_VALUE, what, len(elements), f"{name} ({count})")
     return elements[:count]
 
 
@@ -133,7 +136,7 @@ def _buffer_tensor_desc(node: Node) -> BufferTensorDesc:
     type_node = node.get("Type")
     if type_node is not None and type_node.enum(TensorType) is not TensorType.BUFFER:
         type_node.fail(
-            "MODEL_VALUE",
+            ids.MODEL_VALUE,
             f"({type_node.shown()}) is no type of tensor that exists",
             type_node.shown(),
             "BUFFER",
@@ -195,7 +198,7 @@ def _scalar_union(node: Node, type_node: Node) -> ScalarUnion:
     try:
         dtype = dtype_of(data_type)
     except KeyError:
-        type_node.fail("MODEL_VALUE", f"({data_type.name}) is no type of DML_SCALAR_UNION", data_type.name)
+        type_node.fail(ids.MODEL_VALUE, f"({data_type.name}) is no type of DML_SCALAR_UNION", data_type.name)
     if isinstance(node.value, dict):
         name = dtype.name.title().replace("Uint", "UInt")
         if dtype == np.float16:  # the union has no Float16: its bits are given

@@ -3,11 +3,11 @@
 :class:`Reporter` is ``device.reports``; :data:`defaults` holds what every device starts with.
 """
 
-from .defaults import Defaults, Response, Sink, defaults
-from .files import ReportFile, print_reports, summarize
-from .filters import InfoQueueFilter, InfoQueueFilterDesc
-from .reporter import Reporter, ReportWarning, living, on_created
-from .stored import Stored
+from .diagnostics.reporting.defaults import Defaults, Response, Sink, defaults
+from .diagnostics.reporting.files import ReportFile, print_reports, summarize
+from .diagnostics.reporting.filters import InfoQueueFilter, InfoQueueFilterDesc
+from .diagnostics.reporting.reporter import Reporter, ReportWarning, living, on_created
+from .diagnostics.reporting.stored import Stored
 
 __all__ = [
     "Defaults",

@@ -9,7 +9,10 @@ from typing import Any
 
 from dmlemu_hw.frozen import Frozen
 
-from ..errors import Report, Severity, as_integer, failure
+from .. import ids
+from ..refusal import refusal
+from ..report import Report, Severity
+from ..spelling import as_integer
 
 __all__ = ["InfoQueueFilter", "InfoQueueFilterDesc", "desc_of"]
 
@@ -33,12 +36,10 @@ def _severity(value: Any) -> Severity:
     if number is None:
         raise TypeError(f"severity_list must hold severities, not {type(value).__name__}.")
     if number not in list(Severity):
-        raise failure(
-            "ARGUMENT_RANGE",
-            f"Severity ({number}) is not known.",
-            api="D3D12",
-            operation="",
-            rule="",
+        raise refusal(
+            ids.ARGUMENT_RANGE,
+            "Severity ({given}) is not known.",
+            rule="D3D12_INFO_QUEUE_FILTER_DESC",
             field="pSeverityList",
             given=number,
             expected="CORRUPTION, ERROR, WARNING, INFO or MESSAGE",
@@ -56,9 +57,9 @@ class InfoQueueFilterDesc(Frozen):
     id_list: tuple[int | str, ...] = ()
 
     def __post_init__(self) -> None:
-        severities, ids = _items(self.severity_list, "severity_list"), _items(self.id_list, "id_list")
+        severities, names = _items(self.severity_list, "severity_list"), _items(self.id_list, "id_list")
         object.__setattr__(self, "severity_list", tuple(map(_severity, severities)))
-        object.__setattr__(self, "id_list", tuple(map(_id, ids)))
+        object.__setattr__(self, "id_list", tuple(map(_id, names)))
 
     def __add__(self, other: InfoQueueFilterDesc) -> InfoQueueFilterDesc:
         return InfoQueueFilterDesc(self.severity_list + other.severity_list, self.id_list + other.id_list)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from ..errors import Strictness
+from ..report import Strictness
 from .stored import Stored
 
 __all__ = ["Defaults", "Response", "Sink", "defaults"]

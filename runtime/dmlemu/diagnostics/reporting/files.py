@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from ..errors import Severity, loading, printable
+from ..report import Severity, loading
+from ..spelling import printable
 from .stored import Stored
 
 __all__ = ["ReportFile", "print_reports", "summarize"]

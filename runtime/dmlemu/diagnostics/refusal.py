@@ -1,0 +1,106 @@
+"""Refusals: the one call that makes the error of a declared check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .ids import OP_NOT_EMULATED, Id
+from .location import caller
+from .report import Error, HResult, Report, Severity, loading
+from .spelling import is_object, sentence, spell
+
+if TYPE_CHECKING:
+    from .declaration import Declaration
+
+__all__ = ["declared", "message_id_of", "not_implemented", "refusal"]
+
+
+def refusal(
+    id: Id,
+    message: str,
+    *,
+    field: str = "",
+    given: Any = "",
+    expected: Any = "",
+    operation: str = "",
+    rule: str = "",
+    page: str = "",
+    api: str = "",
+    object: Any = None,
+    hint: str = "",
+    context: tuple[str, ...] = (),
+    message_id: int | None = None,
+    severity: Severity | None = None,
+    hresult: HResult = HResult.E_INVALIDARG,
+    is_call: bool = True,
+) -> Error:
+    """The error of a call that breaks the check ``id``, to be raised.
+
+    ``message``: one sentence; ``{field}``, ``{given}`` and ``{expected}`` in it stand for these arguments.
+    ``operation``: the method; ``rule``: the rule's id; ``page``: what states it, ``DML_BUFFER_TENSOR_DESC``.
+    ``message_id``: which of the declared ones; 0: none of them.
+    What is left out (``rule``, ``api``, ``severity``, the only ``message_id``) is as declared; a call that
+    refuses what is otherwise only reported is an ERROR.
+    ``is_call``: the user's call is at fault, so that its line is worth telling.
+    """
+    declaration = declared(id)
+    place = caller() if is_call else ""
+    if place:
+        context = (*context, f"While calling {operation} at {place}" if operation else f"Called at {place}")
+    words = {"{field}": field, "{given}": spell(given), "{expected}": spell(expected)}
+    for name, word in words.items():
+        message = message.replace(name, word)
+    report = Report(
+        id=id,
+        api=api or declaration.api,
+        message=sentence(message),
+        severity=_severity(declaration) if severity is None else severity,
+        operation=operation,
+        field=field,
+        given=words["{given}"],
+        expected=words["{expected}"],
+        object=str(object) if is_object(object) else "" if object is None else spell(object),
+        hint=hint,
+        rule=": ".join(filter(None, (rule, page))) or declaration.rule,
+        context=context,
+        created_at=object.created_at if is_object(object) else "",
+        d3d12_id=message_id_of(declaration, message_id),
+    )
+    return Error(hresult, report)
+
+
+def declared(id: Id) -> Declaration:
+    """What is declared of a check of dmlemu."""
+    with loading():
+        from .catalogue import catalogue  # only now: most programs make no mistakes
+
+        return catalogue()[id]
+
+
+def _severity(declaration: Declaration) -> Severity:
+    return declaration.severity if declaration.refusal else Severity.ERROR
+
+
+def message_id_of(declaration: Declaration, chosen: int | None) -> int:
+    """The D3D12_MESSAGE_ID of a report: the chosen one (0: none), else the only one that is declared.
+
+    ValueError: the chosen one is not declared.
+    """
+    ids = declaration.message_ids
+    if chosen is None:
+        return int(ids[0]) if len(ids) == 1 else 0
+    if chosen and chosen not in ids:
+        raise ValueError(f"Check {declaration.id} declares {ids or 'no message ids'}, and not {chosen}.")
+    return int(chosen)
+
+
+def not_implemented(operation: str, what: str, hint: str = "", *, api: str = "D3D12") -> Error:
+    """What the emulator does not do raises, by name."""
+    return refusal(
+        OP_NOT_EMULATED,
+        f"{what} is not emulated.",
+        api=api,
+        operation=operation,
+        hresult=HResult.E_NOTIMPL,
+        hint=hint,
+    )

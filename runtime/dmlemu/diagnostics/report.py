@@ -1,0 +1,222 @@
+"""What the emulator says when something is wrong: HRESULTs, reports and the exception that carries them.
+
+A :class:`Report` is the single form of every message; :meth:`Report.text` and :meth:`Report.json`
+are its two renderings, and :class:`Error` carries one.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from dataclasses import field as dataclass_field
+from enum import Enum, IntEnum
+from typing import Any, ClassVar, Protocol
+
+from dmlemu_hw.frozen import Frozen
+
+from .ids import OUT_OF_MEMORY
+from .location import end_at_program
+from .spelling import elide, printable
+
+__all__ = ["HOST_IS_FULL", "Error", "ErrorWatch", "HResult", "Report", "Severity", "Strictness", "loading"]
+
+_MOST_LINE = 8000  # of an entry of a report, which may show a whole layout
+
+
+class HResult(IntEnum):
+    """HRESULT values that the API returns (as unsigned numbers)."""
+
+    S_OK = 0
+    S_FALSE = 1
+    E_NOTIMPL = 0x80004001
+    E_NOINTERFACE = 0x80004002
+    E_POINTER = 0x80004003
+    E_ABORT = 0x80004004
+    E_FAIL = 0x80004005
+    E_UNEXPECTED = 0x8000FFFF
+    E_ACCESSDENIED = 0x80070005
+    E_HANDLE = 0x80070006
+    E_OUTOFMEMORY = 0x8007000E
+    E_INVALIDARG = 0x80070057
+    DXGI_ERROR_INVALID_CALL = 0x887A0001
+    DXGI_ERROR_NOT_FOUND = 0x887A0002
+    DXGI_ERROR_MORE_DATA = 0x887A0003
+    DXGI_ERROR_UNSUPPORTED = 0x887A0004
+    DXGI_ERROR_DEVICE_REMOVED = 0x887A0005
+    DXGI_ERROR_DEVICE_HUNG = 0x887A0006
+    DXGI_ERROR_DEVICE_RESET = 0x887A0007
+    DXGI_ERROR_DRIVER_INTERNAL_ERROR = 0x887A0020
+    DXGI_ERROR_SDK_COMPONENT_MISSING = 0x887A002D
+
+
+class Severity(IntEnum):
+    """Mirrors ``D3D12_MESSAGE_SEVERITY``."""
+
+    CORRUPTION = 0
+    ERROR = 1
+    WARNING = 2
+    INFO = 3
+    MESSAGE = 4
+
+
+class Strictness(str, Enum):
+    """How mistakes are answered.
+
+    ``runtime``: as Windows does without the debug layer; void methods do not raise, the list fails at
+    ``close`` or the device is removed.  ``debug``: raise where the debug layer would print.
+    ``strict`` (default): raise, and hold the program to the documents' every word; what they leave
+    undefined is filled with poison.
+    """
+
+    RUNTIME = "runtime"
+    DEBUG = "debug"
+    STRICT = "strict"
+
+
+class Report(Frozen):
+    """One message.
+
+    ``id`` is the stable name of the check, ``rule`` the rule's id and where it is written, ``field``
+    the path as the user wrote it (``OutputTensor.Sizes[2]``), ``given`` and ``expected`` the values.
+    ``ranges`` are bytes or elements, each in words; ``created_at`` is the line that created the object.
+    """
+
+    id: str
+    message: str
+    api: str = "D3D12"
+    severity: Severity = Severity.ERROR
+    operation: str = ""
+    field: str = ""
+    given: str = ""
+    expected: str = ""
+    object: str = ""
+    ranges: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    created_at: str = ""
+    hint: str = ""
+    rule: str = ""
+    d3d12_id: int = 0
+    properties: dict[str, str] = dataclass_field(default_factory=dict)
+
+    def text(self, hresult: HResult | None = None) -> str:
+        """The report for people: one sentence first, then where, why and what to do.
+
+        Of bounded size, and without characters that a terminal would act upon.
+        """
+        place = f" [{self.operation}]" if self.operation else ""
+        lines = [f"{self.api} {self.severity.name} {self.id}{place}", self.message]
+        if self.given or self.expected:
+            name = f"{self.field}: " if self.field else ""
+            lines.append(f"  {name}given {self.given}; expected {self.expected}")
+        if self.object:
+            line = f", created at {self.created_at}"
+            told = not self.created_at or self.created_at in self.object
+            lines.append(f"  object: {self.object}{'' if told else line}")
+        lines += [f"  range: {line}" for line in self.ranges]
+        context = [f"  - {line}" for line in self.context]
+        pictures = {line for line in context if "\n" in line}  # of layouts: these have lines of their own
+        lines += context
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        if self.rule:
+            lines.append(f"  rule: {self.rule}")
+        if self.d3d12_id:
+            lines.append(f"  D3D12_MESSAGE_ID: {self.d3d12_id}")
+        if hresult is not None:
+            lines.append(f"  HRESULT 0x{int(hresult):08X} {hresult.name}")
+        return "\n".join(_printed(line, line in pictures) for line in lines)
+
+    def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
+        """The report as one JSON line: every field, how often it came up, and ``more``.
+
+        The middle of long texts is left out, as in :meth:`text`.
+        """
+        with loading():
+            import json
+
+        value = {name: _elided(field) for name, field in asdict(self).items()}
+        value["severity"] = self.severity.name
+        value["hresult"] = None if hresult is None else hresult.name
+        return json.dumps({**value, "count": count, **more}, default=str)
+
+
+def _elided(value: Any) -> Any:
+    """What a field of a report holds, with short texts."""
+    if isinstance(value, str):
+        return elide(value, _MOST_LINE)
+    if isinstance(value, tuple):
+        return tuple(map(_elided, value))
+    if isinstance(value, dict):
+        return {_elided(name): _elided(each) for name, each in value.items()}
+    return value
+
+
+def _printed(entry: str, is_picture: bool) -> str:
+    entry = elide(entry, _MOST_LINE)
+    return "\n".join(map(printable, entry.split("\n"))) if is_picture else printable(entry)
+
+
+class Error(Exception):
+    """A call failed: ``hresult`` is what the real API returns, ``report`` says why."""
+
+    __module__ = "dmlemu"  # tracebacks show the public name
+
+    _watch: ClassVar[ErrorWatch | None] = None
+    _watched_by: ErrorWatch | None = None  # until that one has seen where it got to
+
+    def __init__(self, hresult: HResult, report: Report) -> None:
+        super().__init__(report.text(hresult))
+        self.hresult = hresult
+        self.report = report
+        if self._watch is not None:
+            self._watch.created(self)
+
+    def __del__(self) -> None:
+        if self._watch is not None:
+            self._watch.forgotten(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it goes to another process: by default with its text alone."""
+        return type(self), (self.hresult, self.report), {**self.__dict__, "_watched_by": None}
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: its own traceback, which ends at the program's line."""
+        from IPython import get_ipython  # type: ignore[import-not-found]  # it is the caller
+
+        end_at_program(self)
+        shown: list[str] = get_ipython().InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__, tb_offset=1
+        )
+        return shown
+
+
+class ErrorWatch(Protocol):
+    """Who sees every error, whether it is raised or not: the pytest plugin."""
+
+    def created(self, error: Error) -> None: ...
+
+    def forgotten(self, error: Error) -> None:
+        """It ends, and still has its traceback."""
+
+
+HOST_IS_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What the host says when it has no open files or no memory left."""
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Around imports inside of calls: E_OUTOFMEMORY when no open files are left for them."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in HOST_IS_FULL:
+            raise
+        report = Report(
+            OUT_OF_MEMORY,
+            f"A part of dmlemu cannot be loaded ({error.strerror}).",
+            operation="import",
+            hint="Close files or release devices that are no longer used.",
+        )  # without its declaration, which may be that part
+        raise Error(HResult.E_OUTOFMEMORY, report) from None

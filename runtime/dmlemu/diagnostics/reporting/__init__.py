@@ -1,0 +1,1 @@
+"""What becomes of the reports of a device; public as :mod:`dmlemu.reporting`."""

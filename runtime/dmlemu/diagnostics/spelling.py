@@ -1,0 +1,131 @@
+"""Values in messages: spelled, of bounded size, and printable."""
+
+from __future__ import annotations
+
+import operator
+import re
+import reprlib
+from enum import Enum, IntFlag
+from typing import Any
+
+__all__ = [
+    "as_integer",
+    "elide",
+    "is_object",
+    "printable",
+    "quote",
+    "sentence",
+    "shorten",
+    "spell",
+    "spell_object",
+]
+
+_MOST_CHARACTERS = 200  # of a text; of a value half as many
+_MOST_BITS = 128  # of a number that is spelled out; Python itself refuses to above 4300 digits
+
+
+class _Quote(reprlib.Repr):
+    """``repr`` that is short, of containers too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = 16
+        self.maxstring = self.maxother = _MOST_CHARACTERS // 2
+
+    def repr_int(self, x: int, level: int) -> str:
+        bits = x.bit_length()
+        return repr(x) if bits <= _MOST_BITS else f"an integer of {bits} bits"
+
+
+_quote = _Quote().repr
+
+
+def shorten(text: str, most: int = _MOST_CHARACTERS) -> str:
+    """A text for a message: the middle of a long one is left out, and what cannot be printed is spelled."""
+    return printable(elide(text, most))
+
+
+def elide(text: str, most: int) -> str:
+    """The text; of a long one the middle is left out, with a count of what that was."""
+    if len(text) <= most:
+        return text
+    half = max(most - 30, most // 2) // 2  # the count takes less than 30 itself
+    return f"{text[:half]} ... {len(text) - 2 * half} characters ... {text[-half:]}"
+
+
+def printable(text: str) -> str:
+    """The text with its control characters spelled, so that a terminal shows them and does not obey them.
+
+    Newlines are among them, as are the marks that change the direction of writing.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def quote(value: object) -> str:
+    """A value as it is written in Python, shortened; never raises."""
+    try:
+        return shorten(_quote(value), _MOST_CHARACTERS // 2)
+    except Exception:  # whatever the value's own ``__repr__`` raises
+        return f"<{type(value).__name__}>"
+
+
+def spell(value: Any) -> str:
+    """A value for a message, shortened; never raises.
+
+    Enum members by name, flags joined by ``|``, API objects by what they are called (where they were
+    created is for the sentence to say), texts as they are, the rest as it is written in Python.
+    """
+    if isinstance(value, IntFlag):
+        return _spell_flags(value)
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, str):
+        return shorten(value)
+    if is_object(value):
+        title: str = value.title()
+        return title
+    return quote(value)
+
+
+def spell_object(value: object) -> str:
+    """An argument of the wrong type: an API object by its name, anything else by its type."""
+    return str(value) if is_object(value) else type(value).__name__
+
+
+def is_object(value: object) -> bool:
+    """An object of the API, which has a name for messages."""
+    return hasattr(type(value), "set_private_data")
+
+
+def _spell_flags(value: IntFlag) -> str:
+    members = type(value).__members__
+    bits = int(value)
+    for name, member in members.items():
+        if int(member) == bits:
+            return name
+    names = []
+    for name, member in members.items():
+        bit = int(member)
+        if bit and bit & (bit - 1) == 0 and bits & bit:
+            names.append(name)
+            bits &= ~bit
+    if bits:
+        names.append(f"0x{bits:X}")
+    return " | ".join(names)
+
+
+def sentence(message: str) -> str:
+    """The message with a capital letter, if it begins with what an object is called; fields keep theirs."""
+    return message[:1].upper() + message[1:] if re.match(r"[a-z ]+ ['#]", message) else message
+
+
+def as_integer(value: object) -> int | None:
+    """The value as an int; None for what is no integer.  numpy's integers count, truth values do not."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except Exception:  # whatever the value's own method raises
+        return None
