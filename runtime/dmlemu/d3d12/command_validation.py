@@ -13,12 +13,12 @@ from .arguments import instance, integer, integers, sequence
 from .descriptor_heap import DescriptorHeap, find_slot
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId, WriteBufferImmediateMode
 from .info_queue import failure, spell, spell_handle, spell_object
-from .resource import Resource
+from .resource import Resource, resource_at
 from .structs import Rect, WriteBufferImmediateParameter
 
 if TYPE_CHECKING:
-    from .command_list import CommandList
     from .device_context import DeviceContext
+    from .list_recorder import ListRecorder
 
 
 def _bad(
@@ -146,7 +146,7 @@ def check_immediate(
         if integer(mode, f"pModes[{i}]") not in list(WriteBufferImmediateMode):
             expected = "a member of D3D12_WRITEBUFFERIMMEDIATE_MODE"
             raise bad(f"pModes[{i}]", mode, expected, f"Mode ({spell(mode)}) is not known.")
-        resource = context.resource_at(param.dest)
+        resource = resource_at(context, param.dest)
         if resource is None or param.dest + 4 > resource.address + resource.width:
             message = f"The 4 bytes at address ({address}) lie in no buffer."
             raise bad(f"{field}.Dest", address, "an address inside a buffer", message)
@@ -158,7 +158,7 @@ def check_immediate(
 
 
 def check_clear(
-    command_list: CommandList,
+    command_list: ListRecorder,
     operation: str,
     gpu_handle: int,
     cpu_handle: int,
@@ -197,7 +197,7 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
     return raw
 
 
-def _check_current_handle(command_list: CommandList, gpu_handle: int, operation: str) -> None:
+def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation: str) -> None:
     heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
     field = "ViewGPUHandleInCurrentHeap"
     found = command_list.context.gpu.descriptors.locate_gpu(integer(gpu_handle, field))
@@ -241,7 +241,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
     if not resource.address <= view.address < resource.address + resource.width:
         wrong = MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR
         message = f"The view that is cleared is not of {resource}."
-        expected = context.name_address(view.address)
+        expected = context.names.address(view.address)
         raise _bad("DESC_KIND", "CM4", operation, message, "pResource", resource, expected, wrong, resource)
     width = element_size(view.format)
     assert width is not None  # of every view that can be created

@@ -23,7 +23,7 @@ from .enums import (
 )
 from .formats import TYPED
 from .info_queue import failure, not_implemented, spell, spell_handle
-from .resource import Resource
+from .resource import Resource, resource_at
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
     RAW_UAV_SRV_BYTE_ALIGNMENT,
@@ -184,7 +184,7 @@ def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | 
     if not 0 < size <= MAX_CONSTANT_BUFFER:
         message = f"Size ({size}) of the constant buffer is above what a shader can see."
         raise bad("VW1", message, "SizeInBytes", size, f"at most {MAX_CONSTANT_BUFFER}", invalid)
-    resource = context.resource_at(address)
+    resource = resource_at(context, address)
     if resource is None or address + size > resource.address + resource.width:
         where = "no buffer" if resource is None else f"{resource}, which ends before"
         raise bad(
