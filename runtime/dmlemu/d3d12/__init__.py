@@ -13,6 +13,12 @@ from dmlemu_hw.gpu import Policy
 
 from ..errors import Strictness
 from .adapter import Adapter, create_adapter_list
+from .barrier_structs import (
+    ResourceAliasingBarrier,
+    ResourceBarrier,
+    ResourceTransitionBarrier,
+    ResourceUavBarrier,
+)
 from .command_allocator import CommandAllocator
 from .command_list import CommandList
 from .command_queue import CommandQueue
@@ -123,12 +129,8 @@ from .structs import (
     QueryHeapDesc,
     Range,
     Rect,
-    ResourceAliasingBarrier,
     ResourceAllocationInfo,
-    ResourceBarrier,
     ResourceDesc,
-    ResourceTransitionBarrier,
-    ResourceUavBarrier,
     SampleDesc,
     ShaderResourceViewDesc,
     SubresourceFootprint,

@@ -10,6 +10,12 @@ from ..diagnostics import ids
 from ..errors import Error, Severity
 from . import states
 from .arguments import integer
+from .barrier_structs import (
+    ResourceAliasingBarrier,
+    ResourceBarrier,
+    ResourceTransitionBarrier,
+    ResourceUavBarrier,
+)
 from .enums import CommandListType, MessageId, ResourceBarrierFlags, ResourceBarrierType, ResourceStates
 from .info_queue import refusal, spell, spell_object
 from .resource import Resource
@@ -18,15 +24,11 @@ from .state_errors import conflict_error, spell_state
 from .states import Track
 from .structs import (
     RESOURCE_BARRIER_ALL_SUBRESOURCES,
-    ResourceAliasingBarrier,
-    ResourceBarrier,
-    ResourceTransitionBarrier,
-    ResourceUavBarrier,
 )
 
 if TYPE_CHECKING:
-    from .command_list import CommandList
-    from .recording import Recording
+    from .list_recorder import ListRecorder
+    from .list_recording import ListRecording
 
 _OPERATION = "ResourceBarrier"
 _BOTH = int(ResourceBarrierFlags.BEGIN_ONLY | ResourceBarrierFlags.END_ONLY)
@@ -40,7 +42,9 @@ _CONTENTS = {
 _refused = partial(refusal, operation=_OPERATION, page="ID3D12GraphicsCommandList::ResourceBarrier")
 
 
-def check_barriers(command_list: CommandList, recording: Recording, rows: Sequence[ResourceBarrier]) -> None:
+def check_barriers(
+    command_list: ListRecorder, recording: ListRecording, rows: Sequence[ResourceBarrier]
+) -> None:
     """Checks the barriers in order, as if each came alone (ST14); when one is wrong, none counts."""
     if not rows:
         wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
@@ -67,7 +71,7 @@ def check_barriers(command_list: CommandList, recording: Recording, rows: Sequen
 class _Call:
     """One ResourceBarrier call: where its transitions led, and how to take them back."""
 
-    def __init__(self, command_list: CommandList, recording: Recording) -> None:
+    def __init__(self, command_list: ListRecorder, recording: ListRecording) -> None:
         self._list = command_list
         self._context = command_list.context
         self._recording = recording

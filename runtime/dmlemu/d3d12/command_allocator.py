@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..diagnostics import ids
 from ..errors import CallSite, HResult, Severity, spell_site
 from .device_child import DeviceChild
 from .enums import CommandListType, MessageId
-from .events import AllocatorReset
 from .info_queue import refusal
 from .submissions import when_done
 
 if TYPE_CHECKING:
-    from .command_list import CommandList
     from .device_context import DeviceContext
+
+
+class AllocatorReset(NamedTuple):
+    """A command allocator was reset; as far as the GPU has come, it may be."""
+
+    allocator: CommandAllocator
+
+
+class OpenList(Protocol):
+    """A command list, as its allocator sees it."""
+
+    def records_with(self, allocator: CommandAllocator) -> bool: ...
+
+    @property
+    def turned(self) -> tuple[str, ...]: ...
 
 
 class CommandAllocator(DeviceChild):
@@ -28,7 +41,7 @@ class CommandAllocator(DeviceChild):
     def __init__(self, context: DeviceContext, type: CommandListType) -> None:
         super().__init__(context)
         self.type = type
-        self.recorder: CommandList | None = None  # opened with it last
+        self.recorder: OpenList | None = None  # opened with it last
         self.generation = 0  # counts resets: recordings of an older one are gone
         self._reset_at: CallSite | None = None
 
@@ -62,7 +75,7 @@ class CommandAllocator(DeviceChild):
             self.context.tell(AllocatorReset(self))
 
     @property
-    def recording(self) -> CommandList | None:
+    def recording(self) -> OpenList | None:
         """The list that records with it now."""
         recorder = self.recorder
         return recorder if recorder is not None and recorder.records_with(self) else None

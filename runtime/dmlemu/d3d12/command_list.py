@@ -3,42 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
 
 import numpy as np
 
-from dmlemu_hw.events import Recorded
-from dmlemu_hw.packets import Opcode, PacketWriter, disassemble
+from dmlemu_hw.packets import Opcode, disassemble
 
 from ..diagnostics import ids
-from ..errors import CallSite, Error, HResult, call_site, spell_site
+from ..errors import Error, HResult
 from . import command_validation, states
 from .arguments import floats, instance, integer, sequence
+from .barrier_structs import ResourceBarrier
 from .barriers import check_barriers, named_by, packet_of
 from .command_allocator import CommandAllocator
 from .descriptor_heap import DescriptorHeap
-from .device_child import DeviceChild
 from .enums import (
     CommandListType,
-    DescriptorHeapType,
     MessageId,
     QueryType,
     WriteBufferImmediateMode,
 )
-from .info_queue import not_implemented, refusal, spell
-from .object import Object
+from .info_queue import not_implemented, refusal
+from .list_recorder import ListRecorder
+from .list_recording import ListRecording
 from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
-from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER, Command, Recording
+from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER
 from .resource import Resource
-from .state_errors import conflict_error
-from .states import Clash, Conflict, Track
-from .structs import Rect, ResourceBarrier, WriteBufferImmediateParameter
+from .structs import (
+    Rect,
+    WriteBufferImmediateParameter,
+)
 
 if TYPE_CHECKING:
-    from .device_context import DeviceContext
+    pass
 
-__all__ = ["SHADING", "CommandList", "Recording"]
+__all__ = ["SHADING", "CommandList", "ListRecording"]
 
 _Parameters = ParamSpec("_Parameters")
 _Method = Callable[Concatenate["CommandList", _Parameters], None]
@@ -75,30 +75,16 @@ def _unsupported(operation: str) -> Callable[..., None]:
     return method
 
 
-class CommandList(DeviceChild):
+class CommandList(ListRecorder):
     """Records commands; mirrors ``ID3D12GraphicsCommandList``.
 
-    Recording methods are void in Direct3D 12.  At strictness ``debug`` and ``strict`` a wrong call
+    ListRecording methods are void in Direct3D 12.  At strictness ``debug`` and ``strict`` a wrong call
     raises :class:`dmlemu.Error`, its command is not recorded, and the list stays usable.  At
     ``runtime`` the first such error is kept and :meth:`close` raises it as E_INVALIDARG; calls on a
     closed list are ignored, and nobody looks at the states in which commands use resources.
 
     :meth:`close` ends the recording, as ``Close`` does; :meth:`release` gives the object up.
     """
-
-    kind = "command list"
-
-    def __init__(self, context: DeviceContext, type: CommandListType) -> None:
-        super().__init__(context)
-        self.type = type
-        self.is_open = False
-        self._error: Error | None = None  # strictness runtime: the first one since Reset
-        self.failed = False
-        self.writer = PacketWriter()
-        self.recording: Recording | None = None
-        self.descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
-        self.states = states.LIST_STATES.get(type, 0)
-        self._turned_at: CallSite | None = None  # where it was opened or closed last
 
     # --- life cycle ---
 
@@ -439,206 +425,6 @@ class CommandList(DeviceChild):
     set_compute_root_unordered_access_view = _unsupported("SetComputeRootUnorderedAccessView")
     set_pipeline_state = _unsupported("SetPipelineState")
     set_predication = _unsupported("SetPredication")
-
-    # --- for the rest of the package ---
-
-    def start(self, allocator: CommandAllocator, operation: str) -> None:
-        """CL2, CL4: begins a recording with an allocator that is free and of the list's type."""
-        check_allocator(self.context, allocator, self.type, operation)
-        self.recording = Recording(self.context.next_recording(), allocator, allocator.generation)
-        self.context.recordings[self.recording.serial] = self.recording
-        self.writer = PacketWriter()
-        self.descriptor_heaps = {}
-        self._error = None
-        self.failed = False
-        self._turned_at = self.context.here()
-        allocator.recorder = self
-        self.is_open = True  # an exception before leaves it closed
-
-    def records_with(self, allocator: CommandAllocator) -> bool:
-        return self.is_open and self.recording is not None and self.recording.allocator is allocator
-
-    def may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
-        """CL11, CL13; False when the call is to do nothing."""
-        if self.context.removed is not None:
-            return False
-        if not self.is_open:
-            self.check_open(operation)
-            if self.context.is_runtime:
-                return False
-            raise refusal(
-                ids.LIST_CLOSED,
-                f"{operation} is called on {self}, which is closed.",
-                object=self,
-                context=self.turned,
-                operation=operation,
-                rule=f"CL11: {operation}",
-                message_id=MessageId.COMMAND_LIST_CLOSED,
-                hresult=HResult.E_FAIL,
-            )
-        if self.type in allowed:
-            return True
-        self.reject(
-            refusal(
-                ids.LIST_TYPE,
-                f"{operation} is called on {self}, which is of type {spell(self.type)}.",
-                operation=operation,
-                rule=f"CL13: ID3D12GraphicsCommandList::{operation}",
-                message_id=MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
-                field="this",
-                given=self.type,
-                expected=" or ".join(spell(each) for each in sorted(allowed)),
-                object=self,
-            )
-        )
-        return False
-
-    def reject(self, error: Error) -> None:
-        """A recording call was wrong: raises, or at strictness runtime keeps the error for Close."""
-        if not self.context.is_runtime:
-            raise error
-        if self._error is None:
-            self._error = error
-
-    def use_all(
-        self, operation: str, *uses: tuple[Resource, int, str], executes: bool = True, user: str = ""
-    ) -> None:
-        """Checks all uses (ST1, ST3, ST6), then notes all of them; raises without noting any.
-
-        A use is a resource, the state that it must be in, and what the call names it.
-        Without the debug layer nobody looks at the state of a use: strictness runtime skips that.
-        ``executes``: the GPU will have something to do.  ``user``: what uses them, in words.
-        """
-        recording = self.recording
-        assert recording is not None
-        tracks, resources, lenient = recording.tracks, recording.resources, self.context.is_runtime
-        for resource, state, field in uses:
-            if resource.released or resource not in resources:
-                self.context.check_child(resource, Resource, operation, field)
-            if not lenient:
-                conflict = _conflict_of_use(resource, state, tracks)
-                if conflict is not None:
-                    track = tracks.get(resource)
-                    since = "" if track is None else recording.told(track.since, str(self))
-                    where = f"While recording {self}"
-                    whose = f"{field} of {user}" if user else operation
-                    raise conflict_error(conflict, resource, operation, field, where, since=since, user=whose)
-        at = len(recording.commands) if executes else -1
-        if executes:
-            self.need(*(resource for resource, _, _ in uses))
-        for resource, state, _ in uses:
-            resources.add(resource)
-            if resource.fixed_states is None:
-                track = tracks.get(resource)
-                if track is None:
-                    track = tracks[resource] = Track()
-                if not lenient or track.conflict_of_use(state) is None:
-                    track.use(state, at)
-
-    def need(self, *things: Object) -> None:
-        """The command that is recorded next names these objects."""
-        recording = self.recording
-        assert recording is not None
-        at = len(recording.commands)
-        for thing in things:
-            recording.needs[thing] = at
-
-    def announce(
-        self, opcode: Opcode, name: str, operands: tuple[str, ...] = (), *, joined: bool = False
-    ) -> None:
-        """Notes, and tells the event stream, what the packet just written is called.
-
-        ``joined``: it is a further part of the command before.
-        """
-        recording = self.recording
-        assert recording is not None
-        commands = recording.commands
-        number = commands[-1].number + (not joined) if commands else 0
-        site = None if self.context.is_runtime else call_site()
-        commands.append(Command(name, number, operands, site))
-        events = self.context.gpu.events
-        if events.wants(Recorded):
-            events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))
-
-    @property
-    def turned(self) -> tuple[str, ...]:
-        """For the context of a report: since when the list is open, or closed."""
-        what = "opened" if self.is_open else "closed"
-        at = spell_site(self._turned_at)
-        return (f"{self.title()} was {what} at {at}",) if at else ()
-
-
-def _conflict_of_use(resource: Resource, state: int, tracks: dict[Resource, Track]) -> Conflict | None:
-    fixed = resource.fixed_states
-    if fixed is not None:
-        return Conflict(Clash.USE, fixed, False, state) if state & ~fixed else None
-    track = tracks.get(resource)
-    return None if track is None else track.conflict_of_use(state)
-
-
-def check_allocator(
-    context: DeviceContext, allocator: CommandAllocator | None, type: CommandListType, operation: str
-) -> None:
-    """CL2, CL4: an allocator that a list of ``type`` may record with now."""
-
-    refused = partial(refusal, field="pAllocator", object=allocator, operation=operation)
-
-    if allocator is None:
-        raise refused(
-            ids.LIST_TYPE,
-            "No command allocator is given.",
-            given=None,
-            expected="a command allocator",
-            rule=f"CL2: {operation}",
-            message_id=MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
-        )
-    context.check_child(allocator, CommandAllocator, operation, "pAllocator")
-    if allocator.type != type:
-        raise refused(
-            ids.LIST_TYPE,
-            f"{allocator} is of type {spell(allocator.type)}, and the list of type {spell(type)}.",
-            given=allocator.type,
-            expected=type,
-            rule=f"CL2: {operation}",
-            message_id=MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
-        )
-    recording = allocator.recording  # another thread may close it meanwhile
-    if recording is not None:
-        raise refused(
-            ids.ALLOC_SHARED,
-            f"{recording} records with {allocator}, and a second list is opened on it.",
-            given="an allocator in use",
-            expected="one that no open list uses",
-            context=recording.turned,
-            rule=f"CL4: {operation}",
-            message_id=MessageId.COMMAND_ALLOCATOR_CONTENTION,
-        )
-
-
-_LIST_TYPES = (
-    CommandListType.DIRECT,
-    CommandListType.BUNDLE,
-    CommandListType.COMPUTE,
-    CommandListType.COPY,
-)
-
-
-def check_list_type(type: CommandListType, operation: str, rule: str) -> None:
-    """CL1 to CL3: the type must be one of a list that is emulated."""
-    if integer(type, "type") in _LIST_TYPES:
-        return
-    if type in list(CommandListType) and type != CommandListType.NONE:
-        raise not_implemented(operation, f"A command list of type {spell(type)}")
-    raise refusal(
-        ids.LIST_TYPE,
-        "Command list type ({given}) is not known.",
-        operation=operation,
-        rule=f"{rule}: ID3D12Device::{operation}",
-        message_id=MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
-        field="type",
-        given=type,
-        expected="DIRECT, BUNDLE, COMPUTE or COPY",
-    )
 
 
 def encode_marker(metadata: int, data: bytes | str) -> bytes:

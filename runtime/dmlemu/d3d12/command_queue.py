@@ -21,11 +21,13 @@ from .device_child import DeviceChild
 from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, MessageId, TileMappingFlags
 from .fence import Fence, check_value
 from .info_queue import not_implemented, refusal, spell
+from .journey import Journey
+from .list_recording import ListRecording
 from .object import Object, released_at
-from .recording import Command, Recording
+from .recording import Command
 from .resource import Heap, Resource
 from .state_errors import conflict_error
-from .states import Clash, Journey
+from .states import Clash
 from .structs import ClockCalibration, CommandQueueDesc, TiledResourceCoordinate, TileRegionSize
 from .submissions import Submission, when_done
 from .tiles import TileMapping, check_mappings
@@ -182,11 +184,11 @@ class CommandQueue(DeviceChild):
 
     # --- inside ---
 
-    def _check_lists(self, lists: list[CommandList]) -> list[Recording]:
+    def _check_lists(self, lists: list[CommandList]) -> list[ListRecording]:
         """Q2, Q3: every list may be executed on this queue now."""
         if not lists:
             self._remark_empty()
-        recordings: list[Recording] = []
+        recordings: list[ListRecording] = []
         for i, each in enumerate(lists):
             recording = self._check_list(each, f"ppCommandLists[{i}]")
             if recording in recordings:
@@ -205,7 +207,7 @@ class CommandQueue(DeviceChild):
             recordings.append(recording)
         return recordings
 
-    def _check_list(self, each: CommandList | None, path: str) -> Recording:
+    def _check_list(self, each: CommandList | None, path: str) -> ListRecording:
         refused = partial(
             refusal,
             field=path,
@@ -300,7 +302,7 @@ class CommandQueue(DeviceChild):
             )
         return recording
 
-    def _check_states(self, recordings: list[Recording]) -> Journey:
+    def _check_states(self, recordings: list[ListRecording]) -> Journey:
         """ST8 across lists, and residency (RD2)."""
         journey = Journey()
         lenient = self.context.is_runtime
@@ -324,7 +326,7 @@ class CommandQueue(DeviceChild):
                     )
         return journey
 
-    def _submit(self, recordings: list[Recording]) -> None:
+    def _submit(self, recordings: list[ListRecording]) -> None:
         pending = self.context.submissions
         pending.forget_done()
         work = [(recording.serial, recording.packets) for recording in recordings]
@@ -354,7 +356,7 @@ class CommandQueue(DeviceChild):
         fence.check_open(operation)
         check_value(value, name, "Value")
 
-    def _released_error(self, thing: Object, recording: Recording, path: str) -> Error:
+    def _released_error(self, thing: Object, recording: ListRecording, path: str) -> Error:
         command = recording.need(thing)
         why = "which it was recorded with" if command is None else f"which {command} needs"
         return refusal(
@@ -372,7 +374,7 @@ class CommandQueue(DeviceChild):
             hresult=HResult.DXGI_ERROR_INVALID_CALL,
         )
 
-    def _evicted_error(self, thing: Object, recording: Recording) -> Error:
+    def _evicted_error(self, thing: Object, recording: ListRecording) -> Error:
         pageable, command = _pageable(thing), recording.need(thing)
         which = "which" if pageable is thing else f"and {pageable}, in which it is placed,"
         at = spell_site(pageable.evicted_at)
@@ -432,7 +434,7 @@ def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
     )
 
 
-def _run_last_checks(recordings: list[Recording]) -> None:
+def _run_last_checks(recordings: list[ListRecording]) -> None:
     """What was recorded may still object; then nothing has happened."""
     undo: list[Callable[[], None]] = []
     try:

@@ -14,12 +14,12 @@ from .arguments import instance, integer, integers, sequence
 from .descriptor_heap import DescriptorHeap, find_slot
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId, WriteBufferImmediateMode
 from .info_queue import refusal, spell, spell_handle, spell_object
-from .resource import Resource
+from .resource import Resource, resource_at
 from .structs import Rect, WriteBufferImmediateParameter
 
 if TYPE_CHECKING:
-    from .command_list import CommandList
     from .device_context import DeviceContext
+    from .list_recorder import ListRecorder
 
 
 # --- copies (CM1, CM2) ---
@@ -190,7 +190,7 @@ def check_immediate(
                 given=mode,
                 expected="a member of D3D12_WRITEBUFFERIMMEDIATE_MODE",
             )
-        resource = context.resource_at(param.dest)
+        resource = resource_at(context, param.dest)
         if resource is None or param.dest + 4 > resource.address + resource.width:
             raise refused(
                 "The 4 bytes at address ({given}) lie in no buffer.",
@@ -206,7 +206,7 @@ def check_immediate(
 
 
 def check_clear(
-    command_list: CommandList,
+    command_list: ListRecorder,
     operation: str,
     gpu_handle: int,
     cpu_handle: int,
@@ -280,7 +280,7 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
     return raw
 
 
-def _check_current_handle(command_list: CommandList, gpu_handle: int, operation: str) -> None:
+def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation: str) -> None:
     heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
     field = "ViewGPUHandleInCurrentHeap"
     found = command_list.context.gpu.descriptors.locate_gpu(integer(gpu_handle, field))
@@ -349,7 +349,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
             f"The view that is cleared is not of {resource}.",
             field="pResource",
             given=resource,
-            expected=context.name_address(view.address),
+            expected=context.names.address(view.address),
             object=resource,
             rule="CM4",
             message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,

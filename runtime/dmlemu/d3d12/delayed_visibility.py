@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,7 @@ from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.packets import Opcode
 
-from .events import HostAccessed, HostMapped
-
-if TYPE_CHECKING:
-    from .resource import Resource
+from .resource import HostAccessed, HostMapped, Resource
 
 _PIECE = 1 << 20  # bytes that are compared at once
 

@@ -149,6 +149,7 @@ def find_slot(
     """The heap and index that a CPU handle means (DH4); raises for any other number."""
     found = context.gpu.descriptors.locate(integer(cpu_handle, field))
     heap = None if found is None else context.descriptor_heaps.get(found[0].cpu_start)
+    assert heap is None or isinstance(heap, DescriptorHeap)
     if found is None or heap is None:
         raise refusal(
             ids.DESC_INDEX,

@@ -10,20 +10,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptors
 
 from ..errors import CallSite, spell_site
+from .object import Object
+from .recording import Command, Recording
 from .submissions import when_done
 
-if TYPE_CHECKING:
-    from .command_list import CommandList
-    from .device_context import DeviceContext
-    from .object import Object
-    from .recording import Command, Recording
-
-__all__ = ["Binder", "ByPlace", "DescriptorUses", "Reader", "name_bytes", "name_place"]
+__all__ = ["Binder", "ByPlace", "DescriptorUses", "Reader"]
 
 _FEW = 4096  # places that nobody looks through
 _Value = TypeVar("_Value")
@@ -45,21 +41,6 @@ class ByPlace(dict[int, _Value]):
             if self._descriptors.locate_place(place) is None:
                 self.pop(place, None)
         self._limit = max(_FEW, 2 * len(self))
-
-
-def name_place(context: DeviceContext, place: int) -> str:
-    """``slot 3 of descriptor heap 'main'``."""
-    found = context.gpu.descriptors.locate_place(place)
-    return f"the descriptor at {place:#x}" if found is None else f"slot {found[1]} of {found[0].label}"
-
-
-def name_bytes(context: DeviceContext, address: int, size: int) -> str:
-    """``bytes [0, 64) of buffer 'act'``; without a buffer, where the address lies."""
-    resource = context.resource_at(address)
-    if resource is None:
-        return f"{size} bytes at {context.gpu.memory.whereabouts(address)}"
-    start = address - resource.get_gpu_virtual_address()
-    return f"bytes [{start}, {start + size}) of {resource.title()}"
 
 
 class Binder(NamedTuple):
@@ -93,7 +74,6 @@ class Reader:
     expected: tuple[bytes | None, ...]
     volatile: bool
     source: int = 0
-    command_list: weakref.ref[CommandList] | None = None
     table: weakref.ref[Object] | None = None
     title: str = ""
     arrived: bool = False  # what was to be copied has once stood there
@@ -117,8 +97,7 @@ class Reader:
     def is_needed(self) -> bool:
         """Is the GPU still to execute the command, or may its list still be submitted?"""
         recording = self.recording()
-        owner = None if self.command_list is None else self.command_list()
-        return recording is not None and recording.is_needed_by(owner)
+        return recording is not None and recording.is_needed
 
     @property
     def is_submitted(self) -> bool:
@@ -137,9 +116,9 @@ class Reader:
     def list_name(self) -> str:
         """What the command list is called."""
         recording = self.recording()
-        if recording is not None and recording.owner:
-            return recording.owner
-        return str((self.command_list and self.command_list()) or "a command list")
+        if recording is None:
+            return "a command list"
+        return recording.owner or str((recording.recorder and recording.recorder()) or "a command list")
 
     def __str__(self) -> str:
         """``the dispatch of compiled operator 'relu' (command 3 of command list 'frame')``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.events import EventStream
 from dmlemu_hw.gpu import Gpu
@@ -26,8 +27,9 @@ from . import (
 from .adapter import Adapter
 from .arguments import integer, sequence
 from .command_allocator import CommandAllocator
-from .command_list import CommandList, check_allocator, check_list_type
+from .command_list import CommandList
 from .command_queue import CommandQueue
+from .delayed_visibility import LateVisibility
 from .descriptor_heap import DescriptorHeap
 from .device_child import DeviceChild
 from .device_context import DeviceContext
@@ -45,6 +47,7 @@ from .enums import (
 )
 from .fence import Event, Fence
 from .info_queue import InfoQueue, not_implemented, refusal
+from .list_recorder import check_allocator, check_list_type
 from .live_objects import LiveObjects
 from .object import Object
 from .query_heap import QueryHeap
@@ -86,6 +89,8 @@ class Device(Object):
     def __init__(self, adapter: Adapter, gpu: Gpu, strictness: Strictness) -> None:
         super().__init__()
         self.context = DeviceContext(gpu, strictness, adapter, self)
+        if gpu.random(Mode.VISIBILITY) is not None:
+            self.context.late_visibility = LateVisibility(gpu)
 
     # --- what is noticed ---
 

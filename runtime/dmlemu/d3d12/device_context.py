@@ -8,37 +8,41 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dmlemu_hw.allocation import Heap as HardwareHeap
-from dmlemu_hw.chaos import Mode
 from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
+from dmlemu_hw.fence import Fence
 from dmlemu_hw.gpu import Gpu
 
 from ..diagnostics import ids
 from ..errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ..reporting import Reporter, Response
-from .delayed_visibility import LateVisibility
 from .descriptor_uses import DescriptorUses
 from .enums import MessageId
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
 from .info_queue import InfoQueue, refusal
+from .names import Names
 from .object import Object, released_at
-from .recording import Recording
 from .removal import RemovalRecord, removal_record
 from .submissions import Submissions
 
 if TYPE_CHECKING:
     from .adapter import Adapter
-    from .descriptor_heap import DescriptorHeap
-    from .fence import Fence
-    from .resource import Resource
 
 __all__ = ["DeviceContext"]
 
 _Result = TypeVar("_Result")
+
+
+class LateCopies(Protocol):
+    """Copies of mapped memory under chaos; see ``delayed_visibility``."""
+
+    def map(self, resource: Any) -> memoryview: ...
+
+    def unmap(self, resource: Any, *, last: bool) -> None: ...
 
 
 class DeviceContext:
@@ -50,7 +54,7 @@ class DeviceContext:
     ``reports`` and ``info_queue``: where what is noticed goes.  ``checks``: attached by the layer of checks.
     ``removed``: why the device was removed, with its ``removal_record``; None while it lives.  ``children``:
     the living objects by the order of their creation.  ``resources`` by address, ``descriptor_heaps`` by CPU
-    handle, ``recordings`` by serial, ``host_heaps``: those that the CPU can see.  ``submissions``: what
+    handle, ``recordings`` by serial, and their ``names``.  ``host_heaps``: those that the CPU can see.  ``submissions``: what
     queues have not done.  ``descriptor_uses``: who wrote and who reads descriptors.  ``late_visibility``:
     copies of mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
     """
@@ -73,18 +77,15 @@ class DeviceContext:
         self.children: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
         self._child_numbers = itertools.count(1)
         self._serials: dict[str, Iterator[int]] = {}
-        self.resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
-        self.descriptor_heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = (
-            weakref.WeakValueDictionary()
-        )
+        self.names = Names(gpu)
+        self.resources, self.recordings = self.names.resources, self.names.recordings
+        self.descriptor_heaps: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
         self.host_heaps: weakref.WeakSet[HardwareHeap] = weakref.WeakSet()
-        self.recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
         self._recording_numbers = itertools.count(1)
         self.submissions = Submissions(gpu.lock)
         self.descriptor_uses = DescriptorUses(gpu.descriptors)
         self.maps_lock = threading.RLock()
-        is_late = gpu.random(Mode.VISIBILITY) is not None
-        self.late_visibility = LateVisibility(gpu) if is_late else None
+        self.late_visibility: LateCopies | None = None
         self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
 
     @property
@@ -162,7 +163,7 @@ class DeviceContext:
             self.reports.raise_pending()
             return result
         except GpuFault as fault:
-            error = fault_error(self, fault)
+            error = fault_error(self.names, fault, self.reports.context)
             if fault.kind is not FaultKind.REMOVED:
                 self.remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
                 if fault.kind is not FaultKind.INJECTED:  # that one is no mistake of the program
@@ -186,7 +187,10 @@ class DeviceContext:
         except BaseException as error:  # raised by the handler of a signal; a kernel that ran then is a fault
             self._rest_checks(error)
             if self.gpu.fault is not None and self.removed is None:
-                self.remove(HResult.DXGI_ERROR_DEVICE_HUNG, fault_error(self, self.gpu.fault).report)
+                self.remove(
+                    HResult.DXGI_ERROR_DEVICE_HUNG,
+                    fault_error(self.names, self.gpu.fault, self.reports.context).report,
+                )
             raise
 
     def let_run(self) -> None:
@@ -202,14 +206,14 @@ class DeviceContext:
 
         def reached(fence: Fence, value: int) -> None:
             nonlocal left
-            fence.hardware.observe(value)
+            fence.observe(value)
             left -= 1
             if left == 0:
                 self._watchers -= 1
                 fire()
 
         for each, value in pairs:
-            each.hardware.on_value(value, partial(reached, each, value))
+            each.on_value(value, partial(reached, each, value))
         self.let_run()
 
     # --- removal ---
@@ -225,7 +229,7 @@ class DeviceContext:
         if self.removed is None:
             self.removed = reason
             self.gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
-            self.removal_record = removal_record(self, reason, report)
+            self.removal_record = removal_record(self.names, self.submissions, reason, report)
 
     # --- rules of every call ---
 
@@ -331,16 +335,6 @@ class DeviceContext:
     def next_recording(self) -> int:
         """The serial of a recording that begins."""
         return next(self._recording_numbers)
-
-    def resource_at(self, address: int) -> Resource | None:
-        """The live buffer that holds a GPU virtual address."""
-        allocation = self.gpu.memory.find(address)
-        return None if allocation is None else self.resources.get(allocation.address)
-
-    def name_address(self, address: int) -> str:
-        """The buffer at the address; without one, where the address lies."""
-        resource = self.resource_at(address)
-        return self.gpu.memory.whereabouts(address) if resource is None else str(resource)
 
 
 def _way_out(deadlock: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dmlemu_hw.descriptors import DescriptorKind
 from dmlemu_hw.events import WRITE
 from dmlemu_hw.faults import FaultKind, GpuFault
@@ -11,13 +9,10 @@ from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 
 from ..diagnostics import ids
 from ..errors import Error, HResult, Severity
-from .descriptor_uses import name_bytes, name_place
 from .enums import MessageId
 from .info_queue import refusal
-
-if TYPE_CHECKING:
-    from .device_context import DeviceContext
-    from .recording import Command
+from .names import Names
+from .recording import Command
 
 _ENTRY_NAMES = {
     Opcode.EXECUTE: "ExecuteCommandLists",
@@ -65,18 +60,18 @@ _RULES = {
 }
 
 
-def fault_error(context: DeviceContext, fault: GpuFault) -> Error:
+def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -> Error:
     """The error for a fault: names the command, its list and queue, and the resource at the address."""
-    memory = context.gpu.memory
+    memory = names.gpu.memory
     check, message_id, severity = _CHECKS[fault.kind]
     if check == ids.MEM_OOB_READ and fault.access & WRITE:
         check = ids.MEM_OOB_WRITE
-    if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(context, fault.address):
+    if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(names, fault.address):
         check, message_id = ids.OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
-    command = _command(context, fault)
+    command = names.command(fault.list_serial, fault.command)
     name = _command_name(command, fault)
     executed = name if command is None else command.within
-    lines = [f"While the GPU executed {executed}{_place(context, fault)}"]
+    lines = [f"While the GPU executed {executed}{_place(names, fault)}"]
     if command is not None and command.recorded_at:
         lines.append(f"It was recorded at {command.recorded_at}")
     if fault.address and fault.address != fault.handle:
@@ -87,22 +82,16 @@ def fault_error(context: DeviceContext, fault: GpuFault) -> Error:
     removal = "RM3: a GPU fault removes the device"
     return refusal(
         check,
-        _message(context, fault, command),
+        _message(names, fault, command),
         operation=name,
         rule=f"{_RULES[check]}; {removal}" if check in _RULES else removal,
         hresult=HResult.DXGI_ERROR_DEVICE_HUNG,
         message_id=message_id,
-        object=context.name_address(fault.address) if fault.address else "",
+        object=names.address(fault.address) if fault.address else "",
         severity=severity,
-        context=(*lines, *context.reports.context),
+        context=(*lines, *circumstances),
         is_call=False,
     )
-
-
-def _command(context: DeviceContext, fault: GpuFault) -> Command | None:
-    recording = context.recordings.get(fault.list_serial)
-    known = recording is not None and fault.command < len(recording.commands)
-    return recording.commands[fault.command] if recording is not None and known else None
 
 
 def _command_name(command: Command | None, fault: GpuFault) -> str:
@@ -114,25 +103,28 @@ def _command_name(command: Command | None, fault: GpuFault) -> str:
         return "a command"
 
 
-def _place(context: DeviceContext, fault: GpuFault) -> str:
-    recording, command = context.recordings.get(fault.list_serial), _command(context, fault)
+def _place(names: Names, fault: GpuFault) -> str:
+    recording, command = (
+        names.recordings.get(fault.list_serial),
+        names.command(fault.list_serial, fault.command),
+    )
     if recording is None or command is None:
         return f" on {fault.queue}"
     return f" (command {command.number} of {recording.owner}) on {fault.queue}"
 
 
-def _is_freed(context: DeviceContext, address: int) -> bool:
-    memory = context.gpu.memory
+def _is_freed(names: Names, address: int) -> bool:
+    memory = names.gpu.memory
     return bool(address) and memory.find(address) is None and memory.find_freed(address) is not None
 
 
-def _message(context: DeviceContext, fault: GpuFault, command: Command | None) -> str:
+def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
     """What is wrong with an operand, by the name that the user knows; else what the hardware says."""
     if command is None or not 0 <= fault.operand < len(command.operands):
         return fault.message
     what = f"{command.operands[fault.operand]} of {command.brief}"
-    through = f"{what} is {_DONE[fault.access]} through {name_place(context, fault.handle)}"
-    where = context.gpu.memory.whereabouts(fault.address)
+    through = f"{what} is {_DONE[fault.access]} through {names.place(fault.handle)}"
+    where = names.gpu.memory.whereabouts(fault.address)
     if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
         return f"{through}, which was never written."
     if fault.kind is FaultKind.DESCRIPTOR_STALE:
@@ -142,7 +134,7 @@ def _message(context: DeviceContext, fault: GpuFault, command: Command | None) -
     if fault.kind is FaultKind.BAD_DESCRIPTOR:
         return f"{through}, which holds {_spell_kind(fault)}."
     if fault.kind is FaultKind.OUT_OF_RANGE:
-        shown = name_bytes(context, fault.address, fault.given)
+        shown = names.bytes_at(fault.address, fault.given)
         return f"{through}, which shows {fault.given} bytes ({shown}); the tensor needs {fault.needed}."
     if fault.kind is FaultKind.BAD_ADDRESS:
         return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."

@@ -167,7 +167,7 @@ class Fence(DeviceChild):
         if event is None:
             self.wait(value)
             return
-        self.context.watch([(self, value)], all_of_them=True, fire=notifier(event))
+        self.context.watch([(self.hardware, value)], all_of_them=True, fire=notifier(event))
 
     def wait(self, value: int, timeout: float | None = None) -> bool:
         """Runs the GPU until the fence reaches ``value``; False when ``timeout`` seconds pass before.
@@ -233,7 +233,9 @@ def set_event_on_multiple(
         check_value(value, "SetEventOnMultipleFenceCompletion", "pFenceValues")
     all_of_them = flags == MultipleFenceWaitFlags.ALL
     if event is not None:
-        context.watch(pairs, all_of_them=all_of_them, fire=notifier(event))
+        context.watch(
+            [(each.hardware, value) for each, value in pairs], all_of_them=all_of_them, fire=notifier(event)
+        )
         return
     check = all if all_of_them else any
 

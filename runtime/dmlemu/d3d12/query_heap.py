@@ -17,8 +17,8 @@ from .resource import Resource
 from .structs import QueryHeapDesc
 
 if TYPE_CHECKING:
-    from .command_list import CommandList
     from .device_context import DeviceContext
+    from .list_recorder import ListRecorder
 
 QUERY_SIZE = 8
 TIMESTAMP_TYPES = (QueryHeapType.TIMESTAMP, QueryHeapType.COPY_QUEUE_TIMESTAMP)
@@ -87,13 +87,13 @@ def begin_error(type: QueryType) -> Error:
     )
 
 
-def check_end(command_list: CommandList, heap: QueryHeap, type: QueryType, index: int) -> None:
+def check_end(command_list: ListRecorder, heap: QueryHeap, type: QueryType, index: int) -> None:
     """QY2."""
     _check_slots(command_list, heap, type, index, 1, "EndQuery")
 
 
 def check_resolve(
-    command_list: CommandList,
+    command_list: ListRecorder,
     heap: QueryHeap,
     type: QueryType,
     start: int,
@@ -135,7 +135,7 @@ def check_resolve(
 
 
 def _check_slots(
-    command_list: CommandList, heap: QueryHeap, type: QueryType, start: int, count: int, operation: str
+    command_list: ListRecorder, heap: QueryHeap, type: QueryType, start: int, count: int, operation: str
 ) -> None:
     ends = operation == "EndQuery"
     rule = "QY2" if ends else "QY3"

@@ -6,19 +6,13 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dmlemu_hw.queue import Queue as HardwareQueue
 
 from ..errors import CallSite, spell_site
 from .enums import CommandListType
 from .object import Object
-from .states import Track
-
-if TYPE_CHECKING:
-    from .command_allocator import CommandAllocator
-    from .command_list import CommandList
-    from .resource import Resource
 
 _DIRECT = CommandListType.DIRECT
 _COMPUTE = CommandListType.COMPUTE
@@ -80,11 +74,9 @@ class Recording:
     """
 
     serial: int
-    allocator: CommandAllocator
+    allocator: Object
     generation: int
     owner: str = ""
-    tracks: dict[Resource, Track] = field(default_factory=dict)
-    resources: set[Resource] = field(default_factory=set)
     needs: dict[Object, int] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)  # one per packet
     # Last checks of ExecuteCommandLists, in recording order; each returns how to take back what it did.
@@ -92,6 +84,8 @@ class Recording:
     submitted: tuple[HardwareQueue, int] | None = None
     executed_at: CallSite | None = None  # where ExecuteCommandLists was called
     packets: bytes = b""
+    recorder: weakref.ref[Object] | None = None  # the command list
+    is_current: bool = True  # the command list has not begun another one
 
     @cached_property
     def needed(self) -> dict[weakref.ref[Object], int]:
@@ -131,8 +125,9 @@ class Recording:
             return self.allocator
         return next((thing for thing in self.needs if thing.released), None)
 
-    def is_needed_by(self, command_list: CommandList | None) -> bool:
-        """Is the GPU still to execute it, or may ``command_list``, which recorded it, still submit it?"""
+    @property
+    def is_needed(self) -> bool:
+        """Is the GPU still to execute it, or may the list that recorded it still submit it?"""
         if self.submitted is None:
-            return command_list is not None and command_list.recording is self
+            return self.is_current and self.recorder is not None and self.recorder() is not None
         return self.is_pending

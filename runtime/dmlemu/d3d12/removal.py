@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from dmlemu_hw.faults import Progress
 from dmlemu_hw.frozen import Frozen
 
 from ..errors import HResult, Report, loading, shorten
-
-if TYPE_CHECKING:
-    from .device_context import DeviceContext
-    from .recording import Command
+from .names import Names
+from .recording import Command
+from .submissions import Submissions
 
 __all__ = ["Breadcrumb", "QueueRecord", "RemovalRecord", "removal_record"]
 
@@ -96,15 +94,15 @@ class RemovalRecord(Frozen):
                 yield "    nothing"
 
 
-def removal_record(context: DeviceContext, reason: HResult, report: Report) -> RemovalRecord:
+def removal_record(names: Names, submissions: Submissions, reason: HResult, report: Report) -> RemovalRecord:
     """What is to be remembered of a device that has just been removed."""
-    fault = context.gpu.fault
+    fault = names.gpu.fault
     assert fault is not None
-    all_queues = [_queue(context, progress) for progress in fault.progress]
+    all_queues = [_queue(names, submissions, progress) for progress in fault.progress]
     queues = tuple(each for each in all_queues if each.executed or each.pending)
     if not fault.queue:
         return RemovalRecord(reason, report, queues=queues)
-    command = _breadcrumb(context, fault.list_serial, fault.command)
+    command = _breadcrumb(names, fault.list_serial, fault.command)
     name = "" if command is None else command.name
     return RemovalRecord(
         reason,
@@ -113,13 +111,13 @@ def removal_record(context: DeviceContext, reason: HResult, report: Report) -> R
         command,
         name[len(_DISPATCH) :] if name.startswith(_DISPATCH) else "",
         fault.address,
-        context.name_address(fault.address) if fault.address else "",
+        names.address(fault.address) if fault.address else "",
         queues,
     )
 
 
-def _breadcrumb(context: DeviceContext, serial: int, packet: int) -> Breadcrumb | None:
-    recording = context.recordings.get(serial)
+def _breadcrumb(names: Names, serial: int, packet: int) -> Breadcrumb | None:
+    recording = names.recordings.get(serial)
     if recording is None or not packet < len(recording.commands):
         return None
     return _spell(recording.owner, recording.commands[packet])
@@ -129,12 +127,10 @@ def _spell(owner: str, command: Command) -> Breadcrumb:
     return Breadcrumb(owner, command.number, command.name, command.recorded_at)
 
 
-def _queue(context: DeviceContext, progress: Progress) -> QueueRecord:
-    names = {queue.serial: queue.label for queue in context.gpu.queues}
-    crumbs = [
-        _spell(*each) for each in context.submissions.finished(progress.queue, progress.completed, _MOST)
-    ]
-    crumbs += [crumb for each in progress.executed if (crumb := _breadcrumb(context, *each)) is not None]
+def _queue(names: Names, submissions: Submissions, progress: Progress) -> QueueRecord:
+    labels = {queue.serial: queue.label for queue in names.gpu.queues}
+    crumbs = [_spell(*each) for each in submissions.finished(progress.queue, progress.completed, _MOST)]
+    crumbs += [crumb for each in progress.executed if (crumb := _breadcrumb(names, *each)) is not None]
     crumbs = [crumb for crumb, _ in groupby(crumbs)]  # the packets of one dispatch are one command
-    name = names.get(progress.queue, f"queue {progress.queue}")
+    name = labels.get(progress.queue, f"queue {progress.queue}")
     return QueueRecord(name, tuple(crumbs[-_MOST:]), progress.pending)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ..errors import CallSite, Error, Severity, quote, spell_site
 from .arguments import instance, integer, outside
 from .device_child import DeviceChild
 from .enums import HeapFlags, HeapType, MessageId
-from .events import HostAccessed, HostMapped, HostUnmapped
 from .info_queue import not_implemented, refusal, spell
 from .rules import allowed_states, is_cpu_visible
 from .structs import HeapDesc, HeapProperties, Range, ResourceDesc
@@ -25,6 +24,44 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .device_context import DeviceContext
+
+
+class HostMapped(NamedTuple):
+    """Map: until Unmap the host may read bytes ``read`` of the buffer, and write any.
+
+    ``read``: first byte and the byte after the last one; both 0 for nothing.  ``maps`` are open now.
+    """
+
+    resource: Resource
+    read: tuple[int, int]
+    maps: int
+
+
+class HostUnmapped(NamedTuple):
+    """Unmap: the host has, as it says, written bytes ``written``; ``maps`` stay open.
+
+    Releasing a mapped buffer ends all its maps, and says nothing: all of it may have been written.
+    """
+
+    resource: Resource
+    written: tuple[int, int]
+    maps: int
+
+
+class HostAccessed(NamedTuple):
+    """The program touched, or took a view of, bytes [begin, end) of mapped memory.
+
+    ``reads`` and ``writes``: what it does with them; both for a view, which may be used for either.
+    What is done later through such a view is not told: only that elements of so many bytes, ``element``,
+    will be stored whole.
+    """
+
+    resource: Resource
+    begin: int
+    end: int
+    reads: bool
+    writes: bool
+    element: int = 1
 
 
 class Heap(DeviceChild):
@@ -415,3 +452,9 @@ class Resource(DeviceChild):
             severity=Severity.WARNING,
         )
         self.context.inform(error)
+
+
+def resource_at(context: DeviceContext, address: int) -> Resource | None:
+    """The live buffer that holds a GPU virtual address."""
+    found = context.names.resource_at(address)
+    return found if isinstance(found, Resource) else None

@@ -6,11 +6,9 @@ raises TypeError; whether a number is legal is for the call that takes the struc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dmlemu_hw.frozen import Frozen
 
-from .arguments import Struct, integer
+from .arguments import Struct
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
@@ -24,18 +22,12 @@ from .enums import (
     HeapType,
     MemoryPool,
     QueryHeapType,
-    ResourceBarrierFlags,
-    ResourceBarrierType,
     ResourceDimension,
     ResourceFlags,
-    ResourceStates,
     SrvDimension,
     TextureLayout,
     UavDimension,
 )
-
-if TYPE_CHECKING:
-    from .resource import Resource
 
 DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT = 65536
 DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT = 4194304
@@ -260,67 +252,6 @@ class ClockCalibration(Frozen):
 
     gpu_timestamp: int
     cpu_timestamp: int
-
-
-class ResourceTransitionBarrier(Frozen):
-    """``D3D12_RESOURCE_TRANSITION_BARRIER``."""
-
-    resource: Resource | None
-    subresource: int
-    state_before: ResourceStates
-    state_after: ResourceStates
-
-
-class ResourceAliasingBarrier(Frozen):
-    """``D3D12_RESOURCE_ALIASING_BARRIER``; None means any resource."""
-
-    resource_before: Resource | None
-    resource_after: Resource | None
-
-
-class ResourceUavBarrier(Frozen):
-    """``D3D12_RESOURCE_UAV_BARRIER``; None means all UAV accesses of all resources."""
-
-    resource: Resource | None
-
-
-class ResourceBarrier(Frozen):
-    """``D3D12_RESOURCE_BARRIER``: make one with :meth:`transition`, :meth:`aliasing` or :meth:`uav`."""
-
-    type: ResourceBarrierType
-    flags: ResourceBarrierFlags
-    barrier: ResourceTransitionBarrier | ResourceAliasingBarrier | ResourceUavBarrier
-
-    @classmethod
-    def transition(
-        cls,
-        resource: Resource | None,
-        state_before: ResourceStates,
-        state_after: ResourceStates,
-        subresource: int = RESOURCE_BARRIER_ALL_SUBRESOURCES,
-        flags: ResourceBarrierFlags = ResourceBarrierFlags.NONE,
-    ) -> ResourceBarrier:
-        """As ``CD3DX12_RESOURCE_BARRIER::Transition``."""
-        for value, field in (
-            (state_before, "state_before"),
-            (state_after, "state_after"),
-            (subresource, "subresource"),
-            (flags, "flags"),
-        ):
-            integer(value, field)
-        barrier = ResourceTransitionBarrier(resource, subresource, state_before, state_after)
-        return cls(ResourceBarrierType.TRANSITION, flags, barrier)
-
-    @classmethod
-    def aliasing(cls, resource_before: Resource | None, resource_after: Resource | None) -> ResourceBarrier:
-        """As ``CD3DX12_RESOURCE_BARRIER::Aliasing``."""
-        barrier = ResourceAliasingBarrier(resource_before, resource_after)
-        return cls(ResourceBarrierType.ALIASING, ResourceBarrierFlags.NONE, barrier)
-
-    @classmethod
-    def uav(cls, resource: Resource | None) -> ResourceBarrier:
-        """As ``CD3DX12_RESOURCE_BARRIER::UAV``."""
-        return cls(ResourceBarrierType.UAV, ResourceBarrierFlags.NONE, ResourceUavBarrier(resource))
 
 
 class MemoryBudget(Frozen):

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dmlemu_hw.lock import Lock
 from dmlemu_hw.queue import Queue as HardwareQueue
 
-from .recording import Command
-
-if TYPE_CHECKING:
-    from .command_allocator import CommandAllocator
-    from .object import Object
-    from .recording import Recording
+from .object import Object
+from .recording import Command, Recording
 
 __all__ = ["Submission", "Submissions", "advice", "when_done"]
 
@@ -90,7 +85,7 @@ class Submissions:
             ]
         return (each for each in found if each.is_pending)
 
-    def recorded_with(self, allocator: CommandAllocator) -> Recording | None:
+    def recorded_with(self, allocator: Object) -> Recording | None:
         """One that stands in the allocator."""
         return next((each for each in self.recordings() if each.allocator is allocator), None)
 

@@ -24,7 +24,7 @@ from .enums import (
 )
 from .formats import TYPED
 from .info_queue import not_implemented, refusal, spell, spell_handle
-from .resource import Resource
+from .resource import Resource, resource_at
 from .structs import (
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
     RAW_UAV_SRV_BYTE_ALIGNMENT,
@@ -177,7 +177,7 @@ def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | 
             rule="VW1",
             message_id=invalid,
         )
-    resource = context.resource_at(address)
+    resource = resource_at(context, address)
     if resource is None or address + size > resource.address + resource.width:
         where = "no buffer" if resource is None else f"{resource}, which ends before"
         raise refused(

@@ -1,4 +1,4 @@
-"""Recording dispatches (api: IDMLCommandRecorder), and what must hold before one is recorded."""
+"""ListRecording dispatches (api: IDMLCommandRecorder), and what must hold before one is recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlemu_hw.footprints import meet
 from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
 
 from ..d3d12 import CommandList, DescriptorHeapType, MessageId
-from ..d3d12.descriptor_uses import Reader, name_bytes, name_place
+from ..d3d12.descriptor_uses import Reader
 from ..d3d12.recording import SHADING
 from ..diagnostics import ids
 from ..errors import Error, Severity, Strictness, call_site, caller
@@ -26,7 +26,7 @@ from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorIniti
 from .object import DeviceChild, check_own, refusal
 
 if TYPE_CHECKING:
-    from ..d3d12.command_list import Recording
+    from ..d3d12.list_recording import ListRecording
     from .device_context import DeviceContext
 
 __all__ = ["CommandRecorder"]
@@ -89,7 +89,7 @@ def _record(
         _track_initialization(command_list, dispatchable, bindings)
     _write(context, command_list, dispatchable, bindings)
     if context.strictness is not Strictness.RUNTIME and len(recording.commands) > first:
-        _note_descriptors(context, command_list, recording, first, bindings)
+        _note_descriptors(context, recording, first, bindings)
     if not context.gpu.events.wants(DispatchRecorded):
         return None
     table = bindings.desc.gpu_descriptor_handle
@@ -100,8 +100,7 @@ def _record(
 
 def _note_descriptors(
     context: DeviceContext,
-    command_list: CommandList,
-    recording: Recording,
+    recording: ListRecording,
     first: int,
     bindings: BindingTable,
 ) -> None:
@@ -118,7 +117,6 @@ def _note_descriptors(
         bindings.descriptors(),
         dispatchable.volatile,
         0 if source == start else source,
-        weakref.ref(command_list),
         weakref.ref(bindings),
         str(bindings),
     )
@@ -259,7 +257,7 @@ def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindi
         if context.gpu.descriptors.content(place, 1) == data:
             continue
         path = dispatchable.paths[at]
-        where = name_place(context.d3d12, place)
+        where = context.d3d12.names.place(place)
         message = (
             f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten."
         )
@@ -417,7 +415,7 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
 
 def _name_bytes(operator: CompiledOperator, address: int) -> str:
     """``bytes [256, 320) of buffer 'weights'``: a persistent resource of the operator's size."""
-    return name_bytes(operator.context.d3d12, address, operator.persistent.size)
+    return operator.context.d3d12.names.bytes_at(address, operator.persistent.size)
 
 
 def _write(

@@ -31,7 +31,7 @@ from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.shadow import Shadow
 
 from ...d3d12.enums import HeapFlags
-from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped
+from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped
 from .mapped import without
 from .visible import place_of
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dmlemu_hw.events import Access, Barrier, Executed, Executing
 
 from ...d3d12.recording import Command
+from ...d3d12.resource import resource_at
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
@@ -100,7 +101,7 @@ class Names:
         """The live buffer that holds a GPU virtual address."""
         device = self._device()
         assert device is not None
-        return device.context.resource_at(address)
+        return resource_at(device.context, address)
 
     def fence(self, address: int) -> str:
         """``fence 'done'``: the one whose value stands at the address."""
@@ -113,7 +114,7 @@ class Names:
         """``bytes [0, 4096) of buffer 'act'``; without a buffer, where the address lies."""
         device = self._device()
         assert device is not None
-        buffer = device.context.resource_at(address)
+        buffer = resource_at(device.context, address)
         if buffer is None:
             return f"{end - address} bytes at {device.context.gpu.memory.whereabouts(address)}"
         start = address - buffer.get_gpu_virtual_address()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 
-from ...d3d12.descriptor_uses import Reader, name_place
+from ...d3d12.descriptor_uses import Reader
 from ...d3d12.events import DescriptorsWritten
 from ...dml.binding.aliasing import Clash, alias_reason
 from ...dml.lowering.dispatchable import Dispatchable
@@ -35,7 +35,7 @@ def shows(content: bytes, names: Names) -> str:
 
 def _slots(device: Device, places: Sequence[int]) -> str:
     """``slots 3 to 5 of descriptor heap 'main'``: the places, which are in one heap."""
-    first, last = name_place(device.context, places[0]), name_place(device.context, places[-1])
+    first, last = device.context.names.place(places[0]), device.context.names.place(places[-1])
     if len(places) == 1 or not first.startswith("slot ") or not last.startswith("slot "):
         return first
     number, heap = first.removeprefix("slot ").split(" ", 1)
@@ -75,7 +75,7 @@ def overwritten(
     else:
         message = f"{by} has overwritten {where}, which {needs}, between binding and ExecuteCommandLists."
     context = [
-        f"{name_place(device.context, places[0])} held {was}; it holds {now}, and that is what the GPU reads"
+        f"{device.context.names.place(places[0])} held {was}; it holds {now}, and that is what the GPU reads"
     ]
     return {
         "message": message,
@@ -95,7 +95,7 @@ def not_copied(
 ) -> dict[str, Any]:
     """The range of a table's GPU handle does not hold what the table wrote at its CPU handle."""
     places = [reader.start + at * DESCRIPTOR_SIZE for at in slots]
-    origin = name_place(device.context, reader.source + slots[0] * DESCRIPTOR_SIZE)
+    origin = device.context.names.place(reader.source + slots[0] * DESCRIPTOR_SIZE)
     where, bound, found = _slots(device, places), *(shows(content, names) for content in contents)
     what = str(reader)
     return {

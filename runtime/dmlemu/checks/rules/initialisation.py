@@ -33,7 +33,7 @@ from dmlemu_hw.packets import Opcode
 from dmlemu_hw.shadow import Shadow
 
 from ...d3d12.enums import HeapFlags
-from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped
+from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped
 from ...diagnostics import ids
 from ...diagnostics.declarations.initialisation import DECLARATIONS
 from ...errors import Severity

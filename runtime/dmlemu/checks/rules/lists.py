@@ -9,7 +9,8 @@ from weakref import WeakValueDictionary
 from dmlemu_hw.events import Queued, Signalled, Submitted
 from dmlemu_hw.packets import Opcode
 
-from ...d3d12.events import AllocatorReset, Evicted, ObjectReleased
+from ...d3d12.command_allocator import AllocatorReset
+from ...d3d12.events import Evicted, ObjectReleased
 from ...d3d12.object import Object
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource

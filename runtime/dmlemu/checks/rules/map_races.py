@@ -33,7 +33,8 @@ from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import Opcode
 
 from ...d3d12.enums import HeapType
-from ...d3d12.events import HostMapped, HostUnmapped
+from ...d3d12.list_recording import ListRecording
+from ...d3d12.resource import HostMapped, HostUnmapped
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import MAP_DECLARATIONS
 from ..analysis.blocked_queues import Hold, holds
@@ -47,7 +48,6 @@ from . import hazards_messages as messages
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
-    from ...d3d12.recording import Recording
     from ...d3d12.resource import Resource
 
 
@@ -139,7 +139,7 @@ class MapRaces(Check):
         first = event.ticket - len(event.lists) + 1
         for ticket, serial in enumerate(event.lists, first):
             recording = self.device.context.recordings.get(serial)
-            if recording is not None:
+            if isinstance(recording, ListRecording):
                 self._add(recording, event.queue, ticket)
 
     @on(Queued)
@@ -223,7 +223,7 @@ class MapRaces(Check):
 
     # --- inside: which bytes ---
 
-    def _add(self, recording: Recording, queue: int, ticket: int) -> None:
+    def _add(self, recording: ListRecording, queue: int, ticket: int) -> None:
         """From now on, what the list will touch of memory that the CPU can see."""
         # DirectML binds no readback buffers: they are for copies.
         visible = [(each, spans) for each in recording.resources if (spans := visible_spans(each))]

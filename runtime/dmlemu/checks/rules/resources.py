@@ -16,9 +16,10 @@ from dmlemu_hw.packets import HEADER, BarrierPacket, Opcode, WriteImmediatePacke
 
 from ...d3d12.device import Device
 from ...d3d12.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMode
-from ...d3d12.events import HostAccessed, HostMapped, HostUnmapped, ObjectReleased
+from ...d3d12.events import ObjectReleased
+from ...d3d12.list_recording import ListRecording
 from ...d3d12.recording import Recording
-from ...d3d12.resource import Resource
+from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped, Resource
 from ...d3d12.states import is_write
 from ...diagnostics import ids
 from ...diagnostics.declarations.resources import ADVICE
@@ -57,7 +58,7 @@ class EarlyReads(FlightCheck):
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """What the list writes of memory that the CPU reads is kept: the recording may be gone before."""
-        if recording is not None:
+        if isinstance(recording, ListRecording):
             self._writes[flight] = list(_writes_of(recording, self.device.context.gpu.memory))
 
     @on(HostMapped)
@@ -94,7 +95,7 @@ class EarlyReads(FlightCheck):
                 return
 
 
-def _writes_of(recording: Recording, memory: Memory) -> Iterator[_Write]:
+def _writes_of(recording: ListRecording, memory: Memory) -> Iterator[_Write]:
     """What a list writes of memory that the CPU can see."""
     # The GPU writes no upload buffer, and DirectML binds no readback buffer: that is for copies.
     written = [each for each in recording.resources if each.heap_type != HeapType.UPLOAD]
@@ -211,7 +212,7 @@ class Overlaps(Check):
     def submitted(self, event: Submitted) -> None:
         """Notes the pairs; whether they conflict is known when the call is done."""
         recordings = [self.device.context.recordings.get(serial) for serial in event.lists]
-        lists = [each for each in recordings if each is not None]
+        lists = [each for each in recordings if isinstance(each, ListRecording)]
         placed = {each for recording in lists for each in recording.resources if each.heap is not None}
         for first, second in _overlapping(placed):
             key = first.number, second.number
@@ -262,7 +263,7 @@ def _overlapping(placed: set[Resource]) -> Iterator[tuple[Resource, Resource]]:
         widest = each
 
 
-def _written(lists: list[Recording], first: Resource, second: Resource) -> bool:
+def _written(lists: list[ListRecording], first: Resource, second: Resource) -> bool:
     """Does a command of the lists use one of them in a state in which it is written?"""
     for recording in lists:
         tracks = (recording.tracks.get(each) for each in (first, second))
@@ -271,7 +272,7 @@ def _written(lists: list[Recording], first: Resource, second: Resource) -> bool:
     return False
 
 
-def _has_aliasing(lists: list[Recording]) -> bool:
+def _has_aliasing(lists: list[ListRecording]) -> bool:
     for recording in lists:
         for packet in decode(recording.packets):
             if isinstance(packet, BarrierPacket) and packet.kind == ResourceBarrierType.ALIASING:

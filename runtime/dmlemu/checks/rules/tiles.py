@@ -27,6 +27,7 @@ from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
 from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.events import Evicted, ObjectReleased
+from ...d3d12.list_recording import ListRecording
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
 from ...diagnostics import ids
@@ -196,7 +197,7 @@ class TileHeaps(FlightCheck):
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """Tiles are mapped, or a list is executed that touches some."""
-        if recording is None:
+        if not isinstance(recording, ListRecording):
             for thing in (reference() for reference in flight.needs):
                 if isinstance(thing, Heap) and not thing.released:
                     self._numbers[thing] = heap_number(thing.hardware)
@@ -269,7 +270,7 @@ class TileHeaps(FlightCheck):
                     self.report(id, properties=self.properties(flight), **words)
                     return
 
-    def _touched(self, recording: Recording, reserved: list[Resource]) -> Iterator[_Use]:
+    def _touched(self, recording: ListRecording, reserved: list[Resource]) -> Iterator[_Use]:
         memory = self.device.context.gpu.memory
         for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=True):
             for buffer in reserved:

@@ -22,7 +22,7 @@ from dmlemu_hw.descriptors import (
 
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
-from ...d3d12.descriptor_uses import Binder, Reader, name_place
+from ...d3d12.descriptor_uses import Binder, Reader
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
 from ..lowering.dispatchable import Dispatchable, Role, Slot
@@ -250,7 +250,7 @@ class BindingTable(DeviceChild):
 
     def _in_use(self, target: Dispatchable, role: Role, slot: Slot, place: int, reader: Reader) -> Error:
         own = reader.table is not None and reader.table() is self
-        where = name_place(self.context.d3d12, place)
+        where = self.context.d3d12.names.place(place)
         needs = f"which {reader} still needs"
         operand = reader.operands[(place - reader.start) // DESCRIPTOR_SIZE]
         needs += f" for {operand}" if operand else ""

@@ -1,0 +1,52 @@
+"""Names for what the GPU sees: addresses, descriptors, and the commands of recordings."""
+
+from __future__ import annotations
+
+import weakref
+
+from dmlemu_hw.gpu import Gpu
+
+from .object import Object
+from .recording import Command, Recording
+
+__all__ = ["Names"]
+
+
+class Names:
+    """What a device's addresses and recordings are called in messages.
+
+    ``resources`` by address and ``recordings`` by serial: those that live.
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
+        self.resources: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
+        self.recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
+
+    def resource_at(self, address: int) -> Object | None:
+        """The live buffer that holds a GPU virtual address."""
+        allocation = self.gpu.memory.find(address)
+        return None if allocation is None else self.resources.get(allocation.address)
+
+    def address(self, address: int) -> str:
+        """The buffer at the address; without one, where the address lies."""
+        resource = self.resource_at(address)
+        return self.gpu.memory.whereabouts(address) if resource is None else str(resource)
+
+    def bytes_at(self, address: int, size: int) -> str:
+        """``bytes [0, 64) of buffer 'act'``; without a buffer, where the address lies."""
+        allocation, resource = self.gpu.memory.find(address), self.resource_at(address)
+        if allocation is None or resource is None:
+            return f"{size} bytes at {self.gpu.memory.whereabouts(address)}"
+        start = address - allocation.address
+        return f"bytes [{start}, {start + size}) of {resource.title()}"
+
+    def place(self, place: int) -> str:
+        """``slot 3 of descriptor heap 'main'``, by the GPU handle."""
+        found = self.gpu.descriptors.locate_place(place)
+        return f"the descriptor at {place:#x}" if found is None else f"slot {found[1]} of {found[0].label}"
+
+    def command(self, serial: int, packet: int) -> Command | None:
+        """A command of a recording."""
+        recording = self.recordings.get(serial)
+        return recording.commands[packet] if recording and packet < len(recording.commands) else None
