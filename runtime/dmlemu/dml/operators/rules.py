@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..tensor_desc import BufferTensorDesc
 from .places import Attribute, Count, DataType, Element, Place, Rank, Size, field_of, has_field
 from .schema import ARRAYS, FieldKind, OperatorDesc, level_name
 from .values import Between, Exactly, Except, Multiple, Values
 
 if TYPE_CHECKING:
     from ..enums import FeatureLevel
-    from ..tensor_desc import BufferTensorDesc
 
 __all__ = [
     "AtLeast",
@@ -67,6 +67,10 @@ class Rule:
         """In the order in which they are told; a value that others compute with comes first."""
         raise NotImplementedError
 
+    def holds(self, desc: OperatorDesc) -> bool:
+        """A quick answer for most legal descs; False: each demand must be looked at."""
+        return False
+
     def sentence(self, cls: type[OperatorDesc]) -> str:
         """The rule as the reference has it, in Markdown."""
         raise NotImplementedError
@@ -75,6 +79,8 @@ class Rule:
 def unmet(rules: Iterable[Rule], desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
     """What the rules demand and the desc does not fulfil, up to a value that the other rules compute with."""
     for rule in rules:
+        if rule.holds(desc):
+            continue
         for demand in rule.demands(desc, level):
             if demand.place.value(desc) not in demand.allowed:
                 yield demand
@@ -93,6 +99,14 @@ class _Same(Rule):
     def __init__(self, *names: str) -> None:
         self.names = names
 
+    def compared(self, field: Any) -> object:
+        """What must be equal, of a field that is present."""
+        raise NotImplementedError
+
+    def holds(self, desc: OperatorDesc) -> bool:
+        fields = [field for name in self.names if (field := getattr(desc, name)) is not None]
+        return not fields or all(self.compared(field) == self.compared(fields[0]) for field in fields[1:])
+
     def others(self, desc: OperatorDesc) -> tuple[str, list[str]]:
         """The measure, and what is compared with it."""
         first, *others = [name for name in self.names if getattr(desc, name) is not None] or [""]
@@ -105,6 +119,11 @@ class _Same(Rule):
 class SameType(_Same):
     """Tensors of one data type; also fields that are a data type (MinMaxDataType)."""
 
+    WHAT = "data type"
+
+    def compared(self, field: Any) -> object:
+        return field.data_type if isinstance(field, BufferTensorDesc) else field
+
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         first, others = self.others(desc)
         for name in others:
@@ -113,13 +132,14 @@ class SameType(_Same):
             clause = f"differs from {measure.path(desc)} ({wanted.name}), but both need one type"
             yield Demand(DataType(name), Exactly(wanted), clause=clause)
 
-    WHAT = "data type"
-
 
 class SameRank(_Same):
     """Tensors of one DimensionCount."""
 
     WHAT = "DimensionCount"
+
+    def compared(self, field: Any) -> object:
+        return len(field.sizes)
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         first, others = self.others(desc)
@@ -137,6 +157,9 @@ class SameSizes(_Same):
         super().__init__(*names)
         self.only = only
         self.but = but
+
+    def compared(self, field: Any) -> object:
+        return len(field.sizes), field.sizes[self.only]
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         yield from SameRank(*self.names).demands(desc, level)
@@ -195,6 +218,12 @@ class Sizes(Rule):
         self.follow = follow
         self.words = sentence
 
+    def holds(self, desc: OperatorDesc) -> bool:
+        tensor = getattr(desc, self.name)
+        return tensor is None or all(
+            tensor.sizes[dimension] == size for dimension, size, _ in self.follow(desc)
+        )
+
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         tensor = getattr(desc, self.name)
         if tensor is not None:
@@ -213,6 +242,10 @@ class Ones(Rule):
         self.name = name
         self.why = why
         self.but_last = but_last
+
+    def holds(self, desc: OperatorDesc) -> bool:
+        tensor: BufferTensorDesc | None = getattr(desc, self.name)
+        return tensor is None or not any(size > 1 for size in tensor.sizes[: tensor.rank - self.but_last])
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         tensor: BufferTensorDesc | None = getattr(desc, self.name)
@@ -303,6 +336,10 @@ class AtLeast(Rule):
         self.name = name
         self.least = least
 
+    def holds(self, desc: OperatorDesc) -> bool:
+        value = getattr(desc, self.name)
+        return all(each >= self.least for each in (value if isinstance(value, tuple) else (value,)))
+
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         for place in _numbers(desc, self.name):
             yield Demand(place, Between(self.least, None))
@@ -318,6 +355,11 @@ class Axis(Rule):
     def __init__(self, name: str, of: str) -> None:
         self.name = name
         self.of = of
+
+    def holds(self, desc: OperatorDesc) -> bool:
+        value, rank = getattr(desc, self.name), getattr(desc, self.of).rank
+        axes = value if isinstance(value, tuple) else (value,)
+        return all(axis < rank for axis in axes) and len(set(axes)) == len(axes)
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         c_name, rank = field_of(type(desc), self.name).c_name, Rank(self.of)
