@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from examples import EXAMPLES, accepted
+from examples import EXAMPLES, NEWEST, accepted, example, tensor
 from harness import given
 from hypothesis import strategies as st
 
@@ -15,6 +19,7 @@ from dmlemu.dml import FeatureLevel, OperatorDesc, OperatorType
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import definition_class, emulated
 from dmlemu.dml.operators.rules import Rule
+from dmlemu.dml.operators.schema import FieldKind, operator_fields
 from dmlemu.dml.operators.validation import check_operator
 from dmlemu.testing import operator_descs
 from dmlemu.testing.rule_solver import Broken, broken
@@ -86,3 +91,89 @@ def test_each_rule_has_one_sentence(operator: OperatorType) -> None:
 
         assert sentence.endswith(".") and ". " not in sentence
         assert "_tensor" not in sentence
+
+
+@pytest.mark.dmlemu(expect=["OP_*"])
+@each_operator
+def test_sizes_that_no_rule_refuses_are_those_of_the_reference(operator: OperatorType) -> None:
+    desc = EXAMPLES[operator]
+    fields = [item for item in operator_fields(type(desc)) if item.is_tensor]
+    for item in fields:
+        given = getattr(desc, item.name)
+        for i, size in enumerate(given.sizes):
+            sizes = [*given.sizes[:i], size + 1, *given.sizes[i + 1 :]]
+            changed = example(operator, **{item.name: tensor(given.data_type, *sizes)})
+            try:
+                accepted(changed)
+            except Error:
+                continue
+            assert_reference_fits(changed)
+
+
+def assert_reference_fits(desc: OperatorDesc) -> None:
+    """It computes outputs of the declared sizes and types."""
+    inputs, outputs = {}, {}
+    for item in operator_fields(type(desc)):
+        if item.is_tensor:
+            given = getattr(desc, item.name)
+            is_input = item.kind is FieldKind.INPUT_TENSOR
+            (inputs if is_input else outputs)[item.name] = np.ones(given.sizes, given.dtype)
+    for name, found in desc.reference(inputs).items():
+        assert (found.shape, found.dtype) == (outputs[name].shape, outputs[name].dtype), name
+
+
+# --- no rule is missing: the constraints that the facts write as formulas, read without the rules ---
+
+FACTS: dict[str, Any] = json.loads((Path(__file__).parents[2] / "runtime/spec/operators.json").read_text())
+EQUAL = re.compile(r"(?:\w+ == null or )?(\w+\.(DataType|DimensionCount|Sizes)(?: == \w+\.\2)+)")
+AT_LEAST = re.compile(r"(\w+)(?:\[i\])? >= (\d+)")
+
+
+def formulas(pattern: re.Pattern[str]) -> list[tuple[OperatorType, str]]:
+    return [
+        (operator, found[1] if pattern is EQUAL else constraint)
+        for operator in OPERATORS
+        for constraint in FACTS[f"DML_{operator.name}_OPERATOR_DESC"]["constraints"]
+        if (found := pattern.fullmatch(constraint))
+    ]
+
+
+def python_name(operator: OperatorType, c_name: str) -> str:
+    return next(item.name for item in operator_fields(declared()[operator]) if item.c_name == c_name)
+
+
+@pytest.mark.parametrize(("operator", "formula"), formulas(EQUAL))
+def test_what_the_facts_say_to_be_equal_is_compared(operator: OperatorType, formula: str) -> None:
+    for side in formula.split(" == ")[1:]:
+        c_name, _, what = side.partition(".")
+        name = python_name(operator, c_name)
+        given = getattr(EXAMPLES[operator], name)
+        allowed = EXAMPLES[operator].allowed(NEWEST)[name]
+        sizes, types = list(given.sizes), [given.data_type]
+        if what == "Sizes":
+            sizes[-1] += 1
+        elif what == "DimensionCount":
+            sizes = sizes[1:] if len(sizes) > allowed.min_rank else [1, *sizes]
+        else:
+            types = sorted(allowed.data_types - {given.data_type})
+        for data_type in types:
+            with pytest.raises(Error) as caught:
+                accepted(example(operator, **{name: tensor(data_type, *sizes)}))
+            assert caught.value.report.id in IDS_OF[what]
+
+
+IDS_OF = {"DataType": "TENSOR_DTYPE", "DimensionCount": "TENSOR_RANK", "Sizes": "OP_SHAPE OP_NO_BROADCAST"}
+
+
+@pytest.mark.parametrize(("operator", "formula"), formulas(AT_LEAST))
+def test_what_the_facts_bound_from_below_is_bounded(operator: OperatorType, formula: str) -> None:
+    found = AT_LEAST.fullmatch(formula)
+    assert found
+    name, below = python_name(operator, found[1]), int(found[2]) - 1
+    value = getattr(EXAMPLES[operator], name)
+    wrong = [*value[:-1], below] if isinstance(value, tuple) else below
+
+    with pytest.raises(Error) as caught:
+        accepted(example(operator, **{name: wrong}))
+    assert caught.value.report.id == "OP_FIELD_RANGE"
+    assert (caught.value.report.given, caught.value.report.expected) == (str(below), f"{below + 1} or more")

@@ -71,10 +71,10 @@ class Fused(Rule):
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         also = "".join(
-            f", and {type.name} from feature level {level_name(level)} on"
+            f" or, from feature level {level_name(level)} on, {type.name}"
             for type, level in self.also.items()
         )
-        return f"`FusedActivation` is an activation without tensors that can be fused{also}."
+        return f"`FusedActivation` (if given) is a fusable activation{also}, without tensors."
 
 
 class _Type(Attribute):

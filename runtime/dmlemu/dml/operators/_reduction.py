@@ -35,7 +35,7 @@ REDUCED = (
     Sizes(
         "output_tensor",
         _reduced_sizes,
-        "`OutputTensor.Sizes` are 1 in the dimensions that stand in `Axes`, else those of `InputTensor`.",
+        "`OutputTensor.Sizes[d]` is 1 for each d in `Axes`, otherwise `InputTensor.Sizes[d]`.",
     ),
 )
 """The rules of Axes and of the output's sizes."""

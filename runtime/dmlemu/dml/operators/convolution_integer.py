@@ -75,7 +75,7 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
         Sizes(
             "output_tensor",
             _batch_and_channels,
-            "`OutputTensor.Sizes[0]` is `InputTensor.Sizes[0]`, and `OutputTensor.Sizes[1]` "
+            "`OutputTensor.Sizes[0]` is `InputTensor.Sizes[0]`, `OutputTensor.Sizes[1]` is "
             "`FilterTensor.Sizes[0]`.",
         ),
         Length("strides", of="input_tensor", spatial=True),
@@ -89,9 +89,8 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
         Sizes(
             "filter_zero_point_tensor",
             _filter_zero_points,
-            "The filter has one zero point, or one per output channel: then all sizes of "
-            "`FilterZeroPointTensor` are 1 but that of the channels: the second of 4 dimensions, the "
-            "first or second of fewer.",
+            "`FilterZeroPointTensor` has one element, or one per output channel: then its other sizes are 1, "
+            "and the channels are the second of 4 dimensions, the first or second of fewer.",
         ),
     )
 

@@ -55,10 +55,8 @@ class Gemm(Definition, of="GEMM"):
         SameType("a_tensor", "b_tensor", "c_tensor", "output_tensor"),
         SameRank("a_tensor", "b_tensor", "c_tensor", "output_tensor"),
         SameSizes("a_tensor", "b_tensor", "output_tensor", only=slice(0, -2)),
-        Sizes("b_tensor", _size_of_b, "B has as many rows as A has columns (K), as they are multiplied."),
-        Sizes(
-            "output_tensor", _sizes_of_product, "The output has the rows of A (M) and the columns of B (N)."
-        ),
+        Sizes("b_tensor", _size_of_b, "K is the same in A and in B."),
+        Sizes("output_tensor", _sizes_of_product, "The output has M of A and N of B as its last two sizes."),
         SameSizes("output_tensor", "c_tensor"),
         # From 6_1 on ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1 too, once they are defined.
         Fused({OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0}),

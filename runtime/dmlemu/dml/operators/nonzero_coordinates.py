@@ -60,8 +60,8 @@ class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
         Sizes(
             "output_coordinates_tensor",
             _rows_and_columns,
-            "`OutputCoordinatesTensor` has as many rows as `InputTensor` has elements, and from "
-            "`InputTensor`'s effective rank to its DimensionCount columns.",
+            "The last two sizes of `OutputCoordinatesTensor` are the element count of `InputTensor`, and "
+            "from its effective rank to its DimensionCount.",
         ),
     )
 

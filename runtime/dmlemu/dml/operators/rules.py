@@ -113,7 +113,11 @@ class _Same(Rule):
         return first, others
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        return f"{_listed(_code(cls, name) for name in self.names)} have the same {self.WHAT}."
+        return f"{self.all_of(cls)} have the same {self.WHAT}."
+
+    def all_of(self, cls: type[OperatorDesc]) -> str:
+        fields = [field_of(cls, name) for name in self.names]
+        return _listed(f"`{item.c_name}`{' (if given)' * item.optional}" for item in fields)
 
 
 class SameType(_Same):
@@ -184,18 +188,15 @@ class SameSizes(_Same):
         return Demand(place, Exactly(wanted), clause=clause, id="OP_NO_BROADCAST", hint=hint)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        names = _listed(_code(cls, name) for name in self.names)
+        same = f"{self.all_of(cls)} have the same DimensionCount"
         if self.but:
-            return (
-                f"{names} have the same DimensionCount, and the same Sizes but along {_code(cls, self.but)}."
-            )
-        if self.only != slice(None):
-            first, last = self.only.start or 0, self.only.stop
-            which = (
-                f"dimensions {first} to {last - 1}" if last > 0 else f"all but the last {-last} dimensions"
-            )
-            return f"{names} have the same DimensionCount, and the same Sizes in {which}."
-        return f"{names} have the same DimensionCount and Sizes: a broadcast has the full size and stride 0."
+            return f"{same}, and the same Sizes except along {_code(cls, self.but)}."
+        if self.only == slice(None):
+            return f"{same} and Sizes (broadcast with a stride of 0)."
+        if self.only.stop < 0:
+            return f"{same}, and the same Sizes except in the last {-self.only.stop} dimensions."
+        dimensions = range(self.only.start or 0, self.only.stop)
+        return f"{same}, and the same Sizes in dimensions {_listed(map(str, dimensions))}."
 
 
 # --- sizes that follow from other fields ---
@@ -253,7 +254,7 @@ class Ones(Rule):
             yield Demand(Size(self.name, dimension), Exactly(1), self.why)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        which = f"All sizes but the last {self.but_last}" if self.but_last else "All sizes"
+        which = f"All sizes except the last {self.but_last}" if self.but_last else "All sizes"
         return f"{which} of {_code(cls, self.name)} are 1, {self.why}."
 
 
@@ -320,9 +321,9 @@ class Window(Rule):
         window = f"{item.c_name}.Sizes[2 + i]" if item.is_tensor else f"{item.c_name}[i]"
         span = f"({window} - 1) * Dilations[i] + 1" if has_field(cls, "dilations") else window
         return (
-            f"`{field_of(cls, self.target).c_name}.Sizes[2 + i]` is `(Padded - Span) / Strides[i] + 1`, "
-            f"rounded down, where Padded is `{source}.Sizes[2 + i] + StartPadding[i] + EndPadding[i]` and "
-            f"Span, which is not larger, `{span}`."
+            f"`{field_of(cls, self.target).c_name}.Sizes[2 + i]` is the number of window positions, "
+            f"`(Padded - Span) / Strides[i] + 1` rounded down: Padded is "
+            f"`{source}.Sizes[2 + i] + StartPadding[i] + EndPadding[i]`, Span is `{span}` and at most Padded."
         )
 
 
@@ -378,7 +379,7 @@ class Axis(Rule):
     def sentence(self, cls: type[OperatorDesc]) -> str:
         below = f"below `{field_of(cls, self.of).c_name}.DimensionCount`"
         if field_of(cls, self.name).kind in ARRAYS:
-            return f"Each of {_code(cls, self.name)} is {below}, and none stands there twice."
+            return f"Each of {_code(cls, self.name)} is {below}; none is listed twice."
         return f"{_code(cls, self.name)} is {below}."
 
 

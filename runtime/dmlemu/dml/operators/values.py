@@ -92,7 +92,11 @@ class Between(Values):
     def refusal(self) -> str:
         if self.high is None:
             return f"is less than {self.low}"
-        return f"is more than {self.high}" if self.low is None else f"is not from {self.low} to {self.high}"
+        return (
+            f"is more than {self.high}"
+            if self.low is None
+            else f"is not in the range {self.low} to {self.high}"
+        )
 
     def __contains__(self, value: Any) -> bool:
         return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
