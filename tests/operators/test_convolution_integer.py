@@ -311,6 +311,28 @@ def test_three_dimensions_need_4_0() -> None:
     refused(op, "TENSOR_RANK", "InputTensor.DimensionCount", 3, 4, level=LEVEL_3_1)
 
 
+def test_dimension_count_is_the_number_of_spatial_dimensions() -> None:
+    arrays = {name: [1, 1, 1] for name in ("strides", "dilations", "start_padding", "end_padding")}
+    op = example(O, **arrays)
+
+    refused(op, "OP_FIELD_RANGE", "DimensionCount", 3, 2)
+
+
+def test_filters_divide_into_groups() -> None:
+    op = example(O, filter_tensor=tensor(T.INT8, 5, 2, 3, 2))
+
+    refused(op, "OP_SHAPE", "FilterTensor.Sizes[0]", 5, "a multiple of 2")
+
+
+@pytest.mark.parametrize(("dimension", "expected"), [(0, 1), (1, 6), (2, 4), (3, 10)])
+def test_every_size_of_the_output(dimension: int, expected: int) -> None:
+    sizes = [1, 6, 4, 10]
+    sizes[dimension] += 1
+    op = example(O, output_tensor=tensor(T.INT32, *sizes))
+
+    refused(op, "OP_SHAPE", f"OutputTensor.Sizes[{dimension}]", expected + 1, expected)
+
+
 def test_the_window_fits_the_padded_input() -> None:
     op = example(O, dilations=[1, 2**32 - 1])
 

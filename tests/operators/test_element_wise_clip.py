@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import example, tensor
+from examples import example, refused, tensor
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import SIGNED, UNSIGNED, Array, Values, dtype_of, filled, shapes, tensors, values
@@ -127,3 +127,9 @@ def test_any_layout(operator: OperatorType, data: st.DataObject) -> None:
 
     what: Values = data.draw(values())
     compare(op, {"input_tensor": filled(source, what)[1]}, offset=data.draw(offsets))
+
+
+def test_the_bounds_have_the_tensors_type() -> None:
+    op = example(OperatorType.ELEMENT_WISE_CLIP1, min_max_data_type=T.INT32)
+
+    refused(op, "TENSOR_DTYPE", "MinMaxDataType", "INT32", "FLOAT32")

@@ -121,3 +121,15 @@ def test_below_4_0_all_tensors_have_one_rank() -> None:
     op = example(O, output_coordinates_tensor=tensor(T.UINT32, 1, 1, 1, 24, 4))
     accepted(op)
     refused(op, "TENSOR_RANK", "OutputCoordinatesTensor.DimensionCount", 5, 4, level=LEVEL_3_0)
+
+
+def test_the_count_is_one_element() -> None:
+    op = example(O, output_count_tensor=tensor(T.UINT32, 1, 2, 1, 1))
+
+    refused(op, "OP_SHAPE", "OutputCountTensor.Sizes[1]", 2, 1)
+
+
+def test_leading_dimensions_of_the_coordinates_are_1() -> None:
+    op = example(O, output_coordinates_tensor=tensor(T.UINT32, 2, 1, 24, 4))
+
+    refused(op, "OP_SHAPE", "OutputCoordinatesTensor.Sizes[0]", 2, 1)

@@ -204,6 +204,20 @@ def magnitude(function: F, x: Array, axes: list[int], sizes: Any) -> Array | Non
 
 
 @each_reduction
+def test_axes_exist(operator: OperatorType) -> None:
+    op = example(operator, axes=[2, 4])
+
+    refused(op, "OP_FIELD_RANGE", "Axes[1]", 4, "0 to 3")
+
+
+@each_reduction
+def test_axes_stand_once(operator: OperatorType) -> None:
+    op = example(operator, axes=[2, 3, 2])
+
+    refused(op, "OP_FIELD_RANGE", "Axes[2]", [2, 3, 2], "each axis once")
+
+
+@each_reduction
 def test_reduced_dimensions_have_size_1(operator: OperatorType) -> None:
     data_type = T.FLOAT32 if operator is OperatorType.REDUCE else T.UINT32
     op = example(operator, output_tensor=tensor(data_type, 1, 2, 3, 1), axes=[2, 3])

@@ -13,7 +13,7 @@ from ..enums import FeatureLevel, OperatorType
 from ._conversion import Array, float64
 from ._fusion import Fused, call_fused, fused_reference
 from .definition import Definition
-from .rules import SameRank, SameSizes, SameType, Sizes
+from .rules import SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
     from ..compile import Program
@@ -53,7 +53,6 @@ class Gemm(Definition, of="GEMM"):
 
     RULES = (
         SameType("a_tensor", "b_tensor", "c_tensor", "output_tensor"),
-        SameRank("a_tensor", "b_tensor", "c_tensor", "output_tensor"),
         SameSizes("a_tensor", "b_tensor", "output_tensor", only=slice(0, -2)),
         Sizes("b_tensor", _size_of_b, "K is the same in A and in B."),
         Sizes("output_tensor", _sizes_of_product, "The output has M of A and N of B as its last two sizes."),
