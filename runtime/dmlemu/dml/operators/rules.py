@@ -303,9 +303,8 @@ class Window(Rule):
             span = (place.value(desc) - 1) * dilation + 1
             yield Demand(
                 place,
-                Between(1, (padded - 1) // dilation + 1),
+                Between(None, (padded - 1) // dilation + 1),
                 clause=f"{dilated}spans {span} elements, but the padded input has {padded}",
-                id="OP_SHAPE",
                 given=span,
                 expected=f"at most {padded}",
             )
@@ -322,13 +321,14 @@ class Window(Rule):
         return Element(self.window, i)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        item, source = field_of(cls, self.window), field_of(cls, self.source).c_name
+        item = field_of(cls, self.window)
+        source, target = field_of(cls, self.source).c_name, field_of(cls, self.target).c_name
         window = f"{item.c_name}.Sizes[2 + i]" if item.is_tensor else f"{item.c_name}[i]"
         dilated = has_field(cls, "dilations")
         span = f"({window} - 1) * Dilations[i] + 1" if dilated else window
         return (
-            f"`{field_of(cls, self.target).c_name}.Sizes[2 + i]` is {'at least ' * self.or_more}the number of "
-            f"window positions, `(Padded - Span) / Strides[i] + 1` rounded down: Padded is "
+            f"`{target}.Sizes[2 + i]` is {'at least ' * self.or_more}the number of window positions, "
+            f"`(Padded - Span) / Strides[i] + 1` rounded down: Padded is "
             f"`{source}.Sizes[2 + i] + StartPadding[i] + EndPadding[i]`, Span is `{span}` and at most Padded"
             f"{'; each of `Dilations` is at least 1' * dilated}."
         )
