@@ -113,27 +113,6 @@ def test_any_layout(kind: OperatorType, data: st.DataObject) -> None:
 # --- rules ---
 
 
-@each_activation
-def test_types_are_equal(kind: OperatorType) -> None:
-    op = example(kind, output_tensor=tensor(T.FLOAT16, 1, 2, 3, 4))
-
-    refused(op, "TENSOR_DTYPE", "OutputTensor.DataType", "FLOAT16", "FLOAT32")
-
-
-@each_activation
-def test_ranks_are_equal(kind: OperatorType) -> None:
-    op = example(kind, output_tensor=tensor(T.FLOAT32, 1, 1, 2, 3, 4))
-
-    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 5, 4)
-
-
-@each_activation
-def test_sizes_are_equal(kind: OperatorType) -> None:
-    op = example(kind, output_tensor=tensor(T.FLOAT32, 1, 2, 3, 5))
-
-    refused(op, "OP_SHAPE", "OutputTensor.Sizes[3]", 5, 4)
-
-
 @pytest.mark.parametrize("name", ["input_tensor", "output_tensor"])
 @each_activation
 def test_tensors_are_required_outside_of_fusion(kind: OperatorType, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import example, refused, tensor
+from examples import tensor
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import ALL_TYPES, Values, dtype_of, filled, shapes, tensors, values
@@ -90,15 +90,3 @@ def test_any_layout(data: st.DataObject) -> None:
         bits=source_type is target_type,
         offset=data.draw(offsets),
     )
-
-
-def test_ranks_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.UINT8, 24))
-
-    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 1, 4)
-
-
-def test_sizes_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.UINT8, 1, 3, 2, 4))
-
-    refused(op, "OP_SHAPE", "OutputTensor.Sizes[1]", 3, 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from examples import example, refused, tensor
+from examples import tensor
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import ALL_TYPES, dtype_of, filled, shapes, tensors, values
@@ -60,15 +60,3 @@ def test_any_layout(data: st.DataObject) -> None:
         {"input_tensor": filled(source, data.draw(values("bits", "extreme")))[1]},
         offset=data.draw(offsets),
     )
-
-
-def test_ranks_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.UINT32, 1, 1, 2, 3, 4))
-
-    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 5, 4)
-
-
-def test_sizes_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.UINT32, 1, 2, 3, 5))
-
-    refused(op, "OP_SHAPE", "OutputTensor.Sizes[3]", 5, 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from examples import example, refused, tensor
+from examples import tensor
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import ALL_TYPES, filled, shapes, tensors, values
@@ -37,21 +37,3 @@ def test_any_layout(data: st.DataObject) -> None:
     inputs = {"a_tensor": filled(a, data.draw(values("bits", "extreme")))[1]}
     inputs["b_tensor"] = filled(b, data.draw(values("bits", "extreme")))[1]
     compare(op, inputs, bits=True, offset=data.draw(offsets))
-
-
-def test_types_are_equal() -> None:
-    op = example(O, b_tensor=tensor(T.INT32, 1, 2, 3, 4))
-
-    refused(op, "TENSOR_DTYPE", "BTensor.DataType", "INT32", "UINT32")
-
-
-def test_ranks_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.UINT32, 2, 3, 4))
-
-    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 3, 4)
-
-
-def test_sizes_are_equal() -> None:
-    op = example(O, b_tensor=tensor(T.UINT32, 1, 2, 3, 3))
-
-    refused(op, "OP_SHAPE", "BTensor.Sizes[3]", 3, 4)

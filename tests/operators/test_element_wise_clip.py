@@ -129,27 +129,6 @@ def test_any_layout(operator: OperatorType, data: st.DataObject) -> None:
     compare(op, {"input_tensor": filled(source, what)[1]}, offset=data.draw(offsets))
 
 
-@both
-def test_types_are_equal(operator: OperatorType) -> None:
-    op = example(operator, output_tensor=tensor(T.FLOAT16, 1, 2, 3, 4))
-
-    refused(op, "TENSOR_DTYPE", "OutputTensor.DataType", "FLOAT16", "FLOAT32")
-
-
-@both
-def test_ranks_are_equal(operator: OperatorType) -> None:
-    op = example(operator, output_tensor=tensor(T.FLOAT32, 1, 2, 3, 2, 2))
-
-    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 5, 4)
-
-
-@both
-def test_sizes_are_equal(operator: OperatorType) -> None:
-    op = example(operator, output_tensor=tensor(T.FLOAT32, 1, 2, 4, 4))
-
-    refused(op, "OP_SHAPE", "OutputTensor.Sizes[2]", 4, 3)
-
-
 def test_the_bounds_have_the_tensors_type() -> None:
     op = example(OperatorType.ELEMENT_WISE_CLIP1, min_max_data_type=T.INT32)
 

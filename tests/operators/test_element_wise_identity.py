@@ -98,24 +98,6 @@ def test_nan_payloads_and_denormals_are_copied(data_type: T) -> None:
     assert found["output_tensor"].view(unsigned).tolist() == bits.tolist()
 
 
-def test_types_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.FLOAT16, 1, 2, 3, 4))
-
-    refused(op, "TENSOR_DTYPE", "OutputTensor.DataType", "FLOAT16", "FLOAT32")
-
-
-def test_ranks_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.FLOAT32, 2, 3, 4))
-
-    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 3, 4)
-
-
-def test_sizes_are_equal() -> None:
-    op = example(O, output_tensor=tensor(T.FLOAT32, 1, 2, 3, 5))
-
-    refused(op, "OP_SHAPE", "OutputTensor.Sizes[3]", 5, 4)
-
-
 def test_broadcasting_needs_strides() -> None:
     op = example(O, input_tensor=tensor(T.FLOAT32, 1, 2, 1, 4))
 

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from examples import EXAMPLES, accepted, example, refused, tensor
+from examples import accepted, example, refused, tensor
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Values, filled, shapes, tensors, values
@@ -133,20 +133,3 @@ def test_leading_dimensions_of_the_coordinates_are_1() -> None:
     op = example(O, output_coordinates_tensor=tensor(T.UINT32, 2, 1, 24, 4))
 
     refused(op, "OP_SHAPE", "OutputCoordinatesTensor.Sizes[0]", 2, 1)
-
-
-@pytest.mark.parametrize("rows", [23, 25])
-def test_coordinates_have_a_row_per_element(rows: int) -> None:
-    op = example(O, output_coordinates_tensor=tensor(T.UINT32, 1, 1, rows, 4))
-
-    report = refused(op, "OP_SHAPE", "OutputCoordinatesTensor.Sizes[2]", rows, 24)
-    assert "the element count of InputTensor" in report.message
-
-
-@pytest.mark.parametrize("columns", [2, 5])
-def test_columns_are_from_effective_rank_to_rank(columns: int) -> None:
-    assert effective_rank(EXAMPLES[O].input_tensor) == 3  # type: ignore[attr-defined]
-    op = example(O, output_coordinates_tensor=tensor(T.UINT32, 1, 1, 24, columns))
-
-    report = refused(op, "OP_SHAPE", "OutputCoordinatesTensor.Sizes[3]", columns, "3 to 4")
-    assert "effective rank (3)" in report.message

@@ -218,14 +218,6 @@ def test_axes_stand_once(operator: OperatorType) -> None:
 
 
 @each_reduction
-def test_ranks_are_equal(operator: OperatorType) -> None:
-    data_type = T.FLOAT32 if operator is OperatorType.REDUCE else T.UINT32
-    op = example(operator, output_tensor=tensor(data_type, 1, 2, 1))
-
-    refused(op, "TENSOR_RANK", "OutputTensor.DimensionCount", 3, 4)
-
-
-@each_reduction
 def test_reduced_dimensions_have_size_1(operator: OperatorType) -> None:
     data_type = T.FLOAT32 if operator is OperatorType.REDUCE else T.UINT32
     op = example(operator, output_tensor=tensor(data_type, 1, 2, 3, 1), axes=[2, 3])

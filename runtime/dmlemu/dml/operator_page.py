@@ -37,7 +37,7 @@ def documentation(desc: type[OperatorDesc]) -> str:
 
 
 def describe(desc: type[OperatorDesc]) -> str:
-    """The operator's page in Markdown: what it does, its fields, types by feature level, its reference."""
+    """The operator's page in Markdown: what it does, its fields and their rules, types, its reference."""
     name = desc.TYPE.name
     place = "may be bound where an input is" if desc.IN_PLACE else "must not overlap an input"
     parts = [
@@ -48,6 +48,7 @@ def describe(desc: type[OperatorDesc]) -> str:
         _meaning(desc),
         "## Fields",
         "\n".join(_fields(desc)),
+        *_rules(desc),
         "## Ranks and data types",
         "A device uses the table of the highest feature level that is not above its own.",
         "\n".join(_tables(desc)),
@@ -83,6 +84,14 @@ def _fields(desc: type[OperatorDesc]) -> Iterator[str]:
             counted.add(item.count)
             yield f"| `{item.count}` | | UINT | the length of `{item.name}` |"
         yield f"| `{item.c_name}` | `{item.name}` | {_what(item)} | {_need(item)} |"
+
+
+def _rules(desc: type[OperatorDesc]) -> Iterator[str]:
+    """The sentences of the definition's rules, in the order in which they are checked."""
+    definition = definition_class(desc.TYPE)
+    if definition is not None and definition.RULES:
+        yield "## Rules"
+        yield "\n".join(f"- {rule.sentence(desc)}" for rule in definition.RULES)
 
 
 def _what(item: Field) -> str:
