@@ -26,6 +26,8 @@ class Cast(Definition, of="CAST"):
 
     desc: CastOperatorDesc
 
+    KEEPS_NANS = True
+
     def rules(self, check: DescValidator) -> None:
         check.same_sizes("input_tensor", "output_tensor")
 

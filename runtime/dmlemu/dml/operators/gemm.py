@@ -31,6 +31,8 @@ class Gemm(Definition, of="GEMM"):
 
     desc: GemmOperatorDesc
 
+    ULPS = 2
+
     def rules(self, check: DescValidator) -> None:
         desc = self.desc
         check.same_data_type("a_tensor", "b_tensor", "c_tensor", "output_tensor")

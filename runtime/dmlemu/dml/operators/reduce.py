@@ -50,6 +50,8 @@ class Reduce(Definition, of="REDUCE"):
 
     desc: ReduceOperatorDesc
 
+    ULPS = 1
+
     def rules(self, check: DescValidator) -> None:
         desc = self.desc
         if desc.function not in _ARGUMENTS:
