@@ -1,7 +1,8 @@
 """The kernels in C, as Python sees them: their numbers, their names and their constants.
 
 A dispatch packet names a kernel by its number and carries the kernel's constants as bytes.  Both are
-made here, from what the C headers in ``kernels_c/operators`` declare.
+made here, from what the C headers in ``kernels_c/operators`` declare.  Kernels are known by name: numbers are
+those of the list that the build makes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,18 @@ from ._kernels import ffi, lib  # noqa: E402
 if _is_ours:
     del os.environ["GOMP_SPINCOUNT"]
 
-__all__ = ["constant", "count", "ffi", "instructions", "lib", "name", "number", "pack", "take_interrupt"]
+__all__ = [
+    "constant",
+    "count",
+    "family",
+    "ffi",
+    "instructions",
+    "lib",
+    "name",
+    "number",
+    "pack",
+    "take_interrupt",
+]
 
 # --- while a kernel runs ---
 
@@ -93,7 +105,10 @@ def count() -> int:
 
 
 def name(number: int) -> str:
-    """The name of a kernel: the stem of its file in ``kernels_c/operators``.  ValueError: no such kernel."""
+    """The name of a kernel: ``"gemm"``, ``"sigmoid"``.  ValueError: no such kernel.
+
+    It is the stem of its file in ``kernels_c/operators``, or stands in a line of a family's table there.
+    """
     if not 0 <= number < count():
         raise ValueError(f"Kernel number ({number}) is not below the number of kernels ({count()}).")
     return _names()[number]
@@ -107,8 +122,17 @@ def number(name: str) -> int:
         raise ValueError(f"No kernel is named {name!r}; there are {', '.join(_names())}.") from None
 
 
+def family(name: str) -> str:
+    """The family that a kernel belongs to: ``"element_wise"``; its own name, if none.
+
+    ValueError: no such kernel.
+    """
+    found: str = ffi.string(lib.dmlk_kernel_family(number(name))).decode()
+    return found
+
+
 def constant(name: str) -> int:
-    """An enum member or #define of the C headers, such as ``"DMLK_UNARY_ELU"``.  ValueError: no such name."""
+    """An enum member or #define of the C headers: ``"DMLK_REDUCE_SUM"``.  ValueError: no such name."""
     value = getattr(lib, name, None)
     if not isinstance(value, int):
         raise ValueError(f"The kernels' headers define no constant {name!r}.")
@@ -117,16 +141,16 @@ def constant(name: str) -> int:
 
 @cache
 def _layout(kernel: str) -> tuple[Any, dict[str, Any]] | None:
-    """C type and fields of the struct ``dmlk_<kernel>``; None when the kernel has no constants."""
-    number(kernel)
-    if f"dmlk_{kernel}" not in ffi.list_types()[0]:
+    """C type and fields of the struct ``dmlk_<family>``; None when the kernel has no constants."""
+    name = f"dmlk_{family(kernel)}"
+    if name not in ffi.list_types()[0]:
         return None
-    struct = ffi.typeof(f"dmlk_{kernel}")
+    struct = ffi.typeof(name)
     return struct, dict(struct.fields)
 
 
 def pack(name: str, /, **fields: Any) -> bytes:
-    """The constants of a kernel as bytes: its struct ``dmlk_<name>``, fields not given are 0.
+    """The constants of a kernel as bytes: the struct ``dmlk_<family>``, fields not given are 0.
 
     Arrays are given as sequences.  TypeError: unknown field, or a value of the wrong type;
     OverflowError: a number that does not fit its field; ValueError: no such kernel.

@@ -9,14 +9,15 @@
 
 struct kernel {
     const char *name;
+    const char *family;
     dmlk_run *run, *checked;
     dmlk_select *select; /* NULL: it reads the whole of its inputs */
     const uint32_t *outputs; /* how many; NULL: one */
 };
 
 static const struct kernel kernels[] = {
-#define DMLK_KERNEL(stem) \
-    {#stem, dmlk_run_##stem, dmlk_checked_run_##stem, dmlk_reads_##stem, &dmlk_outputs_##stem},
+#define DMLK_KERNEL(name, family) \
+    {#name, #family, dmlk_run_##name, dmlk_checked_run_##name, dmlk_reads_##name, &dmlk_outputs_##name},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -25,6 +26,10 @@ uint32_t dmlk_kernel_count(void) { return (uint32_t)(sizeof kernels / sizeof ker
 
 const char *dmlk_kernel_name(uint32_t number) {
     return number < dmlk_kernel_count() ? kernels[number].name : NULL;
+}
+
+const char *dmlk_kernel_family(uint32_t number) {
+    return number < dmlk_kernel_count() ? kernels[number].family : NULL;
 }
 
 int dmlk_kernel_selects(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].select != NULL; }

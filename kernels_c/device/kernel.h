@@ -12,16 +12,24 @@
 #include "view.h"
 #include "promoted.h"
 
-/* One dmlk_run_<stem> for each file operators/<stem>.c, and its checked build (see access.h).  Where a file
- * has no dmlk_reads_<stem> (see read_set.h), that is NULL; of the two builds it does not matter which one is taken.
- * The outputs of a kernel are its last views: so many as dmlk_outputs_<stem> says, where a file has it, else one. */
-#define DMLK_KERNEL(stem)                                            \
-    int dmlk_run_##stem(const dmlk_call *call);                      \
-    int dmlk_checked_run_##stem(const dmlk_call *call);              \
-    extern __attribute__((weak)) const uint32_t dmlk_outputs_##stem; \
-    __attribute__((weak)) dmlk_select dmlk_reads_##stem;
+/* One dmlk_run_<name> for each file operators/<name>.c and each line of a table operators/<family>/functions.inc, and
+ * its checked build (see access.h).  Where there is no dmlk_reads_<name> (see read_set.h), that is NULL; of the two
+ * builds it does not matter which one is taken.  The outputs of a kernel are its last views: so many as
+ * dmlk_outputs_<name> says, where there is one, else one. */
+#define DMLK_KERNEL(name, family)                                    \
+    int dmlk_run_##name(const dmlk_call *call);                      \
+    int dmlk_checked_run_##name(const dmlk_call *call);              \
+    extern __attribute__((weak)) const uint32_t dmlk_outputs_##name; \
+    __attribute__((weak)) dmlk_select dmlk_reads_##name;
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
+
+/* The name of dmlk_run_<name> in this build, for those that a table makes. */
+#ifdef DMLK_CHECKED
+#define DMLK_RUN(name) dmlk_checked_run_##name
+#else
+#define DMLK_RUN(name) dmlk_run_##name
+#endif
 
 /* Are there `views` views, and is each present whose bit in `optional_mask` is 0? */
 bool dmlk_has_views(const dmlk_call *call, uint32_t views, uint32_t optional_mask);

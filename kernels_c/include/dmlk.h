@@ -333,9 +333,12 @@ int dmlk_find_born(const dmlk_view *output, uint32_t classes, const dmlk_source 
 /* Element number `index`, last axis fastest.  DMLK_OUT_OF_RANGE: there are not so many. */
 int dmlk_read_element(const dmlk_view *view, uint64_t index, dmlk_number *out);
 
-/* Kernels by number: 0 .. dmlk_kernel_count() - 1.  The name is the stem of the file in operators/. */
+/* Kernels by number: 0 .. dmlk_kernel_count() - 1, in the order of the list that the build makes.  The name is the
+ * stem of the file in operators/, or that of a line in operators/<family>/functions.inc.  The constants of a kernel are
+ * a struct dmlk_<family>, where there is one; without a table the family is the name. */
 uint32_t dmlk_kernel_count(void);
 const char *dmlk_kernel_name(uint32_t kernel);
+const char *dmlk_kernel_family(uint32_t kernel);
 
 /* Which instructions the tuned kernels use: "generic", "avx2" or "avx512", the best that the CPU has, or what the
  * environment variable DMLEMU_ISA names, if the CPU has that. */

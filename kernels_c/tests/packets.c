@@ -1,8 +1,7 @@
 #include "packets.h"
 
 #include "convolution_integer.h"
-#include "element_wise_binary.h"
-#include "element_wise_unary.h"
+#include "element_wise.h"
 #include "gemm.h"
 #include "nonzero_coordinates.h"
 #include "reduce.h"
@@ -113,43 +112,48 @@ static void begin_copy(device *d) {
     device_constants(d, NULL, 0, 0);
 }
 
-static void begin_element_wise_binary(device *d) {
-    const dmlk_element_wise_binary k = {.function = random_flag()};
-    int64_t sizes[DMLK_MAX_RANK];
-    const uint32_t rank = random_sizes(sizes);
-    const enum dmlk_type type = PICK(types);
-    const bool widens = k.function == DMLK_BINARY_ADD && type == DMLK_FLOAT16 && random_flag();
-    add_in(d, type, rank, sizes);
-    add_in(d, type, rank, sizes);
-    add_out(d, widens ? DMLK_FLOAT32 : type, rank, sizes);
-    device_constants(d, &k, sizeof k, 0);
+static const struct element_wise_function functions[] = {
+#define FLOAT(name, value) {#name, 1, true, true, false},
+#define NUMBER(name, floats, integers) {#name, 1, true, false, false},
+#define COUNT(name, value, tuned) {#name, 1, false, false, true},
+#define FLOAT2(name, value) {#name, 2, true, true, false},
+#define NUMBER2(name, floats, integers) {#name, 2, true, false, false},
+#define BITS2(name, value) {#name, 2, false, false, false},
+#include "functions.inc"
+};
+
+const struct element_wise_function *element_wise_function(uint32_t kernel) {
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        if (strcmp(functions[i].name, dmlk_kernel_name(kernel)) == 0) {
+            return &functions[i];
+        }
+    }
+    return NULL;
 }
 
-static void begin_element_wise_bit_count(device *d) {
+static void begin_element_wise(device *d, const struct element_wise_function *function) {
+    static const enum dmlk_type counts[] = {DMLK_UINT8, DMLK_UINT32};
+    const dmlk_element_wise k = {.has_scale_bias = function->is_scaled && random_flag(),
+                                 .scale = 3,
+                                 .bias = -1,
+                                 .alpha = 0.5f,
+                                 .beta = 2,
+                                 .gamma = 1,
+                                 .min_bits = random_bits(),
+                                 .max_bits = random_bits()};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
-    add_in(d, PICK(types), rank, sizes);
-    add_out(d, random_flag() ? DMLK_UINT8 : DMLK_UINT32, rank, sizes);
-    device_constants(d, NULL, 0, 0);
-}
-
-static void begin_element_wise_unary(device *d) {
-    static const uint32_t exact[] = {DMLK_UNARY_IDENTITY, DMLK_UNARY_CLIP, DMLK_UNARY_CLIP1};
-    const enum dmlk_type type = PICK(types);
-    const bool is_long = type == DMLK_INT64 || type == DMLK_UINT64;
-    const dmlk_element_wise_unary k = {.function = is_long ? PICK(exact) : (uint32_t)random_between(0, 18),
-                                       .has_scale_bias = random_flag(),
-                                       .scale = 3,
-                                       .bias = -1,
-                                       .alpha = 0.5f,
-                                       .beta = 2,
-                                       .gamma = 1,
-                                       .min_bits = random_bits(),
-                                       .max_bits = random_bits()};
-    int64_t sizes[DMLK_MAX_RANK];
-    const uint32_t rank = random_sizes(sizes);
-    add_in(d, type, rank, sizes);
-    add_out(d, type == DMLK_FLOAT32 && random_flag() ? DMLK_FLOAT16 : type, rank, sizes);
+    enum dmlk_type type = PICK(types);
+    if (function->is_float && (type == DMLK_INT64 || type == DMLK_UINT64)) {
+        type = DMLK_INT32; /* the others are not exact in double */
+    }
+    const enum dmlk_type rounded = type == DMLK_FLOAT32 ? DMLK_FLOAT16 : type == DMLK_FLOAT16 ? DMLK_FLOAT32 : type;
+    const bool rounds = function->is_scaled && random_flag();
+    device_begin(d, function->name);
+    for (uint32_t input = 0; input < function->inputs; input++) {
+        add_in(d, type, rank, sizes);
+    }
+    add_out(d, function->is_count ? PICK(counts) : rounds ? rounded : type, rank, sizes);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -220,12 +224,13 @@ void packet_random(device *d, uint32_t kernel) {
                    {"constant_data", begin_constant_data},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
-                   {"element_wise_binary", begin_element_wise_binary},
-                   {"element_wise_bit_count", begin_element_wise_bit_count},
-                   {"element_wise_unary", begin_element_wise_unary},
                    {"gemm", begin_gemm},
                    {"nonzero_coordinates", begin_nonzero_coordinates},
                    {"reduce", begin_reduce}};
+    if (element_wise_function(kernel) != NULL) {
+        begin_element_wise(d, element_wise_function(kernel));
+        return;
+    }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         if (strcmp(kernels[i].name, dmlk_kernel_name(kernel)) == 0) {
             device_begin(d, kernels[i].name);
@@ -250,7 +255,7 @@ void packet_any(device *d) {
         add(d, random_between(0, 4) ? type : PICK(types), rank, sizes, NULL, DMLK_READ_WRITE);
     }
     static const uint32_t constant_sizes[] = {
-        0, 4, 12, 16, sizeof(dmlk_convolution_integer), sizeof(dmlk_element_wise_unary)};
+        0, 4, 12, 16, sizeof(dmlk_convolution_integer), sizeof(dmlk_element_wise)};
     uint32_t constants[16];
     for (int i = 0; i < 16; i++) {
         constants[i] = random_between(0, 3) ? (uint32_t)random_between(0, 4) : (uint32_t)random_bits();

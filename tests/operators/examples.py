@@ -11,6 +11,8 @@ import pytest
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators import declared
+from dmlemu.dml.operators.definition import definition_class, emulated
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.dml.operators.validation import check_operator
 from dmlemu.errors import Error, HResult, Report
@@ -23,9 +25,6 @@ def tensor(data_type: T, *sizes: int, strides: Sequence[int] | None = None) -> B
 
 
 FLOAT = tensor(T.FLOAT32, 1, 2, 3, 4)
-UINTS = tensor(T.UINT32, 1, 2, 3, 4)
-_UNARY = {"input_tensor": FLOAT, "output_tensor": FLOAT}
-_BINARY = {"a_tensor": FLOAT, "b_tensor": FLOAT, "output_tensor": FLOAT}
 _ARGUMENT = {
     "input_tensor": FLOAT,
     "output_tensor": tensor(T.UINT32, 1, 2, 1, 1),
@@ -33,27 +32,10 @@ _ARGUMENT = {
     "axis_direction": dml.AxisDirection.INCREASING,
 }
 
-# Legal at every feature level from the one that introduced the operator on.
-EXAMPLES: dict[OperatorType, OperatorDesc] = {
+# Legal at every feature level from the one that introduced the operator on.  Of families, the definition's.
+_OWN: dict[OperatorType, OperatorDesc] = {
     desc.TYPE: desc
     for desc in (
-        dml.ActivationCeluOperatorDesc(**_UNARY, alpha=1.0),
-        dml.ActivationEluOperatorDesc(**_UNARY, alpha=1.0),
-        dml.ActivationGeluOperatorDesc(**_UNARY),
-        dml.ActivationHardSigmoidOperatorDesc(**_UNARY, alpha=0.2, beta=0.5),
-        dml.ActivationIdentityOperatorDesc(**_UNARY),
-        dml.ActivationLeakyReluOperatorDesc(**_UNARY, alpha=0.01),
-        dml.ActivationLinearOperatorDesc(**_UNARY, alpha=3.0, beta=-1.0),
-        dml.ActivationParametricSoftplusOperatorDesc(**_UNARY, alpha=2.0, beta=0.5),
-        dml.ActivationReluOperatorDesc(**_UNARY),
-        dml.ActivationScaledEluOperatorDesc(**_UNARY, alpha=1.6732632, gamma=1.0507011),
-        dml.ActivationScaledTanhOperatorDesc(**_UNARY, alpha=1.0, beta=0.5),
-        dml.ActivationShrinkOperatorDesc(**_UNARY, bias=0.25, threshold=0.5),
-        dml.ActivationSigmoidOperatorDesc(**_UNARY),
-        dml.ActivationSoftplusOperatorDesc(**_UNARY, steepness=1.0),
-        dml.ActivationSoftsignOperatorDesc(**_UNARY),
-        dml.ActivationTanhOperatorDesc(**_UNARY),
-        dml.ActivationThresholdedReluOperatorDesc(**_UNARY, alpha=1.0),
         dml.ArgmaxOperatorDesc(**_ARGUMENT),
         dml.ArgminOperatorDesc(**_ARGUMENT),
         dml.CastOperatorDesc(input_tensor=FLOAT, output_tensor=tensor(T.UINT8, 1, 2, 3, 4)),
@@ -69,18 +51,6 @@ EXAMPLES: dict[OperatorType, OperatorDesc] = {
             end_padding=[0, 3],
             group_count=2,
         ),
-        dml.ElementWiseAddOperatorDesc(**_BINARY),
-        dml.ElementWiseAdd1OperatorDesc(**_BINARY, fused_activation=dml.ActivationReluOperatorDesc()),
-        dml.ElementWiseBitCountOperatorDesc(input_tensor=UINTS, output_tensor=UINTS),
-        dml.ElementWiseBitXorOperatorDesc(a_tensor=UINTS, b_tensor=UINTS, output_tensor=UINTS),
-        dml.ElementWiseClipOperatorDesc(**_UNARY, min=-1.0, max=1.0),
-        dml.ElementWiseClip1OperatorDesc(
-            **_UNARY,
-            min_max_data_type=T.FLOAT32,
-            min=dml.ScalarUnion.of(T.FLOAT32, -1.0),
-            max=dml.ScalarUnion.of(T.FLOAT32, 1.0),
-        ),
-        dml.ElementWiseIdentityOperatorDesc(**_UNARY, scale_bias=dml.ScaleBias(2.0, 10.0)),
         dml.GemmOperatorDesc(
             a_tensor=tensor(T.FLOAT32, 2, 3, 4, 5),
             b_tensor=tensor(T.FLOAT32, 2, 3, 6, 5),
@@ -104,6 +74,11 @@ EXAMPLES: dict[OperatorType, OperatorDesc] = {
             axes=[2],
         ),
     )
+}
+
+EXAMPLES: dict[OperatorType, OperatorDesc] = {
+    operator: _OWN.get(operator) or declared()[operator](**definition_class(operator).example())  # type: ignore
+    for operator in sorted(emulated())
 }
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Values"]
 
 _FLOAT16 = kernels.constant("DMLK_FLOAT16")
-_EACH = ("cast", "element_wise_binary", "element_wise_unary")  # element i is made from elements i alone
-_ADD = kernels.constant("DMLK_BINARY_ADD")
 _SUM, _SUM_SQUARE = kernels.constant("DMLK_REDUCE_SUM"), kernels.constant("DMLK_REDUCE_SUM_SQUARE")
 
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -90,7 +88,7 @@ class Values(Check):
                 continue
             if kind is Classes.INFINITY and output.view.data_type == _FLOAT16:
                 id = ids.VAL_FP16_OVERFLOW
-            known = self._inputs if kernel in _EACH else []
+            known = self._inputs if _each_by_itself(kernel) else []
             operands = tuple(element(each.view, number) for each in known)
             self._say(
                 event, command, id, output, number, messages.born(id, element(output.view, number), operands)
@@ -98,7 +96,7 @@ class Values(Check):
 
     def _first_born(self, kernel: str, output: View, kind: Classes) -> int | None:
         """The first element of that kind that only finite numbers can have made."""
-        if kernel in _EACH:
+        if _each_by_itself(kernel):
             sources = [Source(each.view) for each in self._inputs if each.view.sizes == output.sizes]
             return find_born(output, kind, sources)
         if any(_has(each.view, Classes.NAN) or _has(each.view, Classes.INFINITY) for each in self._inputs):
@@ -189,6 +187,11 @@ def _array(view: View) -> _Array:
     return np.lib.stride_tricks.as_strided(base, view.sizes, strides, writeable=False)
 
 
+def _each_by_itself(kernel: str) -> bool:
+    """Is element i of the output made from elements i of the inputs alone?"""
+    return kernel == "cast" or kernels.family(kernel) == "element_wise"
+
+
 # --- what integer kernels would give without limits ---
 
 
@@ -197,8 +200,7 @@ def _unknown(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
 
 
 def _exact_sum(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
-    function = int.from_bytes(packet.constants[:4], "little")
-    if function != _ADD or inputs[0].dtype.kind == "f":
+    if inputs[0].dtype.kind == "f":
         return None
     exact: _Array = inputs[0].astype(object) + inputs[1].astype(object)
     return exact
@@ -218,7 +220,7 @@ def _exact_reduction(packet: DispatchPacket, inputs: list[_Array]) -> _Array | N
 
 
 _EXACT: dict[str, Callable[[DispatchPacket, list[_Array]], _Array | None]] = {
-    "element_wise_binary": _exact_sum,
+    "add": _exact_sum,
     "cast": _exact_cast,
     "reduce": _exact_reduction,
 }

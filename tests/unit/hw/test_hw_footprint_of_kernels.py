@@ -417,13 +417,11 @@ def dispatches() -> Iterator[tuple[str, Any]]:
     """Each kernel, but convolutions and NONZERO_COORDINATES, with random layouts."""
     yield "copy", lambda draw: same(draw, "copy", [FLOAT16], FLOAT16)
     yield "cast", lambda draw: same(draw, "cast", [UINT8], FLOAT32)
-    yield "add", lambda draw: same(draw, "element_wise_binary", [INT32, INT32], INT32, function=0)
-    yield "xor", lambda draw: same(draw, "element_wise_binary", [UINT8, UINT8], UINT8, function=1)
-    yield (
-        "unary",
-        lambda draw: same(draw, "element_wise_unary", [FLOAT32], FLOAT32, function=draw(st.integers(0, 2))),
-    )
-    yield "bit count", lambda draw: same(draw, "element_wise_bit_count", [UINT64], UINT8)
+    yield "add", lambda draw: same(draw, "add", [INT32, INT32], INT32)
+    yield "xor", lambda draw: same(draw, "bit_xor", [UINT8, UINT8], UINT8)
+    yield "elu", lambda draw: same(draw, "elu", [FLOAT32], FLOAT32)
+    yield "clip", lambda draw: same(draw, "clip", [FLOAT32], FLOAT32, has_scale_bias=draw(st.integers(0, 1)))
+    yield "bit count", lambda draw: same(draw, "bit_count", [UINT64], UINT8)
     yield "reduce", reduce
     yield "gemm", gemm
 

@@ -1,8 +1,11 @@
-"""Families: operators that compute each element of the output from the elements at its place."""
+"""Families: operators that compute each element of the output from the elements at its place.
+
+What they compute is a line of ``kernels_c/operators/element_wise/functions.inc``, and ``function`` in NumPy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,51 +14,94 @@ from dmlemu_hw import kernels
 
 from ..enums import TensorDataType
 from ..structs import ScaleBias
-from ._conversion import FLOATS, Array, convert, float64
+from ..tensor_desc import BufferTensorDesc
+from ._conversion import FLOATS, Array, convert, float64, unsigned
 from .definition import Definition
 from .rules import SameSizes, SameType
+from .schema import FieldKind, operator_fields
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
     from .rules import Rule
 
 
-class Unary(Definition):
-    """One input, one output, one function of an element; what the ``element_wise_unary`` kernel runs."""
+class ElementWise(Definition):
+    """Inputs of one type and an output, of the same sizes."""
 
-    FUNCTION: ClassVar[str]
-    """The kernel's name of the function: ``ELU`` for ``DMLK_UNARY_ELU``."""
+    KERNEL: ClassVar[str]
+    """The name of its line."""
+
+    EXAMPLE: ClassVar[Mapping[str, Any]] = {}
+    """The fields of the example, but for the tensors."""
+
+    INPUTS: ClassVar[tuple[str, ...]]
+
+    function: Callable[..., Array]
+    """The reference: inputs, floats in FLOAT64 and integers as they are, to the output, not yet rounded."""
+
+    def lower(self, program: Program) -> None:
+        data_type = getattr(self.desc, self.INPUTS[0]).data_type
+        operands = [program.read(name) for name in self.INPUTS]
+        constants = self.constants(data_type, self.desc.output_tensor.data_type)
+        program.call(self.KERNEL, *operands, program.write("output_tensor"), constants=constants)
+
+    def constants(self, working: TensorDataType, output: TensorDataType) -> bytes:
+        """The kernel's constants, for inputs of type ``working`` (a fused activation works on FLOAT32)."""
+        return kernels.pack(self.KERNEL)
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        operands = [np.asarray(inputs[name]) for name in self.INPUTS]
+        operands = [float64(each) if each.dtype.kind == "f" else each for each in operands]
+        data_type = self.desc.output_tensor.data_type
+        with np.errstate(all="ignore"):
+            return {"output_tensor": convert(self.apply(*operands, data_type=data_type), data_type)}
+
+    def apply(self, *operands: Array, data_type: TensorDataType) -> Array:
+        """``function`` for an output of that type."""
+        return self.function(*operands)
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        tensor = BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 4])
+        return {**dict.fromkeys([*cls.INPUTS, "output_tensor"], tensor), **cls.EXAMPLE}
+
+
+class Unary(ElementWise):
+    """One input, perhaps scaled; ``function(x, alpha=...)`` gets the FLOATs of the desc by their names."""
+
+    INPUTS = ("input_tensor",)
 
     RULES: ClassVar[Sequence[Rule]] = (
         SameType("input_tensor", "output_tensor"),
         SameSizes("input_tensor", "output_tensor"),
     )
 
-    def lower(self, program: Program) -> None:
-        data_type = self.desc.input_tensor.data_type
-        source, target = program.read("input_tensor"), program.write("output_tensor")
-        program.call("element_wise_unary", source, target, constants=self.constants(data_type, data_type))
+    CONSTANTS: ClassVar[Mapping[str, str]] = {}
+    """What the line calls a field of the desc, where its name is not alpha, beta or gamma."""
 
     def constants(self, working: TensorDataType, output: TensorDataType) -> bytes:
-        """The kernel's constants, for an input of type ``working`` (a fused one works on FLOAT32)."""
-        function = kernels.constant(f"DMLK_UNARY_{self.FUNCTION}")
-        return kernels.pack("element_wise_unary", function=function, **self.parameters(working, output))
+        return kernels.pack(self.KERNEL, **self._scale_bias(), **self.parameters(working, output))
 
-    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
-        """The kernel's constants beside ``function``: Alpha, Beta and Gamma as far as declared."""
-        return {
-            name: getattr(self.desc, name) for name in ("alpha", "beta", "gamma") if hasattr(self.desc, name)
-        }
+    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, Any]:
+        """The kernel's constants beside ScaleBias."""
+        return {self.CONSTANTS.get(name, name): value for name, value in self.arguments(output).items()}
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        """The reference: ``x`` in FLOAT64 (integers as they are) to the output, not yet rounded."""
-        raise NotImplementedError
+    def arguments(self, data_type: TensorDataType) -> dict[str, Any]:
+        """What ``function`` gets beside the input, for an output of that type."""
+        fields = (item for item in operator_fields(type(self.desc)) if item.kind is FieldKind.FLOAT)
+        return {item.name: float(np.float32(getattr(self.desc, item.name))) for item in fields}
 
-    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        x, data_type = np.asarray(inputs["input_tensor"]), self.desc.output_tensor.data_type
-        with np.errstate(all="ignore"):
-            x = float64(x) if data_type in FLOATS else x
-            return {"output_tensor": convert(self.function(x, data_type), data_type)}
+    def apply(self, *operands: Array, data_type: TensorDataType) -> Array:
+        x = scaled(operands[0], self._scale_bias_of_desc(), data_type)
+        return self.function(x, **self.arguments(data_type))
+
+    def _scale_bias_of_desc(self) -> ScaleBias | None:
+        found: ScaleBias | None = getattr(self.desc, "scale_bias", None)
+        return found
+
+    def _scale_bias(self) -> dict[str, float]:
+        given = self._scale_bias_of_desc()
+        return {} if given is None else {"has_scale_bias": 1, "scale": given.scale, "bias": given.bias}
 
 
 def scaled(x: Array, scale_bias: ScaleBias | None, data_type: TensorDataType) -> Array:
@@ -69,28 +115,46 @@ def scaled(x: Array, scale_bias: ScaleBias | None, data_type: TensorDataType) ->
     return y if data_type in FLOATS else convert(y, data_type)
 
 
-def scale_bias_constants(scale_bias: ScaleBias | None) -> dict[str, float]:
-    """ScaleBias as constants of the ``element_wise_unary`` kernel."""
-    if scale_bias is None:
-        return {}
-    return {"has_scale_bias": 1, "scale": scale_bias.scale, "bias": scale_bias.bias}
+class Identity(Unary):
+    """The input, or what ScaleBias makes of it; without that the bits are copied."""
+
+    KERNEL = "identity"
+    KEEPS_NANS = True
+
+    def lower(self, program: Program) -> None:
+        if self._scale_bias_of_desc() is None:
+            program.call("copy", program.read("input_tensor"), program.write("output_tensor"))
+        else:
+            super().lower(program)
+
+    def function(self, x: Array) -> Array:
+        return x
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        if self._scale_bias_of_desc() is None:
+            return {"output_tensor": np.asarray(inputs["input_tensor"]).copy()}
+        return super().reference(inputs)
 
 
-class Binary(Definition):
-    """``ATensor`` and ``BTensor`` to an output of the same type and sizes; no broadcasting by size."""
+class Binary(ElementWise):
+    """``function(a, b)``: ATensor and BTensor to an output of the same type and sizes."""
 
-    FUNCTION: ClassVar[str]
-    """The kernel's name of the function: ``ADD`` for ``DMLK_BINARY_ADD``."""
+    INPUTS = ("a_tensor", "b_tensor")
 
     RULES: ClassVar[Sequence[Rule]] = (
         SameType("a_tensor", "b_tensor", "output_tensor"),
         SameSizes("a_tensor", "b_tensor", "output_tensor"),
     )
 
-    def lower(self, program: Program) -> None:
-        a, b = program.read("a_tensor"), program.read("b_tensor")
-        program.call("element_wise_binary", a, b, program.write("output_tensor"), constants=self.constants())
 
-    def constants(self) -> bytes:
-        function = kernels.constant(f"DMLK_BINARY_{self.FUNCTION}")
-        return kernels.pack("element_wise_binary", function=function)
+class BinaryBits(Binary):
+    """``function(a, b)`` of the bits of each element, unsigned: the type only gives the width."""
+
+    KEEPS_NANS = True
+    EXAMPLE = dict.fromkeys(
+        ["a_tensor", "b_tensor", "output_tensor"], BufferTensorDesc(TensorDataType.UINT32, [1, 2, 3, 4])
+    )
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        bits = self.function(*(unsigned(np.asarray(inputs[name])) for name in self.INPUTS))
+        return {"output_tensor": bits.view(self.desc.output_tensor.dtype)}

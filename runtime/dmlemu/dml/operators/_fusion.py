@@ -158,18 +158,16 @@ def call_fused(
     if activation is None:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         return
-    single = TensorDataType.FLOAT32
-    function = _unary(activation).constants(single, output.data_type)
+    single, unary = TensorDataType.FLOAT32, _unary(activation)
+    function = unary.constants(single, output.data_type)
     if output.data_type is single:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         in_place = program.read("output_tensor"), program.write("output_tensor")
-        program.call("element_wise_unary", *in_place, constants=function)
+        program.call(unary.KERNEL, *in_place, constants=function)
     else:
         unrounded = program.temporary(single, output.sizes)
         program.call(kernel, *operands, unrounded.write(), constants=constants)
-        program.call(
-            "element_wise_unary", unrounded.read(), program.write("output_tensor"), constants=function
-        )
+        program.call(unary.KERNEL, unrounded.read(), program.write("output_tensor"), constants=function)
 
 
 def _unary(activation: OperatorDesc) -> Unary:
@@ -182,5 +180,5 @@ def fused_reference(values: Array, activation: OperatorDesc | None, output: Buff
     """``values`` through the activation, in the output's type."""
     if activation is not None:
         with np.errstate(all="ignore"):
-            values = _unary(activation).function(float64(values), output.data_type)
+            values = _unary(activation).apply(float64(values), data_type=output.data_type)
     return convert(values, output.data_type).reshape(output.sizes)

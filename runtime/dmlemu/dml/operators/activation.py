@@ -6,24 +6,15 @@ Results are rounded once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import erfc, sqrt
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import FeatureLevel, TensorDataType
+from ..enums import FeatureLevel
 from ._conversion import Array
+from ._element_wise import Identity
 from ._fusion import Fusable
 from .rules import AtLeast, Below
-
-if TYPE_CHECKING:
-    from ..lowering.compile import Program
-
-
-def _f(value: float) -> float:
-    """A FLOAT parameter as the kernel sees it."""
-    return float(np.float32(value))
 
 
 def _softplus(x: Array) -> Array:
@@ -35,19 +26,22 @@ def _softplus(x: Array) -> Array:
 class ActivationElu(Fusable, of="ACTIVATION_ELU"):
     """``output = x if x >= 0 else Alpha * (exp(x) - 1)``; Alpha is usually 1."""
 
-    FUNCTION = "ELU"
+    KERNEL = "elu"
+    EXAMPLE = {"alpha": 1.0}
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        return np.where(x >= 0, x, _f(self.desc.alpha) * np.expm1(x))
+    def function(self, x: Array, alpha: float) -> Array:
+        return np.where(x >= 0, x, alpha * np.expm1(x))
 
 
 class ActivationCelu(Fusable, of="ACTIVATION_CELU"):
     """``output = max(0, x) + min(0, Alpha * (exp(x / Alpha) - 1))``; Alpha is usually 1."""
 
-    FUNCTION = "CELU"
+    KERNEL = "celu"
+    EXAMPLE = {"alpha": 1.0}
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        alpha = _f(self.desc.alpha)
+    def function(self, x: Array, alpha: float) -> Array:
         y: Array = np.fmax(0, x) + np.fmin(0, alpha * np.expm1(x / alpha))
         return y
 
@@ -55,64 +49,57 @@ class ActivationCelu(Fusable, of="ACTIVATION_CELU"):
 class ActivationHardSigmoid(Fusable, of="ACTIVATION_HARD_SIGMOID"):
     """``output = max(0, min(Alpha * x + Beta, 1))``; Alpha is usually 0.2 and Beta 0.5."""
 
-    FUNCTION = "HARD_SIGMOID"
+    KERNEL = "hard_sigmoid"
+    EXAMPLE = {"alpha": 0.2, "beta": 0.5}
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        desc = self.desc
-        y: Array = np.fmax(0, np.fmin(_f(desc.alpha) * x + _f(desc.beta), 1))
+    def function(self, x: Array, alpha: float, beta: float) -> Array:
+        y: Array = np.fmax(0, np.fmin(alpha * x + beta, 1))
         return y
 
 
-class ActivationIdentity(Fusable, of="ACTIVATION_IDENTITY"):
+class ActivationIdentity(Identity, of="ACTIVATION_IDENTITY"):
     """``output = x``.  The bits are copied, unless it is fused: NaN payloads and denormals stay."""
 
-    FUNCTION = "IDENTITY"
-
-    def lower(self, program: Program) -> None:
-        program.call("copy", program.read("input_tensor"), program.write("output_tensor"))
-
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        return x
-
-    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        return {"output_tensor": np.asarray(inputs["input_tensor"]).copy()}
+    FUSABLE = True
 
 
 class ActivationLeakyRelu(Fusable, of="ACTIVATION_LEAKY_RELU"):
     """``output = x if x >= 0 else Alpha * x``; Alpha is usually 0.01."""
 
-    FUNCTION = "LEAKY_RELU"
+    KERNEL = "leaky_relu"
+    EXAMPLE = {"alpha": 0.01}
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        return np.where(x >= 0, x, _f(self.desc.alpha) * x)
+    def function(self, x: Array, alpha: float) -> Array:
+        return np.where(x >= 0, x, alpha * x)
 
 
 class ActivationLinear(Fusable, of="ACTIVATION_LINEAR"):
     """``output = Alpha * x + Beta``."""
 
-    FUNCTION = "LINEAR"
+    KERNEL = "linear"
+    EXAMPLE = {"alpha": 3.0, "beta": -1.0}
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        desc = self.desc
-        return _f(desc.alpha) * x + _f(desc.beta)
+    def function(self, x: Array, alpha: float, beta: float) -> Array:
+        return alpha * x + beta
 
 
 class ActivationParametricSoftplus(Fusable, of="ACTIVATION_PARAMETRIC_SOFTPLUS"):
     """``output = Alpha * ln(1 + exp(Beta * x))``, without overflow: large ones give Alpha * Beta * x."""
 
-    FUNCTION = "PARAMETRIC_SOFTPLUS"
+    KERNEL = "parametric_softplus"
+    EXAMPLE = {"alpha": 2.0, "beta": 0.5}
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        desc = self.desc
-        return _f(desc.alpha) * _softplus(_f(desc.beta) * x)
+    def function(self, x: Array, alpha: float, beta: float) -> Array:
+        return alpha * _softplus(beta * x)
 
 
 class ActivationRelu(Fusable, of="ACTIVATION_RELU"):
     """``output = max(0, x)``; a NaN becomes 0."""
 
-    FUNCTION = "RELU"
+    KERNEL = "relu"
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
+    def function(self, x: Array) -> Array:
         y: Array = np.fmax(x.dtype.type(0), x)
         return y
 
@@ -123,31 +110,33 @@ class ActivationScaledElu(Fusable, of="ACTIVATION_SCALED_ELU"):
     Alpha is usually 1.67326319217681884765625 and Gamma 1.05070102214813232421875.
     """
 
-    FUNCTION = "SCALED_ELU"
+    KERNEL = "scaled_elu"
+    EXAMPLE = {"alpha": 1.6732632, "gamma": 1.0507011}
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        desc = self.desc
-        alpha, gamma = _f(desc.alpha), _f(desc.gamma)
+    def function(self, x: Array, alpha: float, gamma: float) -> Array:
         return np.where(x > 0, gamma * x, gamma * (alpha * np.expm1(x)))
 
 
 class ActivationScaledTanh(Fusable, of="ACTIVATION_SCALED_TANH"):
     """``output = Alpha * tanh(Beta * x)``; Alpha is usually 1 and Beta 0.5."""
 
-    FUNCTION = "SCALED_TANH"
+    KERNEL = "scaled_tanh"
+    EXAMPLE = {"alpha": 1.0, "beta": 0.5}
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        desc = self.desc
-        y: Array = _f(desc.alpha) * np.tanh(_f(desc.beta) * x)
+    def function(self, x: Array, alpha: float, beta: float) -> Array:
+        y: Array = alpha * np.tanh(beta * x)
         return y
 
 
 class ActivationSigmoid(Fusable, of="ACTIVATION_SIGMOID"):
     """``output = 1 / (1 + exp(-x))``."""
 
-    FUNCTION = "SIGMOID"
+    KERNEL = "sigmoid"
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
+    def function(self, x: Array) -> Array:
         y: Array = 1 / (1 + np.exp(-x))
         return y
 
@@ -158,24 +147,23 @@ class ActivationSoftplus(Fusable, of="ACTIVATION_SOFTPLUS"):
     Steepness is usually 1, and at least 1 below feature level 6_4.
     """
 
-    FUNCTION = "SOFTPLUS"
+    KERNEL = "softplus"
+    CONSTANTS = {"steepness": "alpha"}
+    EXAMPLE = {"steepness": 1.0}
+    ULPS = 1
 
     RULES = (*Fusable.RULES, Below(FeatureLevel.LEVEL_6_4, AtLeast("steepness", 1)))
 
-    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
-        return {"alpha": self.desc.steepness}
-
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        steepness = _f(self.desc.steepness)
+    def function(self, x: Array, steepness: float) -> Array:
         return _softplus(steepness * x) / steepness
 
 
 class ActivationSoftsign(Fusable, of="ACTIVATION_SOFTSIGN"):
     """``output = x / (1 + |x|)``; infinite x give NaN, as the formula has it."""
 
-    FUNCTION = "SOFTSIGN"
+    KERNEL = "softsign"
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
+    def function(self, x: Array) -> Array:
         y: Array = x / (1 + np.abs(x))
         return y
 
@@ -183,9 +171,10 @@ class ActivationSoftsign(Fusable, of="ACTIVATION_SOFTSIGN"):
 class ActivationTanh(Fusable, of="ACTIVATION_TANH"):
     """``output = tanh(x)``."""
 
-    FUNCTION = "TANH"
+    KERNEL = "tanh"
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
+    def function(self, x: Array) -> Array:
         y: Array = np.tanh(x)
         return y
 
@@ -193,10 +182,11 @@ class ActivationTanh(Fusable, of="ACTIVATION_TANH"):
 class ActivationThresholdedRelu(Fusable, of="ACTIVATION_THRESHOLDED_RELU"):
     """``output = x if x > Alpha else 0``; Alpha is usually 1, a NaN becomes 0."""
 
-    FUNCTION = "THRESHOLDED_RELU"
+    KERNEL = "thresholded_relu"
+    EXAMPLE = {"alpha": 1.0}
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        return np.where(x > _f(self.desc.alpha), x, 0)
+    def function(self, x: Array, alpha: float) -> Array:
+        return np.where(x > alpha, x, 0)
 
 
 class ActivationShrink(Fusable, of="ACTIVATION_SHRINK"):
@@ -206,24 +196,21 @@ class ActivationShrink(Fusable, of="ACTIVATION_SHRINK"):
     converted back as CAST does.
     """
 
-    FUNCTION = "SHRINK"
+    KERNEL = "shrink"
+    CONSTANTS = {"threshold": "alpha", "bias": "beta"}
+    EXAMPLE = {"bias": 0.25, "threshold": 0.5}
 
-    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
-        desc = self.desc
-        return {"alpha": desc.threshold, "beta": desc.bias}
-
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        desc = self.desc
-        bias, threshold = _f(desc.bias), _f(desc.threshold)
+    def function(self, x: Array, bias: float, threshold: float) -> Array:
         return np.where(x > threshold, x - bias, np.where(x < -threshold, x + bias, 0))
 
 
 class ActivationGelu(Fusable, of="ACTIVATION_GELU"):
     """``output = x / 2 * (1 + erf(x / sqrt(2)))``: the exact form, not the one with tanh."""
 
-    FUNCTION = "GELU"
+    KERNEL = "gelu"
+    ULPS = 1
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
+    def function(self, x: Array) -> Array:
         # 1 + erf(y) is erfc(-y), which stays exact where erf is next to -1.
         y: Array = 0.5 * x * np.vectorize(erfc, otypes=[np.float64])(-x / sqrt(2))
         return y

@@ -26,6 +26,8 @@ class Cast(Definition, of="CAST"):
 
     desc: CastOperatorDesc
 
+    KEEPS_NANS = True
+
     RULES = (SameSizes("input_tensor", "output_tensor"),)
 
     def lower(self, program: Program) -> None:

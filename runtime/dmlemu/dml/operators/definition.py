@@ -42,6 +42,15 @@ class Definition:
     FUSABLE: ClassVar[bool] = False
     """Every operator with a FusedActivation may have it there, from the level that introduced it on."""
 
+    ULPS: ClassVar[int] = 0
+    """How far a float may be from the reference, in units in the last place of the output's type.
+
+    The reference computes in FLOAT64 and rounds once; so do the kernels, with their own exp and the like.
+    """
+
+    KEEPS_NANS: ClassVar[bool] = False
+    """Elements are copied or converted, not computed: NaNs keep their sign and payload."""
+
     RULES: ClassVar[Sequence[Rule]] = ()
     """Shape and field rules, in the order of their checks; ranks and data types are checked before."""
 
@@ -58,6 +67,11 @@ class Definition:
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         """See :meth:`OperatorDesc.reference`."""
+        raise NotImplementedError
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        """The fields of a small desc that is legal from the level that introduced the operator on."""
         raise NotImplementedError
 
 

@@ -7,13 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._conversion import Array, convert
+from dmlemu_hw import kernels
+
+from ._conversion import Array
 from ._element_wise import Binary
 from ._fusion import Fused, call_fused, fused_reference
+from .descs import ActivationReluOperatorDesc
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
     from .descs import ElementWiseAdd1OperatorDesc, ElementWiseAddOperatorDesc
+
+
+class ElementWiseAdd(Binary, of="ELEMENT_WISE_ADD"):
+    """``output = A + B``.  Integers wrap; FLOAT16 is added in FLOAT32 and rounded once.
+
+    Types and sizes of the three tensors are equal: broadcast an input with strides of 0.
+    """
+
+    desc: ElementWiseAddOperatorDesc
+
+    KERNEL = "add"
+
+    def function(self, a: Array, b: Array) -> Array:
+        return a + b
 
 
 def _sum(inputs: Mapping[str, Any]) -> Array:
@@ -26,20 +43,6 @@ def _sum(inputs: Mapping[str, Any]) -> Array:
         return total
 
 
-class ElementWiseAdd(Binary, of="ELEMENT_WISE_ADD"):
-    """``output = A + B``.  Integers wrap; FLOAT16 is added in FLOAT32 and rounded once.
-
-    Types and sizes of the three tensors are equal: broadcast an input with strides of 0.
-    """
-
-    desc: ElementWiseAddOperatorDesc
-
-    FUNCTION = "ADD"
-
-    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        return {"output_tensor": convert(_sum(inputs), self.desc.output_tensor.data_type)}
-
-
 class ElementWiseAdd1(Binary, of="ELEMENT_WISE_ADD1"):
     """``output = FusedActivation(A + B)``; without an activation the sum.
 
@@ -48,15 +51,17 @@ class ElementWiseAdd1(Binary, of="ELEMENT_WISE_ADD1"):
 
     desc: ElementWiseAdd1OperatorDesc
 
-    FUNCTION = "ADD"
+    KERNEL = "add"
+    EXAMPLE = {"fused_activation": ActivationReluOperatorDesc()}
+    ULPS = 1
 
     RULES = (*Binary.RULES, Fused())
 
     def lower(self, program: Program) -> None:
         desc = self.desc
         a, b = program.read("a_tensor"), program.read("b_tensor")
-        activation, constants = desc.fused_activation, self.constants()
-        call_fused(program, desc.output_tensor, activation, "element_wise_binary", a, b, constants=constants)
+        activation, constants = desc.fused_activation, kernels.pack(self.KERNEL)
+        call_fused(program, desc.output_tensor, activation, self.KERNEL, a, b, constants=constants)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         desc = self.desc

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..enums import TensorDataType
-from ._conversion import FLOATS, Array, convert, float64, raw_bits
-from ._element_wise import Unary, scale_bias_constants, scaled
+from ..structs import ScalarUnion
+from ._conversion import FLOATS, Array, convert, dtype_of, float64, raw_bits
+from ._element_wise import Unary
 from .rules import SameType
 
 if TYPE_CHECKING:
@@ -25,21 +26,22 @@ class ElementWiseClip(Unary, of="ELEMENT_WISE_CLIP"):
 
     desc: ElementWiseClipOperatorDesc
 
-    FUNCTION = "CLIP"
+    KERNEL = "clip"
+    EXAMPLE = {"min": -1.0, "max": 1.0}
 
-    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
+    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, Any]:
         desc = self.desc
         # Through the output's type first: a fused clip of a FLOAT16 output has FLOAT16 bounds.
         low, high = (
             raw_bits(float(convert(np.float32(each), output)), working) for each in (desc.min, desc.max)
         )
-        return {**scale_bias_constants(desc.scale_bias), "min_bits": low, "max_bits": high}
+        return {"min_bits": low, "max_bits": high}
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
-        desc = self.desc
-        x = scaled(x, desc.scale_bias, data_type)
-        low, high = (convert(np.float32(each), data_type) for each in (desc.min, desc.max))
-        y: Array = np.fmin(high, np.fmax(low, x))
+    def arguments(self, data_type: TensorDataType) -> dict[str, Any]:
+        return {name: convert(np.float32(getattr(self.desc, name)), data_type) for name in ("min", "max")}
+
+    def function(self, x: Array, min: Array, max: Array) -> Array:
+        y: Array = np.fmin(max, np.fmax(min, x))
         return y
 
 
@@ -52,21 +54,28 @@ class ElementWiseClip1(Unary, of="ELEMENT_WISE_CLIP1"):
 
     desc: ElementWiseClip1OperatorDesc
 
-    FUNCTION = "CLIP1"
+    KERNEL = "clip1"
+    EXAMPLE = {
+        "min_max_data_type": TensorDataType.FLOAT32,
+        "min": ScalarUnion.of(TensorDataType.FLOAT32, -1.0),
+        "max": ScalarUnion.of(TensorDataType.FLOAT32, 1.0),
+    }
 
     RULES = (*Unary.RULES, SameType("output_tensor", "min_max_data_type"))
 
-    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
+    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, Any]:
         desc = self.desc
         size = desc.output_tensor.dtype.itemsize
         low, high = (int.from_bytes(each.bytes[:size], "little") for each in (desc.min, desc.max))
-        return {**scale_bias_constants(desc.scale_bias), "min_bits": low, "max_bits": high}
+        return {"min_bits": low, "max_bits": high}
 
-    def function(self, x: Array, data_type: TensorDataType) -> Array:
+    def arguments(self, data_type: TensorDataType) -> dict[str, Any]:
         desc = self.desc
-        x = scaled(x, desc.scale_bias, data_type)
-        low, high = (np.asarray(each.value(data_type), x.dtype) for each in (desc.min, desc.max))
+        bounds = {"min": desc.min.value(data_type), "max": desc.max.value(data_type)}
         if data_type in FLOATS:
-            low, high = float64(low), float64(high)
-        y: Array = np.fmax(low, np.fmin(x, high))
+            return {name: float64(each) for name, each in bounds.items()}
+        return {name: np.asarray(each, dtype_of(data_type)) for name, each in bounds.items()}
+
+    def function(self, x: Array, min: Array, max: Array) -> Array:
+        y: Array = np.fmax(min, np.fmin(x, max))
         return y

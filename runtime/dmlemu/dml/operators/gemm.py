@@ -51,6 +51,8 @@ class Gemm(Definition, of="GEMM"):
 
     desc: GemmOperatorDesc
 
+    ULPS = 2
+
     RULES = (
         SameType("a_tensor", "b_tensor", "c_tensor", "output_tensor"),
         SameSizes("a_tensor", "b_tensor", "output_tensor", only=slice(0, -2)),

@@ -50,6 +50,8 @@ class Reduce(Definition, of="REDUCE"):
 
     desc: ReduceOperatorDesc
 
+    ULPS = 1
+
     RULES = (Unless("function", _ARGUMENTS, SameType("input_tensor", "output_tensor")), *REDUCED)
 
     def lower(self, program: Program) -> None:
