@@ -45,8 +45,10 @@ static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
 }
 
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
-    dmlk_tiles job = {.row = row, .context = context};
+    dmlk_tiles job; /* is large, and mostly little of it is used */
     dmlk_iter *rows = &job.rows;
+    job.row = row;
+    job.context = context;
     int status = dmlk_iter_init(rows, DMLK_ANY_ORDER, views, operands);
     if (status != DMLK_OK) {
         return status;

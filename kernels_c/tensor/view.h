@@ -5,7 +5,7 @@
 #include "dmlk.h"
 #include "element.h"
 
-#define DMLK_MAX_OPERANDS 4
+#define DMLK_MAX_OPERANDS 16 /* tensors that one loop goes over */
 
 /* --- one view --- */
 
@@ -28,7 +28,8 @@ enum dmlk_order {
 };
 
 /* The loops over the operands, after axes of size 1 are dropped and axes that follow each other
- * in memory, in every operand, are merged.  sizes[rank - 1] is the innermost loop: a row. */
+ * in memory, in every operand, are merged.  sizes[rank - 1] is the innermost loop: a row.
+ * What lies behind `rank` and `operands` holds nothing: clearing it would take longer than a short loop. */
 typedef struct dmlk_iter {
     uint32_t operands;
     uint32_t rank;  /* >= 1 */
@@ -45,7 +46,8 @@ typedef struct dmlk_cursor {
     uint8_t *at[DMLK_MAX_OPERANDS];
 } dmlk_cursor;
 
-/* DMLK_BAD_PACKET: sizes differ; DMLK_NOT_IMPLEMENTED: elements smaller than a byte. */
+/* DMLK_BAD_PACKET: sizes differ; DMLK_NOT_IMPLEMENTED: elements smaller than a byte, or more than
+ * DMLK_MAX_OPERANDS views. */
 int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *const *views, uint32_t operands);
 
 /* Exchanges two loops. */
