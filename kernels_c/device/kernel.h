@@ -5,6 +5,7 @@
 #include "access.h"
 #include "dmlk.h"
 #include "element.h"
+#include "indices.h"
 #include "cpu.h"
 #include "parallel.h"
 #include "read_set.h"
@@ -14,12 +15,14 @@
 
 /* One dmlk_run_<stem> for each file operators/<stem>.c, and its checked build (see access.h).  Where a file
  * has no dmlk_reads_<stem> (see read_set.h), that is NULL; of the two builds it does not matter which one is taken.
+ * The same is true of dmlk_indices_<stem> (see indices.h).
  * The outputs of a kernel are its last views: so many as dmlk_outputs_<stem> says, where a file has it, else one. */
 #define DMLK_KERNEL(stem)                                            \
     int dmlk_run_##stem(const dmlk_call *call);                      \
     int dmlk_checked_run_##stem(const dmlk_call *call);              \
     extern __attribute__((weak)) const uint32_t dmlk_outputs_##stem; \
-    __attribute__((weak)) dmlk_select dmlk_reads_##stem;
+    __attribute__((weak)) dmlk_select dmlk_reads_##stem;             \
+    __attribute__((weak)) dmlk_find_indices dmlk_indices_##stem;
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 

@@ -67,12 +67,17 @@ static inline const int64_t *dmlk_iter_row_strides(const dmlk_iter *iter) { retu
 /* Moves the cursor `count` elements on, at most to the end of its row (and then to the next row). */
 void dmlk_iter_advance(const dmlk_iter *iter, dmlk_cursor *cursor, int64_t count);
 
-/* --- rows of element-wise kernels --- */
+/* --- rows: see walkers.h --- */
 
 /* Handles `count` elements: operand k stands at at[k] and goes on by strides[k] elements. */
 typedef void dmlk_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context);
 
-/* Calls `row` until every element of the views was handled, on several threads if that pays. */
+/* Calls `row` until every element of the views was handled, in any order, on several threads if that pays.  What the
+ * row is given of inputs may be copies. */
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
+
+/* The same, but each at[k] points into the tensor itself, so that a row may go from there to other elements of it: as
+ * far as the kernel knows that these exist. */
+int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

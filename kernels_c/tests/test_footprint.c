@@ -3,6 +3,7 @@
 #include "device.h"
 #include "footprint.h"
 #include "gemm.h"
+#include "read_set.h"
 
 /* The same code once more, without a search: it paints at once. */
 #define MOST_STEPS 1
@@ -22,12 +23,78 @@
 #undef dmlk_footprint_holds
 #undef dmlk_footprint_index
 
+/* --- marked elements --- */
+
+struct boxes_found {
+    uint32_t rank, count;
+    const int64_t *sizes;
+    uint8_t *taken; /* how often, for each element */
+};
+
+static void take(const dmlk_slice *box, void *context) {
+    struct boxes_found *found = context;
+    int64_t counts[DMLK_MAX_RANK], index[DMLK_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < found->rank; d++) {
+        counts[d] = box[d].count;
+        CHECK(box[d].first >= 0 && box[d].count > 0 && box[d].step > 0);
+        CHECK(box[d].first + (box[d].count - 1) * box[d].step < found->sizes[d]);
+    }
+    found->count++;
+    do {
+        int64_t number = 0;
+        for (uint32_t d = 0; d < found->rank; d++) {
+            number = number * found->sizes[d] + box[d].first + index[d] * box[d].step;
+        }
+        found->taken[number]++;
+    } while (next_index(found->rank, counts, index));
+}
+
+TEST(boxes_hold_the_marked_elements) {
+    for (int round = 0; round < 500; round++) {
+        int64_t sizes[DMLK_MAX_RANK], elements = 1, wrong = 0;
+        const uint32_t rank = random_sizes(sizes);
+        const int64_t one_of = random_between(1, 6);
+        for (uint32_t d = 0; d < rank; d++) {
+            elements *= sizes[d];
+        }
+        uint64_t *marks = calloc((size_t)elements / 64 + 1, sizeof *marks);
+        for (int64_t i = 0; i < elements; i++) {
+            marks[i / 64] |= (uint64_t)(random_between(1, one_of) == 1) << i % 64;
+        }
+        struct boxes_found all = {.rank = rank, .sizes = sizes, .taken = calloc((size_t)elements, 1)}, few = all;
+        CHECK(dmlk_marks_to_boxes(marks, rank, sizes, (uint32_t)elements, take, &all));
+        for (int64_t i = 0; i < elements; i++) {
+            wrong += all.taken[i] != (marks[i / 64] >> i % 64 & 1);
+        }
+        CHECK_EQUAL(wrong, 0);
+        CHECK(dmlk_marks_to_boxes(marks, rank, sizes, all.count, take, &few));
+        if (all.count > 0) {
+            CHECK(!dmlk_marks_to_boxes(marks, rank, sizes, all.count - 1, take, &few));
+        }
+        free(all.taken);
+        free(marks);
+    }
+}
+
+/* Every second column of rows 1, 3 and 5. */
+TEST(regular_marks_share_boxes) {
+    const int64_t sizes[] = {7, 100};
+    uint64_t marks[11] = {0};
+    for (int64_t i = 0; i < 700; i++) {
+        marks[i / 64] |= (uint64_t)(i / 100 % 2 == 1 && i % 2 == 0) << i % 64;
+    }
+    struct boxes_found found = {.rank = 2, .sizes = sizes, .taken = calloc(700, 1)};
+    CHECK(dmlk_marks_to_boxes(marks, 2, sizes, 1, take, &found));
+    CHECK_EQUAL(found.count, 1);
+    free(found.taken);
+}
+
 /* --- from a packet --- */
 
 static int footprints(const device *d, dmlk_footprint *out, uint32_t capacity) {
     uint8_t *packet = malloc(d->packet_size); /* of exactly its size, so that reading past its end is seen */
     memcpy(packet, d->packet, d->packet_size);
-    int count = dmlk_footprints(packet, d->packet_size, d->segments, d->segment_count, out, capacity);
+    int count = dmlk_footprints(packet, d->packet_size, d->segments, d->segment_count, 0, out, capacity);
     free(packet);
     return count;
 }
@@ -370,5 +437,7 @@ int main(void) {
     RUN(a_product_without_c);
     RUN(convolutions_read_what_their_windows_cover);
     RUN(huge_windows);
+    RUN(boxes_hold_the_marked_elements);
+    RUN(regular_marks_share_boxes);
     return RESULT();
 }
