@@ -2,6 +2,7 @@
 #include "convolution_integer.h"
 #include "device.h"
 #include "footprint.h"
+#include "gather_elements.h"
 #include "gemm.h"
 #include "read_set.h"
 
@@ -213,6 +214,57 @@ static void begin_product(device *d, float beta) {
     }
     const dmlk_gemm constants = {.alpha = 1, .beta = beta};
     device_constants(d, &constants, sizeof constants, 0);
+}
+
+static void begin_gather(device *d, const double *indices, int64_t count) {
+    const dmlk_gather_elements k = {.axis = 0};
+    const int64_t size = 10;
+    device_begin(d, "gather_elements");
+    device_tensor(d, DMLK_UINT16, 1, &size, NULL);
+    const dmlk_view *from = device_tensor(d, DMLK_INT32, 1, &count, NULL);
+    device_tensor(d, DMLK_UINT16, 1, &count, NULL);
+    for (int64_t i = 0; i < count; i++) {
+        set_element(from, &i, indices[i]);
+    }
+    device_constants(d, &k, sizeof k, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        dmlk_tensor tensor = device_get_tensor(d, i);
+        tensor.access = i == 2 ? DMLK_WRITE : DMLK_READ;
+        device_set_tensor(d, i, &tensor);
+    }
+}
+
+TEST(what_is_chosen_by_data) {
+    device d;
+    dmlk_footprint f[8];
+    begin_gather(&d, (const double[]){1, 3, -5, 1, 8}, 5);
+    CHECK_EQUAL(footprints(&d, f, 8), 4);
+    CHECK_EQUAL(f[0].access, DMLK_READ);
+    CHECK(f[0].address == DEVICE_TENSORS + 2 && f[0].sizes[0] == 3 && f[0].strides[0] == 2 && f[0].first[0] == 1);
+    CHECK(f[1].address == DEVICE_TENSORS + 16 && f[1].sizes[0] == 1 && f[1].first[0] == 8 && f[1].operand == 0);
+    CHECK_EQUAL(f[2].operand, 1);
+    /* no room for both, or other indices when it runs */
+    for (int planned = 0; planned < 2; planned++) {
+        CHECK_EQUAL(dmlk_footprints(d.packet, d.packet_size, d.segments, d.segment_count, planned, f,
+                                    planned ? 8 : 3), 3);
+        CHECK_EQUAL(f[0].access, DMLK_MAYBE_READ);
+        CHECK(f[0].address == DEVICE_TENSORS && f[0].sizes[0] == 10);
+        CHECK_EQUAL(f[1].access, DMLK_READ);
+    }
+    device_end(&d);
+}
+
+TEST(bad_indices) {
+    device d;
+    dmlk_bad_index bad;
+    begin_gather(&d, (const double[]){0, 9, -10, 5}, 4);
+    CHECK_EQUAL(dmlk_find_bad_index(d.packet, d.packet_size, d.segments, d.segment_count, &bad), 0);
+    device_end(&d);
+    begin_gather(&d, (const double[]){0, 9, -11, 10}, 4);
+    CHECK_EQUAL(dmlk_find_bad_index(d.packet, d.packet_size, d.segments, d.segment_count, &bad), 1);
+    CHECK(bad.indices == 1 && bad.target == 0 && bad.axis == 0 && bad.size == 10 && bad.is_signed);
+    CHECK(bad.count == 2 && bad.element == 2 && bad.value.i == -11);
+    device_end(&d);
 }
 
 TEST(a_product_without_c) {
@@ -439,5 +491,7 @@ int main(void) {
     RUN(huge_windows);
     RUN(boxes_hold_the_marked_elements);
     RUN(regular_marks_share_boxes);
+    RUN(what_is_chosen_by_data);
+    RUN(bad_indices);
     return RESULT();
 }

@@ -81,6 +81,12 @@ EXAMPLES: dict[OperatorType, OperatorDesc] = {
             max=dml.ScalarUnion.of(T.FLOAT32, 1.0),
         ),
         dml.ElementWiseIdentityOperatorDesc(**_UNARY, scale_bias=dml.ScaleBias(2.0, 10.0)),
+        dml.GatherElementsOperatorDesc(
+            input_tensor=tensor(T.FLOAT32, 1, 2, 3, 9),  # so that small numbers are indices
+            indices_tensor=tensor(T.UINT32, 1, 2, 3, 5),
+            output_tensor=tensor(T.FLOAT32, 1, 2, 3, 5),
+            axis=3,
+        ),
         dml.GemmOperatorDesc(
             a_tensor=tensor(T.FLOAT32, 2, 3, 4, 5),
             b_tensor=tensor(T.FLOAT32, 2, 3, 6, 5),

@@ -40,7 +40,13 @@ ULPS = {
 SUM_ERROR = {O.REDUCE: 2.0**-42, O.GEMM: 2.0**-20}
 
 # What copies elements or casts them: NaNs keep their sign and payload.
-MOVES = (O.ACTIVATION_IDENTITY, O.CAST, O.ELEMENT_WISE_BIT_XOR, O.ELEMENT_WISE_IDENTITY)
+MOVES = (
+    O.ACTIVATION_IDENTITY,
+    O.CAST,
+    O.ELEMENT_WISE_BIT_XOR,
+    O.ELEMENT_WISE_IDENTITY,
+    O.GATHER_ELEMENTS,
+)
 
 offsets = st.sampled_from([0, 0, 16, 48, 272])
 
