@@ -17,6 +17,7 @@ from .kernels import ffi, lib
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
 UNDEFINE: int = lib.DMLK_UNDEFINE
+MAYBE_READ: int = lib.DMLK_MAYBE_READ
 
 _SIZE = ffi.sizeof("dmlk_footprint")
 _buffer = ffi.buffer
@@ -43,7 +44,8 @@ class Footprint(NamedTuple):
 class Access(NamedTuple):
     """How a command touches some elements.  ``operand`` counts its tensors or buffers.
 
-    ``access``: READ, WRITE, both, or UNDEFINE, which leaves contents that nobody may rely on.
+    ``access``: READ, WRITE, both, or UNDEFINE, which leaves contents that nobody may rely on; or MAYBE_READ
+    alone: a kernel chooses by data which of these elements it reads, and its choice is not known.
     """
 
     operand: int

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
-from .events import NO_ACCESSES, READ, UNDEFINE, WRITE, Access, Accesses, Footprint
+from .events import MAYBE_READ, NO_ACCESSES, READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from .faults import FaultKind, GpuFault
 from .formats import element_size
 from .kernels import ffi, lib
@@ -28,30 +28,60 @@ from .packets import (
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
 _PIECES = 64  # footprints of one tensor that a kernel reads in pieces; of more, some are told as one
+_CHOSEN = 1024  # of one of which it reads what data tells it to; of more, MAYBE_READ is told
 
 
-def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory) -> Accesses:
-    """What a dispatch touches: nothing when its bytes, at ``pointer``, make no sense."""
+def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory, *, planned: bool = False) -> Accesses:
+    """What a dispatch touches: nothing when its bytes, at ``pointer``, make no sense.
+
+    ``planned``: it will run later, when tensors by which it chooses what it reads may hold other elements.
+    """
     if len(packet) < DISPATCH_HEADER_SIZE:
         return NO_ACCESSES
-    room = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
-    selects = _selects(KERNEL.unpack_from(packet)[0])
-    if selects:
-        room += _PIECES
-    array = ffi.new(_FOOTPRINTS, max(1, room))
+    tensors = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
+    if not _selects(KERNEL.unpack_from(packet)[0]):
+        array = ffi.new(_FOOTPRINTS, max(1, tensors))
+        segments, count = memory.segments()
+        found = lib.dmlk_footprints(pointer, len(packet), segments, count, planned, array, tensors)
+        return Accesses(array, max(0, found))
+    chosen = _in_pieces(packet, pointer, memory, planned, tensors + _PIECES)
+    if not planned and any(chosen.pointer[i].access == MAYBE_READ for i in range(len(chosen))):
+        chosen = _in_pieces(packet, pointer, memory, planned, tensors + _CHOSEN)
+    return chosen
+
+
+def _in_pieces(packet: bytes, pointer: Any, memory: Memory, planned: bool, room: int) -> Accesses:
+    """What a dispatch touches whose tensors may have several footprints each, ``room`` in all."""
+    array = ffi.new(_FOOTPRINTS, room)
     segments, count = memory.segments()
-    found = max(0, lib.dmlk_footprints(pointer, len(packet), segments, count, array, room))
-    if selects:  # mostly it was one for each: who keeps them is spared the rest
-        kept = ffi.new(_FOOTPRINTS, max(1, found))
-        ffi.memmove(kept, array, found * ffi.sizeof("dmlk_footprint"))
-        array = kept
-    return Accesses(array, found)
+    found = max(0, lib.dmlk_footprints(pointer, len(packet), segments, count, planned, array, room))
+    kept = ffi.new(_FOOTPRINTS, max(1, found))  # mostly few: who keeps them is spared the rest
+    ffi.memmove(kept, array, found * ffi.sizeof("dmlk_footprint"))
+    return Accesses(kept, found)
+
+
+def reads_indices(packet: bytes) -> bool:
+    """Does the kernel of a dispatch read indices from a tensor?"""
+    return len(packet) >= DISPATCH_HEADER_SIZE and _indexes(KERNEL.unpack_from(packet)[0])
+
+
+def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
+    """A ``dmlk_bad_index`` if the dispatch would find indices outside of the axis that they choose from."""
+    segments, count = memory.segments()
+    found = ffi.new("dmlk_bad_index *")
+    return found if lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found) else None
 
 
 @lru_cache(256)
 def _selects(kernel: int) -> bool:
     """May one of its tensors have several footprints?"""
     return bool(lib.dmlk_kernel_selects(kernel))
+
+
+@lru_cache(256)
+def _indexes(kernel: int) -> bool:
+    """Does it read indices from a tensor?"""
+    return bool(lib.dmlk_kernel_indexes(kernel))
 
 
 def accesses(packet: Packet, memory: Memory) -> Accesses:

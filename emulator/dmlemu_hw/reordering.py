@@ -105,7 +105,7 @@ def _describe(unit: _Unit, opcode: int, data: bytes, pointer: object, memory: Me
     """Adds what a packet of the unit touches; one that makes no sense waits for all, and will fault."""
     try:
         if opcode == Opcode.DISPATCH:
-            touched = dispatch_accesses(data, pointer, memory)
+            touched = dispatch_accesses(data, pointer, memory, planned=True)
         else:
             packet = decode_one(data)
             touched = accesses(packet, memory)

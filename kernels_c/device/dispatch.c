@@ -13,11 +13,13 @@ struct kernel {
     dmlk_run *run, *checked;
     dmlk_select *select; /* NULL: it reads the whole of its inputs */
     const uint32_t *outputs; /* how many; NULL: one */
+    dmlk_find_indices *indices; /* NULL: it reads none */
 };
 
 static const struct kernel kernels[] = {
-#define DMLK_KERNEL(name, family) \
-    {#name, #family, dmlk_run_##name, dmlk_checked_run_##name, dmlk_reads_##name, &dmlk_outputs_##name},
+#define DMLK_KERNEL(name, family)                                                                            \
+    {#name, #family, dmlk_run_##name, dmlk_checked_run_##name, dmlk_reads_##name, &dmlk_outputs_##name, \
+     dmlk_indices_##name},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -31,6 +33,8 @@ const char *dmlk_kernel_name(uint32_t number) {
 const char *dmlk_kernel_family(uint32_t number) {
     return number < dmlk_kernel_count() ? kernels[number].family : NULL;
 }
+
+int dmlk_kernel_indexes(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].indices != NULL; }
 
 int dmlk_kernel_selects(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].select != NULL; }
 
@@ -244,33 +248,46 @@ static bool trace(const dmlk_descriptor *descriptor, const dmlk_tensor *tensor, 
     return true;
 }
 
-#define MOST_SELECTED 8 /* tensors of kernels that do not read all of them */
+/* What a kernel would get, as far as it can be had. */
+struct trial {
+    dmlk_view views[DMLK_MAX_OPERANDS];
+    dmlk_call call;
+};
 
-/* Which elements of tensor k the kernel reads; `whole` is its footprint. */
-static void select_reads(const uint8_t *packet, const dmlk_dispatch_header *header, uint32_t k,
-                         const dmlk_footprint *whole, dmlk_read_set *reads) {
+/* Views without a base are absent, or not in memory; `planned`: the bytes are not those that the kernel will find,
+ * then none has one.  False: the packet makes no sense, or has too many tensors. */
+static bool begin_trial(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
+                        bool planned, struct trial *t) {
+    const uint8_t *tensors = packet + sizeof *header;
+    bool usable = header->tensor_count <= DMLK_MAX_OPERANDS;
+    for (uint32_t k = 0; usable && k < header->tensor_count; k++) {
+        dmlk_tensor tensor;
+        dmlk_fault unused;
+        memcpy(&tensor, tensors + k * sizeof tensor, sizeof tensor);
+        const int status = decode_tensor(memory, header->table, &tensor, &t->views[k], &unused);
+        if (status != DMLK_OK || planned) {
+            t->views[k].base = NULL;
+        }
+        usable = status != DMLK_BAD_PACKET;
+    }
+    t->call = (dmlk_call){.views = t->views,
+                          .view_count = header->tensor_count,
+                          .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
+                          .constants_size = header->constants_size};
+    return usable;
+}
+
+/* Which elements of tensor k the kernel reads; `whole` is its footprint.  `select` NULL: all of them. */
+static void select_reads(dmlk_select *select, const struct trial *t, uint32_t k, const dmlk_footprint *whole,
+                         dmlk_read_set *reads) {
+    reads->by_data = false;
     for (uint32_t d = 0; d < whole->rank; d++) {
         reads->counts[d] = 1;
         reads->slices[d][0] = (dmlk_slice){.first = 0, .step = 1, .count = (int64_t)whole->sizes[d]};
     }
-    dmlk_select *select = kernels[header->kernel].select;
-    if (select == NULL || whole->access != DMLK_READ || whole->bits % 8 != 0 || header->tensor_count > MOST_SELECTED) {
-        return;
+    if (select != NULL && whole->access == DMLK_READ && whole->bits % 8 == 0) {
+        select(&t->call, k, reads);
     }
-    const uint8_t *tensors = packet + sizeof *header;
-    dmlk_view views[MOST_SELECTED] = {0};
-    for (uint32_t j = 0; j < header->tensor_count; j++) {
-        dmlk_tensor tensor;
-        memcpy(&tensor, tensors + j * sizeof tensor, sizeof tensor);
-        if (tensor.slot != DMLK_SLOT_NONE && decode_layout(&tensor, &views[j]) != DMLK_OK) {
-            return;
-        }
-    }
-    const dmlk_call call = {.views = views,
-                            .view_count = header->tensor_count,
-                            .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
-                            .constants_size = header->constants_size};
-    select(&call, k, reads);
 }
 
 /* Makes of several slices of an axis one that also covers what lies between, where `room` is too little for a
@@ -287,13 +304,21 @@ static uint64_t fit_into(uint32_t room, uint32_t rank, dmlk_read_set *reads) {
     return count;
 }
 
-/* The footprint of one slice along each axis; `number` tells which. */
-static dmlk_footprint cut(const dmlk_footprint *whole, const dmlk_read_set *reads, uint64_t number) {
+/* Footprints for the caller, as far as it has room for them. */
+struct found {
+    dmlk_footprint *out;
+    uint32_t capacity, count;
+    const dmlk_footprint *whole; /* the tensor that they are parts of */
+};
+
+/* The footprint of one slice along each axis. */
+static void cut(const dmlk_slice *box, void *context) {
+    struct found *found = context;
+    const dmlk_footprint *whole = found->whole;
     dmlk_footprint part = *whole;
     uint64_t start = 0, last = 0;
     for (uint32_t d = 0; d < whole->rank; d++) {
-        const dmlk_slice *slice = &reads->slices[d][number % reads->counts[d]];
-        number /= reads->counts[d];
+        const dmlk_slice *slice = &box[d];
         part.sizes[d] = (uint64_t)slice->count;
         part.strides[d] = whole->strides[d] * (uint64_t)slice->step;
         part.first[d] = (uint32_t)slice->first;
@@ -303,17 +328,59 @@ static dmlk_footprint cut(const dmlk_footprint *whole, const dmlk_read_set *read
     }
     part.address += start * part.bits / 8;
     part.end = part.address + ((last + 1) * part.bits + 7) / 8;
-    return part;
+    if (found->count < found->capacity) {
+        found->out[found->count] = part;
+    }
+    found->count++;
+}
+
+/* One for each choice of a slice along every axis. */
+static void cut_slices(dmlk_read_set *reads, uint32_t room, struct found *found) {
+    const uint32_t rank = found->whole->rank;
+    const uint64_t parts = fit_into(room, rank, reads);
+    for (uint64_t i = 0; i < parts; i++) {
+        dmlk_slice box[DMLK_MAX_RANK];
+        uint64_t number = i;
+        for (uint32_t d = 0; d < rank; d++) {
+            box[d] = reads->slices[d][number % reads->counts[d]];
+            number /= reads->counts[d];
+        }
+        cut(box, found);
+    }
+}
+
+/* The marked elements, or the whole tensor, of which some are read, where there is no telling which. */
+static void cut_marks(dmlk_read_set *reads, uint32_t room, struct found *found) {
+    const dmlk_footprint *whole = found->whole;
+    const uint32_t before = found->count;
+    int64_t sizes[DMLK_MAX_RANK];
+    for (uint32_t d = 0; d < whole->rank; d++) {
+        sizes[d] = (int64_t)whole->sizes[d];
+    }
+    if (reads->marks == NULL || !dmlk_marks_to_boxes(reads->marks, whole->rank, sizes, room, cut, found)) {
+        found->count = before;
+        if (found->count < found->capacity) {
+            found->out[found->count] = *whole;
+            found->out[found->count].access = DMLK_MAYBE_READ;
+        }
+        found->count++;
+    }
+    free(reads->marks);
 }
 
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
-                    dmlk_footprint *out, uint32_t capacity) {
+                    int planned, dmlk_footprint *out, uint32_t capacity) {
     dmlk_dispatch_header header;
     if (!decode_header(packet, size, &header) || header.tensor_count > INT32_MAX) {
         return -1;
     }
-    struct memory memory = {segments, segment_count};
-    uint32_t count = 0;
+    const struct memory memory = {segments, segment_count};
+    struct found found = {.out = out, .capacity = capacity};
+    struct trial trial;
+    dmlk_select *select = kernels[header.kernel].select;
+    if (select != NULL && !begin_trial(packet, &header, &memory, planned != 0, &trial)) {
+        select = NULL;
+    }
     for (uint32_t k = 0; k < header.tensor_count; k++) {
         dmlk_tensor tensor;
         memcpy(&tensor, packet + sizeof header + k * sizeof tensor, sizeof tensor);
@@ -332,15 +399,34 @@ int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *se
             continue; /* dispatching it tells what is wrong */
         }
         footprint.operand = k;
+        found.whole = &footprint;
         dmlk_read_set reads;
-        const uint32_t taken = count + header.tensor_count - k; /* by what is there and one for each to come */
-        select_reads(packet, &header, k, &footprint, &reads);
-        const uint64_t parts = fit_into(capacity > taken ? capacity - taken + 1 : 1, footprint.rank, &reads);
-        for (uint64_t i = 0; i < parts; i++, count++) {
-            if (count < capacity) {
-                out[count] = cut(&footprint, &reads, i);
-            }
-        }
+        const uint32_t taken = found.count + header.tensor_count - k; /* by what is there and one for each to come */
+        const uint32_t room = capacity > taken ? capacity - taken + 1 : 1;
+        select_reads(select, &trial, k, &footprint, &reads);
+        reads.by_data ? cut_marks(&reads, room, &found) : cut_slices(&reads, room, &found);
     }
-    return (int)count;
+    return (int)found.count;
+}
+
+int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                        dmlk_bad_index *out) {
+    dmlk_dispatch_header header;
+    if (!decode_header(packet, size, &header)) {
+        return 0;
+    }
+    const struct memory memory = {segments, segment_count};
+    dmlk_find_indices *find = kernels[header.kernel].indices;
+    struct trial trial;
+    dmlk_index_use use;
+    if (find == NULL || !begin_trial(packet, &header, &memory, false, &trial) || !find(&trial.call, &use) ||
+        trial.views[use.indices].base == NULL ||
+        dmlk_find_outside(&trial.views[use.indices], use.size, out) != DMLK_OK) {
+        return 0;
+    }
+    out->indices = use.indices;
+    out->target = use.target;
+    out->axis = use.axis;
+    out->size = (uint64_t)use.size;
+    return out->count > 0;
 }

@@ -5,6 +5,7 @@
 #include "access.h"
 #include "dmlk.h"
 #include "element.h"
+#include "indices.h"
 #include "cpu.h"
 #include "parallel.h"
 #include "read_set.h"
@@ -13,14 +14,15 @@
 #include "promoted.h"
 
 /* One dmlk_run_<name> for each file operators/<name>.c and each line of a table operators/<family>/functions.inc, and
- * its checked build (see access.h).  Where there is no dmlk_reads_<name> (see read_set.h), that is NULL; of the two
- * builds it does not matter which one is taken.  The outputs of a kernel are its last views: so many as
- * dmlk_outputs_<name> says, where there is one, else one. */
+ * its checked build (see access.h).  Where there is no dmlk_reads_<name> (see read_set.h) or dmlk_indices_<name> (see
+ * indices.h), that is NULL; of the two builds it does not matter which one is taken.  The outputs of a kernel are its
+ * last views: as many as dmlk_outputs_<name> says, where there is one, else one. */
 #define DMLK_KERNEL(name, family)                                    \
     int dmlk_run_##name(const dmlk_call *call);                      \
     int dmlk_checked_run_##name(const dmlk_call *call);              \
     extern __attribute__((weak)) const uint32_t dmlk_outputs_##name; \
-    __attribute__((weak)) dmlk_select dmlk_reads_##name;
+    __attribute__((weak)) dmlk_select dmlk_reads_##name;             \
+    __attribute__((weak)) dmlk_find_indices dmlk_indices_##name;
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 

@@ -160,6 +160,7 @@ void dmlk_set_poll(int (*poll)(void));
 /* --- what a command touches, for those who check it --- */
 
 #define DMLK_UNDEFINE 4 /* dmlk_footprint.access, beside enum dmlk_access: contents become undefined */
+#define DMLK_MAYBE_READ 8 /* or alone: some of these elements are read; which ones is not known */
 
 /* Elements of `bits` bits, sum(i * stride) elements after `address`: a pattern, not a byte range.  It may be a
  * part of a tensor: along dimension d, index i is that of the tensor's element first + i * (1 + skipped). */
@@ -167,7 +168,7 @@ typedef struct dmlk_footprint {
     uint64_t address; /* GPU virtual address of element 0 */
     uint64_t end;     /* of the byte after the last element */
     uint32_t operand; /* tensor of the packet */
-    uint32_t access;  /* DMLK_READ | DMLK_WRITE | DMLK_UNDEFINE */
+    uint32_t access;  /* DMLK_READ | DMLK_WRITE | DMLK_UNDEFINE, or DMLK_MAYBE_READ */
     uint32_t bits;
     uint32_t rank; /* 0: one element */
     uint64_t sizes[8];
@@ -180,9 +181,13 @@ typedef struct dmlk_footprint {
  * `capacity` of them.  Tensors that are absent, or have no usable descriptor, have none: dispatching tells; nor
  * do inputs that the kernel does not read.  What it reads may be no single pattern: then there are several with
  * the same operand, or, where `capacity` has no room for so many, fewer that cover a little more.
+ *
+ * What it reads may depend on the elements of another tensor.  They are looked at, unless `planned` tells that they
+ * may be others by the time it is dispatched.  Then, and where there is no room for so many footprints, there is one
+ * for the whole tensor with DMLK_MAYBE_READ.
  * Returns how many there are (at most `capacity`, or one per tensor), -1: the packet does not decode. */
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
-                    dmlk_footprint *out, uint32_t capacity);
+                    int planned, dmlk_footprint *out, uint32_t capacity);
 
 /* Do the footprints share a byte in [low, high)?  `shift` is added to b's addresses: where a sees the memory
  * of b.  1: *byte is the lowest one; 0: no; -1: a footprint has no meaning (rank, bits, a size of 0, addresses
@@ -244,6 +249,32 @@ int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destin
 int dmlk_shadow_run(const dmlk_shadow *shadows, uint64_t count, uint64_t address, uint64_t end, int *written,
                     uint64_t *run_end);
 
+/* --- indices that kernels read from memory --- */
+
+/* An element: floats and integers of every size are exactly one of these. */
+typedef union dmlk_number {
+    double f;
+    int64_t i;
+    uint64_t u;
+} dmlk_number;
+
+/* Elements of tensor `indices` choose along an axis of tensor `target`, and some choose what is not there. */
+typedef struct dmlk_bad_index {
+    uint32_t indices; /* tensors of the packet */
+    uint32_t target;
+    uint32_t axis;
+    uint32_t is_signed;
+    uint64_t size;     /* of the axis: indices are 0 .. size - 1, and signed ones -size .. -1 too */
+    uint64_t count;    /* of bad ones */
+    uint64_t element;  /* number of the first one, last axis fastest */
+    dmlk_number value; /* of it */
+} dmlk_bad_index;
+
+/* 1: the dispatch in the packet would find indices outside of their axis; 0: it would not, or something else is wrong
+ * with it, which dispatching tells. */
+int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                        dmlk_bad_index *out);
+
 /* --- kernels whose every load and store is tested --- */
 
 enum dmlk_finding_kind {
@@ -287,13 +318,6 @@ typedef struct dmlk_checker {
 dmlk_checker *dmlk_set_checker(dmlk_checker *checker);
 
 /* --- what the elements of a tensor are, for those who check values --- */
-
-/* An element: floats and integers of every size are exactly one of these. */
-typedef union dmlk_number {
-    double f;
-    int64_t i;
-    uint64_t u;
-} dmlk_number;
 
 enum dmlk_value_class {
     DMLK_VALUE_NAN = 0,
@@ -343,6 +367,9 @@ const char *dmlk_kernel_family(uint32_t kernel);
 /* Which instructions the tuned kernels use: "generic", "avx2" or "avx512", the best that the CPU has, or what the
  * environment variable DMLEMU_ISA names, if the CPU has that. */
 const char *dmlk_instructions(void);
+
+/* Does it read indices from a tensor? */
+int dmlk_kernel_indexes(uint32_t kernel);
 
 /* Does it tell which elements of its inputs it reads, so that there may be several footprints for one? */
 int dmlk_kernel_selects(uint32_t kernel);

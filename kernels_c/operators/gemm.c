@@ -89,7 +89,9 @@ int dmlk_run_gemm(const dmlk_call *call) {
     if (!types_fit(a, b, c, out)) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    dmlk_gemm_blocked p = {.alpha = k.alpha, .beta = k.beta};
+    dmlk_gemm_blocked p; /* is large: see dmlk_iter */
+    p.alpha = k.alpha;
+    p.beta = k.beta;
     if (!set_sizes(&p, &k, a, b, out) || (c->base != NULL && !dmlk_same_sizes(c, out))) {
         return DMLK_BAD_PACKET;
     }

@@ -44,19 +44,38 @@ static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
     return dmlk_min(1 << 19, (1 << 20) / (bytes > 0 ? bytes : 1));
 }
 
+/* The loops, longest last; `job` is large, and mostly little of it is used. */
+static int begin_rows(dmlk_tiles *job, const dmlk_view *const *views, uint32_t operands, dmlk_row *row,
+                      const void *context) {
+    job->row = row;
+    job->context = context;
+    int status = dmlk_iter_init(&job->rows, DMLK_ANY_ORDER, views, operands);
+    if (status == DMLK_OK) {
+        lengthen_rows(&job->rows);
+    }
+    return status;
+}
+
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
-    dmlk_tiles job = {.row = row, .context = context};
-    dmlk_iter *rows = &job.rows;
-    int status = dmlk_iter_init(rows, DMLK_ANY_ORDER, views, operands);
+    dmlk_tiles job;
+    int status = begin_rows(&job, views, operands, row, context);
     if (status != DMLK_OK) {
         return status;
     }
-    lengthen_rows(rows);
-    const int parts = dmlk_parts(rows->count, elements_worth_a_thread(rows));
+    const int parts = dmlk_parts(job.rows.count, elements_worth_a_thread(&job.rows));
     if (dmlk_plan_tiles(&job)) {
         dmlk_parallel(job.iter.count, (int)dmlk_min(parts, job.iter.count), dmlk_run_tiles, &job);
     } else {
-        dmlk_parallel(rows->count, parts, run_rows, &job);
+        dmlk_parallel(job.rows.count, parts, run_rows, &job);
     }
     return DMLK_OK;
+}
+
+int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
+    dmlk_tiles job;
+    int status = begin_rows(&job, views, operands, row, context);
+    if (status == DMLK_OK) {
+        dmlk_parallel(job.rows.count, dmlk_parts(job.rows.count, elements_worth_a_thread(&job.rows)), run_rows, &job);
+    }
+    return status;
 }

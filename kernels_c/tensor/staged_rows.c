@@ -7,17 +7,21 @@
 #include "promoted.h"
 
 #define PIECE 4096 /* bytes of each operand that are handled at a time, near the core: reading turns that long */
+#define FEW 4      /* operands; of more, pieces are shorter, so that all of them stay near */
 #define SHORT 16   /* rows of fewer are not worth the detour */
 #define APART 4    /* elements that are at most as far apart are in the same lines, more or less */
 #define LINE 64
 #define NEAR_BYTES (1 << 20) /* of an output that a second-level cache may hold: lines that are there cost little */
 #define FETCHED (2 * PIECE) /* bytes of an operand; more would push each other out of the nearest cache */
 
+static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
 struct packed {
     dmlk_row *row;
     const void *context;
     uint32_t operands;
-    int64_t most; /* elements of a piece */
+    int64_t room; /* bytes of each operand's piece */
+    int64_t most; /* elements of it */
     int64_t bytes[DMLK_MAX_OPERANDS];
     bool halves[DMLK_MAX_OPERANDS]; /* that the row takes for floats */
     bool floats;                    /* are there such? */
@@ -68,18 +72,17 @@ static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8
 /* (Reading a piece before any of it is written also helps where strides are large: loads that share the low bits
  * of their addresses with stores that are under way would wait for these.) */
 static void packed_piece(const struct packed *job, uint8_t *const *at, const int64_t *strides, int64_t count) {
-    _Alignas(LINE) uint8_t pieces[DMLK_MAX_OPERANDS][PIECE];
-    const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1};
+    _Alignas(LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
     const bool in_place = job->row != NULL && strides[out] == 1 && !job->stream && !job->halves[out];
-    uint8_t *packed[DMLK_MAX_OPERANDS] = {0};
+    uint8_t *packed[DMLK_MAX_OPERANDS];
     if (out > 1 && strides[out] > 1) {
         fetch(at[out], count * strides[out] * job->bytes[out]);
     }
     for (uint32_t k = 0; k < out; k++) {
-        packed[k] = load(job, k, at[k], strides[k], count, pieces[k]);
+        packed[k] = load(job, k, at[k], strides[k], count, pieces + k * job->room);
     }
-    packed[out] = job->row == NULL ? packed[0] : in_place ? at[out] : pieces[out];
+    packed[out] = job->row == NULL ? packed[0] : in_place ? at[out] : pieces + out * job->room;
     if (job->row != NULL) {
         job->row(packed, ones, count, job->context);
     }
@@ -91,17 +94,16 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
 /* Elements that are `stride` apart in all operands.  What lies between them is handled, too, as the lines that it
  * is in are read anyway, and is not stored: it belongs to others, and behind the last element it may not exist. */
 static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t stride, int64_t count, bool last) {
-    _Alignas(LINE) uint8_t pieces[DMLK_MAX_OPERANDS][PIECE];
-    const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1};
+    _Alignas(LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
     const int64_t all = last ? (count - 1) * stride + 1 : count * stride;
     uint16_t halves[PIECE / sizeof(float)];
-    uint8_t *packed[DMLK_MAX_OPERANDS] = {0};
+    uint8_t *packed[DMLK_MAX_OPERANDS];
     fetch(at[out], all * job->bytes[out]);
     for (uint32_t k = 0; k < out; k++) {
-        packed[k] = load(job, k, at[k], 1, all, pieces[k]);
+        packed[k] = load(job, k, at[k], 1, all, pieces + k * job->room);
     }
-    packed[out] = job->row == NULL ? packed[0] : pieces[out];
+    packed[out] = job->row == NULL ? packed[0] : pieces + out * job->room;
     if (job->row != NULL) {
         job->row(packed, ones, all, job->context);
     }
@@ -129,7 +131,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         return;
     }
     const bool cheap = job->row == NULL || out > 1; /* functions of one input would gain little, and may take long */
-    const bool whole = job->far && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
+    const bool whole = job->far && job->operands <= FEW && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
     /* Of whole lines half as much as there is room for, in whole vectors: the output's come, too. */
     const int64_t most = whole ? job->most / (2 * strides[out]) / LINE * LINE : job->most;
     for (int64_t i = 0; i < count; i += most) {
@@ -158,7 +160,8 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
         const int64_t near = job->halves[k] ? (int64_t)sizeof(float) : job->bytes[k];
         widest = near > widest ? near : widest;
     }
-    job->most = PIECE / widest;
+    job->room = operands <= FEW ? PIECE : FEW * PIECE / (int64_t)operands / LINE * LINE;
+    job->most = job->room / widest;
     job->far = out->byte_size > NEAR_BYTES;
     return dmlk_for_rows(views, operands, packed_row, job);
 }

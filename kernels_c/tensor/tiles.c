@@ -23,6 +23,7 @@
 #define SHORT_ROW 320 /* bytes that take longer each for themselves than together */
 #define ACROSS 64    /* elements */
 #define TILE_BYTES (LONG_ROW * ACROSS) /* of each operand */
+#define MOST_GATHERED 3 /* operands; others are read as they stand */
 
 uint32_t dmlk_nearest_loop(const dmlk_iter *rows, uint32_t k) {
     uint32_t best = rows->rank - 1;
@@ -59,14 +60,16 @@ static bool follows(const dmlk_iter *rows, uint32_t k, uint32_t d) {
 /* Inputs that gain from a loop across are gathered along it; false: none does. */
 static bool choose_across(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
-    bool any = false;
+    uint32_t count = 0;
     for (uint32_t k = 0; k + 1 < rows->operands; k++) {
-        const uint32_t d = any ? t->across : dmlk_nearest_loop(rows, k);
-        t->gathered[k] = gains(rows, k, d);
-        t->across = t->gathered[k] ? d : t->across;
-        any = any || t->gathered[k];
+        const uint32_t d = count > 0 ? t->across : dmlk_nearest_loop(rows, k);
+        t->gathered[k] = count < MOST_GATHERED && gains(rows, k, d);
+        if (t->gathered[k]) {
+            t->across = d;
+            count++;
+        }
     }
-    return any;
+    return count > 0;
 }
 
 static int64_t widest(const dmlk_iter *rows) {
@@ -88,9 +91,11 @@ static bool choose_next(dmlk_tiles *t) {
         return false;
     }
     bool joined = true;
+    uint32_t count = 0;
     t->across = t->next;
     for (uint32_t k = 0; k < output; k++) {
-        t->gathered[k] = !follows(rows, k, t->next) && rows->strides[row][k] <= 1;
+        t->gathered[k] = count < MOST_GATHERED && !follows(rows, k, t->next) && rows->strides[row][k] <= 1;
+        count += t->gathered[k];
         joined = joined && (t->gathered[k] || follows(rows, k, t->next));
     }
     return t->large || joined;
@@ -164,6 +169,7 @@ bool dmlk_plan_tiles(dmlk_tiles *t) {
         return false;
     }
     t->next = t->rows.rank - 2;
+    t->gathered[t->rows.operands - 1] = false;
     t->large = dmlk_stream_pays(t->rows.count, t->rows.bytes[t->rows.operands - 1]);
     if (!choose_across(t) && !choose_next(t)) {
         return false;
@@ -191,12 +197,13 @@ static int64_t measure(const dmlk_tiles *t, const dmlk_cursor *cursor, int64_t *
 /* A tile is `lines` blocks across, of `rows` rows that follow each other, of `columns` elements; after it comes the
  * one at `ahead`. */
 static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_cursor *ahead, const int64_t *sizes) {
-    _Alignas(LINE) uint8_t gathered[DMLK_MAX_OPERANDS - 1][TILE_BYTES];
+    _Alignas(LINE) uint8_t gathered[MOST_GATHERED][TILE_BYTES];
     const dmlk_iter *all = &t->rows;
     const bool blocks = t->next != t->across;
     const int64_t columns = sizes[all->rank - 1], rows = blocks ? sizes[t->next] : 1, lines = sizes[t->across];
     uint8_t *at[DMLK_MAX_OPERANDS];
     int64_t strides[DMLK_MAX_OPERANDS], steps[DMLK_MAX_OPERANDS];
+    uint32_t count = 0;
     for (uint32_t k = 0; k < all->operands; k++) {
         const int64_t bytes = all->bytes[k], row = columns * bytes, next = all->strides[t->next][k] * bytes;
         at[k] = cursor->at[k];
@@ -204,10 +211,10 @@ static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_
         steps[k] = all->strides[t->across][k] * bytes;
         if (t->gathered[k]) {
             for (int64_t j = 0; j < rows; j++) {
-                dmlk_transpose(bytes, at[k] + j * next, strides[k] * bytes, steps[k], gathered[k] + j * row,
+                dmlk_transpose(bytes, at[k] + j * next, strides[k] * bytes, steps[k], gathered[count] + j * row,
                                rows * row, lines, columns, t->large ? ahead->at[k] - at[k] : 0);
             }
-            at[k] = gathered[k];
+            at[k] = gathered[count++];
             strides[k] = 1;
             steps[k] = rows * row;
         }

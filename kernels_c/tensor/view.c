@@ -98,14 +98,19 @@ static void merge_loops(dmlk_iter *iter) {
             kept++;
         }
         iter->sizes[kept] = size;
-        memcpy(iter->strides[kept], iter->strides[d], sizeof iter->strides[d]);
+        for (uint32_t k = 0; k < iter->operands; k++) {
+            iter->strides[kept][k] = iter->strides[d][k];
+        }
     }
     iter->rank = kept + 1;
 }
 
 int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *const *views, uint32_t operands) {
-    memset(iter, 0, sizeof *iter);
+    if (operands > DMLK_MAX_OPERANDS) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
     iter->operands = operands;
+    iter->rank = 0;
     iter->count = dmlk_view_elements(views[0]);
     for (uint32_t k = 0; k < operands; k++) {
         if (!dmlk_same_sizes(views[0], views[k])) {
@@ -130,6 +135,7 @@ int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *cons
     if (iter->rank == 0) { /* a single element */
         iter->rank = 1;
         iter->sizes[0] = 1;
+        memset(iter->strides[0], 0, operands * sizeof iter->strides[0][0]);
     }
     if (order == DMLK_ANY_ORDER) {
         sort_loops(iter);
@@ -139,7 +145,7 @@ int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *cons
 }
 
 void dmlk_iter_seek(const dmlk_iter *iter, int64_t position, dmlk_cursor *cursor) {
-    memcpy(cursor->at, iter->base, sizeof cursor->at);
+    memcpy(cursor->at, iter->base, iter->operands * sizeof cursor->at[0]);
     for (uint32_t d = iter->rank; d-- > 0;) {
         cursor->index[d] = position % iter->sizes[d];
         position /= iter->sizes[d];

@@ -5,7 +5,7 @@
 #include "dmlk.h"
 #include "element.h"
 
-#define DMLK_MAX_OPERANDS 4
+#define DMLK_MAX_OPERANDS 16 /* tensors that one loop goes over */
 
 /* --- one view --- */
 
@@ -28,7 +28,8 @@ enum dmlk_order {
 };
 
 /* The loops over the operands, after axes of size 1 are dropped and axes that follow each other
- * in memory, in every operand, are merged.  sizes[rank - 1] is the innermost loop: a row. */
+ * in memory, in every operand, are merged.  sizes[rank - 1] is the innermost loop: a row.
+ * What lies behind `rank` and `operands` holds nothing: clearing it would take longer than a short loop. */
 typedef struct dmlk_iter {
     uint32_t operands;
     uint32_t rank;  /* >= 1 */
@@ -45,7 +46,8 @@ typedef struct dmlk_cursor {
     uint8_t *at[DMLK_MAX_OPERANDS];
 } dmlk_cursor;
 
-/* DMLK_BAD_PACKET: sizes differ; DMLK_NOT_IMPLEMENTED: elements smaller than a byte. */
+/* DMLK_BAD_PACKET: sizes differ; DMLK_NOT_IMPLEMENTED: elements smaller than a byte, or more than
+ * DMLK_MAX_OPERANDS views. */
 int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *const *views, uint32_t operands);
 
 /* Exchanges two loops. */
@@ -65,12 +67,17 @@ static inline const int64_t *dmlk_iter_row_strides(const dmlk_iter *iter) { retu
 /* Moves the cursor `count` elements on, at most to the end of its row (and then to the next row). */
 void dmlk_iter_advance(const dmlk_iter *iter, dmlk_cursor *cursor, int64_t count);
 
-/* --- rows of element-wise kernels --- */
+/* --- rows: see walkers.h --- */
 
 /* Handles `count` elements: operand k stands at at[k] and goes on by strides[k] elements. */
 typedef void dmlk_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context);
 
-/* Calls `row` until every element of the views was handled, on several threads if that pays. */
+/* Calls `row` until every element of the views was handled, in any order, on several threads if that pays.  What the
+ * row is given of inputs may be copies. */
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
+
+/* The same, but each at[k] points into the tensor itself, so that a row may go from there to other elements of it: as
+ * far as the kernel knows that these exist. */
+int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

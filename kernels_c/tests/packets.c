@@ -2,6 +2,7 @@
 
 #include "convolution_integer.h"
 #include "element_wise.h"
+#include "gather_elements.h"
 #include "gemm.h"
 #include "nonzero_coordinates.h"
 #include "reduce.h"
@@ -157,6 +158,22 @@ static void begin_element_wise(device *d, const struct element_wise_function *fu
     device_constants(d, &k, sizeof k, 0);
 }
 
+static void begin_gather_elements(device *d) {
+    static const enum dmlk_type index_types[] = {DMLK_INT32, DMLK_INT64, DMLK_UINT32, DMLK_UINT64};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_gather_elements k = {.axis = (uint32_t)random_between(0, rank - 1)};
+    const enum dmlk_type type = PICK(types);
+    add_in(d, type, rank, sizes);
+    sizes[k.axis] = random_between(1, 9);
+    add_in(d, PICK(index_types), rank, sizes);
+    if (random_flag()) { /* as random bits nearly all of them are too large */
+        fill_random(&d->views[1], 0, 5);
+    }
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
 static void begin_gemm(device *d) {
     const dmlk_gemm k = {
         .trans_a = random_flag(), .trans_b = random_flag(), .alpha = 1.5f, .beta = (float)random_between(0, 2)};
@@ -224,6 +241,7 @@ void packet_random(device *d, uint32_t kernel) {
                    {"constant_data", begin_constant_data},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
+                   {"gather_elements", begin_gather_elements},
                    {"gemm", begin_gemm},
                    {"nonzero_coordinates", begin_nonzero_coordinates},
                    {"reduce", begin_reduce}};

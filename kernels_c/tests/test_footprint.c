@@ -2,7 +2,9 @@
 #include "convolution_integer.h"
 #include "device.h"
 #include "footprint.h"
+#include "gather_elements.h"
 #include "gemm.h"
+#include "read_set.h"
 
 /* The same code once more, without a search: it paints at once. */
 #define MOST_STEPS 1
@@ -22,12 +24,78 @@
 #undef dmlk_footprint_holds
 #undef dmlk_footprint_index
 
+/* --- marked elements --- */
+
+struct boxes_found {
+    uint32_t rank, count;
+    const int64_t *sizes;
+    uint8_t *taken; /* how often, for each element */
+};
+
+static void take(const dmlk_slice *box, void *context) {
+    struct boxes_found *found = context;
+    int64_t counts[DMLK_MAX_RANK], index[DMLK_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < found->rank; d++) {
+        counts[d] = box[d].count;
+        CHECK(box[d].first >= 0 && box[d].count > 0 && box[d].step > 0);
+        CHECK(box[d].first + (box[d].count - 1) * box[d].step < found->sizes[d]);
+    }
+    found->count++;
+    do {
+        int64_t number = 0;
+        for (uint32_t d = 0; d < found->rank; d++) {
+            number = number * found->sizes[d] + box[d].first + index[d] * box[d].step;
+        }
+        found->taken[number]++;
+    } while (next_index(found->rank, counts, index));
+}
+
+TEST(boxes_hold_the_marked_elements) {
+    for (int round = 0; round < 500; round++) {
+        int64_t sizes[DMLK_MAX_RANK], elements = 1, wrong = 0;
+        const uint32_t rank = random_sizes(sizes);
+        const int64_t one_of = random_between(1, 6);
+        for (uint32_t d = 0; d < rank; d++) {
+            elements *= sizes[d];
+        }
+        uint64_t *marks = calloc((size_t)elements / 64 + 1, sizeof *marks);
+        for (int64_t i = 0; i < elements; i++) {
+            marks[i / 64] |= (uint64_t)(random_between(1, one_of) == 1) << i % 64;
+        }
+        struct boxes_found all = {.rank = rank, .sizes = sizes, .taken = calloc((size_t)elements, 1)}, few = all;
+        CHECK(dmlk_marks_to_boxes(marks, rank, sizes, (uint32_t)elements, take, &all));
+        for (int64_t i = 0; i < elements; i++) {
+            wrong += all.taken[i] != (marks[i / 64] >> i % 64 & 1);
+        }
+        CHECK_EQUAL(wrong, 0);
+        CHECK(dmlk_marks_to_boxes(marks, rank, sizes, all.count, take, &few));
+        if (all.count > 0) {
+            CHECK(!dmlk_marks_to_boxes(marks, rank, sizes, all.count - 1, take, &few));
+        }
+        free(all.taken);
+        free(marks);
+    }
+}
+
+/* Every second column of rows 1, 3 and 5. */
+TEST(regular_marks_share_boxes) {
+    const int64_t sizes[] = {7, 100};
+    uint64_t marks[11] = {0};
+    for (int64_t i = 0; i < 700; i++) {
+        marks[i / 64] |= (uint64_t)(i / 100 % 2 == 1 && i % 2 == 0) << i % 64;
+    }
+    struct boxes_found found = {.rank = 2, .sizes = sizes, .taken = calloc(700, 1)};
+    CHECK(dmlk_marks_to_boxes(marks, 2, sizes, 1, take, &found));
+    CHECK_EQUAL(found.count, 1);
+    free(found.taken);
+}
+
 /* --- from a packet --- */
 
 static int footprints(const device *d, dmlk_footprint *out, uint32_t capacity) {
     uint8_t *packet = malloc(d->packet_size); /* of exactly its size, so that reading past its end is seen */
     memcpy(packet, d->packet, d->packet_size);
-    int count = dmlk_footprints(packet, d->packet_size, d->segments, d->segment_count, out, capacity);
+    int count = dmlk_footprints(packet, d->packet_size, d->segments, d->segment_count, 0, out, capacity);
     free(packet);
     return count;
 }
@@ -146,6 +214,57 @@ static void begin_product(device *d, float beta) {
     }
     const dmlk_gemm constants = {.alpha = 1, .beta = beta};
     device_constants(d, &constants, sizeof constants, 0);
+}
+
+static void begin_gather(device *d, const double *indices, int64_t count) {
+    const dmlk_gather_elements k = {.axis = 0};
+    const int64_t size = 10;
+    device_begin(d, "gather_elements");
+    device_tensor(d, DMLK_UINT16, 1, &size, NULL);
+    const dmlk_view *from = device_tensor(d, DMLK_INT32, 1, &count, NULL);
+    device_tensor(d, DMLK_UINT16, 1, &count, NULL);
+    for (int64_t i = 0; i < count; i++) {
+        set_element(from, &i, indices[i]);
+    }
+    device_constants(d, &k, sizeof k, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        dmlk_tensor tensor = device_get_tensor(d, i);
+        tensor.access = i == 2 ? DMLK_WRITE : DMLK_READ;
+        device_set_tensor(d, i, &tensor);
+    }
+}
+
+TEST(what_is_chosen_by_data) {
+    device d;
+    dmlk_footprint f[8];
+    begin_gather(&d, (const double[]){1, 3, -5, 1, 8}, 5);
+    CHECK_EQUAL(footprints(&d, f, 8), 4);
+    CHECK_EQUAL(f[0].access, DMLK_READ);
+    CHECK(f[0].address == DEVICE_TENSORS + 2 && f[0].sizes[0] == 3 && f[0].strides[0] == 2 && f[0].first[0] == 1);
+    CHECK(f[1].address == DEVICE_TENSORS + 16 && f[1].sizes[0] == 1 && f[1].first[0] == 8 && f[1].operand == 0);
+    CHECK_EQUAL(f[2].operand, 1);
+    /* no room for both, or other indices when it runs */
+    for (int planned = 0; planned < 2; planned++) {
+        CHECK_EQUAL(dmlk_footprints(d.packet, d.packet_size, d.segments, d.segment_count, planned, f,
+                                    planned ? 8 : 3), 3);
+        CHECK_EQUAL(f[0].access, DMLK_MAYBE_READ);
+        CHECK(f[0].address == DEVICE_TENSORS && f[0].sizes[0] == 10);
+        CHECK_EQUAL(f[1].access, DMLK_READ);
+    }
+    device_end(&d);
+}
+
+TEST(bad_indices) {
+    device d;
+    dmlk_bad_index bad;
+    begin_gather(&d, (const double[]){0, 9, -10, 5}, 4);
+    CHECK_EQUAL(dmlk_find_bad_index(d.packet, d.packet_size, d.segments, d.segment_count, &bad), 0);
+    device_end(&d);
+    begin_gather(&d, (const double[]){0, 9, -11, 10}, 4);
+    CHECK_EQUAL(dmlk_find_bad_index(d.packet, d.packet_size, d.segments, d.segment_count, &bad), 1);
+    CHECK(bad.indices == 1 && bad.target == 0 && bad.axis == 0 && bad.size == 10 && bad.is_signed);
+    CHECK(bad.count == 2 && bad.element == 2 && bad.value.i == -11);
+    device_end(&d);
 }
 
 TEST(a_product_without_c) {
@@ -370,5 +489,9 @@ int main(void) {
     RUN(a_product_without_c);
     RUN(convolutions_read_what_their_windows_cover);
     RUN(huge_windows);
+    RUN(boxes_hold_the_marked_elements);
+    RUN(regular_marks_share_boxes);
+    RUN(what_is_chosen_by_data);
+    RUN(bad_indices);
     return RESULT();
 }

@@ -36,9 +36,12 @@ static bool is_small(const device *d) {
 /* In an array of exactly its size; every one has a begin and an end. */
 static void look_at_footprints(const device *d) {
     const uint32_t capacity = (uint32_t)random_between(0, 12);
+    const int planned = (int)random_between(0, 1);
+    dmlk_bad_index unused;
+    dmlk_find_bad_index(d->packet, d->packet_size, d->segments, d->segment_count, &unused);
     dmlk_footprint *f = malloc(capacity * sizeof *f + 1);
     const int count =
-        dmlk_footprints(d->packet, d->packet_size, d->segments, d->segment_count, f, capacity);
+        dmlk_footprints(d->packet, d->packet_size, d->segments, d->segment_count, planned, f, capacity);
     for (int i = 0; i < count && i < (int)capacity; i++) {
         CHECK(f[i].address < f[i].end);
         CHECK(f[i].rank >= 1 && f[i].rank <= DMLK_MAX_RANK);
@@ -76,7 +79,7 @@ static bool overlaps_itself(const dmlk_footprint *f, uint64_t size) {
 static bool is_race(const device *d) {
     dmlk_footprint f[DEVICE_MAX_TENSORS * 4];
     const uint32_t capacity = sizeof f / sizeof f[0];
-    const int count = dmlk_footprints(d->packet, d->packet_size, d->segments, d->segment_count, f, capacity);
+    const int count = dmlk_footprints(d->packet, d->packet_size, d->segments, d->segment_count, 0, f, capacity);
     for (int i = 0; i < count && i < (int)capacity; i++) {
         const bool writes = (f[i].access & DMLK_WRITE) != 0;
         uint64_t byte;

@@ -1,5 +1,6 @@
 /* Views and the iterator over them. */
 #include "device.h"
+#include "staged_rows.h"
 #include "view.h"
 
 static dmlk_view make_view(uint32_t rank, const int64_t *sizes, const int64_t *strides) {
@@ -121,6 +122,68 @@ TEST(rows_visit_every_element_once) {
     }
 }
 
+/* The last operand becomes the sum of the others. */
+static void add_all(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const uint32_t out = *(const uint32_t *)context - 1;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t sum = 0;
+        for (uint32_t k = 0; k < out; k++) {
+            sum += ((const int32_t *)at[k])[i * strides[k]];
+        }
+        ((int32_t *)at[out])[i * strides[out]] = sum;
+    }
+}
+
+/* In any layouts, so in rows, tiles and pieces; in memory of exactly their size. */
+TEST(loops_go_over_many_operands) {
+    for (uint32_t round = 0; round < 400; round++) {
+        const uint32_t operands = 2 + round % (DMLK_MAX_OPERANDS - 1), out = operands - 1;
+        int64_t sizes[DMLK_MAX_RANK], index[DMLK_MAX_RANK] = {0}, wrong = 0;
+        const uint32_t rank = random_sizes(sizes);
+        dmlk_view views[DMLK_MAX_OPERANDS];
+        const dmlk_view *all[DMLK_MAX_OPERANDS];
+        for (uint32_t k = 0; k < operands; k++) {
+            int64_t strides[DMLK_MAX_RANK];
+            uint64_t bits = 0;
+            random_strides(rank, sizes, k < out, strides);
+            views[k] = make_view(rank, sizes, strides);
+            views[k].type = DMLK_INT32;
+            CHECK(dmlk_view_extent(&views[k], &bits));
+            views[k].byte_size = bits / 8;
+            views[k].base = malloc(bits / 8);
+            memset(views[k].base, DEVICE_UNTOUCHED, bits / 8);
+            if (k < out) {
+                fill_random(&views[k], -9, 9);
+            }
+            all[k] = &views[k];
+        }
+        CHECK_EQUAL((round % 2 ? dmlk_for_rows : dmlk_staged_rows)(all, operands, add_all, &operands), DMLK_OK);
+        do {
+            double sum = 0;
+            for (uint32_t k = 0; k < out; k++) {
+                sum += get_element(&views[k], index);
+            }
+            wrong += get_element(&views[out], index) != sum;
+        } while (next_index(rank, sizes, index));
+        CHECK_EQUAL(wrong, 0);
+        CHECK(gaps_untouched(&views[out]));
+        for (uint32_t k = 0; k < operands; k++) {
+            free(views[k].base);
+        }
+    }
+}
+
+TEST(more_operands_are_refused) {
+    const dmlk_view view = make_view(1, (int64_t[]){2}, (int64_t[]){1});
+    const dmlk_view *all[DMLK_MAX_OPERANDS + 1];
+    dmlk_iter iter;
+    for (uint32_t k = 0; k <= DMLK_MAX_OPERANDS; k++) {
+        all[k] = &view;
+    }
+    CHECK_EQUAL(dmlk_iter_init(&iter, DMLK_ANY_ORDER, all, DMLK_MAX_OPERANDS), DMLK_OK);
+    CHECK_EQUAL(dmlk_iter_init(&iter, DMLK_ANY_ORDER, all, DMLK_MAX_OPERANDS + 1), DMLK_NOT_IMPLEMENTED);
+}
+
 TEST(counts_and_extents_are_checked_for_overflow) {
     const int64_t big = UINT32_MAX;
     dmlk_view view = make_view(3, (int64_t[]){big, big, big}, (int64_t[]){0, 0, 0});
@@ -145,6 +208,8 @@ int main(void) {
     RUN(half_bytes_are_refused);
     RUN(cursor_follows_logical_order);
     RUN(rows_visit_every_element_once);
+    RUN(loops_go_over_many_operands);
+    RUN(more_operands_are_refused);
     RUN(counts_and_extents_are_checked_for_overflow);
     return RESULT();
 }

@@ -175,7 +175,10 @@ def chain(
 
 def upload(stage: Stage, name: str, values: Any) -> Any:
     """A buffer that holds the values of an array."""
-    made, source = stage.buffer(name, -(-values.nbytes // 4) * 4), stage.host_buffer(f"{name}, upload", 256)
+    made, source = (
+        stage.buffer(name, -(-values.nbytes // 4) * 4),
+        stage.host_buffer(f"{name}, upload", max(256, values.nbytes)),
+    )
     with source.map(0, d3d12.Range(0, 0)) as memory:
         memory[: values.nbytes] = values.tobytes()
     stage.list.copy_buffer_region(made, 0, source, 0, values.nbytes)

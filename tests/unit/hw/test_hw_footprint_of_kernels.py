@@ -92,7 +92,9 @@ class Dispatch:
     def footprints(self, room: int = ROOM) -> list[Any]:
         """The structs, as many as the C code says that there are."""
         out, data = ffi.new("dmlk_footprint[]", max(room, 1)), ffi.from_buffer("uint8_t[]", self.packet)
-        count = lib.dmlk_footprints(data, len(self.packet), self.segments, len(self.tensors) + 1, out, room)
+        count = lib.dmlk_footprints(
+            data, len(self.packet), self.segments, len(self.tensors) + 1, 0, out, room
+        )
         assert 0 <= count <= room
         self.keep = out
         return [out[i] for i in range(count)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from dmlemu_hw.events import UNDEFINE, WRITE, Accesses, Freed, Mapped
+from dmlemu_hw.events import MAYBE_READ, UNDEFINE, WRITE, Accesses, Freed, Mapped
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import Span, spans
@@ -25,6 +25,7 @@ __all__ = ["Access", "Kind", "Pattern", "Place", "Places", "Touch", "Window"]
 
 _BIAS = 1 << 48  # physical addresses begin here: what stands before a span is still not below 0
 _KEPT = 2048  # sets of accesses whose patterns are remembered
+_LONG = 128  # accesses of such a set at most
 _CHANGES = WRITE | UNDEFINE
 
 _find = lib.dmlk_footprints_find
@@ -364,7 +365,7 @@ class Places:
         self._retired: list[Place] = []
 
     def patterns(self, accesses: Accesses) -> tuple[list[tuple[Pattern, int]], tuple[int, ...]]:
-        """Each access with its operand; those to NULL tiles, or to no live memory, have none.
+        """Each access with its operand; those to NULL tiles, to no live memory, or not known, have none.
 
         And the addresses of the places that they reach, and 0, which stands for any.
         """
@@ -376,13 +377,15 @@ class Places:
             made = [
                 (pattern, operand)
                 for i in range(len(accesses))
+                if accesses.pointer[i].access != MAYBE_READ
                 for operand in (accesses.pointer[i].operand,)
                 for pattern in self._translate(accesses.pointer[i])
             ]
             places = (self._place(accesses.pointer[i].address) for i in range(len(accesses)))
             addresses = (place.address for place in places if place is not None)
             found = made, (0, *dict.fromkeys(addresses))
-            self._known[key] = found
+            if len(accesses) <= _LONG:  # what data chooses is rarely the same again
+                self._known[key] = found
         return found
 
     def find(self, address: int) -> Place | None:

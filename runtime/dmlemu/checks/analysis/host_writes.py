@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dmlemu_hw.events import READ, Accesses, EventStream, Queued, Signalled, Submitted
+from dmlemu_hw.events import MAYBE_READ, READ, Accesses, EventStream, Queued, Signalled, Submitted
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import spans
@@ -174,7 +174,7 @@ class HostWrites:
         found = []
         for i in range(len(accesses)):
             entry = accesses.pointer[i]
-            if entry.access & READ:
+            if entry.access & (READ | MAYBE_READ):
                 for place in self._physical(entry.address, entry.end):
                     found += [(each, each.part(*place)) for each in self._maps.values()]
         for each, part in found:

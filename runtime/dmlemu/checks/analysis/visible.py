@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from dmlemu_hw.events import READ, WRITE, Accesses
+from dmlemu_hw.events import MAYBE_READ, READ, WRITE, Accesses
 from dmlemu_hw.faults import GpuFault
 from dmlemu_hw.footprints import accesses, dispatch_accesses
 from dmlemu_hw.kernels import ffi
@@ -60,7 +60,11 @@ class Touched(NamedTuple):
 
 
 def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Touched]:
-    """What the packets of a list touch; ``dispatches``: these too."""
+    """What the packets of a list touch for certain; ``dispatches``: these too.
+
+    They have not run yet.  What a kernel will read by data (GATHER_ELEMENTS: the elements that the indices
+    choose) is not among it.
+    """
     base = ffi.from_buffer("uint8_t[]", data)
     at = packet = 0
     while at < len(data):
@@ -69,7 +73,8 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
         if opcode == Opcode.COPY_BUFFER:
             found = _copied(*_COPY.unpack_from(data, at))
         elif opcode == Opcode.DISPATCH:
-            found = dispatch_accesses(data[at : at + size], base + at, memory) if dispatches else None
+            if dispatches:
+                found = dispatch_accesses(data[at : at + size], base + at, memory, planned=True)
         elif opcode not in _TOUCH_NOTHING:
             try:
                 found = accesses(decode_one(data, at), memory)
@@ -77,7 +82,8 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
                 found = None
         for i in range(0 if found is None else len(found)):
             assert found is not None
-            yield Touched(packet, at, found.pointer + i, found)
+            if found.pointer[i].access != MAYBE_READ:
+                yield Touched(packet, at, found.pointer + i, found)
         at += size
         packet += 1
 

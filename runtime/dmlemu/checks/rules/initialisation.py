@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _KEPT = 8192  # commands whose writes are remembered, and causes
 _CONTENTS_KEPT = 2048  # contents of accesses that are remembered
+_LONG = 128  # accesses of such a set at most
 _DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
 _NEAR = 4096  # bytes in which a neighbour is looked for
 
@@ -161,7 +162,8 @@ class Initialisation(Check):
             ]
             if len(self._known_changes) >= _CONTENTS_KEPT:
                 self._known_changes.clear()
-            self._known_changes[content] = changes
+            if len(accesses) <= _LONG:  # what data chooses is rarely the same again
+                self._known_changes[content] = changes
         return changes
 
     def _look_at_each(self, event: Executing) -> None:

@@ -86,7 +86,8 @@ MAP_DECLARATIONS = (
         why="The GPU executes the command some time after ExecuteCommandLists: it may read the old bytes, the new ones, "
         "or some of each, and of what both write either may be left. The same holds for memory that the CPU sees through "
         "another buffer, and for tiles of its heap. If the queue waits for a fence before that command, the "
-        "CPU may write until it sets the fence, or hands a signal that sets it to another queue.",
+        "CPU may write until it sets the fence, or hands a signal that sets it to another queue. What indices choose of a "
+        "tensor (GATHER_ELEMENTS) is known only when the command runs, and not compared.",
         fix="Wait for a fence value that is signalled behind the command before the bytes are written again, or write "
         "to another part of the buffer; or have the queue wait for a fence, and set it when the bytes are written.",
         rule="MP6: ID3D12Resource::Map",

@@ -1,0 +1,58 @@
+"""Group g, of indices: looked at before the kernel uses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dmlemu_hw.events import MAYBE_READ, Accessing, Executing
+from dmlemu_hw.footprints import bad_index, reads_indices
+from dmlemu_hw.kernels import ffi
+from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one
+
+from ...diagnostics import ids
+from ...diagnostics.declarations.indices import DECLARATIONS
+from ..framework.check import Check, on
+from . import indices_messages as messages
+
+_DISPATCH = int(Opcode.DISPATCH)
+
+
+class Indices(Check):
+    """Looks at the indices that a dispatch is about to read."""
+
+    declarations = DECLARATIONS
+
+    @on(Accessing)
+    def look(self, event: Executing) -> None:
+        """The bytes are those that the kernel will find, unless the CPU changes them meanwhile."""
+        if event.opcode != _DISPATCH or not reads_indices(event.packet):
+            return
+        bad = bad_index(
+            event.packet, ffi.from_buffer("uint8_t[]", event.packet), self.device.context.gpu.memory
+        )
+        if bad is not None:
+            self._tell(event, bad)
+        for access in event.accesses:
+            if access.access == MAYBE_READ:
+                command = self.names.command(event)
+                words = messages.scattered(command, command.operand(access))
+                self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
+
+    def _tell(self, event: Executing, bad: Any) -> None:
+        packet, command = decode_one(event.packet), self.names.command(event)
+        assert isinstance(packet, DispatchPacket)
+        indices = next(each for each in event.accesses if each.operand == bad.indices)
+        operands = command.command.operands
+        element = np.unravel_index(bad.element, packet.tensors[bad.indices].sizes)
+        words = messages.outside(
+            command, bad, (operands[bad.indices], operands[bad.target]), tuple(map(int, element))
+        )
+        first, end = indices.footprint.byte_range
+        buffer = self.names.buffer(first)
+        ranges = (self.names.bytes(first, end),)
+        self.report(ids.MEM_INDEX_VALUE, api="DML", object=buffer or "", ranges=ranges, **words)
+
+
+CHECKS = (Indices,)

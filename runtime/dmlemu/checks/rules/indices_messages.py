@@ -1,0 +1,45 @@
+"""Words for indices that stand in tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..framework.names import NamedCommand
+
+__all__ = ["outside", "scattered"]
+
+
+def outside(
+    command: NamedCommand, bad: Any, tensors: tuple[str, str], element: tuple[int, ...]
+) -> dict[str, Any]:
+    """An index that chooses nothing; ``tensors``: the one that holds it, and the one that it chooses from."""
+    indices, target = tensors
+    size = bad.size
+    value = bad.value.i if bad.is_signed else bad.value.u
+    nearest = 0 if value < 0 else size - 1
+    place = f"element ({', '.join(map(str, element))}) of {indices}"
+    least = -size if bad.is_signed else 0
+    others = (
+        f"; {bad.count - 1} more {'index is' if bad.count == 2 else 'indices are'} out of range, too"
+        if bad.count > 1
+        else ""
+    )
+    return {
+        "message": f"{command.command.name} reads index {value} from {place}, but {target}.Sizes[{bad.axis}] is {size}: "
+        f"index {nearest} is used instead{others}.",
+        "given": value,
+        "expected": f"{least} to {size - 1}",
+        "operation": command.place,
+        "context": (command.context,),
+        "cause": (command.command.site, command.command.name, indices),
+    }
+
+
+def scattered(command: NamedCommand, target: str) -> dict[str, Any]:
+    """Of a tensor too many separate elements are read."""
+    return {
+        "message": f"{command.command.name} reads elements of {target} that are too scattered to be followed: hazards "
+        "and reads of unwritten memory there are not reported.",
+        "operation": command.place,
+        "context": (command.context,),
+    }

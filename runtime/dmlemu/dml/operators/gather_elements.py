@@ -1,0 +1,65 @@
+"""GATHER_ELEMENTS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw import kernels
+
+from ..enums import TensorDataType
+from ..tensor_desc import BufferTensorDesc
+from ._conversion import Array
+from ._gather import Gather, nearest
+from .rules import SameRank, SameSizes
+
+if TYPE_CHECKING:
+    from ..lowering.compile import Program
+    from .descs import GatherElementsOperatorDesc
+
+
+class GatherElements(Gather, of="GATHER_ELEMENTS"):
+    """``output[c] = input[c with c[Axis] = indices[c]]``: all coordinates but the one on Axis stay the same.
+
+    The output has the sizes of the indices, and these may be more or fewer than the input's on Axis only.
+    Elements are copied bit by bit.  A signed index below 0 counts from the end: -1 is the last element.
+
+    The documents do not say what an index outside of the dimension does: here the nearest element is read,
+    and MEM_INDEX_VALUE tells of it.
+    """
+
+    desc: GatherElementsOperatorDesc
+
+    RULES = (
+        *Gather.RULES,
+        SameRank("input_tensor", "indices_tensor", "output_tensor"),
+        SameSizes("input_tensor", "indices_tensor", but="axis"),
+        SameSizes("indices_tensor", "output_tensor"),
+    )
+
+    def lower(self, program: Program) -> None:
+        program.call(
+            "gather_elements",
+            program.read("input_tensor"),
+            program.read("indices_tensor"),
+            program.write("output_tensor"),
+            constants=kernels.pack("gather_elements", axis=self.desc.axis),
+        )
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        x, axis = np.asarray(inputs["input_tensor"]), self.desc.axis
+        chosen = nearest(np.asarray(inputs["indices_tensor"]), x.shape[axis])
+        return {"output_tensor": np.take_along_axis(x, chosen, axis)}
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(
+                TensorDataType.FLOAT32, [1, 2, 3, 9]
+            ),  # small numbers are indices
+            "indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 2, 3, 5]),
+            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 5]),
+            "axis": 3,
+        }

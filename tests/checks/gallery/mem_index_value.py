@@ -1,0 +1,25 @@
+"""Indices made for a longer tensor: two of them choose elements that are not there."""
+
+import numpy as np
+from stage import Stage, tensor, upload
+
+from dmlemu import dml
+
+CHECK = "MEM_INDEX_VALUE"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    scores, places = tensor([2, 4]), tensor([2, 3], data_type=dml.TensorDataType.INT32)
+    pick = stage.compile(
+        dml.GatherElementsOperatorDesc(
+            input_tensor=scores, indices_tensor=places, output_tensor=tensor([2, 3]), axis=1
+        ),
+        "pick",
+    )
+    stage.initialize(pick)
+    indices = np.array([[0, 3, -4], [5, 1, -6]], np.int32)
+    if fixed:
+        indices %= 4
+    chosen = upload(stage, "places", indices)
+    stage.dispatch(pick, [stage.filled("scores", 32), chosen], [stage.buffer("result")])
+    stage.run()

@@ -1,0 +1,30 @@
+"""Indices that choose elements all over a tensor, in more than 1024 pieces."""
+
+import numpy as np
+from stage import Stage, tensor, upload
+
+from dmlemu import dml
+
+CHECK = "MEM_READS_SCATTERED"
+COUNT = 3000
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    places = tensor([COUNT], data_type=dml.TensorDataType.UINT32)
+    pick = stage.compile(
+        dml.GatherElementsOperatorDesc(
+            input_tensor=tensor([3 * COUNT]), indices_tensor=places, output_tensor=tensor([COUNT]), axis=0
+        ),
+        "pick",
+    )
+    stage.initialize(pick)
+    indices = np.arange(3 * COUNT, dtype=np.uint32)
+    if not fixed:
+        indices = np.random.default_rng(0).permutation(indices)
+    indices = indices[:COUNT]
+    stage.dispatch(
+        pick,
+        [stage.filled("scores", 12 * COUNT), upload(stage, "places", indices)],
+        [stage.buffer("result", 4 * COUNT)],
+    )
+    stage.run()
