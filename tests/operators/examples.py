@@ -51,12 +51,6 @@ _OWN: dict[OperatorType, OperatorDesc] = {
             end_padding=[0, 3],
             group_count=2,
         ),
-        dml.GatherElementsOperatorDesc(
-            input_tensor=tensor(T.FLOAT32, 1, 2, 3, 9),  # so that small numbers are indices
-            indices_tensor=tensor(T.UINT32, 1, 2, 3, 5),
-            output_tensor=tensor(T.FLOAT32, 1, 2, 3, 5),
-            axis=3,
-        ),
         dml.GemmOperatorDesc(
             a_tensor=tensor(T.FLOAT32, 2, 3, 4, 5),
             b_tensor=tensor(T.FLOAT32, 2, 3, 6, 5),
