@@ -8,21 +8,35 @@ from __future__ import annotations
 
 import errno
 import operator
-import os
 import re
 import reprlib
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum, IntFlag
-from types import FrameType, TracebackType
 from typing import Any, ClassVar, Protocol
 
 from dmlemu_hw.frozen import Frozen
 
-_PACKAGE = os.path.dirname(__file__)
+from .diagnostics.location import (
+    CallSite as CallSite,
+)
+from .diagnostics.location import (
+    call_site as call_site,
+)
+from .diagnostics.location import (
+    caller as caller,
+)
+from .diagnostics.location import (
+    end_at_program as end_at_program,
+)
+from .diagnostics.location import (
+    program_entry as program_entry,
+)
+from .diagnostics.location import (
+    spell_site as spell_site,
+)
 
 
 class HResult(IntEnum):
@@ -181,55 +195,6 @@ class ErrorWatch(Protocol):
 
     def forgotten(self, error: Error) -> None:
         """It ends, and still has its traceback."""
-
-
-def program_entry(error: BaseException) -> TracebackType | None:
-    """The innermost entry of the traceback that is the program's; None: the error left no call of ours."""
-    found, entry = None, error.__traceback__
-    while entry is not None:
-        if not _names_us(entry.tb_frame):
-            found = entry
-        entry = entry.tb_next
-    return found
-
-
-def end_at_program(error: BaseException) -> None:
-    """Has the traceback end where the program called us; whoever holds it sees it cut."""
-    last = program_entry(error)
-    if last is not None:
-        last.tb_next = None
-
-
-def _names_us(frame: FrameType) -> bool:
-    """The device's own code, and generated code, which has no file: its module says whose it is."""
-    return str(frame.f_globals.get("__name__")).startswith(("dmlemu.", "dmlemu_hw."))
-
-
-CallSite = tuple[str, int]  # file and line
-
-
-def call_site() -> CallSite | None:
-    """The innermost frame outside this package: where the user's program stands.
-
-    None: it has no lines in Python, since the command line runs it.
-    """
-    inner = sys._getframe()
-    frame = inner.f_back
-    while frame is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or _names_us(frame)):
-        inner, frame = frame, frame.f_back
-    if frame is None or inner.f_globals.get("__name__") in ("dmlemu.cli", "__main__"):  # -m dmlemu
-        return None
-    return frame.f_code.co_filename, frame.f_lineno
-
-
-def spell_site(site: CallSite | None) -> str:
-    """``file:line``; empty for None."""
-    return "" if site is None else f"{os.path.basename(site[0])}:{site[1]}"
-
-
-def caller() -> str:
-    """:func:`call_site` in words."""
-    return spell_site(call_site())
 
 
 def as_integer(value: object) -> int | None:
