@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from . import d3d12, dml
     from .evaluation import evaluate as evaluate
+    from .session import Session as Session
 
 _LATER = {
+    "Session": ("dmlemu.session", "Session"),
     "Chaos": ("dmlemu_hw.chaos", "Chaos"),
     "ChaosMode": ("dmlemu_hw.chaos", "Mode"),
     "chaos": ("dmlemu_hw.chaos", "chaos"),
@@ -31,6 +33,7 @@ __all__ = [
     "Error",
     "HResult",
     "Report",
+    "Session",
     "Severity",
     "Strictness",
     "chaos",

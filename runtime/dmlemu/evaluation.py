@@ -23,6 +23,7 @@ from .dml.operators.schema import OperatorDesc
 from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
 from .errors import Error
 from .reporting import defaults
+from .session import Session
 
 __all__ = ["evaluate", "pack_tensor", "unpack_tensor"]
 
@@ -62,12 +63,12 @@ def evaluate(
         raise TypeError("device and feature_level are given; a device has its level already")
     if integer(offset, "offset") < 0:
         raise outside(offset, "offset", "at least 0", "is negative")
-    session = _session(device, feature_level)
-    with session.lock:
+    evaluator = _evaluator(device, feature_level)
+    with evaluator.lock:
         try:
-            return session.run(desc, execution_flags, offset, arrays)
-        except BaseException:
-            session.discard()
+            return evaluator.run(desc, execution_flags, offset, arrays)
+        except BaseException as error:
+            evaluator.discard(error)
             raise
 
 
@@ -151,9 +152,9 @@ def _same_bits(a: Array, b: Array) -> bool:
 
 # --- devices that are kept between calls ---
 
-_private: dict[dml.FeatureLevel, _Session] = {}
+_private: dict[dml.FeatureLevel, _Evaluator] = {}
 _private_lock = threading.Lock()
-_inherited: list[dict[dml.FeatureLevel, _Session]] = []  # of the parent process; never given up here
+_inherited: list[dict[dml.FeatureLevel, _Evaluator]] = []  # of the parent process; never given up here
 
 
 def _start_anew() -> None:
@@ -166,19 +167,19 @@ def _start_anew() -> None:
 os.register_at_fork(after_in_child=_start_anew)
 
 
-def _session(device: dml.Device | None, feature_level: dml.FeatureLevel | None) -> _Session:
+def _evaluator(device: dml.Device | None, feature_level: dml.FeatureLevel | None) -> _Evaluator:
     if device is not None:
         if instance(device, dml.Device, "device").context.evaluator is None:
-            device.context.evaluator = _Session(device)
-        session: _Session = device.context.evaluator
-        return session
+            device.context.evaluator = _Evaluator(device)
+        evaluator: _Evaluator = device.context.evaluator
+        return evaluator
     level = max(dml.FeatureLevel) if feature_level is None else feature_level
     integer(level, "feature_level")
     with _private_lock:
         found = _private.get(level)
         if found is None or found.policy is not defaults.policy or found.is_removed:
             parent = d3d12.create_device(d3d12.Adapter(name="dmlemu.evaluate"))
-            found = _private[level] = _Session(dml.create_device(parent, feature_level=level))
+            found = _private[level] = _Evaluator(dml.create_device(parent, feature_level=level))
             found.policy = defaults.policy
         return found
 
@@ -186,69 +187,49 @@ def _session(device: dml.Device | None, feature_level: dml.FeatureLevel | None) 
 class _Buffers:
     """Three buffers of one size: for uploading, for the GPU, for reading back."""
 
-    def __init__(self, device: d3d12.Device, size: int) -> None:
+    def __init__(self, session: Session, size: int) -> None:
         self.size = size
-        self.made: list[d3d12.Resource] = []
-        try:
-            self.upload = self._make(device, d3d12.HeapType.UPLOAD, d3d12.ResourceStates.GENERIC_READ)
-            self.gpu = self._make(device, d3d12.HeapType.DEFAULT, d3d12.ResourceStates.COMMON)
-            self.readback = self._make(device, d3d12.HeapType.READBACK, d3d12.ResourceStates.COPY_DEST)
-        except Error:
-            self.close()  # not when the error is forgotten
-            raise
-
-    def _make(
-        self, device: d3d12.Device, kind: d3d12.HeapType, state: d3d12.ResourceStates
-    ) -> d3d12.Resource:
-        buffer = _buffer(device, kind, self.size, state)
-        self.made.append(buffer)
-        return buffer
+        self.upload = session.buffer("evaluate upload", size, d3d12.HeapType.UPLOAD)
+        self.gpu = session.buffer("evaluate default", size)
+        self.readback = session.readback_buffer("evaluate readback", size)
 
     def close(self) -> None:
-        for buffer in self.made:
+        for buffer in (self.upload, self.gpu, self.readback):
             buffer.release()
 
 
-def _buffer(
-    device: d3d12.Device, kind: d3d12.HeapType, size: int, state: d3d12.ResourceStates
-) -> d3d12.Resource:
-    gpu = kind is d3d12.HeapType.DEFAULT
-    flags = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS if gpu else d3d12.ResourceFlags.NONE
-    desc = d3d12.ResourceDesc.buffer(size, flags)
-    buffer = device.create_committed_resource(d3d12.HeapProperties(kind), d3d12.HeapFlags.NONE, desc, state)
-    buffer.set_name(f"evaluate {kind.name.lower()}")
-    return buffer
-
-
-class _Session:
-    """What every call needs: a queue, a list, a fence, descriptors and buffers that only grow."""
+class _Evaluator:
+    """What every call on a device needs, kept from call to call."""
 
     def __init__(self, device: dml.Device) -> None:
         self.device = device
         self.policy: Any = None  # of a private device
         self.lock = threading.RLock()
         self._parts: _Parts | None = None
-        self._unfinished: _Parts | None = None
+        self._complete = True  # False while a call uses the parts, and after one that ended with an exception
 
     @property
     def is_removed(self) -> bool:
         return self.device.get_device_removed_reason() != 0
 
-    def discard(self) -> None:
-        """After an exception nothing half-recorded is kept, unless the GPU is still to execute it."""
-        parts, self._parts = self._parts, None
-        if parts is not None and parts.is_pending:
-            self._unfinished = parts
-        elif parts is not None:
-            parts.discard()
+    def discard(self, error: BaseException) -> None:
+        """After an exception nothing half-recorded is kept, unless the GPU is still to execute it.
+
+        Another exception may end this anywhere: the next call does the rest.
+        """
+        parts = self._parts
+        if parts is not None and not self._complete and not parts.is_pending:
+            parts.session.__exit__(type(error), error, None)
+            self._parts = None
 
     def finish(self) -> None:
-        """Has the GPU do what an exception has left to it."""
-        parts = self._unfinished
+        """Has the GPU do what an exception has left to it, and gives the parts up."""
+        parts = self._parts
         if parts is not None:
-            parts.finish()
-            self._unfinished = None
-            parts.discard()
+            if parts.is_pending:
+                parts.finish()
+            parts.session.close()
+            self._parts = None
 
     def run(
         self, desc: OperatorDesc, flags: dml.ExecutionFlags, offset: int, arrays: Mapping[str, Any]
@@ -257,100 +238,70 @@ class _Session:
         compiled = self.device.compile_operator(operator, flags)
         gaps = self.device.get_parent_device().context.gpu.random(ChaosMode.PLACEMENT)
         plan = _Plan(compiled, arrays, offset, gaps)
-        self.finish()
+        if not self._complete:
+            self.finish()
+        self._complete = False
         parts = self._parts
         if parts is None:
-            parts = self._parts = _Parts(self.device.get_parent_device())
+            parts = self._parts = _Parts(self.device)
         parts.reserve(plan.size, compiled.descriptor_count + len(plan.fields))
-        self._execute(parts, compiled, plan)
-        return plan.results(parts.buffers.readback)
+        _execute(parts, compiled, plan)
+        results = plan.results(parts.buffers.readback)
+        self._complete = True
+        return results
 
-    def _execute(self, parts: _Parts, compiled: CompiledOperator, plan: _Plan) -> None:
-        device, commands, buffers = self.device, parts.commands, parts.buffers
-        plan.upload(buffers.upload)
-        parts.allocator.reset()
-        commands.reset(parts.allocator)
-        commands.set_descriptor_heaps([parts.descriptors])
-        commands.copy_buffer_region(buffers.gpu, 0, buffers.upload, 0, plan.size)
-        states = d3d12.ResourceStates
-        transition = d3d12.ResourceBarrier.transition
-        commands.resource_barrier([transition(buffers.gpu, states.COPY_DEST, states.UNORDERED_ACCESS)])
-        recorder = device.create_command_recorder()
-        initializer = device.create_operator_initializer([compiled])
-        table = device.create_binding_table(parts.table(initializer, compiled.descriptor_count))
-        plan.bind_initializer(table, initializer, buffers.gpu)
-        recorder.record_dispatch(commands, initializer, table)
-        if compiled.persistent.size:  # else the initializer writes nothing that the dispatch could read
-            commands.resource_barrier([d3d12.ResourceBarrier.uav(None)])
-        table.reset(parts.table(compiled, 0))
-        plan.bind(table, buffers.gpu)
-        recorder.record_dispatch(commands, compiled, table)
-        commands.resource_barrier([transition(buffers.gpu, states.UNORDERED_ACCESS, states.COPY_SOURCE)])
-        start, end = plan.outputs
-        commands.copy_buffer_region(buffers.readback, start, buffers.gpu, start, end - start)
-        commands.close()
-        parts.execute()
+
+def _execute(parts: _Parts, compiled: CompiledOperator, plan: _Plan) -> None:
+    """Everything in one list."""
+    session, buffers = parts.session, parts.buffers
+    plan.upload(buffers.upload)
+    session.list.copy_buffer_region(buffers.gpu, 0, buffers.upload, 0, plan.size)
+    states = d3d12.ResourceStates
+    session.transition(states.COPY_DEST, states.UNORDERED_ACCESS, buffers.gpu)
+    initializer = session.dml.create_operator_initializer([compiled])
+    table = session.table(initializer, first=compiled.descriptor_count)
+    plan.bind_initializer(table, initializer, buffers.gpu)
+    session.recorder.record_dispatch(session.list, initializer, table)
+    if compiled.persistent.size:  # else the initializer writes nothing that the dispatch could read
+        session.barrier()
+    table.reset(session.table_desc(compiled, first=0))
+    plan.bind(table, buffers.gpu)
+    session.recorder.record_dispatch(session.list, compiled, table)
+    session.transition(states.UNORDERED_ACCESS, states.COPY_SOURCE, buffers.gpu)
+    start, end = plan.outputs
+    session.list.copy_buffer_region(buffers.readback, start, buffers.gpu, start, end - start)
+    session.run()
 
 
 class _Parts:
-    """The Direct3D objects of a session."""
+    """A session, and buffers that only grow."""
 
-    def __init__(self, device: d3d12.Device) -> None:
-        self.device = device
-        kind = d3d12.CommandListType.COMPUTE
-        self.queue = device.create_command_queue(d3d12.CommandQueueDesc(kind))
-        self.allocator = device.create_command_allocator(kind)
-        self.commands = device.create_command_list(0, kind, self.allocator)
-        self.commands.close()
-        self.fence = device.create_fence(0)
-        self.done = 0
-        self.step = device.get_descriptor_handle_increment_size(d3d12.DescriptorHeapType.CBV_SRV_UAV)
-        self.descriptors = self._descriptors(64)
-        self.buffers = _Buffers(device, 1 << 16)
-
-    def _descriptors(self, count: int) -> d3d12.DescriptorHeap:
-        visible = d3d12.DescriptorHeapFlags.SHADER_VISIBLE
-        kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
-        self.descriptor_count = count
-        return self.device.create_descriptor_heap(d3d12.DescriptorHeapDesc(kind, count, visible))
+    def __init__(self, device: dml.Device) -> None:
+        self.session = Session(device, descriptors=64)
+        self.buffers = _Buffers(self.session, 1 << 16)
+        self._descriptors = 64
 
     def reserve(self, size: int, descriptors: int) -> None:
         if size > self.buffers.size:
             self.buffers.close()
             # Small ones grow in steps, so that few calls make new ones; large ones must fit.
             large = size > _LARGE
-            self.buffers = _Buffers(self.device, size if large else 1 << (size - 1).bit_length())
-        if descriptors > self.descriptor_count:
-            self.descriptors.release()
-            self.descriptors = self._descriptors(2 * descriptors)
-
-    def table(self, dispatchable: dml.Dispatchable, first: int) -> dml.BindingTableDesc:
-        """A range of descriptors for ``dispatchable``, from descriptor ``first`` on."""
-        heap, skip = self.descriptors, first * self.step
-        cpu = heap.get_cpu_descriptor_handle_for_heap_start() + skip
-        gpu = heap.get_gpu_descriptor_handle_for_heap_start() + skip
-        return dml.BindingTableDesc(dispatchable, cpu, gpu, dispatchable.descriptor_count)
-
-    def execute(self) -> None:
-        self.queue.execute_command_lists([self.commands])
-        self.finish()
-
-    def finish(self) -> None:
-        """Waits until the GPU has done all that it was given."""
-        self.done += 1
-        self.queue.signal(self.fence, self.done)
-        self.fence.wait(self.done)
+            self.buffers = _Buffers(self.session, size if large else 1 << (size - 1).bit_length())
+        if descriptors > self._descriptors:
+            self._descriptors = 2 * descriptors
+            self.session.use_descriptors(self._descriptors)
 
     @property
     def is_pending(self) -> bool:
         """Is the GPU still to do something with it?"""
-        return bool(self.queue.hardware.pending)
+        return bool(self.session.queue.hardware.pending)
 
-    def discard(self) -> None:
-        """Gives all of it up, after an exception: that is nobody's mistake."""
-        buffers, parts = self.buffers.made, (self.descriptors, self.commands, self.allocator)
-        for part in (*buffers, *parts, self.fence, self.queue):
-            part._release(tell=False)
+    def finish(self) -> None:
+        """Waits until the GPU has done all that it was given."""
+        session = self.session
+        session.fence_value += 1
+        session.queue.signal(session.fence, session.fence_value)
+        session.fence.wait(session.fence_value)
 
 
 class _Plan:

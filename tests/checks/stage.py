@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu import Strictness, d3d12, dml
+from dmlemu import Session, Strictness, d3d12, dml
 
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 States = d3d12.ResourceStates
@@ -22,69 +22,35 @@ def tensor(sizes: Sequence[int], strides: Sequence[int] | None = None, **more: A
     return dml.BufferTensorDesc(more.pop("data_type", FLOAT32), sizes, strides, **more)
 
 
-class Stage:
-    """A device with a queue, an open command list with a descriptor heap, and a fence."""
+class Stage(Session):
+    """A session on a small GPU of its own, and the buffers and operators of the programs."""
 
     def __init__(self, strictness: Strictness = Strictness.STRICT, **adapter: Any) -> None:
         adapter.setdefault("dedicated_memory", 1 << 26)
-        self.device = d3d12.create_device(d3d12.Adapter(**adapter), strictness=strictness)
-        self.dml = dml.create_device(self.device)
-        self.recorder = self.dml.create_command_recorder()
-        self.queue = self.device.create_command_queue(d3d12.CommandQueueDesc(d3d12.CommandListType.COMPUTE))
-        self.queue.set_name("compute")
-        self.fence = self.device.create_fence()
-        self.fence.set_name("done")
-        self.fence_value = 0
-        visible = d3d12.DescriptorHeapFlags.SHADER_VISIBLE
-        desc = d3d12.DescriptorHeapDesc(d3d12.DescriptorHeapType.CBV_SRV_UAV, _DESCRIPTORS, visible)
-        self.heap = self.device.create_descriptor_heap(desc)
-        self.descriptors = 0
-        self.device.set_name("gpu")
-        self.allocator = self.device.create_command_allocator(d3d12.CommandListType.COMPUTE)
-        self.allocator.set_name("frames")
-        self.list = self.device.create_command_list(0, d3d12.CommandListType.COMPUTE, self.allocator)
-        self.list.set_name("frame")
-        self.list.set_descriptor_heaps([self.heap])
-        for made in (self.device, self.queue, self.fence, self.heap, self.allocator, self.list):
+        device = d3d12.create_device(d3d12.Adapter(**adapter), strictness=strictness)
+        super().__init__(dml.create_device(device), descriptors=_DESCRIPTORS)
+        self.heap = self.descriptors
+        named = {"gpu": device, "compute": self.queue, "done": self.fence, "frame": self.list}
+        for name, made in {**named, "frames": self.allocator}.items():
+            made.set_name(name)
+        for made in (device, self.queue, self.fence, self.heap, self.allocator, self.list):
             made.created_at = ""  # no line of the program
 
-    # --- buffers ---
-
-    def buffer(self, name: str, size: int = 256, *, flags: d3d12.HeapFlags = d3d12.HeapFlags.NONE) -> Any:
-        """A buffer in a DEFAULT heap that dispatches may use."""
-        desc = d3d12.ResourceDesc.buffer(size, UAV)
-        made = self.device.create_committed_resource(d3d12.HeapProperties(), flags, desc, States.COMMON)
-        made.set_name(name)
+    def keep(self, made: Any) -> Any:
+        """Keeps nothing: how long an object lives is for the programs to say."""
         return made
+
+    def buffer(self, name: str, size: int = 256, *heap: Any, **more: Any) -> Any:
+        """As a session's, small without a size."""
+        return super().buffer(name, size, *heap, **more)
 
     def host_buffer(self, name: str, size: int = 256, kind: str = "UPLOAD") -> Any:
         """A buffer that the CPU sees: ``kind`` UPLOAD or READBACK."""
-        properties = d3d12.HeapProperties(d3d12.HeapType[kind])
-        state = States.GENERIC_READ if kind == "UPLOAD" else States.COPY_DEST
-        desc = d3d12.ResourceDesc.buffer(size)
-        made = self.device.create_committed_resource(properties, d3d12.HeapFlags.NONE, desc, state)
-        made.set_name(name)
-        return made
+        return self.buffer(name, size, d3d12.HeapType[kind])
 
     def filled(self, name: str, size: int = 256) -> Any:
-        """A buffer as by :meth:`buffer` whose bytes are all written: 1, 2, 3 ... as FLOAT32."""
-        made = self.buffer(name, size)
-        upload = self.host_buffer(f"{name}, upload", size)
-        with upload.map(0, d3d12.Range(0, 0)) as memory:
-            memory[:] = np.arange(1, size // 4 + 1, dtype=np.float32).tobytes()
-        self.list.copy_buffer_region(made, 0, upload, 0, size)
-        self.run()
-        return made
-
-    # --- operators ---
-
-    def compile(self, desc: dml.OperatorDesc, name: str, **more: Any) -> Any:
-        """A compiled operator of that name."""
-        operator = self.dml.create_operator(desc)
-        operator.set_name(name)
-        compiled = self.dml.compile_operator(operator, **more)
-        compiled.set_name(name)
-        return compiled
+        """A buffer whose bytes are all written: 1, 2, 3 ... as FLOAT32."""
+        return self.upload(name, np.arange(1, size // 4 + 1, dtype=np.float32))
 
     def copy_operator(self, name: str, count: int = 16) -> Any:
         """An initialised ELEMENT_WISE_IDENTITY of ``count`` packed FLOAT32."""
@@ -94,60 +60,11 @@ class Stage:
         self.initialize(compiled)
         return compiled
 
-    def initialize(self, *operators: Any) -> None:
-        """Initialises operators that own no tensors, and waits for it."""
-        initializer = self.dml.create_operator_initializer(operators)
-        self.recorder.record_dispatch(self.list, initializer, self.table(initializer))
+    def initialize(self, *operators: Any, **more: Any) -> Any:
+        """As a session does, and waits for it."""
+        initializer = super().initialize(*operators, **more)
         self.run()
-
-    def table(self, dispatchable: Any, first: int | None = None) -> Any:
-        """A binding table over fresh descriptors, or over those from ``first`` on."""
-        count = dispatchable.get_binding_properties().required_descriptor_count
-        if first is None:
-            first, self.descriptors = self.descriptors, self.descriptors + count
-        kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
-        skip = first * self.device.get_descriptor_handle_increment_size(kind)
-        cpu = self.heap.get_cpu_descriptor_handle_for_heap_start() + skip
-        gpu = self.heap.get_gpu_descriptor_handle_for_heap_start() + skip
-        return self.dml.create_binding_table(dml.BindingTableDesc(dispatchable, cpu, gpu, count))
-
-    def dispatch(self, compiled: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        """Binds buffers, or bindings, and records the dispatch; returns the table."""
-        table = self.table(compiled)
-        table.bind_inputs([self._binding(each) for each in inputs])
-        table.bind_outputs([self._binding(each) for each in outputs])
-        self.recorder.record_dispatch(self.list, compiled, table)
-        return table
-
-    @staticmethod
-    def _binding(each: Any) -> Any:
-        return dml.BufferBinding(each) if isinstance(each, d3d12.Resource) else each
-
-    # --- running ---
-
-    def barrier(self, *buffers: Any) -> None:
-        """UAV barriers; none named: one for all resources."""
-        rows = [d3d12.ResourceBarrier.uav(each) for each in buffers or (None,)]
-        self.list.resource_barrier(rows)
-
-    def submit(self) -> None:
-        """Closes the list, executes it and signals the fence; the GPU has not run yet."""
-        self.list.close()
-        self.queue.execute_command_lists([self.list])
-        self.fence_value += 1
-        self.queue.signal(self.fence, self.fence_value)
-
-    def wait(self) -> None:
-        """Until the GPU has executed everything; the list is open again then."""
-        self.fence.wait(self.fence_value)
-        self.allocator.reset()
-        self.list.reset(self.allocator)
-        self.list.set_descriptor_heaps([self.heap])
-
-    def run(self) -> None:
-        """:meth:`submit` and :meth:`wait`."""
-        self.submit()
-        self.wait()
+        return initializer
 
 
 def chain(
@@ -171,19 +88,6 @@ def chain(
         "output_edges": [dml.OutputGraphEdgeDesc(1, 0, 0)],
     }
     return dml.GraphDesc(**(fields | more))
-
-
-def upload(stage: Stage, name: str, values: Any) -> Any:
-    """A buffer that holds the values of an array."""
-    made, source = (
-        stage.buffer(name, -(-values.nbytes // 4) * 4),
-        stage.host_buffer(f"{name}, upload", max(256, values.nbytes)),
-    )
-    with source.map(0, d3d12.Range(0, 0)) as memory:
-        memory[: values.nbytes] = values.tobytes()
-    stage.list.copy_buffer_region(made, 0, source, 0, values.nbytes)
-    stage.run()
-    return made
 
 
 class OtherQueue:
@@ -261,11 +165,7 @@ def half_product(stage: Stage, name: str) -> Any:
 
 def record_weights(stage: Stage, compiled: Any, weights: Any, persistent: Any) -> None:
     """Records the initialisation of a product whose BTensor is OWNED_BY_DML."""
-    initializer = stage.dml.create_operator_initializer([compiled])
-    table = stage.table(initializer)
-    table.bind_inputs([dml.BufferArrayBinding([None, dml.BufferBinding(weights), None])])
-    table.bind_outputs([stage._binding(persistent)])
-    stage.recorder.record_dispatch(stage.list, initializer, table)
+    Session.initialize(stage, compiled, inputs=[[None, weights, None]], persistent=[persistent])
 
 
 def give_weights(stage: Stage, compiled: Any, weights: Any, persistent: Any) -> None:
@@ -276,11 +176,7 @@ def give_weights(stage: Stage, compiled: Any, weights: Any, persistent: Any) -> 
 
 def record_product(stage: Stage, compiled: Any, a: Any, output: Any, persistent: Any) -> None:
     """Records the dispatch of a product whose weights were given."""
-    table = stage.table(compiled)
-    table.bind_inputs([dml.BufferBinding(a), None, None])
-    table.bind_outputs([dml.BufferBinding(output)])
-    table.bind_persistent_resource(stage._binding(persistent))
-    stage.recorder.record_dispatch(stage.list, compiled, table)
+    stage.dispatch(compiled, [a, None, None], [output], persistent=persistent)
 
 
 def run_with_weights(stage: Stage, compiled: Any, a: Any, output: Any, persistent: Any) -> None:

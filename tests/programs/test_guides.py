@@ -18,6 +18,7 @@ from dmlemu import reporting
 GUIDES = ROOT / "docs" / "guide"
 LAYOUT_BUG, OWN_CHECK = GUIDES / "find-a-layout-bug.md", GUIDES / "write-a-check.md"
 CHAOS, FAULTS = GUIDES / "chaos.md", GUIDES / "fault-injection.md"
+SESSION = GUIDES / "session.md"
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # reports are what the pages are about
 
@@ -31,7 +32,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     reporting.on_created[:] = before
 
 
-@pytest.mark.parametrize("page", [LAYOUT_BUG, OWN_CHECK, CHAOS, FAULTS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [SESSION, LAYOUT_BUG, OWN_CHECK, CHAOS, FAULTS], ids=lambda page: page.stem)
 def test_page_prints_what_is_shown(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__guide__"}
     found = blocks(page)

@@ -10,20 +10,15 @@ import numpy as np
 
 from .. import d3d12, dml
 from ..errors import Severity, Strictness
+from ..session import Session
 from .memory import Array
 
 __all__ = ["Record", "Stage", "private_stage"]
 
-Record = Callable[[d3d12.CommandList], object]
+Record = Callable[[], object]
 
 _PAGE = 1 << 16
-_COMPUTE = d3d12.CommandListType.COMPUTE
 _STATES = d3d12.ResourceStates
-_INITIAL = {
-    d3d12.HeapType.DEFAULT: _STATES.COMMON,
-    d3d12.HeapType.UPLOAD: _STATES.GENERIC_READ,
-    d3d12.HeapType.READBACK: _STATES.COPY_DEST,
-}
 
 
 class _Private(threading.local):
@@ -51,17 +46,13 @@ def private_stage() -> Stage:
 
 
 class Stage:
-    """A queue, descriptors, and buffers that only grow."""
+    """A session whose buffers only grow."""
 
     def __init__(self, device: dml.Device) -> None:
         self.device = device
-        self._parent = device.get_parent_device()
-        self._queue = self._parent.create_command_queue(d3d12.CommandQueueDesc(_COMPUTE))
-        self._fence = self._parent.create_fence(0)
-        self._recorder = device.create_command_recorder()
-        self._done = 0
+        self._session = Session(device, descriptors=64)
         self._buffers: dict[str, d3d12.Resource] = {}
-        self._descriptors: tuple[d3d12.DescriptorHeap, int] | None = None
+        self._complete = True  # False while a list is recorded and executed, and after an error in between
 
     def is_removed(self) -> bool:
         return self.device.get_device_removed_reason() != 0
@@ -76,82 +67,67 @@ class Stage:
         inputs: Sequence[dml.BufferBinding | None],
         outputs: Sequence[dml.BufferBinding | None],
     ) -> Record:
-        """Initialises and runs a compiled operator, once :meth:`execute` takes it."""
-        properties = compiled.get_binding_properties()
-        persistent = self._resource("persistent", properties.persistent_resource_size)
+        """Initialises and runs a compiled operator, once :meth:`execute` takes it, which must be next."""
+        self._begin()
+        session, properties = self._session, compiled.get_binding_properties()
         owned = [field.desc is not None and field.desc.owned_by_dml for field in compiled.fields]
-        initializer = self.device.create_operator_initializer([compiled])
-        skip = initializer.descriptor_count
-        heap = self._heap(skip + compiled.descriptor_count)
-
-        prepare = self.device.create_binding_table(self._range(heap, initializer, 0))
-        if any(owned):
-            kept = [each if mine else None for each, mine in zip(inputs, owned, strict=False)]
-            prepare.bind_inputs([dml.BufferArrayBinding(kept)])
-        if persistent is not None:
-            prepare.bind_outputs([persistent])
-
-        table = self.device.create_binding_table(self._range(heap, compiled, skip))
-        table.bind_inputs([None if mine else each for each, mine in zip(inputs, owned, strict=False)])
-        table.bind_outputs(outputs)
+        persistent = self._resource("persistent", properties.persistent_resource_size)
         temporary = self._resource("temporary", properties.temporary_resource_size)
-        if temporary is not None:
-            table.bind_temporary_resource(temporary)
-        if persistent is not None:
-            table.bind_persistent_resource(persistent)
+        kept = [each if mine else None for each, mine in zip(inputs, owned, strict=False)]
+        given = [None if mine else each for each, mine in zip(inputs, owned, strict=False)]
 
-        def record(commands: d3d12.CommandList) -> None:
-            commands.set_descriptor_heaps([heap])
-            self._recorder.record_dispatch(commands, initializer, prepare)
-            commands.resource_barrier([d3d12.ResourceBarrier.uav(None)])
-            self._recorder.record_dispatch(commands, compiled, table)
+        session.use_descriptors(64 + 2 * properties.required_descriptor_count)
+
+        def record() -> None:
+            session.initialize(
+                compiled,
+                inputs=[kept] if any(owned) else None,
+                persistent=None if persistent is None else [persistent],
+            )
+            session.barrier()
+            session.dispatch(compiled, given, outputs, persistent=persistent, temporary=temporary)
 
         return record
+
+    def _begin(self) -> None:
+        if not self._complete:
+            self._session.new_list()
+            self._complete = True
 
     def execute(self, *, upload: Array | None = None, work: Record | None = None, download: int = 0) -> Array:
         """Puts bytes at the begin of the tensors' buffer, runs ``work``, and waits; returns the first
         ``download`` bytes.  All of it is one list, which is forgotten when an error interrupts it."""
-        allocator = self._parent.create_command_allocator(_COMPUTE)
-        commands = self._parent.create_command_list(0, _COMPUTE, allocator)
+        self._begin()
+        self._complete = False
         if upload is not None:
-            self._upload(commands, upload)
+            self._upload(upload)
         if work is not None:
             if upload is not None:
-                self._transition(commands, _STATES.COPY_DEST, _STATES.UNORDERED_ACCESS)
-            work(commands)
+                self._transition(_STATES.COPY_DEST, _STATES.UNORDERED_ACCESS)
+            work()
         if download:
             before = _STATES.UNORDERED_ACCESS if work is not None else _STATES.COPY_DEST
             if upload is not None or work is not None:
-                self._transition(commands, before, _STATES.COPY_SOURCE)
+                self._transition(before, _STATES.COPY_SOURCE)
             back = self._buffer("readback", download, d3d12.HeapType.READBACK)
-            commands.copy_buffer_region(back, 0, self.tensors(download), 0, download)
-        commands.close()
-        self._submit(commands)
+            self._session.list.copy_buffer_region(back, 0, self.tensors(download), 0, download)
+        self._session.run()
+        self._complete = True
         return self._read(download)
 
-    def _upload(self, commands: d3d12.CommandList, image: Array) -> None:
+    def _upload(self, image: Array) -> None:
         source = self._buffer("upload", image.size, d3d12.HeapType.UPLOAD)
         with source.map(0, d3d12.Range(0, 0)) as mapped:
             np.asarray(mapped)[: image.size] = image
-        commands.copy_buffer_region(self.tensors(image.size), 0, source, 0, image.size)
+        self._session.list.copy_buffer_region(self.tensors(image.size), 0, source, 0, image.size)
 
-    def _transition(
-        self, commands: d3d12.CommandList, before: d3d12.ResourceStates, after: d3d12.ResourceStates
-    ) -> None:
-        commands.resource_barrier([d3d12.ResourceBarrier.transition(self.tensors(0), before, after)])
-
-    def _submit(self, commands: d3d12.CommandList) -> None:
-        self._queue.execute_command_lists([commands])
-        self._done += 1
-        self._queue.signal(self._fence, self._done)
-        self._fence.wait(self._done)
+    def _transition(self, before: d3d12.ResourceStates, after: d3d12.ResourceStates) -> None:
+        self._session.transition(before, after, self.tensors(0))
 
     def _read(self, size: int) -> Array:
         if not size:
             return np.zeros(0, np.uint8)
-        with self._buffer("readback", size, d3d12.HeapType.READBACK).map(0, d3d12.Range(0, size)) as mapped:
-            content: Array = np.asarray(mapped)[:size].copy()
-        return content
+        return self._session.read(self._buffer("readback", size, d3d12.HeapType.READBACK), np.uint8, size)
 
     def _resource(self, name: str, size: int) -> dml.BufferBinding | None:
         return dml.BufferBinding(self._buffer(name, size), 0, size) if size else None
@@ -159,29 +135,6 @@ class Stage:
     def _buffer(self, name: str, size: int, heap: d3d12.HeapType = d3d12.HeapType.DEFAULT) -> d3d12.Resource:
         buffer = self._buffers.get(name)
         if buffer is None or buffer.get_desc().width < size:
-            gpu = heap is d3d12.HeapType.DEFAULT
-            flags = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS if gpu else d3d12.ResourceFlags.NONE
-            desc = d3d12.ResourceDesc.buffer(max(_PAGE, 1 << max(0, size - 1).bit_length()), flags)
-            buffer = self._parent.create_committed_resource(
-                d3d12.HeapProperties(heap), d3d12.HeapFlags.NONE, desc, _INITIAL[heap]
-            )
-            buffer.set_name(f"layouts {name}")
-            self._buffers[name] = buffer
+            size = max(_PAGE, 1 << max(0, size - 1).bit_length())
+            buffer = self._buffers[name] = self._session.buffer(f"layouts {name}", size, heap)
         return buffer
-
-    def _heap(self, count: int) -> d3d12.DescriptorHeap:
-        if self._descriptors is None or self._descriptors[1] < count:
-            kind, visible = d3d12.DescriptorHeapType.CBV_SRV_UAV, d3d12.DescriptorHeapFlags.SHADER_VISIBLE
-            count = max(64, 2 * count)
-            heap = self._parent.create_descriptor_heap(d3d12.DescriptorHeapDesc(kind, count, visible))
-            self._descriptors = heap, count
-        return self._descriptors[0]
-
-    def _range(
-        self, heap: d3d12.DescriptorHeap, dispatchable: dml.Dispatchable, first: int
-    ) -> dml.BindingTableDesc:
-        kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
-        skip = first * self._parent.get_descriptor_handle_increment_size(kind)
-        cpu = heap.get_cpu_descriptor_handle_for_heap_start() + skip
-        gpu = heap.get_gpu_descriptor_handle_for_heap_start() + skip
-        return dml.BindingTableDesc(dispatchable, cpu, gpu, dispatchable.descriptor_count)

@@ -9,9 +9,7 @@ def run(stage: Stage, fixed: bool) -> None:
     operator = stage.copy_operator("copy")
     source, target = stage.filled("source"), stage.buffer("target")
     copies = other_queue(stage, "COPY")
-    table = stage.table(operator)
-    table.bind_inputs([stage._binding(source)])
-    table.bind_outputs([stage._binding(target)])
+    table = stage.bind(operator, [source], [target])
     commands = stage.list if fixed else copies.list
     stage.recorder.record_dispatch(commands, operator, table)
     stage.run()

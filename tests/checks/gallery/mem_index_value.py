@@ -1,7 +1,7 @@
 """Indices made for a longer tensor: two of them choose elements that are not there."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import dml
 
@@ -20,6 +20,6 @@ def run(stage: Stage, fixed: bool) -> None:
     indices = np.array([[0, 3, -4], [5, 1, -6]], np.int32)
     if fixed:
         indices %= 4
-    chosen = upload(stage, "places", indices)
+    chosen = stage.upload(indices, "places")
     stage.dispatch(pick, [stage.filled("scores", 32), chosen], [stage.buffer("result")])
     stage.run()

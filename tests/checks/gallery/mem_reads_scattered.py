@@ -1,7 +1,7 @@
 """Indices that choose elements all over a tensor, in more than 1024 pieces."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import dml
 
@@ -24,7 +24,7 @@ def run(stage: Stage, fixed: bool) -> None:
     indices = indices[:COUNT]
     stage.dispatch(
         pick,
-        [stage.filled("scores", 12 * COUNT), upload(stage, "places", indices)],
+        [stage.filled("scores", 12 * COUNT), stage.upload(indices, "places")],
         [stage.buffer("result", 4 * COUNT)],
     )
     stage.run()

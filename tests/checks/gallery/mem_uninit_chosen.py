@@ -1,7 +1,7 @@
 """Of a table that is uploaded in half, elements of the other half are chosen, too."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import d3d12, dml
 
@@ -21,5 +21,5 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.list.copy_buffer_region(table, 0, stage.filled("half", 16), 0, 16)
     stage.run()
     indices = np.array([0, 3, 2, 1] if fixed else [0, 3, 6, 1], np.uint32)
-    stage.dispatch(pick, [table, upload(stage, "places", indices)], [stage.buffer("result")])
+    stage.dispatch(pick, [table, stage.upload(indices, "places")], [stage.buffer("result")])
     stage.run()

@@ -9,7 +9,7 @@ CHECK = "MEM_UNINIT_READ"
 
 def run(stage: Stage, fixed: bool) -> None:
     copy = stage.copy_operator("accumulate", count=16)
-    total = stage.buffer("total", 64, flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
+    total = stage.buffer("total", 64, heap_flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
     result = stage.buffer("result", 64)
     if fixed:
         stage.list.copy_buffer_region(total, 0, stage.filled("zeros", 64), 0, 64)

@@ -1,7 +1,7 @@
 """A sum of halves above 65504."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
@@ -17,6 +17,6 @@ def run(stage: Stage, fixed: bool) -> None:
     )
     stage.initialize(add)
     values = np.array([1, 2, 3, 30000 if fixed else 40000], np.float16)
-    data = upload(stage, "values", values)
+    data = stage.upload("values", values)
     stage.dispatch(add, [data, data], [stage.buffer("sums")])
     stage.run()

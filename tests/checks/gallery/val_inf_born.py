@@ -1,7 +1,7 @@
 """A product that FLOAT32 cannot hold."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
@@ -16,5 +16,5 @@ def run(stage: Stage, fixed: bool) -> None:
     scale = stage.compile(desc, "scale")
     stage.initialize(scale)
     values = np.array([1, 2, 3e8 if fixed else 3e9, 4], np.float32)
-    stage.dispatch(scale, [upload(stage, "values", values)], [stage.buffer("result")])
+    stage.dispatch(scale, [stage.upload("values", values)], [stage.buffer("result")])
     stage.run()

@@ -1,7 +1,7 @@
 """A sum of bytes above 127."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
@@ -17,6 +17,6 @@ def run(stage: Stage, fixed: bool) -> None:
     )
     stage.initialize(add)
     values = np.array([1, 60, 50 if fixed else 100, -3], np.int8)
-    data = upload(stage, "values", values)
+    data = stage.upload("values", values)
     stage.dispatch(add, [data, data], [stage.buffer("sums")])
     stage.run()

@@ -1,7 +1,7 @@
 """The logarithm of a sum that is negative."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
@@ -24,5 +24,5 @@ def run(stage: Stage, fixed: bool) -> None:
     values = np.array([[1, 2, 3, 4], [1, 2, -9, 4]], np.float32)
     if fixed:
         values = np.abs(values)
-    stage.dispatch(log_sum, [upload(stage, "values", values)], [stage.buffer("result")])
+    stage.dispatch(log_sum, [stage.upload("values", values)], [stage.buffer("result")])
     stage.run()

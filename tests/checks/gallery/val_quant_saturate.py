@@ -1,7 +1,7 @@
 """A scale that is too small: most values are cut off."""
 
 import numpy as np
-from stage import Stage, tensor, upload
+from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
@@ -19,5 +19,5 @@ def run(stage: Stage, fixed: bool) -> None:
     )
     stage.initialize(cast)
     values = np.linspace(0, 255 if fixed else 600, 8, dtype=np.float32)
-    stage.dispatch(cast, [upload(stage, "values", values)], [stage.buffer("codes")])
+    stage.dispatch(cast, [stage.upload("values", values)], [stage.buffer("codes")])
     stage.run()

@@ -541,13 +541,13 @@ def test_2_8_a_clear_of_an_alias_is_a_write(stage: Stage) -> None:
     persistent, alias = (stage.device.create_placed_resource(heap, 0, desc, States.COMMON) for _ in range(2))
     alias.set_name("alias")
     layer = Layer(stage, persistent)
-    first = stage.descriptors
+    first = stage.descriptors_used
     hidden = descriptor_heap(stage, 1, visible=False)
     cpu = hidden.get_cpu_descriptor_handle_for_heap_start()
     gpu = stage.heap.get_gpu_descriptor_handle_for_heap_start() + 32 * first
     for handle in (cpu, slot(stage, first)):
         stage.device.create_unordered_access_view(alias, None, raw_view(4, 16), handle)
-    stage.descriptors += 1
+    stage.descriptors_used += 1
     stage.list.resource_barrier(
         [d3d12.ResourceBarrier.transition(alias, States.COMMON, States.UNORDERED_ACCESS)]
     )

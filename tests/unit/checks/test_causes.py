@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stage import Stage, identity, other_queue, tensor, upload
+from stage import Stage, identity, other_queue, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
@@ -51,7 +51,7 @@ def test_a_value_in_a_loop_is_one(stage: Stage) -> None:
     desc = dml.ActivationLinearOperatorDesc(input_tensor=layout, output_tensor=layout, alpha=1e30, beta=0.0)
     operators = [stage.compile(desc, name) for name in ("one", "two")]
     stage.initialize(*operators)
-    values, result = upload(stage, "values", np.full(4, 3e9, np.float32)), stage.buffer("result")
+    values, result = stage.upload("values", np.full(4, 3e9, np.float32)), stage.buffer("result")
     for _ in range(3):
         for operator in operators:
             stage.dispatch(operator, [values], [result])

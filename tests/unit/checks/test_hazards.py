@@ -364,8 +364,8 @@ def test_lists_of_one_call_are_named_in_their_order(policy: object) -> None:
     second = stage.device.create_command_list(0, d3d12.CommandListType.COMPUTE, allocator)
     second.set_descriptor_heaps([stage.heap])
     table = stage.table(operator)
-    table.bind_inputs([stage._binding(shared)])
-    table.bind_outputs([stage._binding(target)])
+    table.bind_inputs([dml.BufferBinding(shared)])
+    table.bind_outputs([dml.BufferBinding(target)])
     stage.recorder.record_dispatch(second, operator, table)
     second.close()
     stage.queue.execute_command_lists([stage.list, second])
@@ -418,10 +418,10 @@ def test_a_write_marked_out_comes_after_everything(stage: Stage) -> None:
 def test_parts_of_one_dispatch_do_not_conflict(stage: Stage) -> None:
     layer = half_product(stage, "layer")  # two kernels, which share the temporary resource
     table = stage.table(layer)
-    table.bind_inputs([stage._binding(stage.filled(name, 32)) for name in "ab"] + [None])
-    table.bind_outputs([stage._binding(stage.buffer("c", 32))])
+    table.bind_inputs([dml.BufferBinding(stage.filled(name, 32)) for name in "ab"] + [None])
+    table.bind_outputs([dml.BufferBinding(stage.buffer("c", 32))])
     needed = layer.get_binding_properties().temporary_resource_size
-    table.bind_temporary_resource(stage._binding(stage.buffer("scratch", needed)))
+    table.bind_temporary_resource(dml.BufferBinding(stage.buffer("scratch", needed)))
     stage.recorder.record_dispatch(stage.list, layer, table)
     stage.run()
 
@@ -475,7 +475,7 @@ def test_long_programs_keep_little(stage: Stage) -> None:
     kept = []
     for i in range(600):
         part = dml.BufferBinding(pool, 16 * i % 8128, 64)
-        stage.descriptors = 0
+        stage.descriptors_used = 0
         stage.dispatch(copy, [part], [result])
         stage.run()
         kept.append(patterns_kept(stage))
@@ -488,7 +488,7 @@ def test_freed_buffers_are_forgotten(stage: Stage) -> None:
     heap = stage.device.create_heap(d3d12.HeapDesc(PAGE))
     desc = d3d12.ResourceDesc.buffer(256, UAV)
     for _ in range(20):
-        stage.descriptors = 0
+        stage.descriptors_used = 0
         placed = stage.device.create_placed_resource(heap, 0, desc, States.COMMON)
         stage.dispatch(copy, [source], [placed])
         stage.run()
@@ -557,7 +557,7 @@ def test_queues_that_are_gone_leave_nothing(stage: Stage) -> None:
     check = next(each for each in stage.device.checks if isinstance(each, Hazards))
     for _ in range(200):
         queue, fence = stage.device.create_command_queue(stage.queue.get_desc()), stage.device.create_fence()
-        stage.descriptors = 0
+        stage.descriptors_used = 0
         stage.dispatch(copy, [source], [target])
         stage.list.close()
         queue.execute_command_lists([stage.list])

@@ -617,7 +617,7 @@ def test_BT13_released_buffer(world: World) -> None:
 
 def test_BT13_a_released_table_keeps_no_buffer(world: World) -> None:
     compiled = world.compile(identity())
-    source, target = world.buffer(), world.buffer()
+    source, target = world.buffer(flags=UAV), world.buffer()  # the session does not know the source
     table = world.bound(compiled, [Binding(source)], [Binding(target)])
     gone = weakref.ref(source)
     del source
@@ -687,7 +687,7 @@ def test_BT14_volatile_descriptors_may_change_until_submission(world: World) -> 
         table.bind_inputs([Binding(world.buffer())])
     world.queue.signal(world.fence, 100)
     world.fence.wait(100)
-    world.done = 100
+    world.session.fence_value = 100
     world.allocator.reset()
     world.list.reset(world.allocator)
     world.list.set_descriptor_heaps([world.heap])
@@ -767,6 +767,6 @@ def test_BT5_BT6_runtime_removes_the_device(mistake: Callable[[World, dml.Bindin
     with pytest.raises(Error) as caught:
         world.dml.create_operator(identity())
     assert caught.value.hresult is HResult.DXGI_ERROR_DEVICE_REMOVED
-    world.dml = dml.create_device(world.d3d12)
-    world.recorder = world.dml.create_command_recorder()
+    world.dml = world.session.dml = dml.create_device(world.d3d12)
+    world.recorder = world.session.recorder = world.dml.create_command_recorder()
     assert world.works()

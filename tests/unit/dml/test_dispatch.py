@@ -167,7 +167,8 @@ def test_2_8_dispatched_before_it_is_initialised(world: World) -> None:
     assert "at test_dispatch.py:" in recorded and called.startswith("While calling ExecuteCommandLists")
     late = world.list
     kind = d3d12.CommandListType.COMPUTE
-    world.list = world.d3d12.create_command_list(0, kind, world.d3d12.create_command_allocator(kind))
+    allocator = world.d3d12.create_command_allocator(kind)
+    world.list = world.session.list = world.d3d12.create_command_list(0, kind, allocator)
     world.initialize(compiled)
     world.list.close()
     world.queue.execute_command_lists([world.list, late])  # in this order it is right

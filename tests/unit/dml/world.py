@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dmlemu import d3d12, dml
+from dmlemu import Session, d3d12, dml
 from dmlemu.errors import Error, HResult, Report, Strictness
 
 F32 = dml.TensorDataType.FLOAT32
@@ -68,7 +69,7 @@ def half_gemm() -> dml.OperatorDesc:
 
 
 class World:
-    """One Direct3D device, one DirectML device, a queue, an open list and a descriptor heap."""
+    """A session with devices of its own, and the names and sizes of these tests."""
 
     def __init__(
         self,
@@ -76,17 +77,13 @@ class World:
         level: dml.FeatureLevel = Levels.LEVEL_6_4,
         flags: dml.CreateDeviceFlags = dml.CreateDeviceFlags.NONE,
     ) -> None:
-        self.d3d12 = d3d12.create_device(d3d12.Adapter(name="test"), strictness=strictness)
-        self.dml = dml.create_device(self.d3d12, flags, feature_level=level)
-        kind = d3d12.CommandListType.COMPUTE
-        self.queue = self.d3d12.create_command_queue(d3d12.CommandQueueDesc(kind))
-        self.allocator = self.d3d12.create_command_allocator(kind)
-        self.list = self.d3d12.create_command_list(0, kind, self.allocator)
-        self.fence = self.d3d12.create_fence(0)
-        self.done = 0
-        self.heap = self.descriptors(64)
-        self.list.set_descriptor_heaps([self.heap])
-        self.recorder = self.dml.create_command_recorder()
+        device = d3d12.create_device(d3d12.Adapter(name="test"), strictness=strictness)
+        self.session = session = Session(
+            dml.create_device(device, flags, feature_level=level), descriptors=64
+        )
+        self.d3d12, self.dml, self.heap = session.device, session.dml, session.descriptors
+        self.queue, self.allocator, self.list = session.queue, session.allocator, session.list
+        self.fence, self.recorder = session.fence, session.recorder
 
     # --- making things ---
 
@@ -102,37 +99,25 @@ class World:
         heap: d3d12.HeapType | d3d12.HeapProperties = d3d12.HeapType.DEFAULT,
         flags: d3d12.ResourceFlags | None = None,
     ) -> d3d12.Resource:
+        if flags is None and isinstance(heap, d3d12.HeapType):
+            return self.session.buffer(name, size, heap)
         properties = heap if isinstance(heap, d3d12.HeapProperties) else d3d12.HeapProperties(heap)
-        state = {
-            d3d12.HeapType.UPLOAD: States.GENERIC_READ,
-            d3d12.HeapType.READBACK: States.COPY_DEST,
-        }.get(properties.type, States.COMMON)
-        if flags is None:
-            flags = UAV if state == States.COMMON else d3d12.ResourceFlags.NONE
-        desc = d3d12.ResourceDesc.buffer(size, flags)
-        made = self.d3d12.create_committed_resource(properties, d3d12.HeapFlags.NONE, desc, state)
-        if name:
-            made.set_name(name)
+        desc = d3d12.ResourceDesc.buffer(size, UAV if flags is None else flags)
+        made = self.d3d12.create_committed_resource(properties, d3d12.HeapFlags.NONE, desc, States.COMMON)
+        made.set_name(name)
         return made
 
     def compile(
         self, desc: dml.OperatorDesc, flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE, name: str = "op"
     ) -> dml.CompiledOperator:
-        compiled = self.dml.compile_operator(self.dml.create_operator(desc), flags)
-        compiled.set_name(name)
-        return compiled
+        return self.session.compile(desc, name, flags)
 
     def table_desc(self, dispatchable: Any, first: int = 0, size: int | None = None) -> dml.BindingTableDesc:
-        step = self.d3d12.get_descriptor_handle_increment_size(d3d12.DescriptorHeapType.CBV_SRV_UAV)
-        return dml.BindingTableDesc(
-            dispatchable,
-            self.heap.get_cpu_descriptor_handle_for_heap_start() + first * step,
-            self.heap.get_gpu_descriptor_handle_for_heap_start() + first * step,
-            dispatchable.get_binding_properties().required_descriptor_count if size is None else size,
-        )
+        desc = self.session.table_desc(dispatchable, first)
+        return desc if size is None else replace(desc, size_in_descriptors=size)
 
     def table(self, dispatchable: Any, first: int = 0) -> dml.BindingTable:
-        return self.dml.create_binding_table(self.table_desc(dispatchable, first))
+        return self.session.table(dispatchable, first)
 
     # --- doing things ---
 
@@ -144,50 +129,29 @@ class World:
         first: int = 32,
     ) -> dml.OperatorInitializer:
         """Records the initializer and a UAV barrier."""
-        initializer = self.dml.create_operator_initializer([compiled])
-        table = self.table(initializer, first)
-        table.bind_inputs(None if inputs is None else [dml.BufferArrayBinding(inputs)])
-        table.bind_outputs(None if persistent is None else [persistent])
-        self.recorder.record_dispatch(self.list, initializer, table)
-        self.list.resource_barrier([d3d12.ResourceBarrier.uav(None)])
+        kept = None if inputs is None else [inputs]
+        initializer = self.session.initialize(
+            compiled, inputs=kept, persistent=None if persistent is None else [persistent], first=first
+        )
+        self.session.barrier()
         return initializer
 
     def bound(
         self, compiled: dml.CompiledOperator, inputs: Sequence[Any], outputs: Sequence[Any], first: int = 0
     ) -> dml.BindingTable:
-        table = self.table(compiled, first)
-        table.bind_inputs(list(inputs))
-        table.bind_outputs(list(outputs))
-        return table
+        return self.session.bind(compiled, inputs, outputs, first=first)
 
     def execute(self) -> None:
-        """Closes the list, runs it to its end and opens it again."""
-        self.list.close()
-        self.queue.execute_command_lists([self.list])
-        self.done += 1
-        self.queue.signal(self.fence, self.done)
-        self.fence.wait(self.done)
-        self.allocator.reset()
-        self.list.reset(self.allocator)
-        self.list.set_descriptor_heaps([self.heap])
+        """Runs the list to its end and opens it again."""
+        self.session.run()
 
     def write(self, buffer: d3d12.Resource, data: np.ndarray[Any, Any], offset: int = 0) -> None:
         """Puts an array's bytes into a buffer of a default heap."""
-        bytes_ = np.frombuffer(data.tobytes(), np.uint8)
-        upload = self.buffer(len(bytes_), heap=d3d12.HeapType.UPLOAD)
-        with upload.map() as memory:
-            np.asarray(memory)[:] = bytes_
-        self.list.copy_buffer_region(buffer, offset, upload, 0, len(bytes_))
-        self.execute()
+        self.session.write(buffer, data, offset)
 
     def read(self, buffer: d3d12.Resource, dtype: Any = np.float32, count: int = 4, offset: int = 0) -> Any:
         """``count`` elements out of a buffer of a default heap, as a list."""
-        size = count * np.dtype(dtype).itemsize
-        readback = self.buffer(size, heap=d3d12.HeapType.READBACK)
-        self.list.copy_buffer_region(readback, 0, buffer, offset, size)
-        self.execute()
-        with readback.map() as memory:
-            return np.asarray(memory).view(dtype).tolist()
+        return self.session.read(buffer, dtype, count, offset).tolist()
 
     def works(self) -> bool:
         """The device still runs an operator from end to end."""

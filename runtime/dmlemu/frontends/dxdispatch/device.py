@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from dmlemu import d3d12, dml
-from dmlemu.d3d12 import HeapType, ResourceBarrier, ResourceFlags, ResourceStates
+from dmlemu.d3d12 import HeapType, ResourceBarrier, ResourceStates
 from dmlemu.diagnostics import ids
 from dmlemu.errors import Error, HResult, Report, elide
+from dmlemu.session import Session
 
 from .initial_values import InitialValues
 from .options import Options
@@ -22,79 +23,59 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 MOST_NAME = 1000  # characters of a name of the model that objects of the API get
 
-_INITIAL_STATE = {
-    HeapType.DEFAULT: ResourceStates.COMMON,
-    HeapType.UPLOAD: ResourceStates.GENERIC_READ,
-    HeapType.READBACK: ResourceStates.COPY_DEST,
-}
 
-
-class Device:
-    """A queue with the one command list that everything is recorded into, executed and waited for."""
+class Device(Session):
+    """A session with the one command list that everything is recorded into, executed and waited for."""
 
     def __init__(self, adapter: d3d12.Adapter, options: Options) -> None:
-        self.d3d = d3d12.create_device(adapter, strictness=options.strictness)
         flags = dml.CreateDeviceFlags.DEBUG if options.debug else dml.CreateDeviceFlags.NONE
-        self.dml = dml.create_device(self.d3d, flags, options.dml_feature_level)
-        self.fence = self.d3d.create_fence(0)
         no_timeout = d3d12.CommandQueueFlags.DISABLE_GPU_TIMEOUT
         queue_flags = no_timeout if options.disable_gpu_timeout else d3d12.CommandQueueFlags.NONE
-        self.queue = self.d3d.create_command_queue(
-            d3d12.CommandQueueDesc(type=options.queue_type, flags=queue_flags)
+        device = d3d12.create_device(adapter, strictness=options.strictness)
+        super().__init__(
+            dml.create_device(device, flags, options.dml_feature_level),
+            queue=d3d12.CommandQueueDesc(type=options.queue_type, flags=queue_flags),
+            descriptors=0,  # each binding has a heap of its own
         )
-        self.allocator = self.d3d.create_command_allocator(options.queue_type)
         self.queue.set_name("of the model")
-        self.list = self.d3d.create_command_list(0, options.queue_type, self.allocator)
         self.list.set_name("of the model")
-        self.recorder = self.dml.create_command_recorder()
         self._options = options
         self._temporary: list[d3d12.Object] = []
-        self._timestamps = _Timestamps(self.d3d, options.max_gpu_time_measurements)
+        self._timestamps = _Timestamps(self.device, options.max_gpu_time_measurements)
 
     # --- buffers ---
 
-    def create_buffer(self, size: int, heap: HeapType = HeapType.DEFAULT, name: str = "") -> d3d12.Resource:
-        """A committed buffer; those of the default heap may be bound."""
-        default = heap is HeapType.DEFAULT
-        flags = ResourceFlags.ALLOW_UNORDERED_ACCESS if default else ResourceFlags.NONE
-        buffer = self.d3d.create_committed_resource(
-            d3d12.HeapProperties(type=heap),
-            d3d12.HeapFlags.NONE,
-            d3d12.ResourceDesc.buffer(size, flags),
-            _INITIAL_STATE[heap],
-        )
-        buffer.set_name(elide(name, MOST_NAME))
-        return buffer
+    def buffer(
+        self,
+        name: str,
+        size: int,
+        heap: HeapType = HeapType.DEFAULT,
+        *,
+        heap_flags: d3d12.HeapFlags = d3d12.HeapFlags.NONE,
+    ) -> d3d12.Resource:
+        """A buffer with as much of the name as a message may show."""
+        return super().buffer(elide(name, MOST_NAME), size, heap, heap_flags=heap_flags)
 
-    def upload(self, size: int, initial: InitialValues, name: str) -> d3d12.Resource:
+    def initial(self, size: int, initial: InitialValues, name: str) -> d3d12.Resource:
         """A default-heap buffer, with the copy of its initial values recorded."""
-        buffer = self.create_buffer(size, name=name)
-        upload = self.create_buffer(size, HeapType.UPLOAD, "upload of " + name)
+        buffer = self.buffer(name, size)
+        upload = self.buffer("upload of " + name, size, HeapType.UPLOAD)
         self.keep_until_executed(upload)
         initial.write(np.asarray(upload.map(0))[: initial.size])
         upload.unmap(0)
-        self._transition(buffer, ResourceStates.UNORDERED_ACCESS, ResourceStates.COPY_DEST)
+        self.transition(ResourceStates.UNORDERED_ACCESS, ResourceStates.COPY_DEST, buffer)
         self.list.copy_resource(buffer, upload)
-        self._transition(buffer, ResourceStates.COPY_DEST, ResourceStates.UNORDERED_ACCESS)
+        self.transition(ResourceStates.COPY_DEST, ResourceStates.UNORDERED_ACCESS, buffer)
         return buffer
 
     def download(self, buffer: d3d12.Resource) -> Bytes:
         """The bytes of a buffer, through a readback heap."""
-        readback = self.create_buffer(buffer.get_desc().width, HeapType.READBACK, "download")
-        with readback:
-            self._transition(buffer, ResourceStates.UNORDERED_ACCESS, ResourceStates.COPY_SOURCE)
+        with self.readback_buffer("download", buffer.get_desc().width) as readback:
+            self.transition(ResourceStates.UNORDERED_ACCESS, ResourceStates.COPY_SOURCE, buffer)
             self.list.copy_resource(readback, buffer)
-            self._transition(buffer, ResourceStates.COPY_SOURCE, ResourceStates.UNORDERED_ACCESS)
-            self.execute_and_wait()
-            return self.read(readback)
-
-    def read(self, readback: d3d12.Resource) -> Bytes:
-        data = np.array(readback.map(0), np.uint8)
-        readback.unmap(0, d3d12.Range(0, 0))
-        return data
-
-    def _transition(self, buffer: d3d12.Resource, before: ResourceStates, after: ResourceStates) -> None:
-        self.list.resource_barrier([ResourceBarrier.transition(buffer, before, after)])
+            self.transition(ResourceStates.COPY_SOURCE, ResourceStates.UNORDERED_ACCESS, buffer)
+            self.run()
+            return self.read(readback, np.uint8)
 
     # --- execution ---
 
@@ -112,25 +93,20 @@ class Device:
                 self.list.resource_barrier(barriers)
         self._timestamps.record(self.list)
 
-    def execute_and_wait(self) -> None:
-        """Runs what was recorded and starts a new list; raises if the device was removed."""
-        self.list.close()
-        self.queue.execute_command_lists([self.list])
+    def wait(self) -> None:
+        """As a session does; raises if a device was removed, with the mistake that removed it."""
         try:
-            value = self.fence.get_completed_value() + 1
-            self.queue.signal(self.fence, value)
-            self.fence.set_event_on_completion(value, None)
-        finally:  # after a removal these calls fail, too
+            self.fence.wait(self.fence_value)
+        finally:  # after a removal this call fails, too
             self.check_removed()
-        self.allocator.reset()
-        self.list.reset(self.allocator)
+        super().wait()
         for item in self._temporary:
             item.release()
         self._temporary.clear()
 
     def check_removed(self) -> None:
         """Raises if a device was removed, with the mistake that removed it."""
-        reason, record = self.d3d.get_device_removed_reason(), self.d3d.removal_record
+        reason, record = self.device.get_device_removed_reason(), self.device.removal_record
         if reason != HResult.S_OK:
             where = (
                 () if record is None or record.command is None else (f"At {record.queue}, {record.command}",)
@@ -145,11 +121,11 @@ class Device:
         kept, lost = self._timestamps.take()
         if not kept:
             return Samples([])
-        with self.create_buffer(8 * len(kept), HeapType.READBACK, "timestamps") as readback:
+        with self.readback_buffer("timestamps", 8 * len(kept)) as readback:
             heap, timestamp = self._timestamps.heap, d3d12.QueryType.TIMESTAMP
             self.list.resolve_query_data(heap, timestamp, 0, len(kept), readback, 0)
-            self.execute_and_wait()
-            ticks = self.read(readback).view(np.uint64)[kept]
+            self.run()
+            ticks = self.read(readback, np.uint64)[kept]
         per_sample = self.queue.get_timestamp_frequency() * self._options.dispatch_repeat / 1000
         return Samples(((ticks[1::2] - ticks[::2]) / per_sample).tolist(), lost)
 

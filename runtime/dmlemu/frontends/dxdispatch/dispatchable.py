@@ -82,12 +82,12 @@ class DmlDispatchable:
             table.bind_temporary_resource(self._temporary(properties.temporary_resource_size))
         size = self._compiled.get_binding_properties().persistent_resource_size
         if size:
-            buffer = device.create_buffer(size, name=f"persistent resource of {self._name}")
+            buffer = device.buffer(f"persistent resource of {self._name}", size)
             self._persistent = dml.BufferBinding(buffer, 0, size)
             table.bind_outputs([self._persistent])
         device.recorder.record_dispatch(device.list, initializer, table)
         device.keep_until_executed(heap)
-        device.execute_and_wait()
+        device.run()
 
     def _bind_owned(self, table: dml.BindingTable) -> None:
         owned = self._bind(self._inputs, self._model.bindings)
@@ -143,7 +143,7 @@ class DmlDispatchable:
     def dispatch(self) -> None:
         """Records the bound dispatch, runs it and waits."""
         self._device.record_dispatch(self._compiled, self._table)
-        self._device.execute_and_wait()
+        self._device.run()
 
     def _bind(self, points: list[BindPoint], bindings: Bindings) -> list[dml.BufferBinding | None]:
         """What a graph has no edge for gets no binding, not even NONE."""
@@ -155,12 +155,12 @@ class DmlDispatchable:
         ]
 
     def _temporary(self, size: int) -> dml.BufferBinding:
-        buffer = self._device.create_buffer(size, name=f"temporary resource of {self._name}")
+        buffer = self._device.buffer(f"temporary resource of {self._name}", size)
         self._device.keep_until_executed(buffer)
         return dml.BufferBinding(buffer, 0, size)
 
     def _descriptor_heap(self, count: int) -> d3d12.DescriptorHeap:
-        heap = self._device.d3d.create_descriptor_heap(
+        heap = self._device.device.create_descriptor_heap(
             d3d12.DescriptorHeapDesc(
                 type=d3d12.DescriptorHeapType.CBV_SRV_UAV,
                 num_descriptors=count,

@@ -70,9 +70,9 @@ class Executor:
         for desc in model.resources.values():
             if desc.initial is not None:
                 with _While(f"creating resource {quoted(desc.name)} ({desc.path})"):
-                    buffer = device.upload(desc.size_in_bytes, desc.initial, desc.name)
+                    buffer = device.initial(desc.size_in_bytes, desc.initial, desc.name)
                 self._resources.add(desc, buffer)
-        device.execute_and_wait()
+        device.run()
         self._dispatchables = {
             name: DmlDispatchable(device, dispatchable, self._resources)
             for name, dispatchable in model.dispatchables.items()
