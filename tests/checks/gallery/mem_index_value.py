@@ -20,6 +20,6 @@ def run(stage: Stage, fixed: bool) -> None:
     indices = np.array([[0, 3, -4], [5, 1, -6]], np.int32)
     if fixed:
         indices %= 4
-    chosen = stage.upload(indices, "places")
+    chosen = stage.upload("places", indices)
     stage.dispatch(pick, [stage.filled("scores", 32), chosen], [stage.buffer("result")])
     stage.run()

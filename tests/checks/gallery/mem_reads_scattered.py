@@ -24,7 +24,7 @@ def run(stage: Stage, fixed: bool) -> None:
     indices = indices[:COUNT]
     stage.dispatch(
         pick,
-        [stage.filled("scores", 12 * COUNT), stage.upload(indices, "places")],
+        [stage.filled("scores", 12 * COUNT), stage.upload("places", indices)],
         [stage.buffer("result", 4 * COUNT)],
     )
     stage.run()

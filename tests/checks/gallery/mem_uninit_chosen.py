@@ -21,5 +21,5 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.list.copy_buffer_region(table, 0, stage.filled("half", 16), 0, 16)
     stage.run()
     indices = np.array([0, 3, 2, 1] if fixed else [0, 3, 6, 1], np.uint32)
-    stage.dispatch(pick, [table, stage.upload(indices, "places")], [stage.buffer("result")])
+    stage.dispatch(pick, [table, stage.upload("places", indices)], [stage.buffer("result")])
     stage.run()
