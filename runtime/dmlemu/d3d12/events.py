@@ -1,7 +1,7 @@
 """What happens at the API, told on the device's event stream beside the events of the hardware.
 
-They hold the objects themselves, for as long as a subscriber keeps them.  Those of mapped memory are declared in
-``resource``, that of a reset in ``command_allocator``.
+They hold the objects themselves, for as long as a subscriber keeps them.  Those of mapped memory are
+declared in ``resource``, that of a reset in ``command_allocator``.
 """
 
 from __future__ import annotations

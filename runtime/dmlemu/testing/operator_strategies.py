@@ -19,8 +19,8 @@ from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, Sc
 from ..dml import TensorDataType as T
 from ..dml.operators import declared
 from ..dml.operators.definition import definition_class, emulated
+from ..dml.operators.desc_checks import check_operator
 from ..dml.operators.schema import Allowed, Field, FieldKind, operator_fields
-from ..dml.operators.validation import check_operator
 from ..errors import Error, Report, quote
 from .strategies import LayoutKind, chosen_kinds, layouts_of, shapes
 

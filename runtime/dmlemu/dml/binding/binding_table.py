@@ -26,8 +26,9 @@ from ...d3d12.descriptor_uses import Binder, Reader
 from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, failure
-from ..structs import Binding, BindingDesc, BindingTableDesc
+from ..structs import Binding, BindingDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
+from .structs import BindingTableDesc
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.frozen import Frozen
 
 from ...errors import CallSite, Error
 from ..enums import ExecutionFlags
-from ..events import InitializerReset
 from ..object import DeviceChild, check_own, failure
 from ..structs import BindingProperties
 from ..tensor_desc import (
@@ -23,10 +22,10 @@ from ..tensor_desc import (
     BufferTensorDesc,
 )
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
+from .touch import Touch
 from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
-    from ..binding.aliasing import Touch
     from ..device_context import DeviceContext
     from ..operators.schema import OperatorDesc
 
@@ -217,6 +216,12 @@ class CompiledOperator(Dispatchable):
     @property
     def _detail(self) -> str:
         return self.type_name
+
+
+class InitializerReset(NamedTuple):
+    """An operator initializer was made one of other operators."""
+
+    initializer: OperatorInitializer
 
 
 class OperatorInitializer(Dispatchable):

@@ -13,7 +13,10 @@ import numpy as np
 from ...errors import as_integer, quote
 from ..enums import FeatureLevel, TensorDataType
 from ..object import check_own, failure
-from ..structs import (
+from ..tensor_desc import BufferTensorDesc
+from .compile import TensorField, owned_bytes
+from .dispatchable import Operator
+from .graph_structs import (
     ConstantDataGraphNodeDesc,
     GraphDesc,
     InputGraphEdgeDesc,
@@ -21,9 +24,6 @@ from ..structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
-from ..tensor_desc import BufferTensorDesc
-from .compile import TensorField, owned_bytes
-from .dispatchable import Operator
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext

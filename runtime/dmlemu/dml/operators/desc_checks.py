@@ -1,0 +1,21 @@
+"""All checks of an operator desc: its declaration, then its definition's rules."""
+
+from __future__ import annotations
+
+from ..enums import FeatureLevel
+from .definition import definition_of
+from .schema import OperatorDesc
+from .validation import DescValidator
+
+
+def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
+    """All that an operator's declaration and rules demand, on a device of feature level ``level``.
+
+    The tensor descs' own rules (sizes, strides, total size, alignment) are checked elsewhere and first.
+    ``operation`` is the call that the report names.  Raises :class:`dmlemu.Error` (E_INVALIDARG).
+    """
+    check = DescValidator(desc, level, operation)
+    check.feature_level()
+    check.attributes()
+    check.tensors()
+    definition_of(desc).rules(check)
