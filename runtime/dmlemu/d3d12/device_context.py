@@ -54,7 +54,7 @@ class DeviceContext:
     ``removed``: why the device was removed, with its ``removal_record``; None while it lives.
     ``references``: how many create_device gave out (DEV5).  ``children``: the living objects by the order of
     their creation.  ``resources`` by address, ``descriptor_heaps`` by CPU handle, ``recordings`` by serial;
-    ``names``: what they are called.  ``host_heaps``: those that the CPU can see.  ``submissions``: what queues
+    ``names``: what they are called.  ``host_heaps``: those the CPU can see.  ``submissions``: what queues
     have not done.  ``descriptor_uses``: who wrote and who reads descriptors.  ``late_visibility``: copies of
     mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
     """
