@@ -203,3 +203,38 @@ def slot(stage: Stage, index: int) -> int:
     kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
     step = stage.device.get_descriptor_handle_increment_size(kind)
     return int(stage.heap.get_cpu_descriptor_handle_for_heap_start() + index * step)
+
+
+class TwoLayers:
+    """Upload, initialise, execute, read back: two products whose weights DirectML owns, step by step.
+
+    The barriers between the steps are the program's own.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.first, self.second = (
+            stage.compile(product(OWNED), name) for name in ("first layer", "second layer")
+        )
+        self.image, self.source = stage.filled("image", 64), stage.filled("source", 64)
+        self.weights = stage.buffer("weights", 64)
+        self.kept, self.more_kept = stage.buffer("persistent", 256), stage.buffer("persistent 2", 256)
+        self.act, self.result = stage.buffer("act", 256), stage.buffer("result", 256)
+        self.readback = stage.host_buffer("readback", 256, "READBACK")
+
+    def upload(self) -> None:
+        self.stage.list.copy_resource(self.weights, self.source)
+
+    def initialize(self) -> None:
+        record_weights(self.stage, self.first, self.weights, self.kept)
+        record_weights(self.stage, self.second, self.weights, self.more_kept)
+
+    def dispatch_first(self) -> None:
+        record_product(self.stage, self.first, self.image, self.act, self.kept)
+
+    def dispatch_second(self) -> None:
+        record_product(self.stage, self.second, self.act, self.result, self.more_kept)
+
+    def read_back(self) -> None:
+        self.stage.list.copy_resource(self.readback, self.result)
+        self.stage.run()

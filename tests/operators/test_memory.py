@@ -12,7 +12,7 @@ from strategies import Array, Values
 
 from dmlemu import d3d12, dml
 from dmlemu.dml import BufferTensorDesc
-from dmlemu.dml.lowering.compile import tensor_fields
+from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.evaluation import unpack_tensor
 

@@ -18,9 +18,9 @@ from dmlemu import Error, HResult
 from dmlemu.dml import FeatureLevel, OperatorDesc, OperatorType
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import definition_class, emulated
+from dmlemu.dml.operators.desc_checks import check_operator
 from dmlemu.dml.operators.rules import Rule
 from dmlemu.dml.operators.schema import FieldKind, operator_fields
-from dmlemu.dml.operators.validation import check_operator
 from dmlemu.testing import operator_descs
 from dmlemu.testing.rule_solver import Broken, broken
 

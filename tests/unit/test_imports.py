@@ -1,9 +1,12 @@
-"""What is loaded when a program starts: only what it will use."""
+"""What is loaded when a program starts, only what it will use; and that no modules import each other."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -33,7 +36,13 @@ def test_the_api_needs_little_beyond_numpy() -> None:
 def definitions(found: set[str]) -> set[str]:
     """The modules among them that define operators."""
     own = {each.rpartition(".")[2] for each in found if each.startswith("dmlemu.dml.operators.")}
-    return {each for each in own if each[0] != "_"} - {"definition", "descs", "schema", "validation"}
+    return {each for each in own if each[0] != "_"} - {
+        "definition",
+        "desc_checks",
+        "descs",
+        "schema",
+        "validation",
+    }
 
 
 def test_a_desc_loads_the_declarations_alone() -> None:
@@ -55,3 +64,72 @@ def test_a_model_loads_what_it_runs() -> None:
     assert "dmlemu.dml.operators.element_wise_add" in found
     heavy = {"difflib", "email", "importlib.metadata", "numpy.random", "dmlemu.dml.operator_page"}
     assert not found & {*heavy, "dmlemu.dml.operators.activation", "dmlemu.dml.operators.reduce"}
+
+
+ROOT = Path(__file__).parents[2]
+
+# The only imports that point up, each with its reason.
+UPWARD = {
+    # GetDevice of an object returns the device that creates such objects: the API itself is a circle.
+    ("dmlemu.d3d12.device_child", "dmlemu.d3d12.device"),
+    ("dmlemu.dml.object", "dmlemu.dml.device"),
+    # The reference of a desc is that of its definition, whose module is found and loaded when asked for.
+    ("dmlemu.dml.operators.schema", "dmlemu.dml.operators.definition"),
+}
+
+
+def sources() -> dict[str, Path]:
+    """The modules of both packages by their names."""
+    found = {}
+    for folder in ("runtime/dmlemu", "emulator/dmlemu_hw"):
+        for path in (ROOT / folder).rglob("*.py"):
+            parts = path.relative_to((ROOT / folder).parent).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(module: str, path: Path, modules: dict[str, Path]) -> Iterator[str]:
+    """The modules that one imports anywhere: for type hints only, and inside functions, too."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *filter(None, [node.module])])
+            for each in node.names:
+                name = f"{origin}.{each.name}"
+                yield name if name in modules else origin
+
+
+def import_graph() -> dict[str, set[str]]:
+    modules = sources()
+    return {name: set(imports(name, path, modules)) & modules.keys() for name, path in modules.items()}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """The modules of one circle; none: there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = import_graph()
+    for module, target in UPWARD:
+        graph[module].remove(target)  # KeyError: it is there no more, and is to leave the list
+
+    assert circle(graph) == []
+
+
+@pytest.mark.parametrize(("module", "target"), sorted(UPWARD))
+def test_each_import_that_points_up_would_close_a_circle(module: str, target: str) -> None:
+    graph = import_graph()
+    for other, its in UPWARD - {(module, target)}:
+        graph[other].remove(its)
+
+    found = circle(graph)
+    assert module in found and target in found

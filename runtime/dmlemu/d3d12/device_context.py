@@ -52,12 +52,12 @@ class DeviceContext:
 
     ``gpu``: the hardware.  ``strictness``, and ``is_runtime`` for the only one without a debug layer.
     ``reports`` and ``info_queue``: where what is noticed goes.  ``checks``: attached by the layer of checks.
-    ``removed``: why the device was removed, with its ``removal_record``; None while it lives.  ``children``:
-    the living objects by the order of their creation.  ``resources`` by address, ``descriptor_heaps`` by CPU
-    handle, ``recordings`` by serial, and their ``names``.  ``host_heaps``: those that the CPU can see.
-    ``submissions``: what queues have not done.  ``descriptor_uses``: who wrote and who reads descriptors.
-    ``late_visibility``: copies of mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any
-    thread (MP8).
+    ``removed``: why the device was removed, with its ``removal_record``; None while it lives.
+    ``references``: how many create_device gave out (DEV5).  ``children``: the living objects by the order of
+    their creation.  ``resources`` by address, ``descriptor_heaps`` by CPU handle, ``recordings`` by serial;
+    ``names``: what they are called.  ``host_heaps``: those the CPU can see.  ``submissions``: what queues
+    have not done.  ``descriptor_uses``: who wrote and who reads descriptors.  ``late_visibility``: copies of
+    mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
     """
 
     def __init__(self, gpu: Gpu, strictness: Strictness, adapter: Adapter, device: Object) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..d3d12.object import Object
 from . import enums as _enums
 from .binding.binding_table import BindingTable
+from .binding.structs import BindingTableDesc
 from .command_recorder import CommandRecorder
 from .device import (
     Device,
@@ -24,20 +25,21 @@ from .device import (
 )
 from .enums import *  # noqa: F403
 from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
-from .object import DeviceChild
-from .operators.schema import OperatorDesc
-from .structs import (
-    BindingDesc,
-    BindingProperties,
-    BindingTableDesc,
-    BufferArrayBinding,
-    BufferBinding,
+from .lowering.graph_structs import (
     ConstantDataGraphNodeDesc,
     GraphDesc,
     InputGraphEdgeDesc,
     IntermediateGraphEdgeDesc,
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
+)
+from .object import DeviceChild
+from .operators.schema import OperatorDesc
+from .structs import (
+    BindingDesc,
+    BindingProperties,
+    BufferArrayBinding,
+    BufferBinding,
     ScalarUnion,
     ScaleBias,
     Size2D,

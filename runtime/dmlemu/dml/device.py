@@ -16,18 +16,21 @@ from ..d3d12.object import Object
 from ..diagnostics import ids
 from ..errors import Error, HResult, Strictness, as_integer, loading, quote, spell
 from .binding.binding_table import BindingTable
+from .binding.structs import BindingTableDesc
 from .command_recorder import CommandRecorder
 from .device_context import DeviceContext, removed_error
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
 from .events import GraphCompiled, OperatorCreated
-from .lowering.compile import Program, tensor_fields
+from .lowering.compile import Program
 from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+from .lowering.fields import tensor_fields
+from .lowering.graph_structs import GraphDesc
 from .object import check_own, not_implemented, refusal
 from .operators import declared
 from .operators.definition import definition_of, emulated
+from .operators.desc_checks import check_operator
 from .operators.schema import OperatorDesc, is_operator_desc, tables
-from .operators.validation import DescValidator, check_operator
-from .structs import BindingTableDesc, GraphDesc
+from .operators.validation import DescValidator
 from .tensor_desc import BufferTensorDesc
 
 __all__ = [
@@ -232,7 +235,7 @@ class Device(Object):
         try:
             check_desc(desc, self.context.level, operation)
             _check_limit(desc, self.context.d3d12.adapter.max_gemm_batch, operation)
-            program = Program(desc)
+            program = Program(tensor_fields(desc))
             definition_of(desc).lower(program)
         except NotImplementedError as reason:
             what = f"DML_OPERATOR_{desc.TYPE.name}"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ..errors import CallSite
-    from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
+    from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator
     from .lowering.graph_checks import Graph
-    from .structs import GraphDesc
+    from .lowering.graph_structs import GraphDesc
 
-__all__ = ["DispatchRecorded", "GraphCompiled", "InitializerReset", "OperatorCreated"]
+__all__ = ["DispatchRecorded", "GraphCompiled", "OperatorCreated"]
 
 
 class OperatorCreated(NamedTuple):
@@ -25,12 +25,6 @@ class GraphCompiled(NamedTuple):
     desc: GraphDesc
     graph: Graph
     compiled: CompiledOperator
-
-
-class InitializerReset(NamedTuple):
-    """An operator initializer was made one of other operators."""
-
-    initializer: OperatorInitializer
 
 
 class DispatchRecorded(NamedTuple):

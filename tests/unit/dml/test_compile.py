@@ -11,6 +11,7 @@ import pytest
 import dmlemu
 from dmlemu import dml
 from dmlemu.dml.lowering import compile
+from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators import definition, schema
 
 from .world import F32, OWNED, World, gemm, refused, tensor
@@ -71,7 +72,7 @@ def test_arrays_of_something_else_are_refused(wrong: Any) -> None:
 
 
 def test_slots_are_inputs_outputs_temporary_persistent() -> None:
-    program = compile.Program(gemm(flags=OWNED))
+    program = compile.Program(tensor_fields(gemm(flags=OWNED)))
     made = program.temporary(F32, [3, 5])
     assert [field.path for field in program.fields] == ["ATensor", "BTensor", "CTensor", "OutputTensor"]
     assert (program.temporary_slot, program.persistent_slot) == (4, 5)
@@ -87,7 +88,7 @@ def test_slots_are_inputs_outputs_temporary_persistent() -> None:
 
 
 def test_resources_are_aligned_to_256() -> None:
-    program = compile.Program(stack(flags=OWNED))
+    program = compile.Program(tensor_fields(stack(flags=OWNED)))
     assert program.owned == {0: compile.Owned(0, 16), 1: compile.Owned(256, 16), 2: compile.Owned(512, 16)}
     assert program.persistent_size == 768
     places = [program.temporary(F32, [65]).offset for _ in range(3)]
@@ -95,7 +96,7 @@ def test_resources_are_aligned_to_256() -> None:
 
 
 def test_operands_in_another_layout() -> None:
-    program = compile.Program(gemm())
+    program = compile.Program(tensor_fields(gemm()))
     operand = program.read("a_tensor", sizes=[6], strides=[1])
     assert (operand.sizes, operand.strides, operand.byte_size) == ((6,), (1,), 24)
     with pytest.raises(ValueError, match="together"):

@@ -10,6 +10,7 @@ import pytest
 import dmlemu
 from dmlemu import d3d12, dml
 from dmlemu.dml.lowering.compile import Program
+from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.lowering.weight_packing import laid_out
 from dmlemu.dml.operators.definition import definition_of
 
@@ -47,7 +48,7 @@ BLOCKS = (1152, 4, 64, 1, 384, 128)
 )
 def test_filters_of_a_convolution(filter_type: Any, sizes: list[int], strides: Any, kept: Any) -> None:
     desc = convolution(filter_type, sizes, strides)
-    program = Program(desc)
+    program = Program(tensor_fields(desc))
     definition_of(desc).lower(program)
     [operand] = laid_out(program).readers(2)  # the filter's descriptor
     placed = program.owned[2].place(operand, 0)

@@ -7,19 +7,25 @@ commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..framework.names import Work
+from ..framework.names import NamedCommand, Work
 from .access_history import Kind, Pattern, Touch
 from .happens_before import NOTHING, Clock
 from .order import ALIASING, UAV_BARRIER, Done, Order, union, with_one
 
-if TYPE_CHECKING:
-    from ..rules.hazards import Advice
-
-__all__ = ["SHIFT", "BarrierEpochs", "Mark"]
+__all__ = ["SHIFT", "Advice", "BarrierEpochs", "Mark"]
 
 SHIFT = 40
+
+
+class Advice:
+    """Barriers of one line and one resource: have they ever ordered anything?"""
+
+    def __init__(self, command: NamedCommand, barrier: str) -> None:
+        self.command = command
+        self.barrier = barrier
+        self.is_useful = False
 
 
 class Mark(NamedTuple):

@@ -24,11 +24,11 @@ from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
 from ..analysis.access_history import Access, Kind, Pattern, Places, Window
-from ..analysis.barrier_epochs import SHIFT, BarrierEpochs
+from ..analysis.barrier_epochs import SHIFT, Advice, BarrierEpochs
 from ..analysis.happens_before import FenceValue, HappensBefore
 from ..analysis.order import TRANSITION, UAV_BARRIER, holds
 from ..framework.check import Check, on
-from ..framework.names import NamedCommand, Work
+from ..framework.names import Work
 from . import hazards_messages as messages
 
 if TYPE_CHECKING:
@@ -50,15 +50,6 @@ _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
     Opcode.WRITE_IMMEDIATE: (None, Kind.COPY_DEST),
 }
 _BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
-
-
-class Advice:
-    """Barriers of one line and one resource: have they ever ordered anything?"""
-
-    def __init__(self, command: NamedCommand, barrier: str) -> None:
-        self.command = command
-        self.barrier = barrier
-        self.is_useful = False
 
 
 class Hazards(Check):

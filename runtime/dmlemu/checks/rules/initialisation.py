@@ -41,6 +41,7 @@ from ..analysis.host_writes import HostEvent, HostWrites
 from ..analysis.mapped import Range, add_span
 from ..framework.check import Check, on
 from . import initialisation_messages as messages
+from .initialisation_messages import Write
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
@@ -52,26 +53,6 @@ _CONTENTS_KEPT = 2048  # contents of accesses that are remembered
 _LONG = 128  # accesses of such a set at most
 _DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
 _NEAR = 4096  # bytes in which a neighbour is looked for
-
-
-class Write(NamedTuple):
-    """Who wrote some bytes, or left them undefined; it keeps no object alive."""
-
-    begin: int
-    end: int
-    pattern: Any  # dmlk_footprint *, None for the whole range
-    undefined: bool
-    commands: list[Command] | None  # None: the CPU
-    command: int
-    list: str
-    keeper: Accesses | None
-    source: int = 0  # where the bytes came from: address of the copy's source
-
-    def holds(self, address: int) -> bool:
-        """Does it contain the byte?"""
-        if not self.begin <= address < self.end:
-            return False
-        return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
 
 
 class _Change(NamedTuple):

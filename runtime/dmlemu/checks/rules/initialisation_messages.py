@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dmlemu_hw.events import Access
+from dmlemu_hw.events import Access, Accesses
+from dmlemu_hw.kernels import lib
 from dmlemu_hw.shadow import Shadow
 
 from ..framework.names import NamedCommand
 
 if TYPE_CHECKING:
+    from ...d3d12.recording import Command
     from ...d3d12.resource import Resource
-    from .initialisation import Write
 
-__all__ = ["Read", "author", "picture", "wrote"]
+__all__ = ["Read", "Write", "author", "picture", "wrote"]
 
 _SHOWN = 32  # bytes in a picture
 _HOPS = 8  # copies that are told one by one
+
+
+class Write(NamedTuple):
+    """Who wrote some bytes, or left them undefined; it keeps no object alive."""
+
+    begin: int
+    end: int
+    pattern: Any  # dmlk_footprint *, None for the whole range
+    undefined: bool
+    commands: list[Command] | None  # None: the CPU
+    command: int
+    list: str
+    keeper: Accesses | None
+    source: int = 0  # where the bytes came from: address of the copy's source
+
+    def holds(self, address: int) -> bool:
+        """Does it contain the byte?"""
+        if not self.begin <= address < self.end:
+            return False
+        return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
 
 
 class Read(NamedTuple):

@@ -16,7 +16,7 @@ from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
 from ...diagnostics import ids
 from ...diagnostics.declarations.lists import FENCES, LIFETIMES, REMARKS
-from ...dml.events import InitializerReset
+from ...dml.lowering.dispatchable import InitializerReset
 from ...errors import CallSite, Strictness, call_site
 from ..analysis.in_flight import Flight, FlightCheck
 from ..framework.check import Check, on

@@ -13,43 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from dmlemu_hw.events import Footprint
-from dmlemu_hw.footprints import element_at
 
 from ...diagnostics import ids
 from ..lowering.compile import Access
 from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot
+from ..lowering.touch import Touch
 from ..tensor_desc import BufferTensorDesc, element_bits
 
 __all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]
 
 
 _LOOKED_AT = 4096  # elements, for the first that is not the same to both
-
-
-class Touch(NamedTuple):
-    """Bytes that a dispatch touches of one binding; addresses count from the binding's first byte.
-
-    ``padding``: bytes after the last element up to TotalTensorSizeInBytes, which may be overwritten.
-    """
-
-    footprint: Footprint
-    padding: bool = False
-
-    def at(self, address: int) -> Footprint:
-        return self.footprint._replace(address=self.footprint.address + address)
-
-    def describe(self, byte: int) -> str:
-        """``element (0, 2, 1)``, or what else the byte is; ``byte`` counts from the binding's first."""
-        if self.padding:
-            return "a byte after the last element, which may be overwritten,"
-        element = element_at(self.footprint, byte)
-        return "an element" if element is None else self.name(element)
-
-    def name(self, element: tuple[int, ...]) -> str:
-        """``element (0, 2, 1)``."""
-        if len(element) == 1 and self.footprint.element_bits == 8:
-            return f"byte {element[0] * self.footprint.strides[0]}"
-        return f"element ({', '.join(map(str, element))})"
 
 
 class Place(NamedTuple):

@@ -27,8 +27,9 @@ from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
-from ..structs import Binding, BindingDesc, BindingTableDesc
+from ..structs import Binding, BindingDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
+from .structs import BindingTableDesc
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext

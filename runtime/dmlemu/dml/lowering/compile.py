@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dmlemu_hw import kernels, packets
 from dmlemu_hw.frozen import Frozen
@@ -22,9 +22,6 @@ from ..tensor_desc import (
     BufferTensorDesc,
     calc_buffer_tensor_size,
 )
-
-if TYPE_CHECKING:
-    from ..operators.schema import OperatorDesc
 
 __all__ = [
     "Call",
@@ -38,7 +35,6 @@ __all__ = [
     "TensorField",
     "constant_calls",
     "copy_calls",
-    "tensor_fields",
 ]
 
 # Slots that get their number when the whole program is known.
@@ -66,27 +62,6 @@ class TensorField(Frozen, eq=False):
     desc: BufferTensorDesc | None
     output: bool
     unused: bool = False
-
-
-def tensor_fields(desc: OperatorDesc) -> tuple[TensorField, ...]:
-    """The tensors of an operator desc, inputs before outputs; each has a binding of its own."""
-    fields = list(_tensor_fields(desc))
-    return tuple([f for f in fields if not f.output] + [f for f in fields if f.output])
-
-
-def _tensor_fields(desc: OperatorDesc) -> Iterator[TensorField]:
-    from ..operators.schema import FieldKind, operator_fields
-
-    for item in operator_fields(type(desc)):
-        if not item.is_tensor:
-            continue
-        output = item.kind is FieldKind.OUTPUT_TENSOR
-        value = getattr(desc, item.name)
-        if not item.array:
-            yield TensorField(item.c_name, item.name, None, value, output)
-            continue
-        for i, tensor in enumerate(value if isinstance(value, tuple) else ()):
-            yield TensorField(f"{item.c_name}[{i}]", item.name, i, tensor, output)
 
 
 class Kept(Frozen):
@@ -266,8 +241,8 @@ class Lowered:
 class Program(Lowered):
     """The kernel calls of one operator; handed to its ``lower``."""
 
-    def __init__(self, desc: OperatorDesc) -> None:
-        super().__init__(tensor_fields(desc))
+    def __init__(self, fields: tuple[TensorField, ...]) -> None:
+        super().__init__(fields)
         self._slots = {(field.name, field.index): slot for slot, field in enumerate(self.fields)}
         for slot, field in enumerate(self.fields):
             if field.desc is not None and field.desc.owned_by_dml:

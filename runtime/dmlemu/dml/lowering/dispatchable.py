@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.frozen import Frozen
@@ -14,7 +14,6 @@ from dmlemu_hw.frozen import Frozen
 from ...diagnostics import ids
 from ...errors import CallSite, Error
 from ..enums import ExecutionFlags
-from ..events import InitializerReset
 from ..object import DeviceChild, check_own, refusal
 from ..structs import BindingProperties
 from ..tensor_desc import (
@@ -24,10 +23,10 @@ from ..tensor_desc import (
     BufferTensorDesc,
 )
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
+from .touch import Touch
 from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
-    from ..binding.aliasing import Touch
     from ..device_context import DeviceContext
     from ..operators.schema import OperatorDesc
 
@@ -218,6 +217,12 @@ class CompiledOperator(Dispatchable):
     @property
     def _detail(self) -> str:
         return self.type_name
+
+
+class InitializerReset(NamedTuple):
+    """An operator initializer was made one of other operators."""
+
+    initializer: OperatorInitializer
 
 
 class OperatorInitializer(Dispatchable):

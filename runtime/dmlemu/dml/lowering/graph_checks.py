@@ -14,7 +14,10 @@ from ...diagnostics import ids
 from ...errors import as_integer, quote
 from ..enums import FeatureLevel, TensorDataType
 from ..object import check_own, refusal
-from ..structs import (
+from ..tensor_desc import BufferTensorDesc
+from .compile import TensorField, owned_bytes
+from .dispatchable import Operator
+from .graph_structs import (
     ConstantDataGraphNodeDesc,
     GraphDesc,
     InputGraphEdgeDesc,
@@ -22,9 +25,6 @@ from ..structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
-from ..tensor_desc import BufferTensorDesc
-from .compile import TensorField, owned_bytes
-from .dispatchable import Operator
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext

@@ -15,8 +15,7 @@ from ...errors import HResult, quote
 from ..enums import FeatureLevel
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
-from .definition import definition_of
-from .rules import Demand, unmet
+from .rules import Demand
 from .schema import (
     ARRAYS,
     Allowed,
@@ -29,7 +28,7 @@ from .schema import (
 )
 from .values import spelled
 
-__all__ = ["DescValidator", "check_operator"]
+__all__ = ["DescValidator"]
 
 
 class DescValidator:
@@ -259,20 +258,6 @@ class DescValidator:
             expected=expected,
             hint=f"feature level {level_name(min(later))} allows it" if later else "",
         )
-
-
-def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
-    """All that an operator's declaration and rules demand, on a device of feature level ``level``.
-
-    The tensor descs' own rules (sizes, strides, total size, alignment) are checked elsewhere and first.
-    ``operation`` is the call that the report names.  Raises :class:`dmlemu.Error` (E_INVALIDARG).
-    """
-    check = DescValidator(desc, level, operation)
-    check.feature_level()
-    check.attributes()
-    check.tensors()
-    for demand in unmet(definition_of(desc).RULES, desc, level):
-        check.refuse(demand)
 
 
 def _is_integer(value: object, low: int, high: int) -> bool:
