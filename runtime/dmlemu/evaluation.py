@@ -21,7 +21,6 @@ from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import not_implemented, refusal
 from .dml.operators.schema import OperatorDesc
 from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
-from .errors import Error
 from .reporting import defaults
 from .session import Session
 
@@ -90,9 +89,25 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
         raise TypeError(f"{name} must be a NumPy array, not {type(array).__name__}.")
     dtype = _element_type(tensor, name)
     if array.dtype != dtype:
-        raise _misfit(ids.TENSOR_DTYPE, name, "has dtype", array.dtype, dtype)
+        raise refusal(
+            ids.TENSOR_DTYPE,
+            f"{name} has dtype {array.dtype}; expected {dtype}.",
+            field=name,
+            given=str(array.dtype),
+            expected=str(dtype),
+            operation="evaluate",
+            rule="DML_BUFFER_TENSOR_DESC",
+        )
     if array.shape != tuple(tensor.sizes):
-        raise _misfit(ids.OP_SHAPE, name, "has shape", array.shape, tuple(tensor.sizes))
+        raise refusal(
+            ids.OP_SHAPE,
+            f"{name} has shape {array.shape}; expected {tuple(tensor.sizes)}.",
+            field=name,
+            given=str(array.shape),
+            expected=str(tuple(tensor.sizes)),
+            operation="evaluate",
+            rule="DML_BUFFER_TENSOR_DESC",
+        )
 
 
 def _element_type(tensor: dml.BufferTensorDesc, name: str) -> np.dtype[Any]:
@@ -100,18 +115,6 @@ def _element_type(tensor: dml.BufferTensorDesc, name: str) -> np.dtype[Any]:
         return tensor.dtype
     except NotImplementedError as reason:
         raise not_implemented("evaluate", f"{name} as an array", hint=str(reason)) from None
-
-
-def _misfit(check: ids.Id, name: str, what: str, given: object, expected: object) -> Error:
-    return refusal(
-        check,
-        f"{name} {what} {given}; expected {expected}.",
-        operation="evaluate",
-        rule="DML_BUFFER_TENSOR_DESC",
-        field=name,
-        given=str(given),
-        expected=str(expected),
-    )
 
 
 def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) -> None:
@@ -127,7 +130,15 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
     view[...] = array
     if tensor.strides is not None and not _same_bits(view, array):
         what = "has different values for elements that share a place: strides"
-        raise _misfit(ids.OP_SHAPE, name, what, tensor.strides, "one value for each place")
+        raise refusal(
+            ids.OP_SHAPE,
+            f"{name} {what} {tensor.strides}; expected one value for each place.",
+            field=name,
+            given=str(tensor.strides),
+            expected="one value for each place",
+            operation="evaluate",
+            rule="DML_BUFFER_TENSOR_DESC",
+        )
 
 
 def unpack_tensor(tensor: dml.BufferTensorDesc, memory: Array) -> Array:

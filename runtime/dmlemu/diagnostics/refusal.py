@@ -12,7 +12,7 @@ from .spelling import is_object, sentence, spell
 if TYPE_CHECKING:
     from .declaration import Declaration
 
-__all__ = ["declared", "message_id_of", "not_implemented", "refusal"]
+__all__ = ["declared", "message_id_of", "not_implemented", "refusal", "report_of"]
 
 
 def refusal(
@@ -50,23 +50,48 @@ def refusal(
     words = {"{field}": field, "{given}": spell(given), "{expected}": spell(expected)}
     for name, word in words.items():
         message = message.replace(name, word)
-    report = Report(
-        id=id,
-        api=api or declaration.api,
-        message=sentence(message),
+    report = report_of(
+        declaration,
+        message,
+        api=api,
         severity=_severity(declaration) if severity is None else severity,
         operation=operation,
+        rule=rule,
+        page=page,
+        message_id=message_id_of(declaration, message_id),
         field=field,
         given=words["{given}"],
         expected=words["{expected}"],
         object=str(object) if is_object(object) else "" if object is None else spell(object),
-        hint=hint,
-        rule=": ".join(filter(None, (rule, page))) or declaration.rule,
-        context=context,
         created_at=object.created_at if is_object(object) else "",
-        d3d12_id=message_id_of(declaration, message_id),
+        hint=hint,
+        context=context,
     )
     return Error(hresult, report)
+
+
+def report_of(
+    declaration: Declaration,
+    message: str,
+    *,
+    api: str = "",
+    severity: Severity | None = None,
+    rule: str = "",
+    page: str = "",
+    message_id: int | None = None,
+    **more: Any,
+) -> Report:
+    """The report of a check; ``more`` are further fields.  What is left out is as declared."""
+    first = declaration.message_ids[0] if declaration.message_ids else 0
+    return Report(
+        id=declaration.id,
+        message=sentence(message),
+        api=api or declaration.api,
+        severity=declaration.severity if severity is None else severity,
+        rule=": ".join(filter(None, (rule, page))) or declaration.rule,
+        d3d12_id=int(first if message_id is None else message_id),
+        **more,
+    )
 
 
 def declared(id: Id) -> Declaration:

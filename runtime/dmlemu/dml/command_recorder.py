@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
@@ -137,29 +137,7 @@ def _persistent(
         yield dispatchable, _address(bindings, slot), slot.size
 
 
-def _fail(
-    id: ids.Id,
-    message: str,
-    dispatchable: object,
-    field: str,
-    given: object,
-    expected: object,
-    rule: str,
-    *,
-    operation: str = _OPERATION,
-    **more: Any,
-) -> Error:
-    return refusal(
-        id,
-        message,
-        operation=operation,
-        rule=f"{rule}: {_PAGE}",
-        field=field,
-        given=given,
-        expected=expected,
-        object=dispatchable,
-        **more,
-    )
+_refused = partial(refusal, operation=_OPERATION, page=_PAGE)
 
 
 def _check_arguments(
@@ -173,35 +151,38 @@ def _check_arguments(
     ):
         if not isinstance(value, kind):
             given = type(value).__name__
-            raise _fail(
+            raise _refused(
                 ids.OP_FIELD_RANGE,
                 f"{field} ({given}) is no {kind.kind}.",
-                "",
-                field,
-                given,
-                kind.kind,
-                "2.10",
+                field=field,
+                given=given,
+                expected=kind.kind,
+                rule="2.10",
             )
     assert isinstance(command_list, CommandList)
     assert isinstance(dispatchable, Dispatchable) and isinstance(bindings, BindingTable)
     check_own(context, dispatchable, "Dispatchable", _OPERATION)
     check_own(context, bindings, "Bindings", _OPERATION)
     if command_list.context is not context.d3d12:
-        message = f"{command_list} belongs to another Direct3D 12 device than {context}."
-        expected = context.d3d12
-        raise _fail(
+        raise _refused(
             ids.BIND_FOREIGN_DEVICE,
-            message,
-            dispatchable,
-            "CommandList",
-            command_list.context,
-            expected,
-            "DD4",
+            f"{command_list} belongs to another Direct3D 12 device than {context}.",
+            field="CommandList",
+            given=command_list.context,
+            expected=context.d3d12,
+            object=dispatchable,
+            rule="DD4",
         )
     if bindings.dispatchable is not dispatchable:
-        message = f"{bindings} is for {bindings.dispatchable}, not for {dispatchable.title()}."
-        other = bindings.dispatchable or "an empty table"
-        raise _fail(ids.BIND_TABLE_OTHER, message, dispatchable, "Bindings", other, dispatchable, "2.10")
+        raise _refused(
+            ids.BIND_TABLE_OTHER,
+            f"{bindings} is for {bindings.dispatchable}, not for {dispatchable.title()}.",
+            field="Bindings",
+            given=bindings.dispatchable or "an empty table",
+            expected=dispatchable,
+            object=dispatchable,
+            rule="2.10",
+        )
 
 
 def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
@@ -211,16 +192,15 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
         return
     wanted = bindings.heap.label if bindings.heap is not None else "a descriptor heap"
     set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
-    message = f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}."
-    raise _fail(
+    raise _refused(
         ids.DESC_HEAP_NOT_SET,
-        message,
-        dispatchable,
-        "Bindings",
-        heap or "no descriptor heap",
-        wanted,
-        "BT2",
+        f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}.",
+        field="Bindings",
+        given=heap or "no descriptor heap",
+        expected=wanted,
+        object=dispatchable,
         hint="call SetDescriptorHeaps with the heap of the table before RecordDispatch",
+        rule="BT2",
         message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID
         if heap is None
         else MessageId.SET_DESCRIPTOR_TABLE_INVALID,
@@ -258,19 +238,16 @@ def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindi
             continue
         path = dispatchable.paths[at]
         where = context.d3d12.names.place(place)
-        message = (
-            f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten."
-        )
-        raise _fail(
+        raise _refused(
             ids.DESC_RANGE_SHARED,
-            message,
-            dispatchable,
-            path,
-            f"a descriptor written by {binder.title}",
-            f"the one that {bindings} wrote",
-            "BT14",
-            context=(f"It was overwritten by {binder}",),
+            f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten.",
+            field=path,
+            given=f"a descriptor written by {binder.title}",
+            expected=f"the one that {bindings} wrote",
+            object=dispatchable,
             hint="give each binding table descriptors of its own",
+            context=(f"It was overwritten by {binder}",),
+            rule="BT14",
             message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
         )
 
@@ -285,8 +262,16 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
     if slot.role is Role.PERSISTENT and isinstance(dispatchable, CompiledOperator):
         filled = dispatchable.initialized_at
         hint = f"bind {_name_bytes(dispatchable, filled)}, which its initializer has filled" if filled else ""
-    expected = f"{slot.size} bytes"
-    return _fail(id, message, dispatchable, slot.path, "no binding", expected, rule, hint=hint)
+    return _refused(
+        id,
+        message,
+        field=slot.path,
+        given="no binding",
+        expected=f"{slot.size} bytes",
+        object=dispatchable,
+        hint=hint,
+        rule=rule,
+    )
 
 
 def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
@@ -316,15 +301,15 @@ def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second:
     context = (
         f"{where} is {clash.is_to_first} of {first.slot.path} and {clash.is_to_second} of {second.slot.path}"
     )
-    return _fail(
+    return _refused(
         id,
         f"{second} of {dispatchable.title()} overlaps {first}, and {why}.",
-        dispatchable,
-        second.slot.path,
-        second.range,
-        "bytes of its own",
-        "BT10",
+        field=second.slot.path,
+        given=second.range,
+        expected="bytes of its own",
+        object=dispatchable,
         context=(context,),
+        rule="BT10",
     )
 
 
@@ -378,38 +363,34 @@ def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]
 
 def _check_initialized(operator: CompiledOperator, place: Callable[[], int], where: str) -> None:
     """``where`` the dispatch was recorded, for the message: submitting is what fails."""
-    more: dict[str, Any] = {"operation": "ExecuteCommandLists", "context": (where,)}
     if operator.initialized_at is None:
-        message = f"{operator.title()} is dispatched, and no initializer of it has been executed before."
-        hint = "record an operator initializer for it, earlier in this list or in one submitted before"
-        raise _fail(
+        raise _refused(
             ids.OP_NOT_INITIALIZED,
-            message,
-            operator,
-            "Dispatchable",
-            "not initialized",
-            "initialized",
-            "2.8",
-            hint=hint,
-            **more,
+            f"{operator.title()} is dispatched, and no initializer of it has been executed before.",
+            field="Dispatchable",
+            given="not initialized",
+            expected="initialized",
+            object=operator,
+            hint="record an operator initializer for it, earlier in this list or in one submitted before",
+            context=(where,),
+            operation="ExecuteCommandLists",
+            rule="2.8",
         )
     address = place()
     if operator.initialized_at != address and (address or not operator.persistent.size):
         given, expected = (_name_bytes(operator, each) for each in (address, operator.initialized_at))
-        message = (
-            f"{operator.title()} is dispatched with {given} as its persistent resource, but its initializer "
-            f"has filled {expected}."
-        )
-        raise _fail(
+        raise _refused(
             ids.BIND_PERSISTENT_CHANGED,
-            message,
-            operator,
-            "PersistentResource",
-            given,
-            expected,
-            "2.8",
+            f"{operator.title()} is dispatched with {given} as its persistent resource, but its "
+            f"initializer has filled {expected}.",
+            field="PersistentResource",
+            given=given,
+            expected=expected,
+            object=operator,
+            context=(where,),
+            operation="ExecuteCommandLists",
+            rule="2.8",
             severity=Severity.CORRUPTION,
-            **more,
         )
 
 

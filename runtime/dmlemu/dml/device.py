@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import partial
 from typing import TypeVar
 
 from dmlemu_hw.frozen import Frozen
@@ -94,7 +95,7 @@ def create_device(
     if not isinstance(d3d12_device, D3D12Device):
         raise refusal(
             ids.OP_FIELD_RANGE,
-            f"D3D12Device ({type(d3d12_device).__name__}) is not a Direct3D 12 device.",
+            "D3D12Device ({given}) is not a Direct3D 12 device.",
             operation=operation,
             rule="DD1: DMLCreateDevice1",
             field="D3D12Device",
@@ -105,8 +106,14 @@ def create_device(
     level = _member(FeatureLevel, feature_level, "feature_level", operation)
     # Levels of the future are no mistake of the caller, just unsupported.
     if not isinstance(minimum_feature_level, int):
-        given = type(minimum_feature_level).__name__
-        raise _wrong("MinimumFeatureLevel", given, "a FeatureLevel", "DD1", operation)
+        raise _refused(
+            field="MinimumFeatureLevel",
+            given=type(minimum_feature_level).__name__,
+            expected="a FeatureLevel",
+            operation=operation,
+            rule="DD1",
+            page=operation,
+        )
     if minimum_feature_level > level:
         raise refusal(
             ids.OP_FEATURE_LEVEL,
@@ -185,7 +192,14 @@ class Device(Object):
             return FeatureDataTensorDataTypeSupport(self._supports(data_type))
         levels = self._query(query, FeatureQueryFeatureLevels, operation).requested_feature_levels
         if not isinstance(levels, (list, tuple)) or not levels:
-            raise _wrong("RequestedFeatureLevels", quote(levels), "a list of levels", "DD5", operation)
+            raise _refused(
+                field="RequestedFeatureLevels",
+                given=quote(levels),
+                expected="a list of levels",
+                operation=operation,
+                rule="DD5",
+                page=f"IDMLDevice::{operation}",
+            )
         asked_for = {as_integer(level) for level in levels}
         known = [level for level in FeatureLevel if level in asked_for and level <= self.context.level]
         if not known:
@@ -195,13 +209,20 @@ class Device(Object):
 
     def _query(self, query: object, kind: type[_T], operation: str) -> _T:
         if not isinstance(query, kind):
-            raise _wrong("FeatureQueryData", type(query).__name__, f"a {kind.__name__}", "DD5", operation)
+            raise _refused(
+                field="FeatureQueryData",
+                given=type(query).__name__,
+                expected=f"a {kind.__name__}",
+                operation=operation,
+                rule="DD5",
+                page=f"IDMLDevice::{operation}",
+            )
         return query
 
     def _unsupported(self, operation: str, field: str, given: object, expected: str) -> Error:
         return refusal(
             ids.OP_FEATURE_LEVEL,
-            f"{field} ({spell(given)}) is not supported.",
+            "{field} ({given}) is not supported.",
             operation=operation,
             rule="DD5: IDMLDevice::CheckFeatureSupport",
             hresult=HResult.DXGI_ERROR_UNSUPPORTED,
@@ -230,7 +251,14 @@ class Device(Object):
         """
         self.context.check_alive("CreateOperator")
         if not is_operator_desc(desc):
-            raise _wrong("Desc", type(desc).__name__, "an operator desc", "TN1", "CreateOperator")
+            raise _refused(
+                field="Desc",
+                given=type(desc).__name__,
+                expected="an operator desc",
+                operation="CreateOperator",
+                rule="TN1",
+                page="IDMLDevice::CreateOperator",
+            )
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
         try:
             check_desc(desc, self.context.level, operation)
@@ -254,7 +282,14 @@ class Device(Object):
         operation = "CompileOperator"
         self.context.check_alive(operation)
         if not isinstance(op, Operator):
-            raise _wrong("Operator", type(op).__name__, "an operator", "2.6", operation)
+            raise _refused(
+                field="Operator",
+                given=type(op).__name__,
+                expected="an operator",
+                operation=operation,
+                rule="2.6",
+                page=f"IDMLDevice::{operation}",
+            )
         check_own(self.context, op, "Operator", operation)
         _check_flags(flags, _EXECUTION_FLAGS, operation)
         return CompiledOperator(
@@ -355,17 +390,36 @@ class Device(Object):
     def _page(self, pageables: Sequence[Dispatchable], step: int, operation: str) -> None:
         self.context.check_alive(operation)
         if not isinstance(pageables, (list, tuple)):
-            raise _wrong("Objects", type(pageables).__name__, "a list of objects", "DD7", operation)
+            raise _refused(
+                field="Objects",
+                given=type(pageables).__name__,
+                expected="a list of objects",
+                operation=operation,
+                rule="DD7",
+                page=f"IDMLDevice::{operation}",
+            )
         for i, item in enumerate(pageables):
             field = f"Objects[{i}]"
             if not isinstance(item, Dispatchable):
-                expected = "a compiled operator or an operator initializer"
-                raise _wrong(field, type(item).__name__, expected, "DD7", operation)
+                raise _refused(
+                    field=field,
+                    given=type(item).__name__,
+                    expected="a compiled operator or an operator initializer",
+                    operation=operation,
+                    rule="DD7",
+                    page=f"IDMLDevice::{operation}",
+                )
             check_own(self.context, item, field, operation)
         for item, times in Counter(pageables).items():
             if item.residency + step * times < 0:
-                field = f"Objects[{pageables.index(item)}]"
-                raise _wrong(field, f"{item.title()}, evicted before", "a resident object", "DD7", operation)
+                raise _refused(
+                    field=f"Objects[{pageables.index(item)}]",
+                    given=f"{item.title()}, evicted before",
+                    expected="a resident object",
+                    operation=operation,
+                    rule="DD7",
+                    page=f"IDMLDevice::{operation}",
+                )
         here = self.context.d3d12.here()
         for item in pageables:
             item.residency += step
@@ -416,31 +470,28 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
                 )
 
 
-def _wrong(field: str, given: object, expected: str, rule: str, operation: str) -> Error:
-    page = operation if operation.startswith("DML") else f"IDMLDevice::{operation}"
-    return refusal(
-        ids.OP_FIELD_RANGE,
-        f"{field} ({spell(given)}) is not {expected}.",
-        operation=operation,
-        rule=f"{rule}: {page}",
-        field=field,
-        given=given,
-        expected=expected,
-    )
+_refused = partial(refusal, ids.OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
 
 
 def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
     try:
         return enum(as_integer(value))  # type: ignore[arg-type]
     except ValueError:
-        raise _wrong(field, quote(value), f"a {enum.__name__}", "2.1", operation) from None
+        raise _refused(
+            field=field,
+            given=quote(value),
+            expected=f"a {enum.__name__}",
+            operation=operation,
+            rule="2.1",
+            page=operation if operation.startswith("DML") else f"IDMLDevice::{operation}",
+        ) from None
 
 
 def _check_flags(flags: object, known: int, operation: str) -> None:
     if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
         raise refusal(
             ids.EXEC_FLAG_BAD,
-            f"Flags ({quote(flags)}) has unknown bits.",
+            "Flags ({given}) has unknown bits.",
             operation=operation,
             rule="2.6: DML_EXECUTION_FLAGS" if known != 1 else "DD1: DML_CREATE_DEVICE_FLAGS",
             field="Flags",

@@ -12,7 +12,7 @@ from dmlemu_hw.frozen import Frozen
 
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
-from ..errors import Error, quote
+from ..errors import quote
 from .enums import BindingType, TensorDataType
 from .tensor_desc import BufferTensorDesc
 
@@ -51,8 +51,15 @@ class ScalarUnion(Frozen):
 
     def __post_init__(self) -> None:
         if not isinstance(self.bytes, (bytes, bytearray)) or len(self.bytes) != 8:
-            raise _scalar_error(
-                f"Bytes ({quote(self.bytes)}) is not 8 bytes.", self.bytes, "8 bytes", "Bytes"
+            raise refusal(
+                ids.OP_FIELD_RANGE,
+                "Bytes ({given}) is not 8 bytes.",
+                field="Bytes",
+                given=quote(self.bytes),
+                expected="8 bytes",
+                operation="ScalarUnion",
+                rule="DML_SCALAR_UNION",
+                api="DML",
             )
         object.__setattr__(self, "bytes", bytes(self.bytes))
 
@@ -73,7 +80,16 @@ class ScalarUnion(Frozen):
             expected, fits = "a number", _is_number(value)
         if not fits:
             name = TensorDataType(data_type).name
-            raise _scalar_error(f"{quote(value)} does not fit {name}.", value, expected)
+            raise refusal(
+                ids.OP_FIELD_RANGE,
+                f"{quote(value)} does not fit {name}.",
+                field="Value",
+                given=quote(value),
+                expected=expected,
+                operation="ScalarUnion",
+                rule="DML_SCALAR_UNION",
+                api="DML",
+            )
         number = int(value) if dtype.kind in "iu" else value
         with np.errstate(over="ignore"):  # too large is infinite, as in C
             return cls(np.array(number, dtype).tobytes().ljust(8, b"\0"))
@@ -92,8 +108,15 @@ def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
         return tensor.dtype
     except NotImplementedError:
         name = tensor.data_type.name
-        raise _scalar_error(
-            f"DML_SCALAR_UNION has no member for {name}.", name, "8 to 64 bits", "DataType"
+        raise refusal(
+            ids.OP_FIELD_RANGE,
+            f"DML_SCALAR_UNION has no member for {name}.",
+            field="DataType",
+            given=quote(name),
+            expected="8 to 64 bits",
+            operation="ScalarUnion",
+            rule="DML_SCALAR_UNION",
+            api="DML",
         ) from None
 
 
@@ -106,19 +129,6 @@ def _is_number(value: object) -> bool:
     except OverflowError:
         return False
     return True
-
-
-def _scalar_error(message: str, given: object, expected: str, field: str = "Value") -> Error:
-    return refusal(
-        ids.OP_FIELD_RANGE,
-        message,
-        api="DML",
-        operation="ScalarUnion",
-        rule="DML_SCALAR_UNION",
-        field=field,
-        given=quote(given),
-        expected=expected,
-    )
 
 
 class BufferBinding(Frozen):

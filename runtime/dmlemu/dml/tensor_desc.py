@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -121,10 +121,10 @@ class BufferTensorDesc(Frozen):
         if self.strides is not None:
             put(self, "strides", _u32_array("Strides", self.strides))
             if len(self.strides) != len(self.sizes):
-                _refuse(
+                raise _refused(
                     ids.TENSOR_RANK,
-                    "Strides",
-                    f"Strides has {len(self.strides)} values, but DimensionCount is {len(self.sizes)}.",
+                    f"{{field}} has {{given}} values, but DimensionCount is {len(self.sizes)}.",
+                    field="Strides",
                     given=len(self.strides),
                     expected=len(self.sizes),
                     rule="TN4",
@@ -202,81 +202,96 @@ class _Rules:
     """The checks of one tensor, with what every message needs."""
 
     def __init__(self, desc: BufferTensorDesc, field: str, operation: str) -> None:
-        self.desc, self.field, self.operation = desc, field, operation
-
-    def fail(
-        self,
-        id: ids.Id,
-        member: str,
-        message: str,
-        given: object,
-        expected: object,
-        rule: str,
-        hint: str = "",
-    ) -> NoReturn:
-        path = f"{self.field}.{member}"
-        _refuse(id, path, f"{path} {message}", given, expected, rule, self.operation, hint)
+        self.desc, self.field = desc, field
+        self.refused = partial(refusal, operation=operation, page=_STRUCT)
 
     def type_and_rank(self, level: FeatureLevel) -> None:
         desc = self.desc
         if desc.data_type is TensorDataType.UNKNOWN:
-            self.fail(
+            raise self.refused(
                 ids.TENSOR_DTYPE,
-                "DataType",
-                "(UNKNOWN) is not a data type.",
-                "UNKNOWN",
-                "a known type",
-                "TN1",
+                "{field} ({given}) is not a data type.",
+                field=f"{self.field}.DataType",
+                given="UNKNOWN",
+                expected="a known type",
+                rule="TN1",
             )
         most = TENSOR_DIMENSION_COUNT_MAX1 if level >= FeatureLevel.LEVEL_3_0 else TENSOR_DIMENSION_COUNT_MAX
         if not 1 <= desc.rank <= most:
-            self.fail(
+            raise self.refused(
                 ids.TENSOR_RANK,
-                "DimensionCount",
-                f"({desc.rank}) is not between 1 and {most}, "
+                f"{{field}} ({{given}}) is not between 1 and {most}, "
                 f"the limit of feature level {level.name.removeprefix('LEVEL_')}.",
-                desc.rank,
-                f"1 to {most}",
-                "TN2",
+                field=f"{self.field}.DimensionCount",
+                given=desc.rank,
+                expected=f"1 to {most}",
+                rule="TN2",
             )
 
     def extent(self) -> None:
         desc = self.desc
         for i, size in enumerate(desc.sizes):
             if size == 0:
-                self.fail(
+                raise self.refused(
                     ids.TENSOR_SIZE_ZERO,
-                    f"Sizes[{i}]",
-                    "(0) is zero; a tensor has no empty dimension.",
-                    0,
-                    ">= 1",
-                    "TN3",
+                    "{field} ({given}) is zero; a tensor has no empty dimension.",
+                    field=f"{self.field}.Sizes[{i}]",
+                    given=0,
+                    expected=">= 1",
+                    rule="TN3",
                 )
         if desc.element_count > _U32:
-            message = f"hold {desc.element_count} elements, more than 32 bits can count."
-            self.fail(ids.TENSOR_INDEX_OVERFLOW, "Sizes", message, desc.element_count, f"<= {_U32}", "TN3")
+            raise self.refused(
+                ids.TENSOR_INDEX_OVERFLOW,
+                f"{{field}} hold {desc.element_count} elements, more than 32 bits can count.",
+                field=f"{self.field}.Sizes",
+                given=desc.element_count,
+                expected=f"<= {_U32}",
+                rule="TN3",
+            )
         extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
         if extent > _U32:
-            message = f"spread the tensor over {extent} elements, more than 32 bits can address."
-            self.fail(ids.TENSOR_INDEX_OVERFLOW, "Strides", message, extent, f"<= {_U32}", "TN3")
+            raise self.refused(
+                ids.TENSOR_INDEX_OVERFLOW,
+                f"{{field}} spread the tensor over {extent} elements, more than 32 bits can address.",
+                field=f"{self.field}.Strides",
+                given=extent,
+                expected=f"<= {_U32}",
+                rule="TN3",
+            )
 
     def total_and_alignment(self) -> None:
         desc, total = self.desc, self.desc.size_in_bytes
         least = _least_size(desc.data_type, desc.sizes, desc.strides)
         if total < least:
-            message = f"({total}) is less than the {least} bytes that sizes and strides reach."
-            hint, expected = self._strides_in_bytes(total), f">= {least}"
-            self.fail(ids.TENSOR_TOTAL_SMALL, "TotalTensorSizeInBytes", message, total, expected, "TN6", hint)
+            raise self.refused(
+                ids.TENSOR_TOTAL_SMALL,
+                f"{{field}} ({total}) is less than the {least} bytes that sizes and strides reach.",
+                field=f"{self.field}.TotalTensorSizeInBytes",
+                given=total,
+                expected=f">= {least}",
+                hint=self._strides_in_bytes(total),
+                rule="TN6",
+            )
         if total % 4:
-            message = f"({total}) is not a multiple of 4."
-            self.fail(
-                ids.TENSOR_TOTAL_UNALIGNED, "TotalTensorSizeInBytes", message, total, "a multiple of 4", "TN6"
+            raise self.refused(
+                ids.TENSOR_TOTAL_UNALIGNED,
+                "{field} ({given}) is not a multiple of 4.",
+                field=f"{self.field}.TotalTensorSizeInBytes",
+                given=total,
+                expected="a multiple of 4",
+                rule="TN6",
             )
         align, element = desc.guaranteed_base_offset_alignment, (element_bits(desc.data_type) + 7) // 8
         if align and (align & (align - 1) or align < element):
-            message = f"({align}) is not a power of two of at least the element size ({element})."
-            expected = f"0 or a power of two >= {element}"
-            self.fail(ids.TENSOR_ALIGN_BAD, "GuaranteedBaseOffsetAlignment", message, align, expected, "TN7")
+            raise self.refused(
+                ids.TENSOR_ALIGN_BAD,
+                f"{{field}} ({align}) is not a power of two of at least the element size ({element}).",
+                field=f"{self.field}.GuaranteedBaseOffsetAlignment",
+                given=align,
+                expected=f"0 or a power of two >= {element}",
+                rule="TN7",
+            )
 
     def _strides_in_bytes(self, total: int) -> str:
         """The hint for strides that, taken as bytes, reach exactly the total size."""
@@ -293,13 +308,23 @@ class _Rules:
         flags = self.desc.flags
         unknown = int(flags) & ~int(TensorFlags.OWNED_BY_DML)
         if unknown:
-            message = f"has unknown bits (0x{unknown:X})."
-            self.fail(
-                ids.OP_FIELD_RANGE, "Flags", message, f"0x{int(flags):X}", "NONE or OWNED_BY_DML", "TN8"
+            raise self.refused(
+                ids.OP_FIELD_RANGE,
+                f"{{field}} has unknown bits (0x{unknown:X}).",
+                field=f"{self.field}.Flags",
+                given=f"0x{int(flags):X}",
+                expected="NONE or OWNED_BY_DML",
+                rule="TN8",
             )
         if output and flags:
-            message = "(OWNED_BY_DML) marks an output; only inputs can belong to DirectML."
-            self.fail(ids.OP_FIELD_RANGE, "Flags", message, "OWNED_BY_DML", "NONE", "TN8")
+            raise self.refused(
+                ids.OP_FIELD_RANGE,
+                "{field} (OWNED_BY_DML) marks an output; only inputs can belong to DirectML.",
+                field=f"{self.field}.Flags",
+                given="OWNED_BY_DML",
+                expected="NONE",
+                rule="TN8",
+            )
 
     def no_overlap(self) -> None:
         desc = self.desc
@@ -307,55 +332,44 @@ class _Rules:
             return
         for i, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
             if stride == 0 and size > 1:
-                message = f"(0) gives the {size} elements of dimension {i} of an output one place."
-                self.fail(ids.TENSOR_OUT_BROADCAST, f"Strides[{i}]", message, 0, ">= 1", "TN5")
+                raise self.refused(
+                    ids.TENSOR_OUT_BROADCAST,
+                    f"{{field}} (0) gives the {size} elements of dimension {i} of an output one place.",
+                    field=f"{self.field}.Strides[{i}]",
+                    given=0,
+                    expected=">= 1",
+                    rule="TN5",
+                )
         pair = shared_element(desc.sizes, desc.strides)
         if pair is not None:
             first, second = pair
             offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
-            message = f"put elements {first} and {second} at one place, {offset} elements from the start."
-            given = list(desc.strides)
-            self.fail(
+            raise self.refused(
                 ids.TENSOR_OUT_OVERLAP,
-                "Strides",
-                message,
-                given,
-                "a place of its own for each element",
-                "TN5",
+                f"{{field}} put elements {first} and {second} at one place, "
+                f"{offset} elements from the start.",
+                field=f"{self.field}.Strides",
+                given=list(desc.strides),
+                expected="a place of its own for each element",
+                rule="TN5",
             )
 
 
-def _refuse(
-    id: ids.Id,
-    field: str,
-    message: str,
-    given: object,
-    expected: object,
-    rule: str = "",
-    operation: str = "",
-    hint: str = "",
-) -> NoReturn:
-    raise refusal(
-        id,
-        message,
-        api="DML",
-        operation=operation or "BufferTensorDesc",
-        rule=f"{rule}: {_STRUCT}" if rule else _STRUCT,
-        field=field,
-        given=given,
-        expected=expected,
-        hint=hint,
-    )
+_refused = partial(refusal, operation="BufferTensorDesc", page=_STRUCT)
 
 
 def _data_type(value: object) -> TensorDataType:
     try:
         return TensorDataType(as_integer(value))  # type: ignore[arg-type]
     except ValueError:
-        given = quote(value)
-        _refuse(
-            ids.TENSOR_DTYPE, "DataType", f"DataType ({given}) is unknown.", given, "a TensorDataType", "TN1"
-        )
+        raise _refused(
+            ids.TENSOR_DTYPE,
+            "DataType ({given}) is unknown.",
+            field="DataType",
+            given=quote(value),
+            expected="a TensorDataType",
+            rule="TN1",
+        ) from None
 
 
 def _unsigned(field: str, value: object, most: int) -> int:
@@ -364,13 +378,12 @@ def _unsigned(field: str, value: object, most: int) -> int:
     if number is not None and 0 <= number <= most:
         return number
     expected = "UINT64" if most == _U64 else "UINT"
-    shown = quote(value)
-    _refuse(
+    raise _refused(
         ids.OP_FIELD_RANGE,
-        field,
-        f"{field} ({shown}) is not a {expected}.",
-        shown,
-        f"an integer, 0 to {most}",
+        f"{field} ({{given}}) is not a {expected}.",
+        field=field,
+        given=quote(value),
+        expected=f"an integer, 0 to {most}",
     )
 
 
@@ -381,6 +394,10 @@ def _u32_array(field: str, values: object) -> tuple[int, ...]:
             items = list(values)
         if items is not None:
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))
-    shown = quote(values)
-    message = f"{field} ({shown}) is not a sequence of UINT."
-    _refuse(ids.OP_FIELD_RANGE, field, message, shown, "one integer per dimension")
+    raise _refused(
+        ids.OP_FIELD_RANGE,
+        "{field} ({given}) is not a sequence of UINT.",
+        field=field,
+        given=quote(values),
+        expected="one integer per dimension",
+    )

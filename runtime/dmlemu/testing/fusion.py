@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import dml
 from ..diagnostics import ids
-from ..errors import Report, Severity, caller
+from ..diagnostics.refusal import declared, report_of
+from ..errors import caller
 from ..evaluation import evaluate
 
 __all__ = ["compare_fused"]
@@ -55,11 +56,9 @@ def _tell(
         f"{desc.TYPE.name}, and {unfused[index]:g} with both one after the other, where {between[index]:g} "
         f"goes from one to the other; {int((~close).sum())} of {close.size} elements differ."
     )
-    report = Report(
-        id=ids.GRAPH_FUSION_DIVERGES,
-        api="DML",
-        message=message,
-        severity=Severity.WARNING,
+    report = report_of(
+        declared(ids.GRAPH_FUSION_DIVERGES),
+        message,
         operation=f"DML_OPERATOR_{desc.TYPE.name}",
         field="FusedActivation",
         given=f"{fused[index]:g} fused",

@@ -16,7 +16,7 @@ from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
 from ..diagnostics import ids
-from ..errors import Report
+from ..diagnostics.refusal import declared, report_of
 from .explanation import LayoutError, describe, picture, replay_call, spell_value
 from .layout_spec import Case, Shape, results_of, values_of
 from .memory import Array, Memory, Placed
@@ -235,7 +235,7 @@ class _Attempt:
     def _error(
         self,
         outcome: _Outcome,
-        id: str,
+        id: ids.Id,
         message: str,
         placed: Placed,
         element: tuple[int, ...] | None,
@@ -249,10 +249,9 @@ class _Attempt:
     ) -> LayoutError:
         name = self.trial.test.__name__
         field = placed.name + (f"[{', '.join(map(str, element))}]" if element else "")
-        report = Report(
-            id,
+        report = report_of(
+            declared(id),
             message,
-            api="DML",
             operation=name,
             field=field,
             context=tuple(self._tensors(outcome, placed, byte, right, unwritten)),

@@ -11,7 +11,8 @@ import numpy as np
 from dmlemu_hw.chaos import Chaos, Mode, chaos
 
 from ..diagnostics import ids
-from ..errors import Error, HResult, Report, caller
+from ..diagnostics.refusal import declared, report_of
+from ..errors import Error, HResult, caller
 from ..reporting import defaults, on_created
 
 __all__ = ["stable"]
@@ -151,11 +152,10 @@ def _error(program: Callable[[], Any], policy: Chaos, difference: _Difference) -
     plural = "s" * (len(modes) > 1)
     changes = f"changes part {difference.what} of its result" if difference.what else "changes its result"
     name = getattr(program, "__name__", type(program).__name__)
-    report = Report(
-        ids.VAL_UNSTABLE,
+    report = report_of(
+        declared(ids.VAL_UNSTABLE),
         f"Program '{name}' {'fails' if difference.what == _FAILS else changes} under chaos mode{plural} "
         f"{names}, seed {policy.seed}.",
-        api="DML",
         operation="stable",
         given=difference.given,
         expected=difference.expected,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from dmlemu_hw.events import Subscription
 
 from ...diagnostics.declaration import Declaration
-from ...errors import Report, Strictness, is_object, sentence
+from ...diagnostics.refusal import report_of
+from ...errors import Strictness, is_object
 from .names import Names
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Check:
         *,
         cause: Hashable = None,
         operation: str = "",
-        api: str = "D3D12",
+        api: str = "",
         **more: Any,
     ) -> None:
         """Hands in a report of the declared check ``id``.
@@ -78,11 +79,7 @@ class Check:
         if is_object(it):
             more.setdefault("created_at", it.created_at)
             more["object"] = str(it)
-        if not more.get("d3d12_id") and declaration.message_ids:
-            more["d3d12_id"] = int(declaration.message_ids[0])
-        more.setdefault("severity", declaration.severity)
-        more.setdefault("rule", declaration.rule)
-        report = Report(id=id, message=sentence(message), api=api, operation=operation, **more)
+        report = report_of(declaration, message, api=api, operation=operation, **more)
         self.device.reports.add(report, cause)
 
     def start(self) -> None:

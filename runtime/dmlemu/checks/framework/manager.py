@@ -14,7 +14,8 @@ from dmlemu_hw.events import Subscription
 from ...diagnostics import ids
 from ...diagnostics.catalogue import catalogue
 from ...diagnostics.declaration import Declaration
-from ...errors import Report, Severity, Strictness, quote
+from ...diagnostics.refusal import declared, report_of
+from ...errors import Strictness, quote
 from ...reporting import defaults
 from .. import rules
 from ..analysis.happens_before import HappensBefore
@@ -96,7 +97,7 @@ class Checks:
             self.add(self._resting[0])
             self._resting.pop(0)
         text = "An exception ended a call in the middle; the checks know nothing of what was before."
-        device.reports.add(Report(ids.CHECKS_RESTARTED, text, severity=Severity.MESSAGE))
+        device.reports.add(report_of(declared(ids.CHECKS_RESTARTED), text))
 
     def add(self, kind: type[Check]) -> Check:
         """Has a check of this class watch the device from now on; returns it.

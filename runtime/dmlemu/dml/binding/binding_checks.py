@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
 from ...diagnostics import ids
-from ...errors import Error, Severity, as_integer, quote
+from ...errors import Error, as_integer, quote
 from ..enums import BindingType, FeatureLevel
 from ..lowering.dispatchable import Dispatchable, OperatorInitializer, Role, Slot
 from ..object import refusal
@@ -17,7 +18,7 @@ from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
 
-__all__ = ["METHODS", "Bound", "SlotCheck", "binding_failure", "counted", "group"]
+__all__ = ["METHODS", "Bound", "SlotCheck", "counted", "group", "page_of"]
 
 METHODS = {
     Role.INPUT: "BindInputs",
@@ -58,37 +59,9 @@ class Bound(NamedTuple):
         return f"bytes [{self.offset}, {self.offset + self.slot.size})"
 
 
-def binding_failure(
-    dispatchable: Dispatchable,
-    role: Role,
-    id: ids.Id,
-    message: str,
-    *,
-    field: str,
-    given: object,
-    expected: object,
-    rule: str,
-    hint: str = "",
-    message_id: int | None = None,
-    severity: Severity = Severity.ERROR,
-    context: tuple[str, ...] = (),
-) -> Error:
-    """The error of a bind method."""
-    method = METHODS[role]
-    return refusal(
-        id,
-        message,
-        operation=method,
-        rule=f"{rule}: IDMLBindingTable::{method}",
-        field=field,
-        given=given,
-        expected=expected,
-        object=dispatchable,
-        hint=hint,
-        message_id=message_id,
-        severity=severity,
-        context=context,
-    )
+def page_of(role: Role) -> str:
+    """The page of the method that binds these."""
+    return f"IDMLBindingTable::{METHODS[role]}"
 
 
 def counted(
@@ -98,17 +71,20 @@ def counted(
     given = _as_list(dispatchable, role, "Bindings", () if bindings is None else bindings)
     if len(given) != count:
         which = "one per operator" if dispatchable.grouped else "optional tensors included"
-        raise binding_failure(
-            dispatchable,
-            role,
+        raise refusal(
             ids.BIND_COUNT,
-            f"BindingCount ({len(given)}) differs from the {count} {role.value}{'s' * (count != 1)} of "
-            f"{dispatchable.title()}, {which}.",
+            (
+                f"BindingCount ({len(given)}) differs from the {count} {role.value}{'s' * (count != 1)} of "
+                f"{dispatchable.title()}, {which}."
+            ),
             field="BindingCount",
             given=len(given),
             expected=count,
-            rule="BT5" if given else "BT16",
+            object=dispatchable,
             context=_in_order(dispatchable, role),
+            operation=METHODS[role],
+            rule="BT5" if given else "BT16",
+            page=page_of(role),
         )
     return [as_desc(dispatchable, role, f"Bindings[{i}]", binding) for i, binding in enumerate(given)]
 
@@ -127,15 +103,16 @@ def _in_order(dispatchable: Dispatchable, role: Role) -> tuple[str, ...]:
 def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -> Sequence[object]:
     if isinstance(given, (list, tuple)):
         return given
-    raise binding_failure(
-        dispatchable,
-        role,
+    raise refusal(
         ids.BIND_TYPE,
-        f"{path} ({type(given).__name__}) is not a list of bindings.",
+        "{field} ({given}) is not a list of bindings.",
         field=path,
         given=type(given).__name__,
         expected="a list of bindings",
+        object=dispatchable,
+        operation=METHODS[role],
         rule="BT5",
+        page=page_of(role),
     )
 
 
@@ -159,15 +136,16 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
         return BindingDesc()
     else:
         given = type(binding).__name__
-    raise binding_failure(
-        dispatchable,
-        role,
+    raise refusal(
         ids.BIND_TYPE,
-        f"{path} ({given}) is not a binding.",
+        "{field} ({given}) is not a binding.",
         field=path,
         given=given,
         expected="a BindingDesc, BufferBinding, BufferArrayBinding or None",
+        object=dispatchable,
+        operation=METHODS[role],
         rule="BT6",
+        page=page_of(role),
     )
 
 
@@ -180,28 +158,34 @@ def group(
     if isinstance(desc.desc, BufferArrayBinding):
         array = _as_list(dispatchable, role, f"{path}.Bindings", desc.desc.bindings)
     elif desc.desc is not None:
-        raise binding_failure(
-            dispatchable,
-            role,
+        raise refusal(
             ids.BIND_TYPE,
-            f"{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one "
-            "DML_BINDING_TYPE_BUFFER_ARRAY per operator.",
+            (
+                f"{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one "
+                "DML_BINDING_TYPE_BUFFER_ARRAY per operator."
+            ),
             field=f"{path}.Type",
             given="BUFFER",
             expected="BUFFER_ARRAY or NONE",
+            object=dispatchable,
+            operation=METHODS[role],
             rule="BT6",
+            page=page_of(role),
         )
     if len(array) not in (0, len(slots)):
-        raise binding_failure(
-            dispatchable,
-            role,
+        raise refusal(
             ids.BIND_COUNT,
-            f"{path} has {len(array)} buffers, but the operator has {len(slots)} inputs, "
-            "absent ones included.",
+            (
+                f"{path} has {len(array)} buffers, but the operator has {len(slots)} inputs, "
+                "absent ones included."
+            ),
             field=f"{path}.BindingCount",
             given=len(array),
             expected=len(slots),
+            object=dispatchable,
+            operation=METHODS[role],
             rule="BT5",
+            page=page_of(role),
         )
     found = []
     for slot, entry in zip(slots, array or [None] * len(slots), strict=True):
@@ -218,26 +202,40 @@ class SlotCheck:
         self.context, self.dispatchable, self.slot = context, dispatchable, slot
         self.rule = _RULES[slot.role]
 
+    @property
+    def refused(self) -> partial[Error]:
+        """:func:`refusal` by the method that binds."""
+        role = self.slot.role
+        return partial(refusal, operation=METHODS[role], page=page_of(role), object=self.dispatchable)
+
     def find(self, desc: BindingDesc) -> Bound | None:
         """The buffer that ``desc`` binds; None for NONE where nothing may be bound."""
         slot, kind = self.slot, desc.type.name
         if slot.absent and desc.type is not BindingType.NONE:
             owned = "OWNED_BY_DML" in slot.absent
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
-            self.fail(
+            raise self.refused(
                 ids.BIND_OWNED_BY_DML if owned else ids.BIND_TYPE,
-                what,
-                kind,
-                "NONE",
-                rule="BT7" if owned else self._type_rule(),
+                f"{self._title()} {what}.",
+                field=self.slot.path,
+                given=kind,
+                expected="NONE",
                 hint="bind DML_BINDING_TYPE_NONE",
+                rule="BT7" if owned else self._type_rule(),
             )
         if slot.absent or (slot.optional and desc.type is BindingType.NONE):
             return None
         if not isinstance(desc.desc, BufferBinding):
             why = " is OWNED_BY_DML and" if self._is_owned() else ""
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it{why} needs a buffer of {slot.size} bytes"
-            self.fail(self._missing(), what, kind, "BUFFER", rule=self._type_rule())
+            raise self.refused(
+                self._missing(),
+                f"{self._title()} {what}.",
+                field=self.slot.path,
+                given=kind,
+                expected="BUFFER",
+                rule=self._type_rule(),
+            )
         resource = self._resource(desc.desc.buffer)
         offset, size = self._range(desc.desc, resource)
         allocation = resource.allocation
@@ -264,21 +262,35 @@ class SlotCheck:
         """Device, life, heap type and UAV flag."""
         if not isinstance(resource, Resource):
             given = "NULL" if resource is None else type(resource).__name__
-            self.fail(ids.BIND_TYPE, f"is bound to Buffer ({given})", given, "a resource", member="Buffer")
+            raise self.refused(
+                ids.BIND_TYPE,
+                f"{self._title()} is bound to Buffer ({given}).",
+                field=f"{self.slot.path}.Buffer",
+                given=given,
+                expected="a resource",
+                rule=self.rule,
+            )
         if resource.released:
             what = f"is bound to {resource}, which was released"
-            self.fail(
+            raise self.refused(
                 ids.OBJECT_DELETED_IN_USE,
-                what,
-                "a released resource",
-                "a live one",
-                member="Buffer",
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.Buffer",
+                given="a released resource",
+                expected="a live one",
                 rule="BT13",
             )
         parent = self.context.d3d12
         if resource.context is not parent:
             what = f"is bound to {resource} of another Direct3D 12 device"
-            self.fail(ids.BIND_FOREIGN_DEVICE, what, resource.context, parent, member="Buffer", rule="DD4")
+            raise self.refused(
+                ids.BIND_FOREIGN_DEVICE,
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.Buffer",
+                given=resource.context,
+                expected=parent,
+                rule="DD4",
+            )
         # A reserved buffer has no heap type, and BT9 does not concern it: its tiles may lie in any heap, in
         # those that the host can write too, and are mapped when the queue gets there.
         heap, allowed = resource.heap_type or HeapType.DEFAULT, self._heap_types()
@@ -286,12 +298,26 @@ class SlotCheck:
             expected = " or ".join(kind.name for kind in allowed)
             demand = f"DirectML requires bound buffers to be in a heap of type {expected}"
             what = f"is bound to {resource} in a heap of type {heap.name}; {demand}"
-            self.fail(ids.BIND_HEAP_TYPE, what, heap.name, expected, member="Buffer", rule="BT9")
+            raise self.refused(
+                ids.BIND_HEAP_TYPE,
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.Buffer",
+                given=heap.name,
+                expected=expected,
+                rule="BT9",
+            )
         # What an initializer reads from an upload heap cannot be, and need not be, a UAV.
         flags = resource.get_desc().flags
         if heap is HeapType.DEFAULT and not flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
             what = f"is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS"
-            self.fail(ids.BIND_NOT_UAV, what, flags, "ALLOW_UNORDERED_ACCESS", member="Buffer")
+            raise self.refused(
+                ids.BIND_NOT_UAV,
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.Buffer",
+                given=flags,
+                expected="ALLOW_UNORDERED_ACCESS",
+                rule=self.rule,
+            )
         return resource
 
     def _heap_types(self) -> list[HeapType]:
@@ -312,31 +338,52 @@ class SlotCheck:
             )
             tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
             rule = "TN7" if tensor and slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT else self.rule
-            self.fail(
+            raise self.refused(
                 ids.BIND_OFFSET_ALIGN,
-                what,
-                offset,
-                f"a multiple of {slot.alignment}",
-                member="Offset",
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.Offset",
+                given=offset,
+                expected=f"a multiple of {slot.alignment}",
                 rule=rule,
             )
         if offset > width:
             what = f"is bound at Offset ({offset}) of {resource}, which has {width} bytes"
-            self.fail(ids.BIND_RANGE, what, offset, f"<= {width}", member="Offset", message_id=_NO_RESOURCE)
+            raise self.refused(
+                ids.BIND_RANGE,
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.Offset",
+                given=offset,
+                expected=f"<= {width}",
+                rule=self.rule,
+                message_id=_NO_RESOURCE,
+            )
         size = width - offset
         if binding.size_in_bytes is not None:
             size = self._number("SizeInBytes", binding.size_in_bytes)
         if size < slot.size:
             what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} {self._why()}"
-            small = self._missing(ids.BIND_SIZE_SMALL)
-            self.fail(small, what, size, f">= {slot.size}", member="SizeInBytes")
+            raise self.refused(
+                self._missing(ids.BIND_SIZE_SMALL),
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.SizeInBytes",
+                given=size,
+                expected=f">= {slot.size}",
+                rule=self.rule,
+            )
         if offset + size > width:
             what = (
                 f"is bound to SizeInBytes ({size}) from Offset ({offset}) on of {resource}, "
                 f"which has {width} bytes"
             )
-            expected = f"<= {width - offset}, what is left from Offset ({offset}) on"
-            self.fail(ids.BIND_RANGE, what, size, expected, member="SizeInBytes", message_id=_NO_RESOURCE)
+            raise self.refused(
+                ids.BIND_RANGE,
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.SizeInBytes",
+                given=size,
+                expected=f"<= {width - offset}, what is left from Offset ({offset}) on",
+                rule=self.rule,
+                message_id=_NO_RESOURCE,
+            )
         return offset, size
 
     def _alignment_name(self) -> str:
@@ -365,34 +412,20 @@ class SlotCheck:
         number = as_integer(value)
         if number is None or not 0 <= number < 2**64:
             what = f"is bound with {member} ({quote(value)}), which is no UINT64"
-            self.fail(ids.BIND_RANGE, what, quote(value), "0 to 2**64 - 1", member=member)
+            raise self.refused(
+                ids.BIND_RANGE,
+                f"{self._title()} {what}.",
+                field=f"{self.slot.path}.{member}" if member else self.slot.path,
+                given=quote(value),
+                expected="0 to 2**64 - 1",
+                rule=self.rule,
+                message_id=0,
+            )
         return number
 
-    def fail(
-        self,
-        id: ids.Id,
-        what: str,
-        given: object,
-        expected: object,
-        *,
-        member: str = "",
-        rule: str = "",
-        hint: str = "",
-        message_id: int | None = None,
-    ) -> NoReturn:
-        slot = self.slot
-        raise binding_failure(
-            self.dispatchable,
-            slot.role,
-            id,
-            f"{slot.path}{self._position()} of {self.dispatchable.title()} {what}.",
-            field=f"{slot.path}.{member}" if member else slot.path,
-            given=given,
-            expected=expected,
-            rule=rule or self.rule,
-            hint=hint,
-            message_id=message_id,
-        )
+    def _title(self) -> str:
+        """``InputTensor (binding 2) of operator 'gemm'``."""
+        return f"{self.slot.path}{self._position()} of {self.dispatchable.title()}"
 
     def _position(self) -> str:
         """`` (binding 2)``: where the user finds it in his list."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, s
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
 from ..structs import Binding, BindingDesc
-from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
+from .binding_checks import METHODS, Bound, SlotCheck, as_desc, counted, group, page_of
 from .structs import BindingTableDesc
 
 if TYPE_CHECKING:
@@ -273,11 +274,12 @@ class BindingTable(DeviceChild):
                 f"{slot.path} of {target.title()} is bound in {where}, which is also a descriptor of "
                 f"{reader.title}, and {reader} still needs it{operand and f' for {operand}'}."
             )
-        return binding_failure(
-            target,
-            role,
+        return refusal(
             id,
             message,
+            object=target,
+            operation=METHODS[role],
+            page=page_of(role),
             field=slot.path,
             given="a descriptor in use",
             expected="a descriptor that no recorded dispatch needs",
@@ -351,32 +353,19 @@ def _descriptor(buffer: Bound | None) -> Descriptor:
 def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) -> None:
     """BT1 to BT3: the dispatchable is ours and the range is large enough, ours and visible."""
 
-    def fail(
-        id: ids.Id,
-        field: str,
-        message: str,
-        given: object,
-        expected: object,
-        rule: str,
-        message_id: int | None = None,
-        hint: str = "",
-    ) -> Error:
-        return refusal(
-            id,
-            f"{field} ({given}) {message}.",
-            operation=operation,
-            rule=f"{rule}: DML_BINDING_TABLE_DESC",
-            field=field,
-            given=given,
-            expected=expected,
-            message_id=message_id,
-            hint=hint,
-        )
+    refused = partial(refusal, operation=operation, page="DML_BINDING_TABLE_DESC")
 
     if not isinstance(desc, BindingTableDesc) or not isinstance(desc.dispatchable, Dispatchable):
         given = type(getattr(desc, "dispatchable", desc)).__name__
         expected = "a compiled operator or an operator initializer"
-        raise fail(ids.OP_FIELD_RANGE, "Dispatchable", f"is not {expected}", given, expected, "BT1")
+        raise refused(
+            ids.OP_FIELD_RANGE,
+            f"Dispatchable ({given}) is not {expected}.",
+            field="Dispatchable",
+            given=given,
+            expected=expected,
+            rule="BT1",
+        )
     check_own(context, desc.dispatchable, "Dispatchable", operation)
     for field, number in (
         ("CPUDescriptorHandle", desc.cpu_descriptor_handle),
@@ -384,15 +373,26 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         ("SizeInDescriptors", desc.size_in_descriptors),
     ):
         if not isinstance(number, int) or number < 0:
-            shown = quote(number)
-            raise fail(
-                ids.OP_FIELD_RANGE, field, "is no number it can hold", shown, "an unsigned integer", "BT2"
+            raise refused(
+                ids.OP_FIELD_RANGE,
+                "{field} ({given}) is no number it can hold.",
+                field=field,
+                given=quote(number),
+                expected="an unsigned integer",
+                rule="BT2",
             )
     needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
-        hint = "absent optional tensors, temporary and persistent resources have descriptors too"
-        raise fail(ids.DESC_COUNT, "SizeInDescriptors", message, size, f">= {needed}", "BT2", hint=hint)
+        raise refused(
+            ids.DESC_COUNT,
+            f"SizeInDescriptors ({size}) {message}.",
+            field="SizeInDescriptors",
+            given=size,
+            expected=f">= {needed}",
+            hint="absent optional tensors, temporary and persistent resources have descriptors too",
+            rule="BT2",
+        )
     if not needed:
         return  # the handles are not looked at
     hardware = context.gpu.descriptors
@@ -404,10 +404,24 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         if place is None:
             cpu = field[0] == "C"
             kind = "a CBV_SRV_UAV descriptor heap" if cpu else "a shader-visible CBV_SRV_UAV descriptor heap"
-            id = ids.DESC_HEAP_KIND if cpu else ids.DESC_HEAP_NOT_VISIBLE
-            raise fail(id, field, f"lies in no {kind[2:]}", shown, kind, "BT2", 646 if cpu else 1315)
+            raise refused(
+                ids.DESC_HEAP_KIND if cpu else ids.DESC_HEAP_NOT_VISIBLE,
+                f"{field} ({shown}) lies in no {kind[2:]}.",
+                field=field,
+                given=shown,
+                expected=kind,
+                rule="BT2",
+                message_id=646 if cpu else 1315,
+            )
         heap, index = place
         if index + size > heap.count:
             left = heap.count - index
             message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
-            raise fail(ids.DESC_COUNT, field, message, shown, f"room for {size} descriptors", "BT2")
+            raise refused(
+                ids.DESC_COUNT,
+                f"{field} ({shown}) {message}.",
+                field=field,
+                given=shown,
+                expected=f"room for {size} descriptors",
+                rule="BT2",
+            )

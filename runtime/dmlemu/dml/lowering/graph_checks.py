@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -89,8 +90,14 @@ def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
     Raises :class:`dmlemu.Error` (E_INVALIDARG) for the first rule it breaks.
     """
     if not isinstance(desc, GraphDesc):
-        given = type(desc).__name__
-        _fail(ids.OP_FIELD_RANGE, "2.7", "Desc", f"Desc ({given}) is not a GraphDesc.", given, "a GraphDesc")
+        raise _refused(
+            ids.OP_FIELD_RANGE,
+            "Desc ({given}) is not a GraphDesc.",
+            field="Desc",
+            given=type(desc).__name__,
+            expected="a GraphDesc",
+            rule="2.7",
+        )
     return _Checks(context, desc).graph
 
 
@@ -111,9 +118,14 @@ class _Checks:
     def _count(self, field: str, value: object) -> int:
         number = _integer(value)
         if not 0 <= number <= _MOST_BINDINGS:
-            shown, expected = quote(value), f"0 to {_MOST_BINDINGS}"
-            message = f"{field} ({shown}) is not a number of bindings that a descriptor heap can hold."
-            _fail(ids.OP_FIELD_RANGE, "2.7", field, message, shown, expected)
+            raise _refused(
+                ids.OP_FIELD_RANGE,
+                "{field} ({given}) is not a number of bindings that a descriptor heap can hold.",
+                field=field,
+                given=quote(value),
+                expected=f"0 to {_MOST_BINDINGS}",
+                rule="2.7",
+            )
         return number
 
     # --- nodes ---
@@ -121,7 +133,14 @@ class _Checks:
     def _nodes(self) -> None:
         nodes = _list("Nodes", self.desc.nodes, (OperatorGraphNodeDesc, ConstantDataGraphNodeDesc))
         if not nodes:
-            _fail(ids.OP_FIELD_RANGE, "2.7", "NodeCount", "NodeCount (0) makes no graph.", 0, ">= 1")
+            raise _refused(
+                ids.OP_FIELD_RANGE,
+                "NodeCount (0) makes no graph.",
+                field="NodeCount",
+                given=0,
+                expected=">= 1",
+                rule="2.7",
+            )
         for i, node in enumerate(nodes):
             path = f"Nodes[{i}]"
             if isinstance(node, ConstantDataGraphNodeDesc):
@@ -129,27 +148,51 @@ class _Checks:
                 continue
             if not isinstance(node.operator, Operator):
                 given = type(node.operator).__name__
-                message = f"{path}.Operator ({given}) is not an operator."
-                _fail(ids.OP_FIELD_RANGE, "2.7", f"{path}.Operator", message, given, "an operator")
+                raise _refused(
+                    ids.OP_FIELD_RANGE,
+                    f"{path}.Operator ({given}) is not an operator.",
+                    field=f"{path}.Operator",
+                    given=given,
+                    expected="an operator",
+                    rule="2.7",
+                )
             check_own(self.context, node.operator, f"{path}.Operator", _OPERATION)
             self.graph.add(node.operator)
 
     def _constant(self, path: str, node: ConstantDataGraphNodeDesc) -> bytes:
         level = self.context.level
         if level < FeatureLevel.LEVEL_6_2:
-            message = f"{path}.Type (CONSTANT) came with LEVEL_6_2; this device has {level.name}."
-            _fail(ids.OP_FEATURE_LEVEL, "GR6", f"{path}.Type", message, "CONSTANT", "OPERATOR")
+            raise _refused(
+                ids.OP_FEATURE_LEVEL,
+                f"{path}.Type (CONSTANT) came with LEVEL_6_2; this device has {level.name}.",
+                field=f"{path}.Type",
+                given="CONSTANT",
+                expected="OPERATOR",
+                rule="GR6",
+            )
         data = node.data
         numbers = isinstance(data, np.ndarray) and not data.dtype.hasobject
         if not numbers and not isinstance(data, (bytes, bytearray, memoryview)):
             given = type(data).__name__
-            message = f"{path}.Data ({given}) is neither bytes nor an array of numbers."
-            _fail(ids.OP_FIELD_RANGE, "GR6", f"{path}.Data", message, given, "bytes or an array of numbers")
+            raise _refused(
+                ids.OP_FIELD_RANGE,
+                f"{path}.Data ({given}) is neither bytes nor an array of numbers.",
+                field=f"{path}.Data",
+                given=given,
+                expected="bytes or an array of numbers",
+                rule="GR6",
+            )
         copy = data.tobytes() if isinstance(data, (np.ndarray, memoryview)) else bytes(data)
         if not copy or len(copy) % 4:
             field, expected = f"{path}.DataSize", "a multiple of 4, at least 4"
-            message = f"{field} ({len(copy)}) is not {expected}."
-            _fail(ids.OP_FIELD_RANGE, "GR6", field, message, len(copy), expected)
+            raise _refused(
+                ids.OP_FIELD_RANGE,
+                f"{field} ({len(copy)}) is not {expected}.",
+                field=field,
+                given=len(copy),
+                expected=expected,
+                rule="GR6",
+            )
         return copy
 
     def _name(self, number: int) -> str:
@@ -180,9 +223,15 @@ class _Checks:
                     f"{path} feeds input {start} of the graph to a tensor that is {given}OWNED_BY_DML, "
                     f"{first} to one that is {expected}OWNED_BY_DML."
                 )
-                field = f"{path}.GraphInputIndex"
                 given, expected = f"{given}OWNED_BY_DML", f"{expected}OWNED_BY_DML"
-                _fail(ids.GRAPH_EDGE_MISMATCH, "GR4", field, message, given, expected)
+                raise _refused(
+                    ids.GRAPH_EDGE_MISMATCH,
+                    message,
+                    field=f"{path}.GraphInputIndex",
+                    given=given,
+                    expected=expected,
+                    rule="GR4",
+                )
             readers.append(reader)
             self.graph.sources[port] = GRAPH, start
 
@@ -193,12 +242,17 @@ class _Checks:
             source = self._from(path, edge)
             port, reader = self._to(path, edge)
             if reader.owned_by_dml:
-                message = (
-                    f"{path} feeds an output of {self._name(source[0])} to {self._input(port)}, which is "
-                    "OWNED_BY_DML; only an input of the graph can belong to DirectML."
+                raise _refused(
+                    ids.GRAPH_EDGE_MISMATCH,
+                    (
+                        f"{path} feeds an output of {self._name(source[0])} to {self._input(port)}, which is "
+                        "OWNED_BY_DML; only an input of the graph can belong to DirectML."
+                    ),
+                    field=f"{path}.ToNodeInputIndex",
+                    given="OWNED_BY_DML",
+                    expected="an edge of InputEdges",
+                    rule="GR4",
                 )
-                field = f"{path}.ToNodeInputIndex"
-                _fail(ids.GRAPH_EDGE_MISMATCH, "GR4", field, message, "OWNED_BY_DML", "an edge of InputEdges")
             size = self.graph.tensor(source).size_in_bytes
             if size != reader.size_in_bytes:
                 self._sizes_differ(path, source, port, size, reader.size_in_bytes)
@@ -207,12 +261,17 @@ class _Checks:
     def _sizes_differ(self, path: str, source: Port, port: Port, given: int, expected: int) -> NoReturn:
         constant = isinstance(self.graph.nodes[source[0]], bytes)
         field = "DataSize" if constant else "TotalTensorSizeInBytes"
-        message = (
-            f"{path} connects {self._output(source)} with {self._input(port)}, but {field} ({given}) "
-            f"differs from TotalTensorSizeInBytes ({expected})."
+        raise _refused(
+            ids.GRAPH_EDGE_MISMATCH,
+            (
+                f"{path} connects {self._output(source)} with {self._input(port)}, but {field} ({given}) "
+                f"differs from TotalTensorSizeInBytes ({expected})."
+            ),
+            field=f"{path}.ToNodeInputIndex",
+            given=given,
+            expected=expected,
+            rule="GR6" if constant else "GR3",
         )
-        rule = "GR6" if constant else "GR3"
-        _fail(ids.GRAPH_EDGE_MISMATCH, rule, f"{path}.ToNodeInputIndex", message, given, expected)
 
     def _output_edges(self) -> None:
         results: dict[int, tuple[Port, str]] = {}
@@ -222,14 +281,25 @@ class _Checks:
             field = f"{path}.GraphOutputIndex"
             end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
             if end in results:
-                message = f"{path} gives output {end} of the graph, which {results[end][1]} gives already."
-                _fail(ids.GRAPH_OUTPUT_UNSET, "GR1", field, message, "two edges", "one edge for each output")
+                raise _refused(
+                    ids.GRAPH_OUTPUT_UNSET,
+                    f"{path} gives output {end} of the graph, which {results[end][1]} gives already.",
+                    field=field,
+                    given="two edges",
+                    expected="one edge for each output",
+                    rule="GR1",
+                )
             results[end] = source, path
         for end in range(self.output_count):
             if end not in results:
-                message = f"OutputEdges has no edge for output {end} of the graph's {self.output_count}."
-                expected = f"an edge with GraphOutputIndex {end}"
-                _fail(ids.GRAPH_OUTPUT_UNSET, "GR1", "OutputEdges", message, "no edge", expected)
+                raise _refused(
+                    ids.GRAPH_OUTPUT_UNSET,
+                    f"OutputEdges has no edge for output {end} of the graph's {self.output_count}.",
+                    field="OutputEdges",
+                    given="no edge",
+                    expected=f"an edge with GraphOutputIndex {end}",
+                    rule="GR1",
+                )
             self.graph.results.append(results[end][0])
 
     def _from(self, path: str, edge: OutputGraphEdgeDesc | IntermediateGraphEdgeDesc) -> Port:
@@ -255,13 +325,25 @@ class _Checks:
         if desc is None:
             self._absent(field, self._input(port))
         if port in graph.sources:
-            message = f"{path} feeds {self._input(port)}, which another edge feeds already."
-            _fail(ids.GRAPH_INPUT_UNSET, "GR1", field, message, "two edges", "one edge for each input")
+            raise _refused(
+                ids.GRAPH_INPUT_UNSET,
+                f"{path} feeds {self._input(port)}, which another edge feeds already.",
+                field=field,
+                given="two edges",
+                expected="one edge for each input",
+                rule="GR1",
+            )
         return port, desc
 
     def _absent(self, field: str, tensor: str) -> NoReturn:
-        message = f"{field} names {tensor}, which is absent in the operator's desc."
-        _fail(ids.GRAPH_EDGE_MISMATCH, "GR2", field, message, "an absent tensor", "no edge")
+        raise _refused(
+            ids.GRAPH_EDGE_MISMATCH,
+            f"{field} names {tensor}, which is absent in the operator's desc.",
+            field=field,
+            given="an absent tensor",
+            expected="no edge",
+            rule="GR2",
+        )
 
     def _input(self, port: Port) -> str:
         return f"{self.graph.inputs(port[0])[port[1]].path} of {self._name(port[0])}"
@@ -275,10 +357,14 @@ class _Checks:
         for node in range(len(self.graph.nodes)):
             for index, field in enumerate(self.graph.inputs(node)):
                 if field.desc is not None and (node, index) not in self.graph.sources:
-                    message = f"{self._input((node, index))} is fed by no edge."
-                    where = f"Nodes[{node}]"
-                    expected = f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}"
-                    _fail(ids.GRAPH_INPUT_UNSET, "GR2", where, message, "no edge", expected)
+                    raise _refused(
+                        ids.GRAPH_INPUT_UNSET,
+                        f"{self._input((node, index))} is fed by no edge.",
+                        field=f"Nodes[{node}]",
+                        given="no edge",
+                        expected=f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}",
+                        rule="GR2",
+                    )
 
     def _order(self) -> None:
         """Of the nodes that could run next, the first in the list does."""
@@ -306,27 +392,49 @@ class _Checks:
         edges = enumerate(self.desc.intermediate_edges)
         first = next(i for i, edge in edges if (edge.from_node_index, edge.to_node_index) in steps)
         shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
-        message = f"The intermediate edges run in a circle: {shown}."
-        field = f"IntermediateEdges[{first}]"
-        _fail(ids.GRAPH_CYCLE, "GR1", field, message, shown, "a graph without cycles")
+        raise _refused(
+            ids.GRAPH_CYCLE,
+            f"The intermediate edges run in a circle: {shown}.",
+            field=f"IntermediateEdges[{first}]",
+            given=shown,
+            expected="a graph without cycles",
+            rule="GR1",
+        )
 
 
 def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
     """A list of descs of these kinds."""
     expected = " or ".join(kind.__name__ for kind in kinds)
     if not isinstance(value, (list, tuple)):
-        given = type(value).__name__
-        message = f"{field} ({given}) is not a list."
-        _fail(ids.OP_FIELD_RANGE, "2.7", field, message, given, f"a list of {expected}")
+        raise _refused(
+            ids.OP_FIELD_RANGE,
+            "{field} ({given}) is not a list.",
+            field=field,
+            given=type(value).__name__,
+            expected=f"a list of {expected}",
+            rule="2.7",
+        )
     for i, item in enumerate(value):
         path, given = f"{field}[{i}]", type(item).__name__
         if not isinstance(item, kinds):
-            message = f"{path} ({given}) is not of type {expected}."
-            _fail(ids.OP_FIELD_RANGE, "2.7", path, message, given, expected)
+            raise _refused(
+                ids.OP_FIELD_RANGE,
+                f"{path} ({given}) is not of type {expected}.",
+                field=path,
+                given=given,
+                expected=expected,
+                rule="2.7",
+            )
         if item.name is not None and not isinstance(item.name, str):
             given = type(item.name).__name__
-            message = f"{path}.Name ({given}) is not a string."
-            _fail(ids.OP_FIELD_RANGE, "GR9", f"{path}.Name", message, given, "a string or None")
+            raise _refused(
+                ids.OP_FIELD_RANGE,
+                f"{path}.Name ({given}) is not a string.",
+                field=f"{path}.Name",
+                given=given,
+                expected="a string or None",
+                rule="GR9",
+            )
     return list(value)
 
 
@@ -340,18 +448,15 @@ def _index(field: str, value: object, count: int, what: str) -> int:
     number = _integer(value)
     if not 0 <= number < count:
         shown = quote(value)
-        message = f"{field} ({shown}) names no {what}; there {'is' if count == 1 else 'are'} {count}."
-        _fail(ids.GRAPH_INDEX, "GR1", field, message, shown, f"0 to {count - 1}" if count else "no edge")
+        raise _refused(
+            ids.GRAPH_INDEX,
+            f"{field} ({shown}) names no {what}; there {'is' if count == 1 else 'are'} {count}.",
+            field=field,
+            given=shown,
+            expected=f"0 to {count - 1}" if count else "no edge",
+            rule="GR1",
+        )
     return number
 
 
-def _fail(id: ids.Id, rule: str, field: str, message: str, given: object, expected: object) -> NoReturn:
-    raise refusal(
-        id,
-        message,
-        operation=_OPERATION,
-        rule=f"{rule}: DML_GRAPH_DESC",
-        field=field,
-        given=given,
-        expected=expected,
-    )
+_refused = partial(refusal, operation=_OPERATION, page="DML_GRAPH_DESC")

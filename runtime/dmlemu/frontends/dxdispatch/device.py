@@ -10,6 +10,7 @@ import numpy as np
 from dmlemu import d3d12, dml
 from dmlemu.d3d12 import HeapType, ResourceBarrier, ResourceStates
 from dmlemu.diagnostics import ids
+from dmlemu.diagnostics.refusal import declared, report_of
 from dmlemu.errors import Error, HResult, Report, elide
 from dmlemu.session import Session
 
@@ -134,7 +135,7 @@ def _removed(which: str, reason: HResult, cause: Report | None, where: tuple[str
     """``cause``: what the device said when it was removed; at strictness ``runtime`` nobody has heard it."""
     message = f"The {which} device was removed ({reason.name})."
     if cause is None:
-        report = Report(ids.DEVICE_REMOVED, message)
+        report = report_of(declared(ids.DEVICE_REMOVED), message, message_id=0)
     else:
         context = (*cause.context, *where)
         report = replace(cause, id=ids.DEVICE_REMOVED, message=f"{message} {cause.message}", context=context)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dmlemu.diagnostics.ids import Id
+from dmlemu.diagnostics.refusal import declared, report_of
 from dmlemu.errors import Report, shorten
 
 
@@ -16,7 +18,7 @@ class ModelError(Exception):
 
 
 def model_error(
-    id: str,
+    id: Id,
     path: str,
     message: str,
     *,
@@ -27,10 +29,9 @@ def model_error(
 ) -> ModelError:
     """A :class:`ModelError` at ``path`` (``$.resources.A.sizeInBytes``)."""
     return ModelError(
-        Report(
-            id=id,
-            api="DxDispatch",
-            message=message,
+        report_of(
+            declared(id),
+            message,
             field=path,
             given=str(given),
             expected=str(expected),

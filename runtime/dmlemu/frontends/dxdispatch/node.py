@@ -140,7 +140,9 @@ class Node:
     def refuse(self, expected: str) -> NoReturn:
         self.fail(ids.MODEL_TYPE, f"({self.shown()}) is not {expected}", self.shown(), expected)
 
-    def fail(self, id: str, what: str, given: object = "", expected: object = "", hint: str = "") -> NoReturn:
+    def fail(
+        self, id: ids.Id, what: str, given: object = "", expected: object = "", hint: str = ""
+    ) -> NoReturn:
         """``what`` is a clause that follows the path: "is not a string"."""
         raise model_error(id, self.path, f"{self.path} {what}.", given=given, expected=expected, hint=hint)
 
