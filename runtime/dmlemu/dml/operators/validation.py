@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import inf
 from operator import index
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...errors import HResult, failure, quote
+from ...errors import HResult, failure, loading, quote
 from ..enums import FeatureLevel
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
 from .definition import definition_of
-from .rules import Demand, unmet
 from .schema import (
     ARRAYS,
     Allowed,
@@ -25,7 +24,9 @@ from .schema import (
     level_name,
     operator_fields,
 )
-from .values import spelled
+
+if TYPE_CHECKING:
+    from .rules import Demand
 
 __all__ = ["DescValidator", "check_operator"]
 
@@ -83,7 +84,7 @@ class DescValidator:
     def refuse(self, demand: Demand) -> NoReturn:
         """What a rule demands is not so."""
         place, allowed = demand.place, demand.allowed
-        path, value = place.path(self.desc), spelled(place.value(self.desc))
+        path, value = place.path(self.desc), allowed.spelled(place.value(self.desc))
         clause = demand.clause or allowed.refusal + (f", {demand.why}" if demand.why else "")
         self.fail(
             demand.id or place.id,
@@ -269,7 +270,10 @@ def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> N
     check.feature_level()
     check.attributes()
     check.tensors()
-    for demand in unmet(definition_of(desc).RULES, desc, level):
+    rules = definition_of(desc).RULES
+    with loading():
+        from .rules import unmet  # with the first definition: importing dmlemu.dml needs no rules
+    for demand in unmet(rules, desc, level):
         check.refuse(demand)
 
 
