@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,10 +13,11 @@ from ..enums import TensorDataType
 from ..structs import ScaleBias
 from ._conversion import FLOATS, Array, convert, float64
 from .definition import Definition
+from .rules import SameSizes, SameType
 
 if TYPE_CHECKING:
     from ..compile import Program
-    from .validation import DescValidator
+    from .rules import Rule
 
 
 class Unary(Definition):
@@ -25,9 +26,10 @@ class Unary(Definition):
     FUNCTION: ClassVar[str]
     """The kernel's name of the function: ``ELU`` for ``DMLK_UNARY_ELU``."""
 
-    def rules(self, check: DescValidator) -> None:
-        check.same_data_type("input_tensor", "output_tensor")
-        check.same_sizes("input_tensor", "output_tensor")
+    RULES: ClassVar[Sequence[Rule]] = (
+        SameType("input_tensor", "output_tensor"),
+        SameSizes("input_tensor", "output_tensor"),
+    )
 
     def lower(self, program: Program) -> None:
         data_type = self.desc.input_tensor.data_type
@@ -80,9 +82,10 @@ class Binary(Definition):
     FUNCTION: ClassVar[str]
     """The kernel's name of the function: ``ADD`` for ``DMLK_BINARY_ADD``."""
 
-    def rules(self, check: DescValidator) -> None:
-        check.same_data_type("a_tensor", "b_tensor", "output_tensor")
-        check.same_sizes("a_tensor", "b_tensor", "output_tensor")
+    RULES: ClassVar[Sequence[Rule]] = (
+        SameType("a_tensor", "b_tensor", "output_tensor"),
+        SameSizes("a_tensor", "b_tensor", "output_tensor"),
+    )
 
     def lower(self, program: Program) -> None:
         a, b = program.read("a_tensor"), program.read("b_tensor")

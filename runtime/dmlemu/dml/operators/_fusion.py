@@ -6,24 +6,30 @@ https://learn.microsoft.com/windows/ai/directml/dml-fused-activations
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..enums import FeatureLevel, OperatorType, TensorDataType
+from ..tensor_desc import BufferTensorDesc
+from . import declared, find_operator
 from ._conversion import Array, convert, float64
 from ._element_wise import Unary
 from .definition import definition_class, definition_of
+from .places import Attribute, Inner
+from .rules import Demand, Rule
 from .schema import level_name, operator_fields
+from .values import Exactly, Values
 
 if TYPE_CHECKING:
     from ..compile import Operand, Program
-    from ..tensor_desc import BufferTensorDesc
     from .schema import OperatorDesc
-    from .validation import DescValidator
+    from .values import Choose
 
 _NONE: Mapping[OperatorType, FeatureLevel] = {}
+_FIELD = "fused_activation"
+_GIVEN = "a tensor desc"
 
 
 class Fusable(Unary):
@@ -32,45 +38,108 @@ class Fusable(Unary):
     FUSABLE = True
 
 
-def check_fused(
-    check: DescValidator,
-    activation: OperatorDesc | None,
-    also: Mapping[OperatorType, FeatureLevel] = _NONE,
-) -> None:
+class Fused(Rule):
     """The rules of the field FusedActivation; ``also`` is what this host fuses beyond the activations."""
-    if activation is None:
-        return
-    name, host = activation.TYPE.name, check.desc.TYPE.name
-    definition = definition_class(activation.TYPE)
-    fusable = definition is not None and definition.FUSABLE
-    since = activation.INTRODUCED if fusable else also.get(activation.TYPE)
-    if since is None or check.level < since:
-        level = level_name(check.level)
-        check.fail(
-            "OP_FUSED_ACTIVATION",
-            "FusedActivation.Type",
-            f"FusedActivation.Type (DML_OPERATOR_{name}) cannot be fused into DML_OPERATOR_{host} "
-            f"at feature level {level}.",
-            given=f"DML_OPERATOR_{name}",
-            expected="a fusable activation"
-            if since is None
-            else f"feature level {level_name(since)} or higher",
-            rule="TN10",
+
+    def __init__(self, also: Mapping[OperatorType, FeatureLevel] = _NONE) -> None:
+        self.also = also
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        activation: OperatorDesc | None = getattr(desc, _FIELD)
+        if activation is None:
+            return
+        since = self.since(activation.TYPE)
+        clause = f"cannot be fused into DML_OPERATOR_{desc.TYPE.name} at feature level {level_name(level)}"
+        later = "a fusable activation" if since is None else f"feature level {level_name(since)} or higher"
+        yield Demand(_Type(_FIELD), _Fusable(self, level), clause=clause, expected=later, rule="TN10")
+        for item in operator_fields(type(activation)):
+            if item.is_tensor:
+                clause = (
+                    "is given; a fused activation works on its host's output and has no tensors of its own"
+                )
+                yield Demand(Inner(_FIELD, _Tensor(item.name)), _Absent(None), clause=clause, rule="TN9")
+        for rule in definition_of(activation).RULES:
+            for demand in rule.demands(activation, level):
+                yield demand._replace(place=Inner(_FIELD, demand.place))
+
+    def since(self, type: OperatorType) -> FeatureLevel | None:
+        """The feature level from which on an operator can be fused; None: none."""
+        definition = definition_class(type)
+        if definition is not None and definition.FUSABLE:
+            return declared()[type].INTRODUCED
+        return self.also.get(type)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        also = "".join(
+            f", and {type.name} from feature level {level_name(level)} on"
+            for type, level in self.also.items()
         )
-    inner = check.inner(activation, "FusedActivation")
-    inner.attributes()
-    for item in operator_fields(type(activation)):
-        if item.is_tensor and getattr(activation, item.name) is not None:
-            inner.fail(
-                "OP_FUSED_ACTIVATION",
-                item.c_name,
-                f"FusedActivation.{item.c_name} is given; a fused activation works on its host's output "
-                "and has no tensors of its own.",
-                given="a tensor desc",
-                expected="none",
-                rule="TN9",
-            )
-    definition_of(activation).rules(inner)
+        return f"`FusedActivation` is an activation without tensors that can be fused{also}."
+
+
+class _Type(Attribute):
+    """``FusedActivation.Type``, as messages have it."""
+
+    __slots__ = ()
+
+    id = "OP_FUSED_ACTIVATION"
+
+    def path(self, desc: OperatorDesc) -> str:
+        return f"{super().path(desc)}.Type"
+
+    def value(self, desc: OperatorDesc) -> str:
+        activation: OperatorDesc = super().value(desc)
+        return f"DML_OPERATOR_{activation.TYPE.name}"
+
+    def put(self, desc: OperatorDesc, value: str) -> OperatorDesc:
+        """With an operator of this name, all of whose fields are tensors."""
+        cls = find_operator(value)
+        return super().put(desc, cls(**{item.name: None for item in operator_fields(cls)}))
+
+
+class _Fusable(Values):
+    """The operators that a host may fuse."""
+
+    __slots__ = ("host", "level")
+
+    def __init__(self, host: Fused, level: FeatureLevel) -> None:
+        self.host = host
+        self.level = level
+
+    def __contains__(self, value: object) -> bool:
+        since = self.host.since(find_operator(str(value)).TYPE)
+        return since is not None and self.level >= since
+
+    def pick(self, choose: Choose, domain: Values) -> str:
+        return "DML_OPERATOR_ACTIVATION_RELU"
+
+    def outside(self, domain: Values) -> list[str]:
+        """Those that need no other field than tensors."""
+        plain = [cls for cls in declared().values() if all(item.is_tensor for item in operator_fields(cls))]
+        names = [f"DML_OPERATOR_{cls.TYPE.name}" for cls in plain]
+        return [name for name in names if name not in self]
+
+
+class _Tensor(Attribute):
+    """A tensor of the activation, which has none."""
+
+    __slots__ = ()
+
+    id = "OP_FUSED_ACTIVATION"
+
+    def value(self, desc: OperatorDesc) -> str | None:
+        return None if super().value(desc) is None else _GIVEN
+
+    def put(self, desc: OperatorDesc, value: str | None) -> OperatorDesc:
+        tensor = BufferTensorDesc(TensorDataType.FLOAT32, [1])
+        return super().put(desc, None if value is None else tensor)
+
+
+class _Absent(Exactly):
+    __slots__ = ()
+
+    def outside(self, domain: Values) -> list[str]:
+        return [_GIVEN]
 
 
 def call_fused(

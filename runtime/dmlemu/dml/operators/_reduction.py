@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,42 +13,32 @@ from ..enums import AxisDirection, ReduceFunction
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert, float64
 from .definition import Definition
+from .rules import Axis, SameRank, Sizes
 
 if TYPE_CHECKING:
     from ..compile import Program
-    from .validation import DescValidator
 
 
-def check_axes(check: DescValidator, source: BufferTensorDesc, axes: Sequence[int]) -> None:
-    """Axes exist and stand once each; the output has size 1 along them, else the input's sizes.
-
-    The documents say nothing of repeated and of no axes: a repeated one is refused (it is never what the
-    caller meant), an empty list reduces each element by itself.
-    """
-    for i, axis in enumerate(axes):
-        check.require(
-            axis < source.rank,
-            "OP_FIELD_RANGE",
-            f"Axes[{i}]",
-            f"Axes[{i}] ({axis}) is not below InputTensor.DimensionCount ({source.rank}).",
-            given=axis,
-            expected=f"0 to {source.rank - 1}",
-        )
-        check.require(
-            axis not in axes[:i],
-            "OP_FIELD_RANGE",
-            f"Axes[{i}]",
-            f"Axes[{i}] ({axis}) stands in Axes twice.",
-            given=list(axes),
-            expected="each axis once",
-        )
-    check.same_rank("input_tensor", "output_tensor")
-    for d, size in enumerate(source.sizes):
-        if d in axes:
-            check.size("output_tensor", d, 1, f"since dimension {d} is in Axes {list(axes)}")
+def _reduced_sizes(desc: Any) -> Iterator[tuple[int, int, str]]:
+    for d, size in enumerate(desc.input_tensor.sizes):
+        if d in desc.axes:
+            yield d, 1, f"since dimension {d} is in Axes {list(desc.axes)}"
         else:
-            why = f"the size of InputTensor, since dimension {d} is not in Axes {list(axes)}"
-            check.size("output_tensor", d, size, why)
+            yield d, size, f"the size of InputTensor, since dimension {d} is not in Axes {list(desc.axes)}"
+
+
+# The documents say nothing of repeated and of no axes: a repeated one is refused (it is never what the
+# caller meant), an empty list reduces each element by itself.
+REDUCED = (
+    Axis("axes", of="input_tensor"),
+    SameRank("input_tensor", "output_tensor"),
+    Sizes(
+        "output_tensor",
+        _reduced_sizes,
+        "`OutputTensor.Sizes` are 1 in the dimensions that stand in `Axes`, else those of `InputTensor`.",
+    ),
+)
+"""The rules of Axes and of the output's sizes."""
 
 
 def call_reduce(
@@ -91,9 +81,7 @@ class Argument(Definition):
 
     FUNCTION: ClassVar[ReduceFunction]
 
-    def rules(self, check: DescValidator) -> None:
-        desc = self.desc
-        check_axes(check, desc.input_tensor, desc.axes)
+    RULES = REDUCED
 
     def lower(self, program: Program) -> None:
         desc = self.desc

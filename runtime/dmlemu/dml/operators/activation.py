@@ -15,10 +15,10 @@ import numpy as np
 from ..enums import FeatureLevel, TensorDataType
 from ._conversion import Array
 from ._fusion import Fusable
+from .rules import AtLeast, Below
 
 if TYPE_CHECKING:
     from ..compile import Program
-    from .validation import DescValidator
 
 
 def _f(value: float) -> float:
@@ -160,17 +160,7 @@ class ActivationSoftplus(Fusable, of="ACTIVATION_SOFTPLUS"):
 
     FUNCTION = "SOFTPLUS"
 
-    def rules(self, check: DescValidator) -> None:
-        desc = self.desc
-        super().rules(check)
-        check.require(
-            check.level >= FeatureLevel.LEVEL_6_4 or desc.steepness >= 1,
-            "OP_FIELD_RANGE",
-            "Steepness",
-            f"Steepness ({desc.steepness}) is less than 1, which feature level 6_4 was the first to allow.",
-            given=desc.steepness,
-            expected="1 or more",
-        )
+    RULES = (*Fusable.RULES, Below(FeatureLevel.LEVEL_6_4, AtLeast("steepness", 1)))
 
     def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
         return {"alpha": self.desc.steepness}

@@ -9,11 +9,11 @@ import numpy as np
 
 from ._conversion import Array, convert
 from .definition import Definition
+from .rules import SameSizes
 
 if TYPE_CHECKING:
     from ..compile import Program
     from .descs import CastOperatorDesc
-    from .validation import DescValidator
 
 
 class Cast(Definition, of="CAST"):
@@ -26,8 +26,7 @@ class Cast(Definition, of="CAST"):
 
     desc: CastOperatorDesc
 
-    def rules(self, check: DescValidator) -> None:
-        check.same_sizes("input_tensor", "output_tensor")
+    RULES = (SameSizes("input_tensor", "output_tensor"),)
 
     def lower(self, program: Program) -> None:
         program.call("cast", program.read("input_tensor"), program.write("output_tensor"))

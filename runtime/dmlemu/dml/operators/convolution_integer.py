@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,35 @@ from ..compile import Kept
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from .definition import Definition
-from .schema import camel
+from .rules import AtLeast, Divisible, Length, Ones, SameRank, SameType, Sizes, Window
 
 if TYPE_CHECKING:
     from ..compile import Operand, Program
     from .descs import ConvolutionIntegerOperatorDesc
-    from .validation import DescValidator
 
 _FILTERS, _CHANNELS = 16, 4  # in a block of the kernel
+
+
+def _input_channels(desc: ConvolutionIntegerOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    groups, channels = desc.group_count, desc.filter_tensor.sizes[1]
+    yield 1, channels * groups, f"FilterTensor.Sizes[1] ({channels}) times GroupCount ({groups})"
+
+
+def _batch_and_channels(desc: ConvolutionIntegerOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    yield 0, desc.input_tensor.sizes[0], "the batch count of InputTensor"
+    yield 1, desc.filter_tensor.sizes[0], "the number of filters, FilterTensor.Sizes[0]"
+
+
+def _filter_zero_points(desc: ConvolutionIntegerOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    zero_point = desc.filter_zero_point_tensor
+    if zero_point is None or zero_point.element_count == 1:
+        return
+    channel, channels = _channel_dimension(zero_point), desc.output_tensor.sizes[1]
+    for i in range(zero_point.rank):
+        if i == channel:
+            yield i, channels, "the number of output channels; one value for all is the other possibility"
+        else:
+            yield i, 1, f"since only dimension {channel} can be channels"
 
 
 class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
@@ -42,94 +63,37 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
 
     desc: ConvolutionIntegerOperatorDesc
 
-    def rules(self, check: DescValidator) -> None:
-        check.same_rank("input_tensor", "filter_tensor", "output_tensor")
-        self._check_channels(check)
-        self._check_windows(check)
-        self._check_zero_points(check)
-
-    def _check_channels(self, check: DescValidator) -> None:
-        desc = self.desc
-        groups, filters = desc.group_count, desc.filter_tensor.sizes
-        check.require(
-            groups >= 1,
-            "OP_FIELD_RANGE",
-            "GroupCount",
-            "GroupCount (0) is less than 1.",
-            given=0,
-            expected="1 or more",
-        )
-        why = f"FilterTensor.Sizes[1] ({filters[1]}) times GroupCount ({groups})"
-        check.size("input_tensor", 1, filters[1] * groups, why)
-        check.require(
-            filters[0] % groups == 0,
-            "OP_SHAPE",
-            "FilterTensor.Sizes[0]",
-            f"FilterTensor.Sizes[0] ({filters[0]}) is not a multiple of GroupCount ({groups}).",
-            given=filters[0],
-            expected=f"a multiple of {groups}",
-        )
-        check.size("output_tensor", 0, desc.input_tensor.sizes[0], "the batch count of InputTensor")
-        check.size("output_tensor", 1, filters[0], "the number of filters, FilterTensor.Sizes[0]")
-
-    def _check_windows(self, check: DescValidator) -> None:
-        """The spatial dimensions; Python's integers hold whatever paddings add up to."""
-        desc = self.desc
-        spatial = desc.input_tensor.rank - 2
-        check.require(
-            len(desc.strides) == spatial,
-            "OP_FIELD_RANGE",
-            "DimensionCount",
-            f"DimensionCount ({len(desc.strides)}) is not the number of spatial dimensions of "
-            f"InputTensor ({spatial}).",
-            given=len(desc.strides),
-            expected=spatial,
-        )
-        for name in ("strides", "dilations"):
-            for i, step in enumerate(getattr(desc, name)):
-                field = f"{camel(name)}[{i}]"
-                message = f"{field} ({step}) is less than 1."
-                check.require(step >= 1, "OP_FIELD_RANGE", field, message, given=step, expected="1 or more")
-        for i in range(spatial):
-            padded = desc.input_tensor.sizes[2 + i] + desc.start_padding[i] + desc.end_padding[i]
-            window = (desc.filter_tensor.sizes[2 + i] - 1) * desc.dilations[i] + 1
-            check.require(
-                window <= padded,
-                "OP_SHAPE",
-                f"FilterTensor.Sizes[{2 + i}]",
-                f"FilterTensor.Sizes[{2 + i}] ({desc.filter_tensor.sizes[2 + i]}) with Dilations[{i}] "
-                f"({desc.dilations[i]}) spans {window} elements, but the padded input has {padded}.",
-                given=window,
-                expected=f"at most {padded}",
-            )
-            size = (padded - window) // desc.strides[i] + 1
-            check.size(
-                "output_tensor",
-                2 + i,
-                size,
-                f"the positions of a window of {window} moved by {desc.strides[i]} over {padded} elements",
-            )
-
-    def _check_zero_points(self, check: DescValidator) -> None:
-        desc = self.desc
-        check.same_data_type("input_tensor", "input_zero_point_tensor")
-        check.same_data_type("filter_tensor", "filter_zero_point_tensor")
-        check.same_rank("input_zero_point_tensor", "filter_zero_point_tensor")
-        if desc.input_zero_point_tensor is not None:
-            for i in range(desc.input_zero_point_tensor.rank):
-                check.size("input_zero_point_tensor", i, 1, "since the input has one zero point")
-        zero_point = desc.filter_zero_point_tensor
-        if zero_point is None or zero_point.element_count == 1:
-            return
-        channel, channels = _channel_dimension(zero_point), desc.output_tensor.sizes[1]
-        for i in range(zero_point.rank):
-            if i == channel:
-                why = "the number of output channels; one value for all is the other possibility"
-                check.size("filter_zero_point_tensor", i, channels, why)
-            else:
-                check.size(
-                    "filter_zero_point_tensor", i, 1, f"since only dimension {channel} can be channels"
-                )
+    RULES = (
+        SameRank("input_tensor", "filter_tensor", "output_tensor"),
+        AtLeast("group_count", 1),
+        Sizes(
+            "input_tensor",
+            _input_channels,
+            "`InputTensor.Sizes[1]` is `FilterTensor.Sizes[1]` times `GroupCount`.",
+        ),
+        Divisible("filter_tensor", 0, by="group_count"),
+        Sizes(
+            "output_tensor",
+            _batch_and_channels,
+            "`OutputTensor.Sizes[0]` is `InputTensor.Sizes[0]`, and `OutputTensor.Sizes[1]` "
+            "`FilterTensor.Sizes[0]`.",
+        ),
+        Length("strides", of="input_tensor", spatial=True),
+        AtLeast("strides", 1),
+        AtLeast("dilations", 1),
+        Window("input_tensor", "output_tensor", window="filter_tensor"),
+        SameType("input_tensor", "input_zero_point_tensor"),
+        SameType("filter_tensor", "filter_zero_point_tensor"),
+        SameRank("input_zero_point_tensor", "filter_zero_point_tensor"),
+        Ones("input_zero_point_tensor", "since the input has one zero point"),
+        Sizes(
+            "filter_zero_point_tensor",
+            _filter_zero_points,
+            "The filter has one zero point, or one per output channel: then all sizes of "
+            "`FilterZeroPointTensor` are 1 but that of the channels: the second of 4 dimensions, the "
+            "first or second of fewer.",
+        ),
+    )
 
     def lower(self, program: Program) -> None:
         desc = self.desc

@@ -8,7 +8,7 @@ they are declared, and not emulated.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,10 +20,12 @@ from ..enums import OperatorType
 
 if TYPE_CHECKING:
     from ..compile import Program
+    from .rules import Rule
     from .schema import OperatorDesc
-    from .validation import DescValidator
 
 __all__ = ["Definition", "definition_class", "definition_of", "emulated"]
+
+_NO_DEFINITIONS = {"definition", "descs", "places", "rules", "schema", "validation", "values"}
 
 _DEFINED: dict[OperatorType, type[Definition]] = {}
 
@@ -40,15 +42,15 @@ class Definition:
     FUSABLE: ClassVar[bool] = False
     """Every operator with a FusedActivation may have it there, from the level that introduced it on."""
 
+    RULES: ClassVar[Sequence[Rule]] = ()
+    """Shape and field rules, in the order of their checks; ranks and data types are checked before."""
+
     def __init_subclass__(cls, *, of: str = "") -> None:
         for name in of.split():
             _DEFINED[OperatorType[name]] = cls
 
     def __init__(self, desc: OperatorDesc) -> None:
         self.desc = desc
-
-    def rules(self, check: DescValidator) -> None:
-        """Shape and field rules; ranks and data types have been checked before."""
 
     def lower(self, program: Program) -> None:
         """Adds the kernel calls that run this operator to ``program``."""
@@ -94,4 +96,4 @@ def emulated() -> frozenset[OperatorType]:
 def _modules() -> tuple[str, ...]:
     names = os.listdir(os.path.dirname(__file__))
     stems = {name[:-3] for name in names if name.endswith(".py") and name[0] != "_"}
-    return tuple(sorted(stems - {"definition", "descs", "schema", "validation"}))
+    return tuple(sorted(stems - _NO_DEFINITIONS))

@@ -9,12 +9,11 @@ import numpy as np
 
 from ._conversion import Array, convert
 from ._element_wise import Binary
-from ._fusion import call_fused, check_fused, fused_reference
+from ._fusion import Fused, call_fused, fused_reference
 
 if TYPE_CHECKING:
     from ..compile import Program
     from .descs import ElementWiseAdd1OperatorDesc, ElementWiseAddOperatorDesc
-    from .validation import DescValidator
 
 
 def _sum(inputs: Mapping[str, Any]) -> Array:
@@ -51,9 +50,7 @@ class ElementWiseAdd1(Binary, of="ELEMENT_WISE_ADD1"):
 
     FUNCTION = "ADD"
 
-    def rules(self, check: DescValidator) -> None:
-        super().rules(check)
-        check_fused(check, self.desc.fused_activation)
+    RULES = (*Binary.RULES, Fused())
 
     def lower(self, program: Program) -> None:
         desc = self.desc

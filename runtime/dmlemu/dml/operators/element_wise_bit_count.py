@@ -9,11 +9,11 @@ import numpy as np
 
 from ._conversion import Array, unsigned
 from .definition import Definition
+from .rules import SameSizes
 
 if TYPE_CHECKING:
     from ..compile import Program
     from .descs import ElementWiseBitCountOperatorDesc
-    from .validation import DescValidator
 
 
 class ElementWiseBitCount(Definition, of="ELEMENT_WISE_BIT_COUNT"):
@@ -25,8 +25,7 @@ class ElementWiseBitCount(Definition, of="ELEMENT_WISE_BIT_COUNT"):
 
     desc: ElementWiseBitCountOperatorDesc
 
-    def rules(self, check: DescValidator) -> None:
-        check.same_sizes("input_tensor", "output_tensor")
+    RULES = (SameSizes("input_tensor", "output_tensor"),)
 
     def lower(self, program: Program) -> None:
         program.call("element_wise_bit_count", program.read("input_tensor"), program.write("output_tensor"))

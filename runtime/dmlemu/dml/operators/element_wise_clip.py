@@ -9,10 +9,10 @@ import numpy as np
 from ..enums import TensorDataType
 from ._conversion import FLOATS, Array, convert, float64, raw_bits
 from ._element_wise import Unary, scale_bias_constants, scaled
+from .rules import SameType
 
 if TYPE_CHECKING:
     from .descs import ElementWiseClip1OperatorDesc, ElementWiseClipOperatorDesc
-    from .validation import DescValidator
 
 
 class ElementWiseClip(Unary, of="ELEMENT_WISE_CLIP"):
@@ -54,19 +54,7 @@ class ElementWiseClip1(Unary, of="ELEMENT_WISE_CLIP1"):
 
     FUNCTION = "CLIP1"
 
-    def rules(self, check: DescValidator) -> None:
-        desc = self.desc
-        super().rules(check)
-        data_type = desc.output_tensor.data_type
-        check.require(
-            desc.min_max_data_type == data_type,
-            "TENSOR_DTYPE",
-            "MinMaxDataType",
-            f"MinMaxDataType ({desc.min_max_data_type.name}) differs from "
-            f"OutputTensor.DataType ({data_type.name}).",
-            given=desc.min_max_data_type.name,
-            expected=data_type.name,
-        )
+    RULES = (*Unary.RULES, SameType("output_tensor", "min_max_data_type"))
 
     def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, float]:
         desc = self.desc

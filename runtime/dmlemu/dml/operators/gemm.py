@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +11,33 @@ from dmlemu_hw import kernels
 
 from ..enums import FeatureLevel, OperatorType
 from ._conversion import Array, float64
-from ._fusion import call_fused, check_fused, fused_reference
+from ._fusion import Fused, call_fused, fused_reference
 from .definition import Definition
+from .rules import SameRank, SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
     from ..compile import Program
     from .descs import GemmOperatorDesc
-    from .validation import DescValidator
+
+
+def _dimensions(desc: GemmOperatorDesc) -> tuple[int, int, int, int]:
+    """M and K of A, K and N of B: dimensions as the caller wrote them, before the transforms."""
+    rank = desc.a_tensor.rank
+    m, k = (rank - 2, rank - 1)[:: -1 if desc.trans_a else 1]
+    k_of_b, n = (rank - 2, rank - 1)[:: -1 if desc.trans_b else 1]
+    return m, k, k_of_b, n
+
+
+def _size_of_b(desc: GemmOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    _, k, k_of_b, _ = _dimensions(desc)
+    transforms = f"with TransA {desc.trans_a.name} and TransB {desc.trans_b.name}"
+    yield k_of_b, desc.a_tensor.sizes[k], f"ATensor.Sizes[{k}], {transforms}"
+
+
+def _sizes_of_product(desc: GemmOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    m, _, _, n = _dimensions(desc)
+    yield -2, desc.a_tensor.sizes[m], f"ATensor.Sizes[{m}] with TransA {desc.trans_a.name}"
+    yield -1, desc.b_tensor.sizes[n], f"BTensor.Sizes[{n}] with TransB {desc.trans_b.name}"
 
 
 class Gemm(Definition, of="GEMM"):
@@ -31,24 +51,18 @@ class Gemm(Definition, of="GEMM"):
 
     desc: GemmOperatorDesc
 
-    def rules(self, check: DescValidator) -> None:
-        desc = self.desc
-        check.same_data_type("a_tensor", "b_tensor", "c_tensor", "output_tensor")
-        check.same_rank("a_tensor", "b_tensor", "c_tensor", "output_tensor")
-        a, b = desc.a_tensor, desc.b_tensor
-        for i, size in enumerate(a.sizes[:-2]):
-            for name in ("b_tensor", "output_tensor"):
-                check.size(name, i, size, f"the size of ATensor in the leading dimension {i}")
-        # Dimensions as the caller wrote them: which of A and B are M, K and N depends on the transforms.
-        m, k = (a.rank - 2, a.rank - 1)[:: -1 if desc.trans_a else 1]
-        k_of_b, n = (b.rank - 2, b.rank - 1)[:: -1 if desc.trans_b else 1]
-        transforms = f"with TransA {desc.trans_a.name} and TransB {desc.trans_b.name}"
-        check.size("b_tensor", k_of_b, a.sizes[k], f"ATensor.Sizes[{k}], {transforms}")
-        check.size("output_tensor", -2, a.sizes[m], f"ATensor.Sizes[{m}] with TransA {desc.trans_a.name}")
-        check.size("output_tensor", -1, b.sizes[n], f"BTensor.Sizes[{n}] with TransB {desc.trans_b.name}")
-        check.same_sizes("output_tensor", "c_tensor")
-        # From 6_1 on ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1 too, once they are declared.
-        check_fused(check, desc.fused_activation, {OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0})
+    RULES = (
+        SameType("a_tensor", "b_tensor", "c_tensor", "output_tensor"),
+        SameRank("a_tensor", "b_tensor", "c_tensor", "output_tensor"),
+        SameSizes("a_tensor", "b_tensor", "output_tensor", only=slice(0, -2)),
+        Sizes("b_tensor", _size_of_b, "B has as many rows as A has columns (K), as they are multiplied."),
+        Sizes(
+            "output_tensor", _sizes_of_product, "The output has the rows of A (M) and the columns of B (N)."
+        ),
+        SameSizes("output_tensor", "c_tensor"),
+        # From 6_1 on ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1 too, once they are defined.
+        Fused({OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0}),
+    )
 
     def lower(self, program: Program) -> None:
         desc = self.desc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +13,25 @@ from ..enums import FeatureLevel
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from .definition import Definition
+from .rules import Below, Ones, SameRank, Sizes
+from .values import Between
 
 if TYPE_CHECKING:
     from ..compile import Program
     from .descs import NonzeroCoordinatesOperatorDesc
-    from .validation import DescValidator
+
+
+def effective_rank(tensor: BufferTensorDesc) -> int:
+    """DimensionCount less the leading dimensions of size 1."""
+    larger = [i for i, size in enumerate(tensor.sizes) if size > 1]
+    return tensor.rank - larger[0] if larger else 0
+
+
+def _rows_and_columns(desc: NonzeroCoordinatesOperatorDesc) -> Iterator[tuple[int, int | Between, str]]:
+    yield -2, desc.input_tensor.element_count, "the element count of InputTensor: all may be nonzero"
+    least, most = effective_rank(desc.input_tensor), desc.input_tensor.rank
+    columns = Between(max(least, 1), most)
+    yield -1, columns, f"InputTensor's effective rank ({least}) and its DimensionCount ({most})"
 
 
 class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
@@ -36,33 +50,20 @@ class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
 
     desc: NonzeroCoordinatesOperatorDesc
 
-    def rules(self, check: DescValidator) -> None:
-        desc = self.desc
-        if check.level < FeatureLevel.LEVEL_4_0:
-            check.same_rank("input_tensor", "output_count_tensor", "output_coordinates_tensor")
-        for i in range(desc.output_count_tensor.rank):
-            check.size("output_count_tensor", i, 1, "since it holds one count")
-        coordinates = desc.output_coordinates_tensor
-        for i in range(coordinates.rank - 2):
-            check.size("output_coordinates_tensor", i, 1, "since only the last two dimensions are used")
-        elements = desc.input_tensor.element_count
-        check.size(
-            "output_coordinates_tensor", -2, elements, "the element count of InputTensor: all may be nonzero"
-        )
-        least, most, columns = (
-            effective_rank(desc.input_tensor),
-            desc.input_tensor.rank,
-            coordinates.sizes[-1],
-        )
-        check.require(
-            least <= columns <= most,
-            "OP_SHAPE",
-            f"OutputCoordinatesTensor.Sizes[{coordinates.rank - 1}]",
-            f"OutputCoordinatesTensor.Sizes[{coordinates.rank - 1}] ({columns}) is not from InputTensor's "
-            f"effective rank ({least}) to its DimensionCount ({most}).",
-            given=columns,
-            expected=f"{max(least, 1)} to {most}",
-        )
+    RULES = (
+        Below(
+            FeatureLevel.LEVEL_4_0,
+            SameRank("input_tensor", "output_count_tensor", "output_coordinates_tensor"),
+        ),
+        Ones("output_count_tensor", "since it holds one count"),
+        Ones("output_coordinates_tensor", "since only the last two dimensions are used", but_last=2),
+        Sizes(
+            "output_coordinates_tensor",
+            _rows_and_columns,
+            "`OutputCoordinatesTensor` has as many rows as `InputTensor` has elements, and from "
+            "`InputTensor`'s effective rank to its DimensionCount columns.",
+        ),
+    )
 
     def lower(self, program: Program) -> None:
         program.call(
@@ -84,9 +85,3 @@ class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
         coordinates = np.zeros(desc.output_coordinates_tensor.sizes, np.uint32)
         coordinates.reshape(-1, columns)[: len(found)] = found
         return {"output_count_tensor": count, "output_coordinates_tensor": coordinates}
-
-
-def effective_rank(tensor: BufferTensorDesc) -> int:
-    """DimensionCount less the leading dimensions of size 1."""
-    larger = [i for i, size in enumerate(tensor.sizes) if size > 1]
-    return tensor.rank - larger[0] if larger else 0

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..enums import AxisDirection, ReduceFunction
 from ._conversion import Array, convert, float64
-from ._reduction import call_reduce, check_axes, index_of_extreme, reduced
+from ._reduction import REDUCED, call_reduce, index_of_extreme, reduced
 from .definition import Definition
+from .rules import SameType, Unless
 
 if TYPE_CHECKING:
     from ..compile import Program
     from .descs import ReduceOperatorDesc
-    from .validation import DescValidator
 
 _F = ReduceFunction
 _ARGUMENTS = (_F.ARGMAX, _F.ARGMIN)
@@ -50,11 +50,7 @@ class Reduce(Definition, of="REDUCE"):
 
     desc: ReduceOperatorDesc
 
-    def rules(self, check: DescValidator) -> None:
-        desc = self.desc
-        if desc.function not in _ARGUMENTS:
-            check.same_data_type("input_tensor", "output_tensor")
-        check_axes(check, desc.input_tensor, desc.axes)
+    RULES = (Unless("function", _ARGUMENTS, SameType("input_tensor", "output_tensor")), *REDUCED)
 
     def lower(self, program: Program) -> None:
         desc = self.desc

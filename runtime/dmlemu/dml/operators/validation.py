@@ -1,8 +1,8 @@
-"""Checks of an operator desc: what its declaration demands, and what its definition's rules ask for."""
+"""Checks of an operator desc: what its declaration and its definition's rules demand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import inf
 from operator import index
 from typing import Any, NoReturn
@@ -14,6 +14,7 @@ from ..enums import FeatureLevel
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
 from .definition import definition_of
+from .rules import Demand, unmet
 from .schema import (
     ARRAYS,
     Allowed,
@@ -24,6 +25,7 @@ from .schema import (
     level_name,
     operator_fields,
 )
+from .values import spelled
 
 __all__ = ["DescValidator", "check_operator"]
 
@@ -78,85 +80,20 @@ class DescValidator:
         if not condition:
             self.fail(id, field, message, **details)
 
-    def tensor(self, name: str) -> BufferTensorDesc | None:
-        tensor: BufferTensorDesc | None = getattr(self.desc, name)
-        return tensor
-
-    def _c_name(self, name: str) -> str:
-        return next(item.c_name for item in operator_fields(type(self.desc)) if item.name == name)
-
-    def _given(self, names: Sequence[str]) -> list[tuple[str, BufferTensorDesc]]:
-        """The tensors among ``names`` that are present, with their C names."""
-        found = []
-        for name in names:
-            tensor = self.tensor(name)
-            if tensor is not None:
-                found.append((self._c_name(name), tensor))
-        return found
-
-    def _beside_first(
-        self, names: Sequence[str]
-    ) -> Iterator[tuple[tuple[str, BufferTensorDesc], tuple[str, BufferTensorDesc]]]:
-        given = self._given(names)
-        return ((given[0], other) for other in given[1:])
-
-    def same_data_type(self, *names: str) -> None:
-        for first, (c_name, tensor) in self._beside_first(names):
-            if tensor.data_type != first[1].data_type:
-                self.fail(
-                    "TENSOR_DTYPE",
-                    f"{c_name}.DataType",
-                    f"{c_name}.DataType ({tensor.data_type.name}) differs from "
-                    f"{first[0]}.DataType ({first[1].data_type.name}), but both need one type.",
-                    given=tensor.data_type.name,
-                    expected=first[1].data_type.name,
-                )
-
-    def same_rank(self, *names: str) -> None:
-        for first, (c_name, tensor) in self._beside_first(names):
-            if len(tensor.sizes) != len(first[1].sizes):
-                self.fail(
-                    "TENSOR_RANK",
-                    f"{c_name}.DimensionCount",
-                    f"{c_name}.DimensionCount ({len(tensor.sizes)}) differs from "
-                    f"{first[0]}.DimensionCount ({len(first[1].sizes)}).",
-                    given=len(tensor.sizes),
-                    expected=len(first[1].sizes),
-                )
-
-    def same_sizes(self, *names: str) -> None:
-        """Equal ranks and sizes; says that broadcasting is done with strides of 0."""
-        self.same_rank(*names)
-        for first, (c_name, tensor) in self._beside_first(names):
-            for i, (size, wanted) in enumerate(zip(tensor.sizes, first[1].sizes, strict=True)):
-                if size != wanted:
-                    broadcast = 1 in (size, wanted)
-                    self.fail(
-                        "OP_NO_BROADCAST" if broadcast else "OP_SHAPE",
-                        f"{c_name}.Sizes[{i}]",
-                        f"{c_name}.Sizes[{i}] ({size}) differs from {first[0]}.Sizes[{i}] ({wanted}).",
-                        given=size,
-                        expected=wanted,
-                        hint="operators do not broadcast by size: give the full size and stride 0"
-                        if broadcast
-                        else "",
-                    )
-
-    def size(self, name: str, dimension: int, expected: int, why: str) -> None:
-        """``Sizes[dimension]`` of the tensor must be ``expected``; ``why`` is a clause: "since ..."."""
-        tensor = self.tensor(name)
-        if tensor is None:
-            return
-        dimension %= len(tensor.sizes)
-        if tensor.sizes[dimension] != expected:
-            field = f"{self._c_name(name)}.Sizes[{dimension}]"
-            self.fail(
-                "OP_SHAPE",
-                field,
-                f"{field} ({tensor.sizes[dimension]}) is not {expected}, {why}.",
-                given=tensor.sizes[dimension],
-                expected=expected,
-            )
+    def refuse(self, demand: Demand) -> NoReturn:
+        """What a rule demands is not so."""
+        place, allowed = demand.place, demand.allowed
+        path, value = place.path(self.desc), spelled(place.value(self.desc))
+        clause = demand.clause or allowed.refusal + (f", {demand.why}" if demand.why else "")
+        self.fail(
+            demand.id or place.id,
+            path,
+            f"{path} ({value}) {clause}.",
+            given=value if demand.given is None else demand.given,
+            expected=demand.expected or allowed.expected,
+            rule=demand.rule,
+            hint=demand.hint,
+        )
 
     # What follows from the declaration alone.
 
@@ -239,6 +176,8 @@ class DescValidator:
         for name, desc in [(f"{path}[{i}]", desc) for i, desc in each] if item.array else [(path, value)]:
             if not is_operator_desc(desc):
                 self._refuse(name, desc, "an operator desc")
+            assert isinstance(desc, OperatorDesc)
+            self.inner(desc, name).attributes()
 
     def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
         given = quote(value)
@@ -330,7 +269,8 @@ def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> N
     check.feature_level()
     check.attributes()
     check.tensors()
-    definition_of(desc).rules(check)
+    for demand in unmet(definition_of(desc).RULES, desc, level):
+        check.refuse(demand)
 
 
 def _is_integer(value: object, low: int, high: int) -> bool:

@@ -1,0 +1,259 @@
+"""Where a value stands in an operator desc: its C path, how to read it, the desc with another value there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..enums import TensorDataType
+from ..tensor_desc import BufferTensorDesc
+from .schema import Field, FieldKind, OperatorDesc, operator_fields
+from .values import Among, Between, Values
+
+if TYPE_CHECKING:
+    from ..enums import FeatureLevel
+
+__all__ = [
+    "Attribute",
+    "Count",
+    "DataType",
+    "Element",
+    "Inner",
+    "Place",
+    "Rank",
+    "Size",
+    "field_of",
+    "has_field",
+    "resized",
+]
+
+_NUMBERS = {
+    FieldKind.UINT: Between(0, 2**32 - 1),
+    FieldKind.UINT_ARRAY: Between(0, 2**32 - 1),
+    FieldKind.INT: Between(-(2**31), 2**31 - 1),
+    FieldKind.INT_ARRAY: Between(-(2**31), 2**31 - 1),
+}
+_MOST_SPATIAL = 6  # 8 dimensions less those of batch and channel
+
+
+class Place:
+    """``name`` is the Python name of a field; ``index`` counts within it."""
+
+    __slots__ = ("index", "name")
+
+    id: str = "OP_FIELD_RANGE"
+    """The check that reports a wrong value here."""
+    first: bool = True
+    """Sizes are computed with the value: while it is wrong nothing can be said of them."""
+
+    def __init__(self, name: str, index: int = 0) -> None:
+        self.name = name
+        self.index = index
+
+    def path(self, desc: OperatorDesc) -> str:
+        """The C path: ``OutputTensor.Sizes[2]``."""
+        raise NotImplementedError
+
+    def value(self, desc: OperatorDesc) -> Any:
+        raise NotImplementedError
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        """The desc with ``value`` here."""
+        raise NotImplementedError
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        """What the declaration allows here: the C type, or the operator's table at a feature level."""
+        raise NotImplementedError
+
+
+class Attribute(Place):
+    """A field that is one value: ``GroupCount``."""
+
+    __slots__ = ()
+
+    def path(self, desc: OperatorDesc) -> str:
+        return field_of(type(desc), self.name).c_name
+
+    def value(self, desc: OperatorDesc) -> Any:
+        return getattr(desc, self.name)
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        return _changed(desc, self.name, value)
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        item = field_of(type(desc), self.name)
+        if item.enum is not None:
+            return Among(item.enum)
+        return _NUMBERS.get(item.kind, Between(-3.0e38, 3.0e38))
+
+
+class Element(Place):
+    """One element of an array: ``Strides[1]``."""
+
+    __slots__ = ()
+
+    def path(self, desc: OperatorDesc) -> str:
+        return f"{field_of(type(desc), self.name).c_name}[{self.index}]"
+
+    def value(self, desc: OperatorDesc) -> Any:
+        return getattr(desc, self.name)[self.index]
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        return _changed(desc, self.name, _exchanged(getattr(desc, self.name), self.index, value))
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        return _NUMBERS.get(field_of(type(desc), self.name).kind, Between(-3.0e38, 3.0e38))
+
+
+class Count(Place):
+    """The length of an array, and of all that its count counts: ``DimensionCount``."""
+
+    __slots__ = ()
+
+    def path(self, desc: OperatorDesc) -> str:
+        return field_of(type(desc), self.name).count
+
+    def value(self, desc: OperatorDesc) -> int:
+        return len(getattr(desc, self.name))
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        for item in operator_fields(type(desc)):
+            if item.count == self.path(desc):
+                desc = _changed(desc, item.name, resized(getattr(desc, item.name), value))
+        return desc
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        return Between(0, _MOST_SPATIAL)
+
+
+class Rank(Place):
+    """``InputTensor.DimensionCount``."""
+
+    __slots__ = ()
+
+    id = "TENSOR_RANK"
+
+    def path(self, desc: OperatorDesc) -> str:
+        return f"{field_of(type(desc), self.name).c_name}.DimensionCount"
+
+    def value(self, desc: OperatorDesc) -> int:
+        return _tensor(desc, self.name).rank
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        tensor = _tensor(desc, self.name)
+        return _with_sizes(desc, self.name, resized(tensor.sizes, value))
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        allowed = desc.allowed(level)[self.name]
+        return Between(allowed.min_rank, allowed.max_rank)
+
+
+class Size(Place):
+    """``InputTensor.Sizes[2]``."""
+
+    __slots__ = ()
+
+    id = "OP_SHAPE"
+    first = False
+
+    def path(self, desc: OperatorDesc) -> str:
+        return f"{field_of(type(desc), self.name).c_name}.Sizes[{self.index}]"
+
+    def value(self, desc: OperatorDesc) -> int:
+        return _tensor(desc, self.name).sizes[self.index]
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        return _with_sizes(desc, self.name, _exchanged(_tensor(desc, self.name).sizes, self.index, value))
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        return Between(1, 2**32 - 1)
+
+
+class DataType(Place):
+    """``InputTensor.DataType``, or a field that is a data type: ``MinMaxDataType``."""
+
+    __slots__ = ()
+
+    id = "TENSOR_DTYPE"
+    first = False
+
+    def path(self, desc: OperatorDesc) -> str:
+        item = field_of(type(desc), self.name)
+        return f"{item.c_name}.DataType" if item.is_tensor else item.c_name
+
+    def value(self, desc: OperatorDesc) -> TensorDataType:
+        found = getattr(desc, self.name)
+        data_type: TensorDataType = found.data_type if isinstance(found, BufferTensorDesc) else found
+        return data_type
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        found = getattr(desc, self.name)
+        if isinstance(found, BufferTensorDesc):
+            value = BufferTensorDesc(value, found.sizes, flags=found.flags)
+        return _changed(desc, self.name, value)
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        if field_of(type(desc), self.name).is_tensor:
+            return Among(desc.allowed(level)[self.name].data_types)
+        return Among(each for each in TensorDataType if each)
+
+
+class Inner(Place):
+    """A place in the operator desc that stands in the field ``name``: ``FusedActivation.Alpha``."""
+
+    def __init__(self, name: str, place: Place) -> None:
+        super().__init__(name)
+        self.place, self.id, self.first = place, place.id, place.first
+
+    def path(self, desc: OperatorDesc) -> str:
+        inner = getattr(desc, self.name)
+        return f"{field_of(type(desc), self.name).c_name}.{self.place.path(inner)}"
+
+    def value(self, desc: OperatorDesc) -> Any:
+        return self.place.value(getattr(desc, self.name))
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        return _changed(desc, self.name, self.place.put(getattr(desc, self.name), value))
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        return self.place.domain(getattr(desc, self.name), level)
+
+
+@cache
+def _fields(cls: type[OperatorDesc]) -> dict[str, Field]:
+    return {item.name: item for item in operator_fields(cls)}
+
+
+def field_of(cls: type[OperatorDesc], name: str) -> Field:
+    """The declaration of a field."""
+    return _fields(cls)[name]  # type: ignore[arg-type]
+
+
+def has_field(cls: type[OperatorDesc], name: str) -> bool:
+    return name in _fields(cls)  # type: ignore[arg-type]
+
+
+def _tensor(desc: OperatorDesc, name: str) -> BufferTensorDesc:
+    tensor: BufferTensorDesc = getattr(desc, name)
+    return tensor
+
+
+def _changed(desc: OperatorDesc, name: str, value: Any) -> OperatorDesc:
+    changed: OperatorDesc = replace(desc, **{name: value})
+    return changed
+
+
+def _with_sizes(desc: OperatorDesc, name: str, sizes: Sequence[int]) -> OperatorDesc:
+    tensor = _tensor(desc, name)
+    return _changed(desc, name, BufferTensorDesc(tensor.data_type, sizes, flags=tensor.flags))
+
+
+def _exchanged(numbers: Sequence[Any], index: int, value: Any) -> list[Any]:
+    return [*numbers[:index], value, *numbers[index + 1 :]]
+
+
+def resized(numbers: Sequence[int], length: int) -> list[int]:
+    """The last ``length`` numbers, or ones before them."""
+    return [1] * (length - len(numbers)) + list(numbers)[max(0, len(numbers) - length) :]

@@ -1,0 +1,412 @@
+"""The rules of an operator's fields as data: what a definition lists in ``RULES``.
+
+A rule says what it demands of a desc, one value at a time: a place and the values allowed there.  All else
+follows: what is refused and how it is told, the sentence in the reference, how hypothesis makes a legal desc
+(:mod:`dmlemu.testing.operator_strategies`) and the desc that breaks only this rule, which tests derive.
+
+Ranks, data types and missing tensors are in the declaration's table, checked before any rule.  Fields are
+named as in Python; an optional tensor that is absent satisfies every rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .places import Attribute, Count, DataType, Element, Place, Rank, Size, field_of, has_field
+from .schema import ARRAYS, FieldKind, OperatorDesc, level_name
+from .values import Between, Exactly, Except, Multiple, Values
+
+if TYPE_CHECKING:
+    from ..enums import FeatureLevel
+    from ..tensor_desc import BufferTensorDesc
+
+__all__ = [
+    "AtLeast",
+    "Axis",
+    "Below",
+    "Demand",
+    "Divisible",
+    "Length",
+    "Ones",
+    "Rule",
+    "SameRank",
+    "SameSizes",
+    "SameType",
+    "Sizes",
+    "Unless",
+    "Window",
+    "unmet",
+]
+
+
+class Demand(NamedTuple):
+    """The values allowed at one place of a desc.
+
+    The message is "{path} ({value}) {clause}."; without ``clause`` it says what ``allowed`` refuses, and
+    ``why``.  ``id`` is the place's own unless it is given; ``given`` and ``expected`` are the value and what
+    is allowed unless other numbers say more.
+    """
+
+    place: Place
+    allowed: Values
+    why: str = ""
+    clause: str = ""
+    id: str = ""
+    given: Any = None
+    expected: str = ""
+    rule: str = ""
+    hint: str = ""
+
+
+class Rule:
+    """One rule of an operator; a subclass says what it demands and, in one sentence, why."""
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        """In the order in which they are told; a value that others compute with comes first."""
+        raise NotImplementedError
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        """The rule as the reference has it, in Markdown."""
+        raise NotImplementedError
+
+
+def unmet(rules: Iterable[Rule], desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+    """What the rules demand and the desc does not fulfil, up to a value that the other rules compute with."""
+    for rule in rules:
+        for demand in rule.demands(desc, level):
+            if demand.place.value(desc) not in demand.allowed:
+                yield demand
+                if demand.place.first:
+                    return
+
+
+# --- tensors that agree ---
+
+
+class _Same(Rule):
+    """What is equal for all ``names``; the first that is present is the measure."""
+
+    WHAT = ""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def others(self, desc: OperatorDesc) -> tuple[str, list[str]]:
+        """The measure, and what is compared with it."""
+        first, *others = [name for name in self.names if getattr(desc, name) is not None] or [""]
+        return first, others
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"{_listed(_code(cls, name) for name in self.names)} have the same {self.WHAT}."
+
+
+class SameType(_Same):
+    """Tensors of one data type; also fields that are a data type (MinMaxDataType)."""
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        first, others = self.others(desc)
+        for name in others:
+            measure = DataType(first)
+            wanted = measure.value(desc)
+            clause = f"differs from {measure.path(desc)} ({wanted.name}), but both need one type"
+            yield Demand(DataType(name), Exactly(wanted), clause=clause)
+
+    WHAT = "data type"
+
+
+class SameRank(_Same):
+    """Tensors of one DimensionCount."""
+
+    WHAT = "DimensionCount"
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        first, others = self.others(desc)
+        for name in others:
+            measure = Rank(first)
+            rank = measure.value(desc)
+            yield Demand(Rank(name), Exactly(rank), clause=f"differs from {measure.path(desc)} ({rank})")
+
+
+class SameSizes(_Same):
+    """Tensors of one DimensionCount and equal sizes: all, those of a slice (``only=slice(0, 2)``: batch and
+    channel), or all but the one along an axis field (``but="axis"``)."""
+
+    def __init__(self, *names: str, only: slice = slice(None), but: str = "") -> None:
+        super().__init__(*names)
+        self.only = only
+        self.but = but
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        yield from SameRank(*self.names).demands(desc, level)
+        first, others = self.others(desc)
+        for name in others:
+            wanted, sizes = getattr(desc, first).sizes, getattr(desc, name).sizes
+            if len(wanted) == len(sizes):
+                for i in range(len(sizes))[self.only]:
+                    if not self.but or i != getattr(desc, self.but):
+                        yield self._size(desc, Size(first, i), Size(name, i))
+
+    @staticmethod
+    def _size(desc: OperatorDesc, measure: Size, place: Size) -> Demand:
+        size, wanted = place.value(desc), measure.value(desc)
+        if size == wanted:
+            return Demand(place, Exactly(wanted))
+        clause = f"differs from {measure.path(desc)} ({wanted})"
+        broadcast = place if size == 1 else measure if wanted == 1 else None
+        if broadcast is None or field_of(type(desc), broadcast.name).kind is FieldKind.OUTPUT_TENSOR:
+            return Demand(place, Exactly(wanted), clause=clause)
+        hint = "operators do not broadcast by size: give the full size and stride 0"
+        return Demand(place, Exactly(wanted), clause=clause, id="OP_NO_BROADCAST", hint=hint)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        names = _listed(_code(cls, name) for name in self.names)
+        if self.but:
+            return (
+                f"{names} have the same DimensionCount, and the same Sizes but along {_code(cls, self.but)}."
+            )
+        if self.only != slice(None):
+            first, last = self.only.start or 0, self.only.stop
+            which = (
+                f"dimensions {first} to {last - 1}" if last > 0 else f"all but the last {-last} dimensions"
+            )
+            return f"{names} have the same DimensionCount, and the same Sizes in {which}."
+        return f"{names} have the same DimensionCount and Sizes: a broadcast has the full size and stride 0."
+
+
+# --- sizes that follow from other fields ---
+
+
+class Sizes(Rule):
+    """Sizes of a tensor that follow from other fields.
+
+    ``follow`` gives, of a desc, the dimension, the size (or the set of allowed ones) and why: a clause that
+    ends "... is not 4, {why}."
+    """
+
+    def __init__(
+        self,
+        name: str,
+        follow: Callable[[Any], Iterable[tuple[int, int | Values, str]]],
+        sentence: str,
+    ) -> None:
+        self.name = name
+        self.follow = follow
+        self.words = sentence
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        tensor = getattr(desc, self.name)
+        if tensor is not None:
+            for dimension, size, why in self.follow(desc):
+                allowed = size if isinstance(size, Values) else Exactly(size)
+                yield Demand(Size(self.name, dimension % tensor.rank), allowed, why)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return self.words
+
+
+class Ones(Rule):
+    """All sizes of a tensor are 1, but the last ``but_last``; ``why``: "since ..."."""
+
+    def __init__(self, name: str, why: str, but_last: int = 0) -> None:
+        self.name = name
+        self.why = why
+        self.but_last = but_last
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        tensor: BufferTensorDesc | None = getattr(desc, self.name)
+        for dimension in range(0 if tensor is None else tensor.rank - self.but_last):
+            yield Demand(Size(self.name, dimension), Exactly(1), self.why)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        which = f"All sizes but the last {self.but_last}" if self.but_last else "All sizes"
+        return f"{which} of {_code(cls, self.name)} are 1, {self.why}."
+
+
+class Divisible(Rule):
+    """A size that is a multiple of a field."""
+
+    def __init__(self, name: str, dimension: int, by: str) -> None:
+        self.name = name
+        self.dimension = dimension
+        self.by = by
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        by, place = getattr(desc, self.by), Size(self.name, self.dimension)
+        clause = f"is not a multiple of {field_of(type(desc), self.by).c_name} ({by})"
+        yield Demand(place, Multiple(by), clause=clause)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        name = field_of(cls, self.name).c_name
+        return f"`{name}.Sizes[{self.dimension}]` is a multiple of {_code(cls, self.by)}."
+
+
+class Window(Rule):
+    """Strides, WindowSize (or a filter tensor), Dilations if there are any, StartPadding and EndPadding: the
+    output has one element for each position of the window in the padded input.
+
+    ``window`` is the array or the tensor that has the window's sizes.
+    """
+
+    def __init__(self, source: str, target: str, window: str) -> None:
+        self.source = source
+        self.target = target
+        self.window = window
+
+    def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
+        """Python's integers hold whatever the paddings add up to."""
+        source = getattr(desc, self.source)
+        for i in range(source.rank - 2):
+            padded = source.sizes[2 + i] + desc.start_padding[i] + desc.end_padding[i]
+            place = self._place(desc, i)
+            dilation, dilated = 1, ""
+            if has_field(type(desc), "dilations"):
+                dilation, dilated = desc.dilations[i], f"with Dilations[{i}] ({desc.dilations[i]}) "
+            span = (place.value(desc) - 1) * dilation + 1
+            yield Demand(
+                place,
+                Between(1, (padded - 1) // dilation + 1),
+                clause=f"{dilated}spans {span} elements, but the padded input has {padded}",
+                id="OP_SHAPE",
+                given=span,
+                expected=f"at most {padded}",
+            )
+            if span <= padded:
+                stride = desc.strides[i]
+                why = f"the positions of a window of {span} moved by {stride} over {padded} elements"
+                yield Demand(Size(self.target, 2 + i), Exactly((padded - span) // stride + 1), why)
+
+    def _place(self, desc: OperatorDesc, i: int) -> Place:
+        if field_of(type(desc), self.window).is_tensor:
+            return Size(self.window, 2 + i)
+        return Element(self.window, i)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        item, source = field_of(cls, self.window), field_of(cls, self.source).c_name
+        window = f"{item.c_name}.Sizes[2 + i]" if item.is_tensor else f"{item.c_name}[i]"
+        span = f"({window} - 1) * Dilations[i] + 1" if has_field(cls, "dilations") else window
+        return (
+            f"`{field_of(cls, self.target).c_name}.Sizes[2 + i]` is `(Padded - Span) / Strides[i] + 1`, "
+            f"rounded down, where Padded is `{source}.Sizes[2 + i] + StartPadding[i] + EndPadding[i]` and "
+            f"Span, which is not larger, `{span}`."
+        )
+
+
+# --- fields that are no tensors ---
+
+
+class AtLeast(Rule):
+    """A number, or each of an array, is not below ``least``."""
+
+    def __init__(self, name: str, least: int) -> None:
+        self.name = name
+        self.least = least
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        for place in _numbers(desc, self.name):
+            yield Demand(place, Between(self.least, None))
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        each = "Each of " if field_of(cls, self.name).kind in ARRAYS else ""
+        return f"{each}{_code(cls, self.name)} is at least {self.least}."
+
+
+class Axis(Rule):
+    """An axis, or each of several, is a dimension of a tensor; none stands twice."""
+
+    def __init__(self, name: str, of: str) -> None:
+        self.name = name
+        self.of = of
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        c_name, rank = field_of(type(desc), self.name).c_name, Rank(self.of)
+        dimensions = rank.value(desc)
+        before: list[int] = []
+        for place in _numbers(desc, self.name):
+            clause = f"is not below {rank.path(desc)} ({dimensions})"
+            yield Demand(place, Between(0, dimensions - 1), clause=clause)
+            if isinstance(place, Element):
+                given, clause = list(getattr(desc, self.name)), f"stands in {c_name} twice"
+                yield Demand(
+                    place, Except(tuple(before)), clause=clause, given=given, expected="each axis once"
+                )
+                before.append(place.value(desc))
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        below = f"below `{field_of(cls, self.of).c_name}.DimensionCount`"
+        if field_of(cls, self.name).kind in ARRAYS:
+            return f"Each of {_code(cls, self.name)} is {below}, and none stands there twice."
+        return f"{_code(cls, self.name)} is {below}."
+
+
+class Length(Rule):
+    """An array has a number for each dimension of a tensor, or with ``spatial`` for each but two."""
+
+    def __init__(self, name: str, of: str, *, spatial: bool = False) -> None:
+        self.name = name
+        self.of = of
+        self.spatial = spatial
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        tensor = field_of(type(desc), self.of).c_name
+        length = Rank(self.of).value(desc) - 2 * self.spatial
+        what = f"the number of {'spatial ' * self.spatial}dimensions of {tensor}"
+        yield Demand(Count(self.name), Exactly(length), clause=f"is not {what} ({length})")
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        count, tensor = field_of(cls, self.name).count, field_of(cls, self.of).c_name
+        less = " - 2, the number of spatial dimensions" if self.spatial else ""
+        return f"`{count}` is `{tensor}.DimensionCount`{less}."
+
+
+# --- rules under a condition ---
+
+
+class Below(Rule):
+    """A rule that a feature level lifted."""
+
+    def __init__(self, level: FeatureLevel, rule: Rule) -> None:
+        self.level = level
+        self.rule = rule
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        if level < self.level:
+            hint = f"feature level {level_name(self.level)} allows it"
+            for demand in self.rule.demands(desc, level):
+                yield demand._replace(hint=hint)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"Below feature level {level_name(self.level)}: {self.rule.sentence(cls)}"
+
+
+class Unless(Rule):
+    """A rule that does not hold where a field is one of ``members``."""
+
+    def __init__(self, name: str, members: Collection[Enum], rule: Rule) -> None:
+        self.name = name
+        self.members = members
+        self.rule = rule
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        if getattr(desc, self.name) not in self.members:
+            yield from self.rule.demands(desc, level)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        names = " or ".join(each.name for each in self.members)
+        return f"Unless {_code(cls, self.name)} is {names}: {self.rule.sentence(cls)}"
+
+
+def _numbers(desc: OperatorDesc, name: str) -> Sequence[Place]:
+    if field_of(type(desc), name).kind in ARRAYS:
+        return [Element(name, i) for i in range(len(getattr(desc, name)))]
+    return [Attribute(name)]
+
+
+def _code(cls: type[OperatorDesc], name: str) -> str:
+    return f"`{field_of(cls, name).c_name}`"
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

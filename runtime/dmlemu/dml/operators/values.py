@@ -1,0 +1,178 @@
+"""Sets of values that a rule allows: how a message names them, one of them, and those next to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Any
+
+__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "Values", "spelled"]
+
+Choose = Callable[[int, int], int]
+"""A whole number from the first to the second, both included."""
+
+
+def spelled(value: object) -> str:
+    """A value as messages have it."""
+    return value.name if isinstance(value, Enum) else "none" if value is None else str(value)
+
+
+class Values:
+    """A set of legal values."""
+
+    __slots__ = ()
+
+    @property
+    def expected(self) -> str:
+        """``1 or more``."""
+        raise NotImplementedError
+
+    @property
+    def refusal(self) -> str:
+        """What is wrong with any other value: ``is less than 1``."""
+        return f"is not {self.expected}"
+
+    def __contains__(self, value: object) -> bool:
+        raise NotImplementedError
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        """One of the values that ``domain`` has too, small if it can be.  LookupError: there is none."""
+        raise NotImplementedError
+
+    def outside(self, domain: Values) -> Sequence[Any]:
+        """Some values of ``domain`` that are not in the set, those next to it first."""
+        near = sorted(domain.members) if isinstance(domain, Among) else self.edges()
+        return [value for value in near if value in domain and value not in self]
+
+    def edges(self) -> Sequence[Any]:
+        """Numbers next to the set, or that stand for something else (a size of 1 looks like a broadcast)."""
+        return ()
+
+
+class Exactly(Values):
+    """One value."""
+
+    __slots__ = ("only",)
+
+    def __init__(self, only: Any) -> None:
+        self.only = only
+
+    @property
+    def expected(self) -> str:
+        return spelled(self.only)
+
+    def __contains__(self, value: object) -> bool:
+        return bool(value == self.only)
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        if self.only not in domain:
+            raise LookupError
+        return self.only
+
+    def edges(self) -> Sequence[Any]:
+        return (self.only + 1, self.only - 1, 1)
+
+
+class Between(Values):
+    """Numbers from ``low`` to ``high``, both included; None is no bound."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: float | None, high: float | None) -> None:
+        self.low = low
+        self.high = high
+
+    @property
+    def expected(self) -> str:
+        if self.low is None or self.low == self.high:
+            return f"at most {self.high}" if self.low is None else str(self.low)
+        return f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
+
+    @property
+    def refusal(self) -> str:
+        if self.high is None:
+            return f"is less than {self.low}"
+        return f"is more than {self.high}" if self.low is None else f"is not from {self.low} to {self.high}"
+
+    def __contains__(self, value: Any) -> bool:
+        return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        assert isinstance(domain, Between)
+        low = max(each.low for each in (self, domain) if each.low is not None)
+        high = min(each.high for each in (self, domain) if each.high is not None)
+        # Without a bound of its own any number would do: a small one makes a small tensor.
+        high = min(high, low + 2) if self.high is None or self.low is None else high
+        if low > high:
+            raise LookupError
+        return choose(int(low), int(high))
+
+    def edges(self) -> Sequence[Any]:
+        near = (None if self.low is None else self.low - 1, None if self.high is None else self.high + 1)
+        return [each for each in near if each is not None]
+
+
+class Multiple(Values):
+    """1, 2, 3 ... times ``of``."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: int) -> None:
+        self.of = of
+
+    @property
+    def expected(self) -> str:
+        return f"a multiple of {self.of}"
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(value % self.of == 0)
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        return self.of * choose(1, 3)
+
+    def edges(self) -> Sequence[Any]:
+        return (self.of + 1, self.of - 1)
+
+
+class Among(Values):
+    """Any of the listed members of an enum."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: Iterable[Any]) -> None:
+        self.members = frozenset(members)
+
+    @property
+    def expected(self) -> str:
+        return " or ".join(spelled(each) for each in sorted(self.members))
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.members
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        both = sorted(each for each in self.members if each in domain)
+        if not both:
+            raise LookupError
+        return both[choose(0, len(both) - 1)]
+
+
+class Except(Values):
+    """Any but those that are taken."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self, taken: Sequence[int]) -> None:
+        self.taken = taken
+
+    @property
+    def expected(self) -> str:
+        return f"none of {', '.join(map(str, self.taken))}"
+
+    def __contains__(self, value: object) -> bool:
+        return value not in self.taken
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        return next(each for each in range(len(self.taken) + 1) if each not in self.taken)
+
+    def edges(self) -> Sequence[Any]:
+        return self.taken
