@@ -1,14 +1,13 @@
 """Strategies of operator descs, for every declared operator, built from its declaration alone.
 
-A desc is drawn field by field, with ranks and types from the operator's table.  Its shape rules are
-code, and code cannot be solved; but every report says which field is wrong and what was expected, so
-what the rules refuse is repaired as a reader of the message would, until nothing is left to repair.
+A desc is drawn field by field, with ranks and types from the operator's table.  Then its rules
+(:mod:`dmlemu.dml.operators.rules`) are solved: what one refuses is exchanged for a value that it allows,
+until nothing is refused.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +17,16 @@ from hypothesis import strategies as st
 from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias
 from ..dml import TensorDataType as T
 from ..dml.operators import declared
-from ..dml.operators.definition import definition_class, emulated
+from ..dml.operators.definition import definition_class, definition_of, emulated
+from ..dml.operators.rules import Axis
 from ..dml.operators.schema import Allowed, Field, FieldKind, operator_fields
-from ..dml.operators.validation import check_operator
-from ..errors import Error, Report, quote
+from ..errors import quote
+from .rule_solver import solved
 from .strategies import LayoutKind, chosen_kinds, layouts_of, shapes
 
 __all__ = ["activations", "operator_descs"]
 
 _NEWEST = max(FeatureLevel)
-_MOST_REPAIRS = 100
 _MOST_ELEMENTS = 400
 
 _floats = st.sampled_from([1.0, 0.5, 2.0, -0.75, 0.1, 3.0, 0.0])
@@ -96,18 +95,23 @@ def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel) -> Op
     table = cls(**numbers, **none).allowed(level)  # may depend on the other fields
     tensors = draw(_tensors(cls, table))
     rank = max((len(tensor.sizes) for tensor in tensors.values() if tensor is not None), default=1)
+    axes = {rule.name for rule in definition_of(cls(**numbers, **none)).RULES if isinstance(rule, Axis)}
     for item in operator_fields(cls):
         if item.kind is FieldKind.UINT_ARRAY:
-            numbers[item.name] = draw(_uint_array(item, rank))
-    desc = cls(**numbers, **tensors)
-    for _ in range(_MOST_REPAIRS):
-        try:
-            check_operator(desc, level, "CreateOperator")
-        except Error as error:
-            desc = _repaired(draw, desc, error.report)
-        else:
-            return draw(_with_scalars(desc))
-    reject()
+            numbers[item.name] = draw(_axes(rank) if item.name in axes else _per_dimension(rank))
+    try:
+        desc = solved(cls(**numbers, **tensors), level, lambda low, high: draw(st.integers(low, high)))
+    except LookupError:
+        reject()
+    if any(size > _MOST_ELEMENTS**2 for size in _sizes(desc)):
+        reject()
+    return draw(_with_scalars(desc))
+
+
+def _sizes(desc: OperatorDesc) -> Iterator[int]:
+    for item in _tensor_fields(type(desc)):
+        tensor = getattr(desc, item.name)
+        yield from () if tensor is None else tensor.sizes
 
 
 def _tensor_fields(cls: type[OperatorDesc]) -> list[Field]:
@@ -166,10 +170,12 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
     raise NotImplementedError(f"fields of type {item.kind.value} ({item.c_name})")
 
 
-def _uint_array(item: Field, rank: int) -> st.SearchStrategy[list[int]]:
-    """Axes of a tensor of ``rank`` dimensions, or a number for each spatial dimension."""
-    if item.count == "AxisCount":
-        return st.lists(st.integers(0, rank - 1), unique=True)
+def _axes(rank: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, rank - 1), unique=True)
+
+
+def _per_dimension(rank: int) -> st.SearchStrategy[list[int]]:
+    """A number for each spatial dimension; where there is one for each dimension the rules add the rest."""
     spatial = max(0, rank - 2)
     return st.lists(st.integers(0, 2), min_size=spatial, max_size=spatial)
 
@@ -200,79 +206,3 @@ def _with_scalars(draw: st.DrawFn, desc: OperatorDesc) -> OperatorDesc:
             data_type = source if isinstance(source, T) else source.data_type
             changes[item.name] = ScalarUnion.of(data_type, draw(st.integers(0, 5)))
     return replace(desc, **changes) if changes else desc
-
-
-# --- repairs ---
-
-
-def _repaired(draw: st.DrawFn, desc: Any, report: Report) -> Any:
-    """The desc with the field of the report changed to something that the report says is expected."""
-    name, _, member = report.field.partition(".")
-    where = _index(name)
-    name = name.partition("[")[0]
-    for item in operator_fields(type(desc)):
-        if item.count == name and not item.is_tensor:  # DimensionCount, of which the desc has only arrays
-            length = _number(draw, report.expected)
-            desc = replace(desc, **{item.name: _resized(getattr(desc, item.name), length)})
-        if item.c_name == name:
-            value = getattr(desc, item.name)
-            return replace(desc, **{item.name: _repaired_value(draw, item, value, member, where, report)})
-    return desc
-
-
-def _repaired_value(
-    draw: st.DrawFn, item: Field, value: Any, member: str, where: int | None, report: Report
-) -> Any:
-    if item.is_tensor:
-        return _repaired_tensor(draw, value, member, report.expected)
-    if item.kind is FieldKind.OPERATOR_DESC:
-        return None if member == "Type" else _repaired(draw, value, replace(report, field=member))
-    if item.kind is FieldKind.ENUM and item.enum is not None:
-        return item.enum[report.expected]
-    if item.kind is FieldKind.FLOAT:
-        return float(_number(draw, report.expected))
-    if where is None:
-        return _number(draw, report.expected)
-    return (*value[:where], _number(draw, report.expected), *value[where + 1 :])
-
-
-def _repaired_tensor(
-    draw: st.DrawFn, tensor: BufferTensorDesc, member: str, expected: str
-) -> BufferTensorDesc:
-    sizes = list(tensor.sizes)
-    if member == "DataType":
-        types = [T[name] for name in expected.split(", ")]
-        return BufferTensorDesc(draw(st.sampled_from(sorted(types))), sizes)
-    if member == "DimensionCount":
-        return BufferTensorDesc(tensor.data_type, _resized(sizes, _number(draw, expected)))
-    where = _index(member)
-    assert where is not None, member  # Sizes[2]
-    sizes[where] = _number(draw, expected)
-    if not 1 <= sizes[where] <= _MOST_ELEMENTS**2:
-        reject()
-    return BufferTensorDesc(tensor.data_type, sizes)
-
-
-def _index(path: str) -> int | None:
-    found = re.fullmatch(r".*\[(\d+)\]", path)
-    return int(found[1]) if found else None
-
-
-def _resized(numbers: Sequence[int], length: int) -> list[int]:
-    """The last ``length`` numbers, or ones before them."""
-    return [1] * (length - len(numbers)) + list(numbers)[max(0, len(numbers) - length) :]
-
-
-def _number(draw: st.DrawFn, expected: str) -> int:
-    """A number as a report expects it: "4", "1 or more", "0 to 3", "at most 3", "a multiple of 2"."""
-    words = re.fullmatch(r"(at most |a multiple of )?(\d+)(?: to (\d+)| (or more))?", expected)
-    if words is None:
-        reject()
-    low = int(words[2])
-    if words[1] == "at most ":
-        return draw(st.integers(1, max(1, min(low, 3))))
-    if words[1] == "a multiple of ":
-        return low * draw(st.integers(1, 3))
-    if words[3]:
-        return draw(st.integers(low, int(words[3])))
-    return draw(st.integers(low, low + 2)) if words[4] else low

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import prod
 from typing import Any
@@ -16,8 +16,9 @@ from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators import declared, definition, schema
 from dmlemu.dml.operators.definition import Definition, emulated
+from dmlemu.dml.operators.rules import Divisible, Length, SameType, Sizes
 from dmlemu.dml.operators.schema import operator_fields, table_for, tables
-from dmlemu.dml.operators.validation import DescValidator, check_operator
+from dmlemu.dml.operators.validation import check_operator
 from dmlemu.testing import operator_descs
 from dmlemu.testing.strategies import KINDS
 
@@ -156,7 +157,7 @@ def test_several_axes_and_groups_occur() -> None:
 def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rules that no operator has so far: the strategy reads the reports, it knows no operator."""
+    """The strategy solves rules, it knows no operator."""
 
     class SpaceToDepth(
         dml.OperatorDesc,
@@ -169,26 +170,20 @@ def test_an_operator_of_another_kind_needs_nothing_but_its_declaration(
         block_size: int = schema.uint()
         order: Sequence[int] = schema.uint_array(count="OrderCount")
 
+    def from_blocks(desc: Any) -> Iterator[tuple[int, int, str]]:
+        n, c, h, w = desc.input_tensor.sizes
+        block = desc.block_size
+        for i, size in enumerate([n, c * block**2, h // block, w // block]):
+            yield i, size, "what the blocks make of it"
+
     class Blocks(Definition):
-        def rules(self, check: DescValidator) -> None:
-            check.same_data_type("input_tensor", "output_tensor")
-            n, c, h, w = self.desc.input_tensor.sizes
-            block = self.desc.block_size
-            for i, size in ((2, h), (3, w)):
-                expected = f"a multiple of {block}"
-                check.require(
-                    size % block == 0,
-                    "OP_SHAPE",
-                    f"InputTensor.Sizes[{i}]",
-                    f"InputTensor.Sizes[{i}] ({size}) is not {expected}.",
-                    given=size,
-                    expected=expected,
-                )
-            for i, size in enumerate([n, c * block**2, h // block, w // block]):
-                check.size("output_tensor", i, size, "what the blocks make of it")
-            check.require(
-                len(self.desc.order) == 4, "OP_FIELD_RANGE", "OrderCount", "OrderCount is not 4.", expected=4
-            )
+        RULES = (
+            SameType("input_tensor", "output_tensor"),
+            Divisible("input_tensor", 2, by="block_size"),
+            Divisible("input_tensor", 3, by="block_size"),
+            Sizes("output_tensor", from_blocks, "The output has the blocks of the input as channels."),
+            Length("order", of="input_tensor"),
+        )
 
     monkeypatch.setitem(definition._DEFINED, OperatorType.SPACE_TO_DEPTH, Blocks)
     desc: Any = smallest(operator_descs(SpaceToDepth), lambda desc: desc.block_size == 3)  # type: ignore[attr-defined]

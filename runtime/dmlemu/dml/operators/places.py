@@ -80,7 +80,8 @@ class Attribute(Place):
         return getattr(desc, self.name)
 
     def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
-        return _changed(desc, self.name, value)
+        is_float = field_of(type(desc), self.name).kind is FieldKind.FLOAT
+        return _changed(desc, self.name, float(value) if is_float else value)
 
     def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
         item = field_of(type(desc), self.name)

@@ -1,0 +1,61 @@
+"""Descs from rules: one that fulfils all of them, and those that break exactly one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..dml import FeatureLevel, OperatorDesc
+from ..dml.operators.definition import definition_of
+from ..dml.operators.rules import Rule, unmet
+from ..dml.operators.values import Choose
+
+__all__ = ["Broken", "broken", "solved"]
+
+_MOST_CHANGES = 100
+
+
+def solved(desc: OperatorDesc, level: FeatureLevel, choose: Choose, keep: str = "") -> OperatorDesc:
+    """The desc with other values where a rule refuses them, but at the path ``keep``.
+
+    LookupError: the rules and the operator's table have no value in common, or the changes come to no end.
+    """
+    rules = definition_of(desc).RULES
+    for _ in range(_MOST_CHANGES):
+        wrong = (demand for demand in unmet(rules, desc, level) if demand.place.path(desc) != keep)
+        demand = next(wrong, None)
+        if demand is None:
+            return desc
+        place = demand.place
+        desc = place.put(desc, demand.allowed.pick(choose, place.domain(desc, level)))
+    raise LookupError
+
+
+class Broken(NamedTuple):
+    """A desc that breaks ``rule`` at ``path``, and nothing else."""
+
+    desc: OperatorDesc
+    rule: Rule
+    path: str
+
+
+def broken(desc: OperatorDesc, level: FeatureLevel) -> Iterator[Broken]:
+    """From a legal desc, for every value that a rule demands: descs in which only this value is wrong.
+
+    What follows from the changed value is changed too, so that no second rule is broken.
+    """
+    rules = definition_of(desc).RULES
+    for rule in rules:
+        for demand in rule.demands(desc, level):
+            path = demand.place.path(desc)
+            for value in demand.allowed.outside(demand.place.domain(desc, level)):
+                try:
+                    changed = solved(demand.place.put(desc, value), level, _least, keep=path)
+                except LookupError:
+                    continue
+                if [each.place.path(changed) for each in unmet(rules, changed, level)] == [path]:
+                    yield Broken(changed, rule, path)
+
+
+def _least(low: int, high: int) -> int:
+    return low
