@@ -80,7 +80,6 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
         ),
         Length("strides", of="input_tensor", spatial=True),
         AtLeast("strides", 1),
-        AtLeast("dilations", 1),
         Window("input_tensor", "output_tensor", window="filter_tensor"),
         SameType("input_tensor", "input_zero_point_tensor"),
         SameType("filter_tensor", "filter_zero_point_tensor"),

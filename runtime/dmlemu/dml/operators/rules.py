@@ -246,13 +246,15 @@ class Window(Rule):
     """Strides, WindowSize (or a filter tensor), Dilations if there are any, StartPadding and EndPadding: the
     output has one element for each position of the window in the padded input.
 
-    ``window`` is the array or the tensor that has the window's sizes.
+    ``window`` is the array or the tensor that has the window's sizes.  ``or_more``: the output may have more
+    elements, whose windows hang over the end of the padding.
     """
 
-    def __init__(self, source: str, target: str, window: str) -> None:
+    def __init__(self, source: str, target: str, window: str, *, or_more: bool = False) -> None:
         self.source = source
         self.target = target
         self.window = window
+        self.or_more = or_more
 
     def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
         """Python's integers hold whatever the paddings add up to."""
@@ -262,6 +264,7 @@ class Window(Rule):
             place = self._place(desc, i)
             dilation, dilated = 1, ""
             if has_field(type(desc), "dilations"):
+                yield Demand(Element("dilations", i), Between(1, None))
                 dilation, dilated = desc.dilations[i], f"with Dilations[{i}] ({desc.dilations[i]}) "
             span = (place.value(desc) - 1) * dilation + 1
             yield Demand(
@@ -275,7 +278,9 @@ class Window(Rule):
             if span <= padded:
                 stride = desc.strides[i]
                 why = f"the positions of a window of {span} moved by {stride} over {padded} elements"
-                yield Demand(Size(self.target, 2 + i), Exactly((padded - span) // stride + 1), why)
+                size = (padded - span) // stride + 1
+                allowed = Between(size, None) if self.or_more else Exactly(size)
+                yield Demand(Size(self.target, 2 + i), allowed, why)
 
     def _place(self, desc: OperatorDesc, i: int) -> Place:
         if field_of(type(desc), self.window).is_tensor:
@@ -285,11 +290,13 @@ class Window(Rule):
     def sentence(self, cls: type[OperatorDesc]) -> str:
         item, source = field_of(cls, self.window), field_of(cls, self.source).c_name
         window = f"{item.c_name}.Sizes[2 + i]" if item.is_tensor else f"{item.c_name}[i]"
-        span = f"({window} - 1) * Dilations[i] + 1" if has_field(cls, "dilations") else window
+        dilated = has_field(cls, "dilations")
+        span = f"({window} - 1) * Dilations[i] + 1" if dilated else window
         return (
-            f"`{field_of(cls, self.target).c_name}.Sizes[2 + i]` is `(Padded - Span) / Strides[i] + 1`, "
+            f"`{field_of(cls, self.target).c_name}.Sizes[2 + i]` is {'at least ' * self.or_more}"
+            f"`(Padded - Span) / Strides[i] + 1`, "
             f"rounded down, where Padded is `{source}.Sizes[2 + i] + StartPadding[i] + EndPadding[i]` and "
-            f"Span, which is not larger, `{span}`."
+            f"Span, which is not larger, `{span}`{'; each of `Dilations` is at least 1' * dilated}."
         )
 
 
