@@ -12,6 +12,7 @@
 #include "convolve.h"
 
 #include "kernel.h"
+#include "windows.h"
 
 /* Axes of a tensor once a missing spatial axis was put in with size 1. */
 enum axis { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
@@ -323,56 +324,6 @@ static int allocate(struct job *job, int *parts) {
 
 /* --- what it reads of its input --- */
 
-/* Leaves of the slice what lies in an axis of that size; false: nothing. */
-static bool clip(dmlk_slice *slice, int64_t size) {
-    if (slice->first < 0) {
-        const int64_t outside = (-slice->first + slice->step - 1) / slice->step;
-        slice->first += outside * slice->step;
-        slice->count -= outside;
-    }
-    if (slice->count <= 0 || slice->first >= size) {
-        return false;
-    }
-    slice->count = dmlk_min(slice->count, (size - 1 - slice->first) / slice->step + 1);
-    return true;
-}
-
-/* Sums of a multiple of one step and a multiple of another, each from 0 to before a count. */
-struct sums {
-    int64_t step, count, other_step, other_count;
-};
-
-/* Into how many slices of that step they fall: sums that differ by a multiple of it are in one, if no step of
- * the other kind leads too far. */
-static int64_t slices_of(const struct sums *s, int64_t divisor) {
-    const bool touch = s->other_step / divisor <= s->count;
-    return touch ? dmlk_min(s->other_count, s->step / divisor) : s->other_count;
-}
-
-/* The places that windows cover along an axis, less those in the padding: so many slices, and no place in two.
- * Mostly it is one; where windows leave gaps between them, or the elements of one do, it may take more.  Only
- * beyond DMLK_MOST_SLICES this is not exact, but the whole axis. */
-static uint32_t select_axis(const struct job *job, enum axis axis, dmlk_slice *slices) {
-    const int64_t size = job->c.input.sizes[axis];
-    struct sums s = {job->c.strides[axis], job->c.output.sizes[axis], job->c.dilations[axis], job->c.filter_sizes[axis]};
-    const int64_t divisor = (int64_t)dmlk_gcd((uint64_t)s.step, (uint64_t)s.other_step);
-    const struct sums swapped = {s.other_step, s.other_count, s.step, s.count};
-    if (slices_of(&swapped, divisor) < slices_of(&s, divisor)) {
-        s = swapped;
-    }
-    const int64_t number = slices_of(&s, divisor), far = s.other_step / divisor;
-    if (number > DMLK_MOST_SLICES) {
-        return 1; /* the whole axis, as it stands there */
-    }
-    uint32_t kept = 0;
-    for (int64_t i = 0; i < number; i++) {
-        const int64_t more = far <= s.count ? (s.other_count - 1 - i) / number : 0;
-        slices[kept] = (dmlk_slice){i * s.other_step - job->c.start[axis], s.step, s.count + more * far};
-        kept += clip(&slices[kept], size);
-    }
-    return dmlk_join(slices, kept);
-}
-
 void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_convolution_integer k;
     struct job job = {0};
@@ -381,7 +332,14 @@ void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk
         return;
     }
     for (uint32_t d = 0; d < k.spatial; d++) {
-        reads->counts[2 + d] = select_axis(&job, d + 4 - k.spatial, reads->slices[2 + d]);
+        const uint32_t axis = d + 4 - k.spatial;
+        const dmlk_window_axis moved = {.input = job.c.input.sizes[axis],
+                                        .output = job.c.output.sizes[axis],
+                                        .window = job.c.filter_sizes[axis],
+                                        .stride = job.c.strides[axis],
+                                        .dilation = job.c.dilations[axis],
+                                        .start = job.c.start[axis]};
+        reads->counts[2 + d] = dmlk_window_slices(&moved, reads->slices[2 + d]);
     }
 }
 
