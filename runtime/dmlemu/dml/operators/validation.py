@@ -86,7 +86,7 @@ class DescValidator:
         place, allowed = demand.place, demand.allowed
         path, value = place.path(self.desc), allowed.spelled(place.value(self.desc))
         clause = demand.clause or allowed.refusal + (f", {demand.why}" if demand.why else "")
-        self.fail(
+        DescValidator(place.struct(self.desc), self.level, self.operation).fail(
             demand.id or place.id,
             path,
             f"{path} ({value}) {clause}.",
