@@ -53,7 +53,10 @@ def assert_refused(case: Broken, level: FeatureLevel) -> None:
     assert report.field == case.path and report.id in ids.split()
     assert report.message.startswith(f"{case.path} (") and report.message.endswith(".")
     assert report.given and report.expected and report.given != report.expected
-    assert report.rule.endswith(f"DML_{case.desc.TYPE.name}_OPERATOR_DESC")
+    inner = case.path.startswith("FusedActivation.") and not case.path.endswith(".Type")
+    desc: Any = case.desc
+    stated_by = desc.fused_activation if inner else desc
+    assert report.rule.endswith(f"DML_{stated_by.TYPE.name}_OPERATOR_DESC")
     assert caught.value.hresult is HResult.E_INVALIDARG
 
 

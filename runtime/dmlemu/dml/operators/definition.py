@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Definition", "definition_class", "definition_of", "emulated"]
 
-_NO_DEFINITIONS = {"definition", "descs", "places", "rules", "schema", "validation", "values"}
+_NO_DEFINITIONS = {"definition", "desc_checks", "descs", "places", "rules", "schema", "validation", "values"}
 
 _DEFINED: dict[OperatorType, type[Definition]] = {}
 

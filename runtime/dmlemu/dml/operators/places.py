@@ -57,6 +57,10 @@ class Place:
         """The C path: ``OutputTensor.Sizes[2]``."""
         raise NotImplementedError
 
+    def struct(self, desc: OperatorDesc) -> OperatorDesc:
+        """The desc whose documentation states the rule: ``desc``, or one that stands in it."""
+        return desc
+
     def value(self, desc: OperatorDesc) -> Any:
         raise NotImplementedError
 
@@ -208,6 +212,9 @@ class Inner(Place):
     def __init__(self, name: str, place: Place) -> None:
         super().__init__(name)
         self.place, self.id, self.first = place, place.id, place.first
+
+    def struct(self, desc: OperatorDesc) -> OperatorDesc:
+        return self.place.struct(getattr(desc, self.name))
 
     def path(self, desc: OperatorDesc) -> str:
         inner = getattr(desc, self.name)

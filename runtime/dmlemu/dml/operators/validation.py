@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import inf
 from operator import index
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from ...errors import HResult, quote
 from ..enums import FeatureLevel
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
-from .rules import Demand
 from .schema import (
     ARRAYS,
     Allowed,
@@ -26,7 +25,9 @@ from .schema import (
     level_name,
     operator_fields,
 )
-from .values import spelled
+
+if TYPE_CHECKING:
+    from .rules import Demand
 
 __all__ = ["DescValidator"]
 
@@ -84,9 +85,9 @@ class DescValidator:
     def refuse(self, demand: Demand) -> NoReturn:
         """What a rule demands is not so."""
         place, allowed = demand.place, demand.allowed
-        path, value = place.path(self.desc), spelled(place.value(self.desc))
+        path, value = place.path(self.desc), allowed.spelled(place.value(self.desc))
         clause = demand.clause or allowed.refusal + (f", {demand.why}" if demand.why else "")
-        self.fail(
+        DescValidator(place.struct(self.desc), self.level, self.operation).fail(
             demand.id or place.id,
             path,
             f"{path} ({value}) {clause}.",

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "Values", "spelled"]
+__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "Values"]
 
 Choose = Callable[[int, int], int]
 """A whole number from the first to the second, both included."""
-
-
-def spelled(value: object) -> str:
-    """A value as messages have it."""
-    return value.name if isinstance(value, Enum) else "none" if value is None else str(value)
 
 
 class Values:
     """A set of legal values."""
 
     __slots__ = ()
+
+    @staticmethod
+    def spelled(value: object) -> str:
+        """A value as messages have it."""
+        return value.name if isinstance(value, Enum) else "none" if value is None else str(value)
 
     @property
     def expected(self) -> str:
@@ -59,7 +59,7 @@ class Exactly(Values):
 
     @property
     def expected(self) -> str:
-        return spelled(self.only)
+        return self.spelled(self.only)
 
     def __contains__(self, value: object) -> bool:
         return bool(value == self.only)
@@ -148,7 +148,7 @@ class Among(Values):
 
     @property
     def expected(self) -> str:
-        return " or ".join(spelled(each) for each in sorted(self.members))
+        return " or ".join(self.spelled(each) for each in sorted(self.members))
 
     def __contains__(self, value: object) -> bool:
         return value in self.members
