@@ -105,6 +105,27 @@ TEST(powers) {
     CHECK(wrong <= 40);
 }
 
+/* Every float16 as one of the operands of atan2, beside some others. */
+TEST(every_float16_has_its_angle) {
+    static const double others[] = {0.0, -0.0, 1, -1, 0x1p-24, -0x1p-24, 65504, -65504, 0.333251953125, -1.7763671875, 3,
+                                    (double)INFINITY, -(double)INFINITY, (double)NAN};
+    int64_t wrong = 0;
+    for (uint32_t h = 0; h < 65536; h++) {
+        const double x = (double)dmlk_float16_to_float((uint16_t)h);
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+            const double ours[] = {dmlk_atan2(x, others[i]), dmlk_atan2(others[i], x)};
+            const double theirs[] = {atan2(x, others[i]), atan2(others[i], x)};
+            for (int k = 0; k < 2; k++) {
+                const bool are_nan = isnan(ours[k]) && isnan(theirs[k]);
+                const uint16_t a = dmlk_double_to_float16(ours[k]), b = dmlk_double_to_float16(theirs[k]);
+                wrong += a != b && !are_nan;
+                off("atan2", x, ours[k], theirs[k]);
+            }
+        }
+    }
+    CHECK_EQUAL(wrong, 0);
+}
+
 /* The floats nearest to multiples of pi/2 need the most bits of pi. */
 TEST(large_angles) {
     static const float hard[] = {0x1p25f,       0x1.000002p25f, 0x1.4c8d7cp26f,  0x1.33333p31f, 0x1.b951f1p40f,
@@ -123,6 +144,7 @@ int main(void) {
     RUN(every_float16_is_rounded_as_the_library_does);
     RUN(floats_are_correctly_rounded_but_for_a_few);
     RUN(powers);
+    RUN(every_float16_has_its_angle);
     RUN(large_angles);
     return RESULT();
 }

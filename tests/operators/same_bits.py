@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ import dmlemu
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, MatrixTransform, ReduceFunction
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators import declared
+from dmlemu.dml.operators._element_wise import ElementWise
+from dmlemu.dml.operators.definition import definition_class, emulated
 from dmlemu_hw.kernel_sanitizer import checked
 
 Array = np.ndarray[Any, Any]
@@ -139,6 +142,23 @@ def element_wise() -> Cases:
             yield f"ADD1 {name}", op, arrays
 
 
+def families() -> Cases:
+    """The example of every element-wise operator: also of those that are not above."""
+    for i, kind in enumerate(sorted(emulated())):
+        definition = definition_class(kind)
+        if definition is None or not issubclass(definition, ElementWise):
+            continue
+        op = declared()[kind](**definition.example())
+        types = op.allowed(max(dml.FeatureLevel))[definition.INPUTS[0]].data_types
+        for data_type in sorted(types & set(FLOATS)) if "CLIP1" not in kind.name else ():
+            sizes = SIZES[i % 4]
+            fields = {name: layout(data_type, sizes, i + k) for k, name in enumerate(definition.INPUTS)}
+            result = T.UINT32 if "COUNT" in kind.name else data_type
+            op = replace(op, **fields, output_tensor=layout(result, sizes, i + 2))  # type: ignore[type-var]
+            arrays = {name: Contents(data_type, sizes) for name in fields}
+            yield f"{kind.name} {data_type.name}", op, arrays
+
+
 def casts() -> Cases:
     for i, source in enumerate(ALL):
         for j, target in enumerate(ALL):
@@ -253,7 +273,7 @@ def others() -> Cases:
 
 
 def cases() -> Cases:
-    for group in (element_wise, casts, reductions, large, products, others):
+    for group in (element_wise, families, casts, reductions, large, products, others):
         yield from group()
 
 
