@@ -31,7 +31,7 @@ class Gather(Definition):
 
 
 def nearest(indices: Array, size: int) -> Array:
-    """Where indices into ``size`` elements lead: those below 0 count from the end; outside they are clamped."""
+    """Where indices into ``size`` elements lead: below 0 they count from the end, then they are clamped."""
     if indices.dtype.kind == "u":
         inside: Array = np.minimum(indices, indices.dtype.type(size - 1))
         return inside.astype(np.int64)
