@@ -49,10 +49,10 @@ bool dmlk_indices_gather_elements(const dmlk_call *call, dmlk_index_use *use) {
 
 static int64_t chosen_at(const dmlk_view *indices, int64_t i, int64_t size) {
     switch (indices->type) {
-    case DMLK_INT32: return dmlk_signed_index(((const int32_t *)indices->base)[i], size);
-    case DMLK_INT64: return dmlk_signed_index(((const int64_t *)indices->base)[i], size);
-    case DMLK_UINT32: return dmlk_unsigned_index(((const uint32_t *)indices->base)[i], size);
-    default: return dmlk_unsigned_index(((const uint64_t *)indices->base)[i], size);
+    case DMLK_INT32: return dmlk_signed_index(DMLK_LOAD_ONCE((const int32_t *)indices->base, i), size);
+    case DMLK_INT64: return dmlk_signed_index(DMLK_LOAD_ONCE((const int64_t *)indices->base, i), size);
+    case DMLK_UINT32: return dmlk_unsigned_index(DMLK_LOAD_ONCE((const uint32_t *)indices->base, i), size);
+    default: return dmlk_unsigned_index(DMLK_LOAD_ONCE((const uint64_t *)indices->base, i), size);
     }
 }
 

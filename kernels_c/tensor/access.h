@@ -1,6 +1,7 @@
 /* access.h - the only way in which a kernel reaches the elements of tensors.
  *
  *   DMLK_LOAD(p, i)              p[i]
+ *   DMLK_LOAD_ONCE(p, i)         the same, never read again: for indices, which the host may change meanwhile
  *   DMLK_STORE(p, i, x)          p[i] = x
  *   DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
  *
@@ -21,6 +22,8 @@ void *dmlk_checked_store(void *at, size_t size);
 void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
 
 #define DMLK_LOAD(p, i) (*(const __typeof__(*(p)) *)dmlk_checked_load(&(p)[i], sizeof *(p)))
+#define DMLK_LOAD_ONCE(p, i) \
+    __atomic_load_n((const __typeof__(*(p)) *)dmlk_checked_load(&(p)[i], sizeof *(p)), __ATOMIC_RELAXED)
 #define DMLK_STORE(p, i, x)                                                          \
     do { /* what x loads comes before the store */                                   \
         const __typeof__(*(p)) value_ = (x);                                         \
@@ -31,6 +34,7 @@ void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
 #else
 
 #define DMLK_LOAD(p, i) ((p)[i])
+#define DMLK_LOAD_ONCE(p, i) __atomic_load_n(&(p)[i], __ATOMIC_RELAXED)
 #define DMLK_STORE(p, i, x) ((p)[i] = (x))
 #define DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
 

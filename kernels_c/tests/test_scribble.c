@@ -144,6 +144,34 @@ TEST(places_of_the_largest) {
 
 /* --- what checks read --- */
 
+/* What indices choose; they may be others when it is looked at once more. */
+TEST(footprints_by_data) {
+    const uint32_t kernel = kernel_number("gather_elements");
+    for (int round = 0; round < 200; round++) {
+        device d;
+        packet_random(&d, kernel);
+        atomic_store(&current, 0);
+        scribble_on_inputs(0, &d);
+        begin_scribbling();
+        for (int i = 0; i < 10; i++) {
+            dmlk_footprint f[64];
+            dmlk_bad_index bad;
+            const int count = dmlk_footprints(d.packet, d.packet_size, d.segments, d.segment_count, 0, f, 64);
+            CHECK(count >= 3 && count <= 64);
+            for (int k = 0; k < count; k++) {
+                const dmlk_view *view = &d.views[f[k].operand];
+                const uint64_t begin = DEVICE_TENSORS + f[k].operand * (uint64_t)DEVICE_DISTANCE;
+                CHECK(f[k].address >= begin && f[k].end <= begin + view->byte_size);
+            }
+            if (dmlk_find_bad_index(d.packet, d.packet_size, d.segments, d.segment_count, &bad)) {
+                CHECK(bad.count > 0 && bad.indices == 1);
+            }
+        }
+        end_scribbling();
+        device_end(&d);
+    }
+}
+
 TEST(values) {
     static const enum dmlk_type types[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_INT8, DMLK_UINT64};
     for (int round = 0; round < 100; round++) {
@@ -218,6 +246,7 @@ int main(void) {
     RUN(every_kernel);
     RUN(every_checked_kernel);
     RUN(places_of_the_largest);
+    RUN(footprints_by_data);
     RUN(values);
     RUN(shadows);
     return RESULT();

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dmlemu_hw import kernels, packets
-from dmlemu_hw.events import READ, WRITE, Access, Executed, Executing
+from dmlemu_hw.events import MAYBE_READ, READ, WRITE, Access, Executed, Executing
 from dmlemu_hw.packets import DispatchPacket, Opcode, Tensor
 from dmlemu_hw.values import Classes, Source, View, element, find_born, scan
 
@@ -34,7 +34,7 @@ _Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Operand(NamedTuple):
-    """A tensor of a kernel: its view, with a copy of its bytes as they were before the kernel ran."""
+    """A tensor of a kernel, or a part that it reads: its view, with a copy of the bytes before it ran."""
 
     access: Access
     view: View
@@ -53,6 +53,7 @@ class Values(Check):
         super().__init__(device)
         self._inputs: list[_Operand] = []
         self._outputs: list[Access] = []
+        self._is_known = True  # what the kernel reads
 
     @on(Executing)
     def before(self, event: Executing) -> None:
@@ -60,6 +61,7 @@ class Values(Check):
         self._inputs = []
         if event.opcode == Opcode.DISPATCH:
             self._inputs = list(self._operands(event.packet, event.accesses, READ))
+            self._is_known = all(access.access != MAYBE_READ for access in event.accesses)
             self._outputs = [access for access in event.accesses if access.access & WRITE]
 
     @on(Executed)
@@ -99,7 +101,9 @@ class Values(Check):
         if _each_by_itself(kernel):
             sources = [Source(each.view) for each in self._inputs if each.view.sizes == output.sizes]
             return find_born(output, kind, sources)
-        if any(_has(each.view, Classes.NAN) or _has(each.view, Classes.INFINITY) for each in self._inputs):
+        if not self._is_known or any(
+            _has(each.view, Classes.NAN) or _has(each.view, Classes.INFINITY) for each in self._inputs
+        ):
             return None  # it may have come from there
         values = scan(output)
         return values.first_nan if kind is Classes.NAN else values.first_infinity
@@ -151,7 +155,9 @@ class Values(Check):
                 continue
             begin, end = access.footprint.byte_range
             data = bytes(memory.view(begin, end - begin))
-            yield _Operand(access, View(data, tensor.data_type, tensor.sizes, tensor.strides))
+            yield _Operand(
+                access, View(data, tensor.data_type, access.footprint.sizes, access.footprint.strides)
+            )
 
     def _say(
         self, event: Executed, command: NamedCommand, id: str, output: _Operand, number: int, words: str

@@ -89,12 +89,11 @@ class Dispatch:
         assert lib.dmlk_dispatch(data, len(self.packet), self.segments, len(self.tensors) + 1, fault) == 0
         return fault
 
-    def footprints(self, room: int = ROOM) -> list[Any]:
+    def footprints(self, room: int = ROOM, *, planned: bool = False) -> list[Any]:
         """The structs, as many as the C code says that there are."""
         out, data = ffi.new("dmlk_footprint[]", max(room, 1)), ffi.from_buffer("uint8_t[]", self.packet)
-        count = lib.dmlk_footprints(
-            data, len(self.packet), self.segments, len(self.tensors) + 1, 0, out, room
-        )
+        segments, count = self.segments, len(self.tensors) + 1
+        count = lib.dmlk_footprints(data, len(self.packet), segments, count, planned, out, room)
         assert 0 <= count <= room
         self.keep = out
         return [out[i] for i in range(count)]
@@ -415,6 +414,27 @@ def gemm(draw: st.DrawFn) -> Dispatch:
     return Dispatch("gemm", tensors, {"trans_a": swaps[0], "trans_b": swaps[1], "alpha": 0.0, "beta": beta})
 
 
+def gather(draw: st.DrawFn) -> Dispatch:
+    """Its indices are anything: some lie outside, and read the nearest element."""
+    sizes = draw(shapes())
+    axis = draw(st.integers(0, len(sizes) - 1))
+    chosen = (*sizes[:axis], draw(st.integers(1, 4)), *sizes[axis + 1 :])
+    type, indices = draw(st.sampled_from([UINT8, FLOAT16, UINT64])), draw(st.sampled_from([INT32, UINT32]))
+    dispatch = Dispatch(
+        "gather_elements",
+        [
+            Tensor(READ, type, sizes, draw(layouts(sizes))),
+            Tensor(READ, indices, chosen, draw(layouts(chosen))),
+            Tensor(WRITE, type, chosen, draw(layouts(chosen, output=True))),
+        ],
+        {"axis": axis},
+    )
+    memory = ffi.cast("int32_t *", dispatch.memory[1])
+    for i in range(ffi.sizeof(dispatch.memory[1]) // 4):
+        memory[i] = draw(st.integers(-4, 4))
+    return dispatch
+
+
 def dispatches() -> Iterator[tuple[str, Any]]:
     """Each kernel, but convolutions and NONZERO_COORDINATES, with random layouts."""
     yield "copy", lambda draw: same(draw, "copy", [FLOAT16], FLOAT16)
@@ -426,6 +446,7 @@ def dispatches() -> Iterator[tuple[str, Any]]:
     yield "bit count", lambda draw: same(draw, "bit_count", [UINT64], UINT8)
     yield "reduce", reduce
     yield "gemm", gemm
+    yield "gather", gather
 
 
 @pytest.mark.parametrize(
@@ -448,6 +469,26 @@ def test_a_product_that_c_counts_nothing_in_does_not_read_it(beta: float, expect
     dispatch = Dispatch("gemm", [*inputs, Tensor(WRITE, FLOAT32, *square)], {"alpha": 1.0, "beta": beta})
 
     assert [each.operand for each in dispatch.footprints()] == expected
+
+
+def test_what_is_chosen_by_data_is_not_known_before() -> None:
+    """Then it is one footprint of the whole tensor, and no check reports that."""
+    dispatch = Dispatch(
+        "gather_elements",
+        [
+            Tensor(READ, UINT8, (9,), (1,)),
+            Tensor(READ, UINT32, (4,), (1,)),
+            Tensor(WRITE, UINT8, (4,), (1,)),
+        ],
+        {"axis": 0},
+    )
+    ffi.cast("uint32_t *", dispatch.memory[1])[0:4] = [7, 0, 2, 7]
+
+    assert dispatch.claimed(READ)[0] == {TENSORS + i for i in (0, 2, 7)}
+    for planned, room in [(True, ROOM), (False, 3)]:
+        found = dispatch.footprints(room, planned=planned)
+        assert [each.access for each in found] == [lib.DMLK_MAYBE_READ, READ, WRITE]
+        assert bytes_of(found[0]) == set(range(TENSORS, TENSORS + 9))
 
 
 def test_a_list_of_coordinates_is_written_as_far_as_there_are_some() -> None:

@@ -26,7 +26,7 @@ class Gather(Definition):
 
 
 def nearest(indices: Array, size: int) -> Array:
-    """Where indices into ``size`` elements lead: below 0 counts from the end, outside is clamped."""
+    """Where indices into ``size`` elements lead: below 0 they count from the end, then they are clamped."""
     if indices.dtype.kind == "u":
         inside: Array = np.minimum(indices, indices.dtype.type(size - 1))
         return inside.astype(np.int64)

@@ -1,0 +1,133 @@
+"""What indices choose: checks see these elements, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from stage import Stage, identity, tensor, upload
+
+import dmlemu
+from dmlemu import dml
+from dmlemu.checks.values import Values
+from dmlemu.errors import Severity
+from dmlemu.reporting import Response
+
+UINT32 = dml.TensorDataType.UINT32
+
+pytestmark = pytest.mark.dmlemu(expect=["HAZARD_*", "MEM_*"])
+
+
+@pytest.fixture
+def stage() -> Stage:
+    made = Stage()
+    made.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+    return made
+
+
+def said(stage: Stage) -> list[str]:
+    return [each.report.id for each in stage.device.reports]
+
+
+def gather(stage: Stage, size: int, count: int) -> Any:
+    desc = dml.GatherElementsOperatorDesc(
+        input_tensor=tensor([size]),
+        indices_tensor=tensor([count], data_type=UINT32),
+        output_tensor=tensor([count]),
+        axis=0,
+    )
+    compiled = stage.compile(desc, "pick")
+    stage.initialize(compiled)
+    return compiled
+
+
+@pytest.mark.parametrize(
+    ("indices", "expected"),
+    [([0, 3, 1, 8], []), ([0, 3, 4, 8], ["HAZARD_WAR"]), ([7, 7, 7, 7], ["HAZARD_WAR"])],
+)
+def test_what_is_not_chosen_may_be_written_meanwhile(
+    stage: Stage, indices: list[int], expected: list[str]
+) -> None:
+    """Elements 4 to 7 are written."""
+    pick, mend = gather(stage, 16, 4), stage.compile(identity(4), "mend")
+    stage.initialize(mend)
+    table, source = stage.filled("table", 64), stage.filled("new", 16)
+    stage.dispatch(pick, [table, upload(stage, "places", np.uint32(indices))], [stage.buffer("result")])
+    stage.dispatch(mend, [source], [dml.BufferBinding(table, 16, 16)])
+    stage.run()
+
+    assert said(stage) == expected
+
+
+def test_of_too_many_pieces_nothing_is_reported_but_that(stage: Stage) -> None:
+    """Half of the table was never written; the other dispatch writes to what is chosen."""
+    count = 4096
+    pick, mend = gather(stage, 2 * count, count), stage.compile(identity(4), "mend")
+    stage.initialize(mend)
+    table, source = stage.buffer("table", 8 * count), stage.filled("new", 16)
+    places = np.random.default_rng(1).permutation(2 * count)[:count].astype(np.uint32)
+    chosen = upload(stage, "places", places)
+    for _ in range(2):
+        stage.dispatch(pick, [table, chosen], [stage.buffer("result", 4 * count)])
+        stage.dispatch(mend, [source], [dml.BufferBinding(table, 16, 16)])
+        stage.run()
+
+    assert said(stage) == ["MEM_READS_SCATTERED"]
+
+
+def test_indices_that_were_written_by_the_dispatch_before(stage: Stage) -> None:
+    """When the lists are handed over, the buffer still holds other indices."""
+    pick = gather(stage, 16, 4)
+    places = upload(stage, "places", np.uint32([90, 91, 92, 93]))
+    right = upload(stage, "right", np.uint32([1, 2, 3, 4]))
+    layout = tensor([4], data_type=UINT32)
+    copy = stage.compile(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout), "copy"
+    )
+    stage.initialize(copy)
+    stage.dispatch(copy, [right], [places])
+    stage.barrier(places)
+    stage.dispatch(pick, [stage.filled("table", 64), places], [stage.buffer("result")])
+    stage.run()
+
+    assert said(stage) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chaos_keeps_the_order_of_barriers(seed: int) -> None:
+    stage = Stage(policy=dmlemu.chaos(seed, {"order"}))
+    stage.device.reports.responses = dict.fromkeys(Severity, Response.COLLECT)
+
+    test_indices_that_were_written_by_the_dispatch_before(stage)
+
+
+def test_a_nan_that_was_chosen_was_not_born(stage: Stage) -> None:
+    stage.device.checks.add(Values)
+    values = np.arange(16, dtype=np.float32)
+    values[[3, 9]] = np.nan
+    table, places = upload(stage, "table", values), upload(stage, "places", np.uint32([3, 0, 15, 9]))
+    stage.dispatch(gather(stage, 16, 4), [table, places], [stage.buffer("result")])
+    stage.run()
+
+    assert said(stage) == []
+
+
+def test_an_index_is_told_of_once_for_each_line(stage: Stage) -> None:
+    pick = gather(stage, 16, 4)
+    table, places = stage.filled("table", 64), upload(stage, "places", np.uint32([3, 16, 15, 9]))
+    result = stage.buffer("result")
+    for _ in range(3):
+        stage.dispatch(pick, [table, places], [result])
+        stage.barrier(result)
+    stage.run()
+
+    [stored] = stage.device.reports
+    report = stored.report
+    assert (report.id, report.severity, report.given, report.expected) == (
+        "MEM_INDEX_VALUE",
+        Severity.WARNING,
+        16,
+        "0 to 15",
+    )
+    assert "index 16 from element (1) of IndicesTensor" in report.message
