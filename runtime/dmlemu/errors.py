@@ -35,6 +35,9 @@ from .diagnostics.location import (
     program_entry as program_entry,
 )
 from .diagnostics.location import (
+    skip_frames as skip_frames,
+)
+from .diagnostics.location import (
     spell_site as spell_site,
 )
 
