@@ -1,6 +1,14 @@
 """What the emulator says when something is wrong: HRESULTs, reports and the exception that carries them."""
 
-from .diagnostics.location import CallSite, call_site, caller, end_at_program, program_entry, spell_site
+from .diagnostics.location import (
+    CallSite,
+    call_site,
+    caller,
+    end_at_program,
+    program_entry,
+    skip_frames,
+    spell_site,
+)
 from .diagnostics.report import (
     HOST_IS_FULL,
     Error,
@@ -44,6 +52,7 @@ __all__ = [
     "quote",
     "sentence",
     "shorten",
+    "skip_frames",
     "spell",
     "spell_object",
     "spell_site",

@@ -14,7 +14,7 @@ States = d3d12.ResourceStates
 FLOAT32 = dml.TensorDataType.FLOAT32
 _DESCRIPTORS = 64
 
-__name__ = "dmlemu.gallery.stage"  # reports tell lines of the programs, not of this file
+__dmlemu_helper__ = True  # reports name lines of the programs, not of this file
 
 
 def tensor(sizes: Sequence[int], strides: Sequence[int] | None = None, **more: Any) -> dml.BufferTensorDesc:
@@ -34,7 +34,7 @@ class Stage(Session):
         for name, made in {**named, "frames": self.allocator}.items():
             made.set_name(name)
         for made in (device, self.queue, self.fence, self.heap, self.allocator, self.list):
-            made.created_at = ""  # no line of the program
+            made._created = None  # no line of the program
 
     def keep(self, made: Any) -> Any:
         """Keeps nothing: how long an object lives is for the programs to say."""

@@ -15,6 +15,8 @@ from test_tutorial import ROOT, blocks, same
 import dmlemu
 from dmlemu import reporting
 
+__dmlemu_helper__ = True  # reports name lines of what it runs
+
 GUIDES = ROOT / "docs" / "guide"
 LAYOUT_BUG, OWN_CHECK = GUIDES / "find-a-layout-bug.md", GUIDES / "write-a-check.md"
 CHAOS, FAULTS = GUIDES / "chaos.md", GUIDES / "fault-injection.md"

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+__dmlemu_helper__ = True  # reports name lines of what it runs
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",

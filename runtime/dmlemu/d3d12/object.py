@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from ..diagnostics import ids
-from ..errors import CallSite, HResult, call_site, caller, shorten, spell_site
+from ..errors import CallSite, HResult, call_site, shorten, spell_site
 from .arguments import buffer, instance, text
 from .info_queue import refusal
 
@@ -22,8 +22,7 @@ class Object:
     """Base of all Direct3D objects; mirrors ``ID3D12Object``.
 
     An object is its own context manager: leaving the block releases it.  Without a block it is
-    released when the last reference to it goes.  ``serial`` counts the device's objects of one kind,
-    ``created_at`` is the ``file:line`` that created it.
+    released when the last reference to it goes.  ``serial`` counts the device's objects of one kind.
     """
 
     kind = "object"
@@ -31,10 +30,15 @@ class Object:
 
     def __init__(self) -> None:
         self.serial = 0
-        self.created_at = caller()
+        self._created = call_site()
         self._private_data: dict[UUID, object] = {}
         self.released = False
         self.released_at: CallSite | None = None
+
+    @property
+    def created_at(self) -> str:
+        """The ``file:line`` that created the object; empty when that is no line of a program."""
+        return self._created.innermost if self._created is not None else ""
 
     # --- names and private data ---
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType, TracebackType
+from collections.abc import Callable, Sequence
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any
 
-__all__ = ["CallSite", "call_site", "caller", "end_at_program", "program_entry", "spell_site"]
+__all__ = [
+    "CallSite",
+    "call_site",
+    "caller",
+    "end_at_program",
+    "program_entry",
+    "set_provider",
+    "skip_frames",
+    "spell_site",
+]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))  # dmlemu
 
@@ -33,26 +44,142 @@ def _names_us(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).startswith(("dmlemu.", "dmlemu_hw."))
 
 
-CallSite = tuple[str, int]  # file and line
+# --- call sites ---
+
+MOST_FRAMES = 3  # that a call site keeps
+
+
+class CallSite:
+    """Where the program called: up to three of its frames, the innermost first.
+
+    A frame is what the provider of call sites captured (:func:`set_provider`): a code object with the
+    offset of an instruction, for Python, or any object that ``str`` spells.  Nothing is spelled before a
+    report needs it.  Call sites are equal when their innermost frames are the same line.
+    """
+
+    __slots__ = ("_first", "_frames")
+
+    def __init__(self, frames: Sequence[object]) -> None:
+        self._frames = frames
+        self._first: tuple[str, int] | None = None
+
+    @property
+    def line(self) -> tuple[str, int]:
+        """File and line of the innermost frame; the line is 0 for a frame that is not Python's."""
+        if self._first is None:
+            self._first = _line(self._frames[0])
+        return self._first
+
+    @property
+    def lines(self) -> tuple[tuple[str, int], ...]:
+        """:attr:`line` of every frame."""
+        return (self.line, *map(_line, self._frames[1:]))
+
+    @property
+    def innermost(self) -> str:
+        """``file:line`` of the innermost frame."""
+        return _spell(self.line)
+
+    def __str__(self) -> str:
+        """``file:line``, and where that was called from when the program's own functions lie in between."""
+        first, *outer = map(_spell, self.lines)
+        return f"{first} (called from {', '.join(outer)})" if outer else first
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallSite) and self.line == other.line
+
+    def __hash__(self) -> int:
+        return hash(self.line)
+
+
+def _line(frame: Any) -> tuple[str, int]:
+    if not isinstance(frame, tuple):
+        return str(frame), 0
+    code, offset = frame
+    lines = (line for start, end, line in code.co_lines() if start <= offset < end)
+    return code.co_filename, next(lines, None) or code.co_firstlineno
+
+
+def _spell(line: tuple[str, int]) -> str:
+    return f"{os.path.basename(line[0])}:{line[1]}" if line[1] else line[0]
 
 
 def call_site() -> CallSite | None:
-    """The innermost frame outside this package: where the user's program stands.
+    """Where the program stands, as the front end says (:func:`set_provider`), or in frames of Python.
 
-    None: it has no lines in Python, since the command line runs it.
+    The innermost frame is the first one outside this package and outside of helpers; the others follow
+    it outwards, until the standard library or an installed package is reached.  None: the program has no
+    lines in Python, since the command line runs it.
     """
+    if _provider is not None:
+        return _provider()
     inner = sys._getframe()
     frame = inner.f_back
-    while frame is not None and (frame.f_code.co_filename.startswith(_PACKAGE) or _names_us(frame)):
-        inner, frame = frame, frame.f_back
-    if frame is None or inner.f_globals.get("__name__") in ("dmlemu.cli", "__main__"):  # -m dmlemu
-        return None
-    return frame.f_code.co_filename, frame.f_lineno
+    found: list[tuple[CodeType, int]] = []
+    while frame is not None:
+        code = frame.f_code
+        owner = _owners.get(code.co_filename) or _owner_of(frame)
+        if owner is _EMULATOR:
+            inner = frame
+        elif owner is _PROGRAM or (owner is _INSTALLED and not found):
+            if not found and inner.f_globals.get("__name__") in ("dmlemu.cli", "__main__"):  # -m dmlemu
+                return None
+            found.append((code, frame.f_lasti))
+            if len(found) == MOST_FRAMES:
+                break
+        elif owner is _INSTALLED:
+            break
+        frame = frame.f_back
+    return CallSite(found) if found else None
+
+
+_EMULATOR, _HELPER, _INSTALLED, _PROGRAM = "emulator", "helper", "installed", "program"
+_packages = [each for each in sys.path if each.endswith(("site-packages", "dist-packages"))]
+_INSTALLED_FOLDERS = tuple(f"{each}{os.sep}" for each in (os.path.dirname(os.__file__), *_packages))
+_owners: dict[str, str] = {}  # by file
+_helpers: set[str] = set()  # names of modules
+
+
+def _owner_of(frame: FrameType) -> str:
+    """Whose a frame is; remembered for its file, if it has one."""
+    file = frame.f_code.co_filename
+    if file.startswith(_PACKAGE) or _names_us(frame):
+        owner = _EMULATOR
+    elif frame.f_globals.get("__dmlemu_helper__") or frame.f_globals.get("__name__") in _helpers:
+        owner = _HELPER
+    else:
+        owner = _INSTALLED if file.startswith(_INSTALLED_FOLDERS) or file.startswith("<frozen") else _PROGRAM
+    if file[:1] != "<":  # else files of many modules have this name
+        _owners[file] = owner
+    return owner
+
+
+def skip_frames(*modules: ModuleType) -> None:
+    """Has call sites skip the frames of these modules, as those of modules with ``__dmlemu_helper__``.
+
+    For modules of a program that only pass calls on: a report then names the lines that called them.
+    """
+    _helpers.update(module.__name__ for module in modules)
+    _owners.clear()
+
+
+_provider: Callable[[], CallSite | None] | None = None
+
+
+def set_provider(provider: Callable[[], CallSite | None] | None) -> Callable[[], CallSite | None] | None:
+    """Has a front end say where its program stands; None: Python's frames.  Returns what was set before.
+
+    ``provider`` is called often, with every command that is recorded: it captures, and leaves spelling to
+    ``str`` of the frames that it puts into the :class:`CallSite`.
+    """
+    global _provider
+    before, _provider = _provider, provider
+    return before
 
 
 def spell_site(site: CallSite | None) -> str:
-    """``file:line``; empty for None."""
-    return "" if site is None else f"{os.path.basename(site[0])}:{site[1]}"
+    """``file:line``, with the lines that called this one; empty for None."""
+    return "" if site is None else str(site)
 
 
 def caller() -> str:

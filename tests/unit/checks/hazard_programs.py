@@ -396,7 +396,8 @@ class Machine(Stage):
         heap = d3d12.DescriptorHeapDesc(
             d3d12.DescriptorHeapType.CBV_SRV_UAV, 512, d3d12.DescriptorHeapFlags.SHADER_VISIBLE
         )
-        self.heap, self.descriptors = self.device.create_descriptor_heap(heap), 0
+        self.heap = self._descriptors = self.device.create_descriptor_heap(heap)
+        self.descriptors_used = 0
         self.recorded: dict[tuple[str, int], Action] = {}
         self.submitted: list[list[list[bytes]]] = [[], []]  # by queue and call: the packets of the lists
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -17,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dmlemu
-from dmlemu import Strictness, d3d12, dml
+from dmlemu import Strictness, d3d12, dml, evaluation
 from dmlemu.checks import Check
 from dmlemu.checks.analysis.happens_before import HappensBefore
 from dmlemu.errors import Error, HResult
@@ -321,6 +323,59 @@ def test_an_interrupt_leaves_the_buffers_of_submitted_work_to_the_gpu() -> None:
         result = dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=2 * FOUR)
         assert result["output_tensor"].tolist() == (3 * FOUR).tolist()
         assert device.get_device_removed_reason() is HResult.S_OK
+
+
+class SecondInterrupt:
+    """Raises at one line of what is run while an evaluator gives up its parts."""
+
+    def __init__(self, line: int) -> None:
+        self._left = line
+        self.happened = False
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        if frame.f_code is not evaluation._Evaluator.discard.__code__:
+            return None
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        sys.settrace(self._step)  # from now on every function is followed
+        self._left -= event == "line" and not self.happened
+        if self._left < 0 and not self.happened:
+            self.happened = True
+            sys.settrace(None)
+            raise Interrupt
+        return self._step
+
+
+def test_a_second_interrupt_while_the_parts_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it comes, the next call does the rest, and computes what it should."""
+    adapter = d3d12.Adapter()
+    device = d3d12.create_device(adapter)
+    mine = dml.create_device(device)
+    call = partial(dmlemu.evaluate, add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
+    call()
+    usual, line = adapter.query_memory_budget().current_usage, 0
+
+    def interrupt(_: object) -> None:
+        raise Interrupt
+
+    while True:
+        second = SecondInterrupt(line)
+        with monkeypatch.context() as patch, pytest.raises(Interrupt):
+            patch.setattr(d3d12.CommandList, "close", interrupt)  # when all is recorded
+            sys.settrace(second)
+            try:
+                call()
+            finally:
+                sys.settrace(None)
+        assert call()["output_tensor"].tolist() == (2 * FOUR).tolist()
+        gc.collect()
+        assert adapter.query_memory_budget().current_usage == usual
+        if not second.happened:
+            break
+        line += 1 + line // 8
+    assert line > 20
+    assert device.get_device_removed_reason() is HResult.S_OK
 
 
 def test_an_interrupt_in_the_middle_of_a_check_starts_all_checks_anew() -> None:

@@ -193,7 +193,8 @@ class Reporter:
             pending, self._pending = list(self._pending.values()), {}
         for report, response in pending:
             if response is Response.WARN:
-                file, line = call_site() or ("dmlemu", 0)
+                site = call_site()
+                file, line = site.line if site is not None else ("dmlemu", 0)
                 warnings.warn_explicit(report.text(), ReportWarning, file, line)
         for report, response in pending:
             if response is Response.RAISE:

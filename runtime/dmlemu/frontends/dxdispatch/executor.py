@@ -11,6 +11,7 @@ import numpy as np
 
 from dmlemu import d3d12
 from dmlemu.diagnostics import ids
+from dmlemu.diagnostics.location import CallSite, set_provider
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import Error, printable, quote, shorten
 
@@ -69,7 +70,7 @@ class Executor:
         self._resources = Resources()
         for desc in model.resources.values():
             if desc.initial is not None:
-                with _While(f"creating resource {quoted(desc.name)} ({desc.path})"):
+                with _While(f"creating resource {quoted(desc.name)}", desc.path):
                     buffer = device.initial(desc.size_in_bytes, desc.initial, desc.name)
                 self._resources.add(desc, buffer)
         device.run()
@@ -84,7 +85,7 @@ class Executor:
         model = self._model.dispatchables[name]
         self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
         start = time.perf_counter()
-        with _While(f"initializing dispatchable {quoted(name)} ({model.path})"):
+        with _While(f"initializing dispatchable {quoted(name)}", model.path):
             dispatchable.initialize()
         if self._options.timing_verbosity >= 1:
             self._log(f"Initialize {quoted(name)}: {_milliseconds_since(start):.4f} ms")
@@ -113,10 +114,10 @@ class Executor:
         loop_start, timed_out = time.perf_counter(), False
         while len(cpu) < options.dispatch_iterations and not timed_out:
             start = time.perf_counter()
-            with _While(f"binding resources to {quoted(command.dispatchable)} ({command.path})"):
+            with _While(f"binding resources to {quoted(command.dispatchable)}", command.path):
                 dispatchable.bind(command.bindings)
             dispatch_start = time.perf_counter()
-            with _While(f"dispatching {quoted(command.dispatchable)} ({command.path})"):
+            with _While(f"dispatching {quoted(command.dispatchable)}", command.path):
                 dispatchable.dispatch()
             cpu.append(_milliseconds_since(dispatch_start) / options.dispatch_repeat)
             pause = max(0.0, options.dispatch_interval - _milliseconds_since(start))
@@ -159,7 +160,7 @@ class Executor:
         self, name: str, path: str
     ) -> tuple[ResourceDesc, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
         buffer = self._resources.find(name, path)
-        with _While(f"reading resource {quoted(name)} ({path})"):
+        with _While(f"reading resource {quoted(name)}", path):
             return self._model.resources[name], self._device.download(buffer)
 
 
@@ -189,13 +190,16 @@ def _milliseconds_since(start: float) -> float:
 
 
 class _While:
-    """Adds what was being done to an error of the API."""
+    """Adds what was being done to an error of the API; call sites are the place in the model."""
 
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
+    def __init__(self, doing: str, path: str) -> None:
+        self._doing = f"{doing} ({path})"
+        self._site = CallSite([path])
 
-    def __enter__(self) -> None: ...
+    def __enter__(self) -> None:
+        self._provider = set_provider(lambda: self._site)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        set_provider(self._provider)
         if isinstance(error, Error):
             raise Error(error.hresult, add_context(error.report, f"While {self._doing}")) from None
