@@ -20,7 +20,7 @@ from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, Mes
 from .fence import Fence, check_value
 from .info_queue import failure, not_implemented, spell
 from .journey import Journey
-from .list_recording import ListRecording
+from .list_recorder import ListRecording
 from .object import Object, released_at
 from .recording import Command
 from .resource import Heap, Resource

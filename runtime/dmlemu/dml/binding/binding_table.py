@@ -19,6 +19,7 @@ from dmlemu_hw.descriptors import (
     DescriptorHeap,
     DescriptorKind,
 )
+from dmlemu_hw.frozen import Frozen
 
 from ...d3d12 import Format, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
@@ -28,7 +29,6 @@ from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, failure
 from ..structs import Binding, BindingDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, binding_failure, counted, group
-from .structs import BindingTableDesc
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
@@ -38,6 +38,15 @@ __all__ = ["BindingTable"]
 _UAV = int(ResourceStates.UNORDERED_ACCESS)
 _READ = int(ResourceStates.NON_PIXEL_SHADER_RESOURCE)
 _NULL = Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS)
+
+
+class BindingTableDesc(Frozen):
+    """Mirrors ``DML_BINDING_TABLE_DESC``: a dispatchable and the descriptors its bindings go to."""
+
+    dispatchable: Dispatchable
+    cpu_descriptor_handle: int
+    gpu_descriptor_handle: int
+    size_in_descriptors: int
 
 
 class BindingTable(DeviceChild):
