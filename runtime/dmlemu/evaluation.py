@@ -349,7 +349,7 @@ class _Parts:
         """Gives all of it up, after an exception: that is nobody's mistake."""
         buffers, parts = self.buffers.made, (self.descriptors, self.commands, self.allocator)
         for part in (*buffers, *parts, self.fence, self.queue):
-            part._release(tell=False)
+            part.discard()
 
 
 class _Plan:
