@@ -11,8 +11,8 @@ import pytest
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators.desc_checks import check_operator
 from dmlemu.dml.operators.schema import OperatorDesc
-from dmlemu.dml.operators.validation import check_operator
 from dmlemu.errors import Error, HResult, Report
 
 NEWEST = max(FeatureLevel)

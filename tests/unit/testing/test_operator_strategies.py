@@ -16,8 +16,9 @@ from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators import declared, definition, schema
 from dmlemu.dml.operators.definition import Definition, emulated
+from dmlemu.dml.operators.desc_checks import check_operator
 from dmlemu.dml.operators.schema import operator_fields, table_for, tables
-from dmlemu.dml.operators.validation import DescValidator, check_operator
+from dmlemu.dml.operators.validation import DescValidator
 from dmlemu.testing import operator_descs
 from dmlemu.testing.strategies import KINDS
 
