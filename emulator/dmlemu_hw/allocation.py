@@ -7,26 +7,27 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .lock import Lock
 from .reservation import Reservation
 from .storage import Mapped, Storage
 
+if TYPE_CHECKING:
 
-class Owner(Protocol):
-    """What heaps and allocations need of the memory that made them.
+    class Owner(Protocol):
+        """What heaps and allocations need of the memory that made them.
 
-    ``gone`` gets the entry of each that has ended; ``remove`` gives it up.
-    """
+        ``gone`` gets the entry of each that has ended; ``remove`` gives it up.
+        """
 
-    @property
-    def lock(self) -> Lock: ...
+        @property
+        def lock(self) -> Lock: ...
 
-    @property
-    def gone(self) -> deque[Entry]: ...
+        @property
+        def gone(self) -> deque[Entry]: ...
 
-    def remove(self, entry: Entry) -> None: ...
+        def remove(self, entry: Entry) -> None: ...
 
 
 class Entry(weakref.ref[Any]):

@@ -27,8 +27,7 @@ from .structs import (
 )
 
 if TYPE_CHECKING:
-    from .list_recorder import ListRecorder
-    from .list_recording import ListRecording
+    from .list_recorder import ListRecorder, ListRecording
 
 _OPERATION = "ResourceBarrier"
 _BOTH = int(ResourceBarrierFlags.BEGIN_ONLY | ResourceBarrierFlags.END_ONLY)

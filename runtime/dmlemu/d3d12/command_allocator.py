@@ -14,20 +14,19 @@ from .submissions import when_done
 if TYPE_CHECKING:
     from .device_context import DeviceContext
 
+    class OpenList(Protocol):
+        """A command list, as its allocator sees it."""
+
+        def records_with(self, allocator: CommandAllocator) -> bool: ...
+
+        @property
+        def turned(self) -> tuple[str, ...]: ...
+
 
 class AllocatorReset(NamedTuple):
     """A command allocator was reset; as far as the GPU has come, it may be."""
 
     allocator: CommandAllocator
-
-
-class OpenList(Protocol):
-    """A command list, as its allocator sees it."""
-
-    def records_with(self, allocator: CommandAllocator) -> bool: ...
-
-    @property
-    def turned(self) -> tuple[str, ...]: ...
 
 
 class CommandAllocator(DeviceChild):

@@ -25,8 +25,7 @@ from .enums import (
     WriteBufferImmediateMode,
 )
 from .info_queue import not_implemented, refusal
-from .list_recorder import ListRecorder
-from .list_recording import ListRecording
+from .list_recorder import ListRecorder, ListRecording
 from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
 from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER
 from .resource import Resource

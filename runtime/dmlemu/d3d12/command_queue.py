@@ -22,7 +22,7 @@ from .enums import CommandListType, CommandQueueFlags, CommandQueuePriority, Mes
 from .fence import Fence, check_value
 from .info_queue import not_implemented, refusal, spell
 from .journey import Journey
-from .list_recording import ListRecording
+from .list_recorder import ListRecording
 from .object import Object, released_at
 from .recording import Command
 from .resource import Heap, Resource

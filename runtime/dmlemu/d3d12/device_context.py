@@ -32,17 +32,17 @@ from .submissions import Submissions
 if TYPE_CHECKING:
     from .adapter import Adapter
 
+    class LateCopies(Protocol):
+        """Copies of mapped memory under chaos; see ``delayed_visibility``."""
+
+        def map(self, resource: Any) -> memoryview: ...
+
+        def unmap(self, resource: Any, *, last: bool) -> None: ...
+
+
 __all__ = ["DeviceContext"]
 
 _Result = TypeVar("_Result")
-
-
-class LateCopies(Protocol):
-    """Copies of mapped memory under chaos; see ``delayed_visibility``."""
-
-    def map(self, resource: Any) -> memoryview: ...
-
-    def unmap(self, resource: Any, *, last: bool) -> None: ...
 
 
 class DeviceContext:

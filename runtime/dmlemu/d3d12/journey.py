@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .list_recording import ListRecording
+from .list_recorder import ListRecording
 from .resource import Resource
 from .states import COMMON, Clash, Conflict, Track, joins, leaves
 

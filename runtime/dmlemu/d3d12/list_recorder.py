@@ -22,9 +22,8 @@ from .enums import (
     MessageId,
 )
 from .info_queue import not_implemented, refusal, spell
-from .list_recording import ListRecording
 from .object import Object
-from .recording import Command
+from .recording import Command, Recording
 from .resource import Resource
 from .state_errors import conflict_error
 from .states import Clash, Conflict, Track
@@ -32,7 +31,21 @@ from .states import Clash, Conflict, Track
 if TYPE_CHECKING:
     from .device_context import DeviceContext
 
-__all__ = ["ListRecorder", "check_allocator", "check_list_type"]
+__all__ = ["ListRecorder", "ListRecording", "check_allocator", "check_list_type"]
+
+
+class ListRecording(Recording):
+    """The recording of a command list, with the resources that its commands use.
+
+    ``tracks`` are the states of those whose state may change.
+    """
+
+    allocator: CommandAllocator
+
+    def __init__(self, serial: int, allocator: CommandAllocator, generation: int) -> None:
+        super().__init__(serial, allocator, generation)
+        self.tracks: dict[Resource, Track] = {}
+        self.resources: set[Resource] = set()
 
 
 class ListRecorder(DeviceChild):

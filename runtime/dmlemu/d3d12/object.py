@@ -147,6 +147,10 @@ class Object:
         """The same as :meth:`release`."""
         self.release()
 
+    def discard(self) -> None:
+        """:meth:`release` after an exception, which is not the program's doing: checks do not look at it."""
+        self._release(tell=False)
+
     def __enter__(self: _Self) -> _Self:
         return self
 

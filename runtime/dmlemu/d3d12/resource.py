@@ -124,6 +124,11 @@ class MappedMemory:
         self._tell(0, len(memory), reads=True, writes=True)
         return memory
 
+    @property
+    def unwatched(self) -> memoryview | None:
+        """For checks: :attr:`memory` without telling that it is looked at; None once it is unmapped."""
+        return self._memory
+
     def _opened(self) -> memoryview:
         if self._memory is None:
             raise refusal(

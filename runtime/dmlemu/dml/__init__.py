@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..d3d12.object import Object
 from . import enums as _enums
-from .binding.binding_table import BindingTable
-from .binding.structs import BindingTableDesc
+from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
 from .device import (
     Device,

@@ -26,7 +26,7 @@ from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorIniti
 from .object import DeviceChild, check_own, refusal
 
 if TYPE_CHECKING:
-    from ..d3d12.list_recording import ListRecording
+    from ..d3d12.list_recorder import ListRecording
     from .device_context import DeviceContext
 
 __all__ = ["CommandRecorder"]

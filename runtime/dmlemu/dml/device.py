@@ -16,8 +16,7 @@ from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..diagnostics import ids
 from ..errors import Error, HResult, Strictness, as_integer, loading, quote, spell
-from .binding.binding_table import BindingTable
-from .binding.structs import BindingTableDesc
+from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
 from .device_context import DeviceContext, removed_error
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType

@@ -34,7 +34,7 @@ from stage import (
 
 from dmlemu import Error, Strictness, d3d12, dml
 from dmlemu.d3d12.descriptor_uses import ByPlace
-from dmlemu.dml import aliasing
+from dmlemu.dml.binding import aliasing
 from dmlemu.dml.binding.aliasing import Meeting, Place
 from dmlemu.errors import Severity
 from dmlemu_hw.events import Footprint

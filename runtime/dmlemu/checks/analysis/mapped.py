@@ -44,7 +44,7 @@ class MappedHeap:
         None: another thread has unmapped the buffer meanwhile.
         """
         mapped = resource.mapped
-        memory = None if mapped is None else mapped._memory
+        memory = None if mapped is None else mapped.unwatched
         if memory is None:
             return None
         place = place_of(resource)

@@ -33,7 +33,7 @@ from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import Opcode
 
 from ...d3d12.enums import HeapType
-from ...d3d12.list_recording import ListRecording
+from ...d3d12.list_recorder import ListRecording
 from ...d3d12.resource import HostMapped, HostUnmapped
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import MAP_DECLARATIONS

@@ -17,7 +17,7 @@ from dmlemu_hw.packets import HEADER, BarrierPacket, Opcode, WriteImmediatePacke
 from ...d3d12.device import Device
 from ...d3d12.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMode
 from ...d3d12.events import ObjectReleased
-from ...d3d12.list_recording import ListRecording
+from ...d3d12.list_recorder import ListRecording
 from ...d3d12.recording import Recording
 from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped, Resource
 from ...d3d12.states import is_write

@@ -27,7 +27,7 @@ from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
 from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.events import Evicted, ObjectReleased
-from ...d3d12.list_recording import ListRecording
+from ...d3d12.list_recorder import ListRecording
 from ...d3d12.recording import Recording
 from ...d3d12.resource import Heap, Resource
 from ...diagnostics import ids

@@ -16,8 +16,7 @@ from dmlemu_hw.events import Footprint
 
 from ...diagnostics import ids
 from ..lowering.compile import Access
-from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot
-from ..lowering.touch import Touch
+from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot, Touch
 from ..tensor_desc import BufferTensorDesc, element_bits
 
 __all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]

@@ -20,6 +20,7 @@ from dmlemu_hw.descriptors import (
     DescriptorHeap,
     DescriptorKind,
 )
+from dmlemu_hw.frozen import Frozen
 
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
@@ -30,7 +31,6 @@ from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
 from ..structs import Binding, BindingDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, counted, group, page_of
-from .structs import BindingTableDesc
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
@@ -40,6 +40,15 @@ __all__ = ["BindingTable"]
 _UAV = int(ResourceStates.UNORDERED_ACCESS)
 _READ = int(ResourceStates.NON_PIXEL_SHADER_RESOURCE)
 _NULL = Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS)
+
+
+class BindingTableDesc(Frozen):
+    """Mirrors ``DML_BINDING_TABLE_DESC``: a dispatchable and the descriptors its bindings go to."""
+
+    dispatchable: Dispatchable
+    cpu_descriptor_handle: int
+    gpu_descriptor_handle: int
+    size_in_descriptors: int
 
 
 class BindingTable(DeviceChild):

@@ -9,6 +9,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.chaos import Mode
+from dmlemu_hw.events import Footprint
+from dmlemu_hw.footprints import element_at
 from dmlemu_hw.frozen import Frozen
 
 from ...diagnostics import ids
@@ -23,14 +25,13 @@ from ..tensor_desc import (
     BufferTensorDesc,
 )
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
-from .touch import Touch
 from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
     from ..operators.schema import OperatorDesc
 
-__all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot"]
+__all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot", "Touch"]
 
 
 _INITIALIZE = "CreateOperatorInitializer"
@@ -61,6 +62,32 @@ class Slot(Frozen, eq=False):
     desc: BufferTensorDesc | None = None
     absent: str = ""
     optional: bool = False
+
+
+class Touch(NamedTuple):
+    """Bytes that a dispatch touches of one binding; addresses count from the binding's first byte.
+
+    ``padding``: bytes after the last element up to TotalTensorSizeInBytes, which may be overwritten.
+    """
+
+    footprint: Footprint
+    padding: bool = False
+
+    def at(self, address: int) -> Footprint:
+        return self.footprint._replace(address=self.footprint.address + address)
+
+    def describe(self, byte: int) -> str:
+        """``element (0, 2, 1)``, or what else the byte is; ``byte`` counts from the binding's first."""
+        if self.padding:
+            return "a byte after the last element, which may be overwritten,"
+        element = element_at(self.footprint, byte)
+        return "an element" if element is None else self.name(element)
+
+    def name(self, element: tuple[int, ...]) -> str:
+        """``element (0, 2, 1)``."""
+        if len(element) == 1 and self.footprint.element_bits == 8:
+            return f"byte {element[0] * self.footprint.strides[0]}"
+        return f"element ({', '.join(map(str, element))})"
 
 
 class Operator(DeviceChild):
