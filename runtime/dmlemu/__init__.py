@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import reporting
-from .errors import Error, HResult, Report, Severity, Strictness, loading
+from .diagnostics.report import Error, HResult, Report, Severity, Strictness, loading
 
 if TYPE_CHECKING:
     from dmlemu_hw.chaos import Chaos as Chaos
     from dmlemu_hw.chaos import Mode as ChaosMode
     from dmlemu_hw.chaos import chaos as chaos
 
-    from . import d3d12, dml
+    from . import d3d12, dml, errors
     from .evaluation import evaluate as evaluate
     from .session import Session as Session
 
@@ -24,6 +24,7 @@ _LATER = {
     "chaos": ("dmlemu_hw.chaos", "chaos"),
     "d3d12": ("dmlemu.d3d12", ""),
     "dml": ("dmlemu.dml", ""),
+    "errors": ("dmlemu.errors", ""),
     "evaluate": ("dmlemu.evaluation", "evaluate"),
 }
 
@@ -39,6 +40,7 @@ __all__ = [
     "chaos",
     "d3d12",
     "dml",
+    "errors",
     "evaluate",
     "reporting",
 ]

@@ -56,13 +56,12 @@ class Module:
     def _bound(self, call: ast.Call) -> ast.Call | None:
         """The ``partial(refusal, ...)`` that a call goes through."""
         found = [
-            node.value
+            part
             for scope in self._scopes(call)
             for node in ast.walk(scope)
-            if isinstance(node, ast.Assign)
-            and _name(node.targets[0]) == _name(call.func)
-            and isinstance(node.value, ast.Call)
-            and _name(node.value.func) == "partial"
+            if _name_given_by(node) == _name(call.func)
+            for part in ast.walk(node)
+            if isinstance(part, ast.Call) and _name(part.func) == "partial"
         ]
         return found[0] if found else None
 
@@ -102,6 +101,13 @@ class Module:
 
 def _name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _name_given_by(node: ast.AST) -> str:
+    """What an assignment or a property defines."""
+    if isinstance(node, ast.Assign):
+        return _name(node.targets[0])
+    return node.name if isinstance(node, ast.FunctionDef) else ""
 
 
 def _of(node: ast.Attribute, owner: str) -> bool:

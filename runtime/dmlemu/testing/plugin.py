@@ -58,10 +58,10 @@ def _advice(unexpected: list[Stored]) -> str:
 
 def _end_at_program(error: BaseException | None) -> None:
     """Cuts the frames within dmlemu off the tracebacks of its errors."""
-    errors = sys.modules.get("dmlemu.errors")
-    while errors is not None and error is not None:
-        if isinstance(error, errors.Error):
-            errors.end_at_program(error)
+    report = sys.modules.get("dmlemu.diagnostics.report")
+    while report is not None and error is not None:
+        if isinstance(error, report.Error):
+            report.end_at_program(error)
         error = error.__cause__ or error.__context__
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from dmlemu_hw.frozen import Frozen
 
 from .. import ids
-from ..refusal import refusal
-from ..report import Report, Severity
+from ..report import Report, Severity, loading
 from ..spelling import as_integer
 
 __all__ = ["InfoQueueFilter", "InfoQueueFilterDesc", "desc_of"]
@@ -36,6 +35,9 @@ def _severity(value: Any) -> Severity:
     if number is None:
         raise TypeError(f"severity_list must hold severities, not {type(value).__name__}.")
     if number not in list(Severity):
+        with loading():
+            from ..refusal import refusal  # only now: most programs make no mistakes
+
         raise refusal(
             ids.ARGUMENT_RANGE,
             "Severity ({given}) is not known.",
