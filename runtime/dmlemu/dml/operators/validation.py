@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...errors import HResult, failure, loading, quote
+from ...errors import HResult, failure, quote
 from ..enums import FeatureLevel
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc
-from .definition import definition_of
+from .definition import definition_of, unmet
 from .schema import (
     ARRAYS,
     Allowed,
@@ -270,10 +270,7 @@ def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> N
     check.feature_level()
     check.attributes()
     check.tensors()
-    rules = definition_of(desc).RULES
-    with loading():
-        from .rules import unmet  # with the first definition: importing dmlemu.dml needs no rules
-    for demand in unmet(rules, desc, level):
+    for demand in unmet(definition_of(desc).RULES, desc, level):
         check.refuse(demand)
 
 
