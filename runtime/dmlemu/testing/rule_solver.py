@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..dml import FeatureLevel, OperatorDesc
-from ..dml.operators.definition import definition_of
-from ..dml.operators.rules import Rule, unmet
+from ..dml.operators.definition import definition_of, unmet
+from ..dml.operators.rules import Rule
 from ..dml.operators.values import Choose
 
 __all__ = ["Broken", "broken", "solved"]

@@ -9,6 +9,7 @@ import pytest
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators.definition import unmet
 from dmlemu.dml.operators.rules import (
     AtLeast,
     Axis,
@@ -17,7 +18,6 @@ from dmlemu.dml.operators.rules import (
     SameSizes,
     Unless,
     Window,
-    unmet,
 )
 from dmlemu.dml.operators.values import Among, Between, Exactly, Except, Multiple, Values
 

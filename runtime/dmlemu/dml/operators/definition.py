@@ -8,7 +8,7 @@ they are declared, and not emulated.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,11 +19,12 @@ from ...errors import loading
 from ..enums import OperatorType
 
 if TYPE_CHECKING:
+    from ..enums import FeatureLevel
     from ..lowering.compile import Program
-    from .rules import Rule
+    from .rules import Demand, Rule
     from .schema import OperatorDesc
 
-__all__ = ["Definition", "definition_class", "definition_of", "emulated"]
+__all__ = ["Definition", "definition_class", "definition_of", "emulated", "unmet"]
 
 _NO_DEFINITIONS = {"definition", "desc_checks", "descs", "places", "rules", "schema", "validation", "values"}
 
@@ -73,6 +74,18 @@ class Definition:
     def example(cls) -> dict[str, Any]:
         """The fields of a small desc that is legal from the level that introduced the operator on."""
         raise NotImplementedError
+
+
+def unmet(rules: Iterable[Rule], desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+    """What the rules demand and the desc does not fulfil, up to a value that the other rules compute with."""
+    for rule in rules:
+        if rule.holds(desc):
+            continue
+        for demand in rule.demands(desc, level):
+            if demand.place.value(desc) not in demand.allowed:
+                yield demand
+                if demand.place.first:
+                    return
 
 
 def definition_of(desc: OperatorDesc) -> Definition:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...diagnostics.report import loading
 from ..enums import FeatureLevel
-from .definition import definition_of
+from .definition import definition_of, unmet
 from .schema import OperatorDesc
 from .validation import DescValidator
 
@@ -19,8 +18,5 @@ def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> N
     check.feature_level()
     check.attributes()
     check.tensors()
-    rules = definition_of(desc).RULES
-    with loading():
-        from .rules import unmet  # with the first definition: importing dmlemu.dml needs no rules
-    for demand in unmet(rules, desc, level):
+    for demand in unmet(definition_of(desc).RULES, desc, level):
         check.refuse(demand)

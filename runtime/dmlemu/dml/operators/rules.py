@@ -38,7 +38,6 @@ __all__ = [
     "Sizes",
     "Unless",
     "Window",
-    "unmet",
 ]
 
 
@@ -75,18 +74,6 @@ class Rule:
     def sentence(self, cls: type[OperatorDesc]) -> str:
         """The rule as the reference has it, in Markdown."""
         raise NotImplementedError
-
-
-def unmet(rules: Iterable[Rule], desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
-    """What the rules demand and the desc does not fulfil, up to a value that the other rules compute with."""
-    for rule in rules:
-        if rule.holds(desc):
-            continue
-        for demand in rule.demands(desc, level):
-            if demand.place.value(desc) not in demand.allowed:
-                yield demand
-                if demand.place.first:
-                    return
 
 
 # --- tensors that agree ---
