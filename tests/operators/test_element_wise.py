@@ -39,6 +39,7 @@ def test_its_kernel_has_its_name(kind: OperatorType, definition: type[ElementWis
 @pytest.mark.parametrize(
     ("kind", "inputs", "expected"),
     [
+        (O.ELEMENT_WISE_SQRT, [[4, -0.0, 2, INF, -1]], [2, -0.0, 2**0.5, INF, NAN]),
         (O.ELEMENT_WISE_BIT_XOR, [[6, 255], [3, 255]], [5, 0]),
     ],
     ids=lambda each: each.name if isinstance(each, OperatorType) else "",

@@ -63,3 +63,13 @@ class ElementWiseBitCount(Unary, of="ELEMENT_WISE_BIT_COUNT"):
             count += (rest & rest.dtype.type(1)).astype(count.dtype)
             rest >>= rest.dtype.type(1)
         return {"output_tensor": count}
+
+
+class ElementWiseSqrt(Unary, of="ELEMENT_WISE_SQRT"):
+    """``output = sqrt(x)`` of the input, or of ``input * Scale + Bias``; negative ones give NaN."""
+
+    KERNEL = "sqrt"
+
+    def function(self, x: Array) -> Array:
+        y: Array = np.sqrt(x)
+        return y
