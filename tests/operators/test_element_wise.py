@@ -40,6 +40,12 @@ def test_its_kernel_has_its_name(kind: OperatorType, definition: type[ElementWis
     ("kind", "inputs", "expected"),
     [
         (O.ELEMENT_WISE_SQRT, [[4, -0.0, 2, INF, -1]], [2, -0.0, 2**0.5, INF, NAN]),
+        (
+            O.ELEMENT_WISE_ATAN_YX,
+            [[1, -0.0, 0, -1, INF], [1, -1, 2, 0, INF]],
+            np.pi * np.array([0.25, -1, 0, -0.5, 0.25]),
+        ),
+        (O.ELEMENT_WISE_ATAN_YX, [[NAN, -0.0, 0.0], [1, 0, -0.0]], [NAN, -0.0, np.pi]),
         (O.ELEMENT_WISE_BIT_XOR, [[6, 255], [3, 255]], [5, 0]),
     ],
     ids=lambda each: each.name if isinstance(each, OperatorType) else "",
