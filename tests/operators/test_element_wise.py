@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from examples import EXAMPLES, example, refused, tensor
 from harness import compare, given, offsets
 from hypothesis import strategies as st
-from strategies import filled, shapes, tensors, values
+from strategies import dtype_of, filled, shapes, tensors, values
 
 from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
@@ -14,6 +15,9 @@ from dmlemu.dml.operators._element_wise import ElementWise
 from dmlemu.dml.operators.definition import definition_class
 from dmlemu.dml.operators.schema import camel
 from dmlemu_hw import kernels
+
+O = OperatorType  # noqa: E741
+NAN, INF = float("nan"), float("inf")
 
 FAMILIES = [
     (kind, definition)
@@ -30,6 +34,35 @@ def test_its_kernel_has_its_name(kind: OperatorType, definition: type[ElementWis
     """The disassembler tells operators apart by it."""
     assert kernels.family(definition.KERNEL) == "element_wise"
     assert definition.KERNEL in kind.name.lower()
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "expected"),
+    [
+        (O.ELEMENT_WISE_SQRT, [[4, -0.0, 2, INF, -1]], [2, -0.0, 2**0.5, INF, NAN]),
+        (
+            O.ELEMENT_WISE_ATAN_YX,
+            [[1, -0.0, 0, -1, INF], [1, -1, 2, 0, INF]],
+            np.pi * np.array([0.25, -1, 0, -0.5, 0.25]),
+        ),
+        (O.ELEMENT_WISE_ATAN_YX, [[NAN, -0.0, 0.0], [1, 0, -0.0]], [NAN, -0.0, np.pi]),
+        (O.ELEMENT_WISE_BIT_XOR, [[6, 255], [3, 255]], [5, 0]),
+    ],
+    ids=lambda each: each.name if isinstance(each, OperatorType) else "",
+)
+def test_what_each_computes(kind: OperatorType, inputs: list[list[float]], expected: list[float]) -> None:
+    """By hand; zeros by their sign, too."""
+    definition = definition_class(kind)
+    assert definition is not None and issubclass(definition, ElementWise)
+    data_type = EXAMPLES[kind].output_tensor.data_type  # type: ignore[attr-defined]
+    x = tensor(data_type, 1, 1, 1, len(expected))
+    op = example(kind, **dict.fromkeys([*definition.INPUTS, "output_tensor"], x))
+    arrays = [np.array(each, dtype_of(data_type)).reshape(x.sizes) for each in inputs]
+
+    found = compare(op, dict(zip(definition.INPUTS, arrays, strict=True)))["output_tensor"].ravel()
+
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    assert (np.signbit(found) == np.signbit(expected))[~np.isnan(expected)].all()
 
 
 @each_operator

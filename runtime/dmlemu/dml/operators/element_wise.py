@@ -11,7 +11,7 @@ from ..enums import TensorDataType
 from ..structs import ScaleBias
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, unsigned
-from ._element_wise import BinaryBits, Identity, Unary
+from ._element_wise import Binary, BinaryBits, Identity, Unary
 from .rules import SameSizes
 
 
@@ -60,3 +60,25 @@ class ElementWiseBitCount(Unary, of="ELEMENT_WISE_BIT_COUNT"):
             count += (rest & rest.dtype.type(1)).astype(count.dtype)
             rest >>= rest.dtype.type(1)
         return {"output_tensor": count}
+
+
+class ElementWiseSqrt(Unary, of="ELEMENT_WISE_SQRT"):
+    """``output = sqrt(x)`` of the input, or of ``input * Scale + Bias``; negative ones give NaN."""
+
+    KERNEL = "sqrt"
+
+    def function(self, x: Array) -> Array:
+        y: Array = np.sqrt(x)
+        return y
+
+
+class ElementWiseAtanYx(Binary, of="ELEMENT_WISE_ATAN_YX"):
+    """``output = atan2(A, B)``: the angle of the point with y = A and x = B, from -pi to pi, signs of zeros
+    counting as in C; DirectML leaves the angle of (0, 0) undefined, here it is 0 or pi with the sign of A."""
+
+    KERNEL = "atan_yx"
+    ULPS = 1
+
+    def function(self, a: Array, b: Array) -> Array:
+        y: Array = np.arctan2(a, b)
+        return y
