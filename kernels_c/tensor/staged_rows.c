@@ -75,7 +75,8 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
     _Alignas(LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
     const bool in_place = job->row != NULL && strides[out] == 1 && !job->stream && !job->halves[out];
-    uint8_t *packed[DMLK_MAX_OPERANDS];
+    uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
+    packed[0] = at[0];
     if (out > 1 && strides[out] > 1) {
         fetch(at[out], count * strides[out] * job->bytes[out]);
     }
@@ -98,7 +99,8 @@ static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t st
     const uint32_t out = job->operands - 1;
     const int64_t all = last ? (count - 1) * stride + 1 : count * stride;
     uint16_t halves[PIECE / sizeof(float)];
-    uint8_t *packed[DMLK_MAX_OPERANDS];
+    uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
+    packed[0] = at[0];
     fetch(at[out], all * job->bytes[out]);
     for (uint32_t k = 0; k < out; k++) {
         packed[k] = load(job, k, at[k], 1, all, pieces + k * job->room);

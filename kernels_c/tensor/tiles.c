@@ -126,7 +126,11 @@ static void size_tiles(dmlk_tiles *t) {
 static void make_loops(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     dmlk_iter *iter = &t->iter;
-    *iter = *rows;
+    iter->operands = rows->operands;
+    for (uint32_t k = 0; k < rows->operands; k++) {
+        iter->base[k] = rows->base[k];
+        iter->bytes[k] = rows->bytes[k];
+    }
     iter->rank = 0;
     iter->count = 1;
     for (uint32_t d = 0; d < rows->rank; d++) {
