@@ -76,7 +76,7 @@ def order(policy: Any, fixed: bool) -> Any:
 def poison(policy: Any, fixed: bool) -> Any:
     """A sum that starts with memory that was never zeroed."""
     ground = Ground(policy)
-    total = ground.buffer("total", flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
+    total = ground.buffer("total", heap_flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
     layout = tensor([64])
     desc = dml.ElementWiseAddOperatorDesc(a_tensor=layout, b_tensor=layout, output_tensor=layout)
     add = ground.compile(desc, "add")
@@ -541,7 +541,7 @@ class TestStable:
             ground = Ground(None)
             copy = ground.copy_operator("copy", 64)
             a, c = ground.buffer("a"), ground.buffer("c")
-            b = ground.buffer("b", flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
+            b = ground.buffer("b", heap_flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
             ground.dispatch(copy, [a], [b])
             ground.dispatch(copy, [b], [c])
             ground.transition(c, States.UNORDERED_ACCESS, States.COPY_SOURCE)
