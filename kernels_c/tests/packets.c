@@ -5,6 +5,7 @@
 #include "gather_elements.h"
 #include "gemm.h"
 #include "nonzero_coordinates.h"
+#include "pooling.h"
 #include "reduce.h"
 
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
@@ -207,6 +208,27 @@ static void begin_nonzero_coordinates(device *d) {
     device_constants(d, &k, sizeof k, random_flag() ? DMLK_FLAG_POISON : 0);
 }
 
+/* Any line of the family's table. */
+static void begin_pooling(device *d, const char *name) {
+    dmlk_pooling k = {.spatial = (uint32_t)random_between(1, 3), .include_padding = random_flag()};
+    const int64_t channels_last[] = {1, 2, 7, 300};
+    int64_t in[5] = {random_between(1, 2), PICK(channels_last)}, out[5] = {in[0], in[1]};
+    for (uint32_t i = 0; i < k.spatial; i++) {
+        k.window[i] = (uint32_t)random_between(1, k.spatial == 1 ? 40 : 3);
+        k.strides[i] = (uint32_t)random_between(1, 3);
+        k.dilations[i] = (uint32_t)random_between(1, 3);
+        k.start_padding[i] = (uint32_t)random_between(0, 4);
+        k.end_padding[i] = (uint32_t)random_between(0, 4);
+        in[2 + i] = random_between(1, k.spatial == 1 ? 50 : 7);
+        out[2 + i] = random_between(1, k.spatial == 1 ? 50 : 4);
+    }
+    const enum dmlk_type type = PICK(floats);
+    device_begin(d, name);
+    add_in(d, type, k.spatial + 2, in);
+    add_out(d, type, k.spatial + 2, out);
+    device_constants(d, &k, sizeof k, 0);
+}
+
 static enum dmlk_type reduced_type(uint32_t function) {
     switch (function) {
     case DMLK_REDUCE_AVERAGE:
@@ -247,6 +269,10 @@ void packet_random(device *d, uint32_t kernel) {
                    {"reduce", begin_reduce}};
     if (element_wise_function(kernel) != NULL) {
         begin_element_wise(d, element_wise_function(kernel));
+        return;
+    }
+    if (strcmp(dmlk_kernel_family(kernel), "pooling") == 0) {
+        begin_pooling(d, dmlk_kernel_name(kernel));
         return;
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

@@ -155,6 +155,8 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
     later."""
     if item.kind is FieldKind.UINT:
         return st.integers(1, 3)
+    if item.kind is FieldKind.BOOL:
+        return st.booleans()
     if item.kind is FieldKind.FLOAT:
         return _floats
     if item.kind is FieldKind.ENUM and item.enum is not None:
