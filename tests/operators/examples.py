@@ -31,6 +31,14 @@ _ARGUMENT = {
     "axes": [2, 3],
     "axis_direction": dml.AxisDirection.INCREASING,
 }
+_POOLING = {
+    "input_tensor": tensor(T.FLOAT32, 1, 2, 3, 4),
+    "output_tensor": tensor(T.FLOAT32, 1, 2, 2, 3),
+    "strides": [1, 2],
+    "window_size": [2, 2],
+    "start_padding": [0, 1],
+    "end_padding": [0, 1],
+}
 
 # Legal at every feature level from the one that introduced the operator on.  Of families, the definition's.
 _OWN: dict[OperatorType, OperatorDesc] = {
@@ -38,6 +46,8 @@ _OWN: dict[OperatorType, OperatorDesc] = {
     for desc in (
         dml.ArgmaxOperatorDesc(**_ARGUMENT),
         dml.ArgminOperatorDesc(**_ARGUMENT),
+        dml.AveragePoolingOperatorDesc(**_POOLING, include_padding=True),
+        dml.AveragePooling1OperatorDesc(**_POOLING, dilations=[2, 1], include_padding=False),
         dml.CastOperatorDesc(input_tensor=FLOAT, output_tensor=tensor(T.UINT8, 1, 2, 3, 4)),
         dml.ConvolutionIntegerOperatorDesc(
             input_tensor=tensor(T.UINT8, 1, 4, 8, 9),

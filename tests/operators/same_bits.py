@@ -272,8 +272,29 @@ def others() -> Cases:
             yield f"CONVOLUTION_INTEGER {data_type.name} {k}", op, arrays
 
 
+def poolings() -> Cases:
+    for k, (window, stride, padding) in enumerate([(3, 2, 1), (2, 1, 0), (5, 3, 2), (13, 1, 0)]):
+        for data_type in FLOATS:
+            for channels in (3, 40):
+                sizes, out = (
+                    [2, channels, 13, 50],
+                    [(each + 2 * padding - window) // stride + 1 for each in (13, 50)],
+                )
+                op = dml.AveragePoolingOperatorDesc(
+                    input_tensor=layout(data_type, sizes, k),
+                    output_tensor=layout(data_type, [2, channels, *out], k),
+                    strides=[stride] * 2,
+                    window_size=[window] * 2,
+                    start_padding=[padding] * 2,
+                    end_padding=[padding] * 2,
+                    include_padding=k % 2 == 0,
+                )
+                x = Contents(data_type, sizes, mostly_numbers=True)
+                yield f"AVERAGE_POOLING {data_type.name} {k} {channels}", op, {"input_tensor": x}
+
+
 def cases() -> Cases:
-    for group in (element_wise, families, casts, reductions, large, products, others):
+    for group in (element_wise, families, casts, reductions, large, products, poolings, others):
         yield from group()
 
 

@@ -274,6 +274,42 @@ def expected_input(dispatch: Dispatch, axes: list[Axis]) -> set[int]:
     }
 
 
+# --- poolings ---
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_poolings_read_their_footprints(data: st.DataObject) -> None:
+    """Padding and strides wider than the window leave elements unread; further outputs read no others."""
+    spatial = data.draw(st.lists(axes(longest=6), min_size=1, max_size=data.draw(st.integers(1, 3))))
+    more = data.draw(st.sampled_from([0, 0, 1, 3]))
+    batch, channels = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 2))
+    sizes = batch, channels, *(each.size for each in spatial)
+    out = batch, channels, *(each.output + more for each in spatial)
+    dispatch = Dispatch(
+        "average_pooling",
+        [
+            Tensor(READ, FLOAT16, sizes, data.draw(layouts(sizes))),
+            Tensor(WRITE, FLOAT16, out, data.draw(layouts(out, output=True))),
+        ],
+        {
+            "spatial": len(spatial),
+            "window": [each.window for each in spatial],
+            "strides": [each.stride for each in spatial],
+            "dilations": [each.dilation for each in spatial],
+            "start_padding": [each.start for each in spatial],
+            "end_padding": [each.end for each in spatial],
+        },
+    )
+
+    assert_reads(dispatch)
+    assert_coordinates(dispatch)
+    assert dispatch.written() == dispatch.whole(WRITE) == dispatch.claimed(WRITE)
+
+
+# --- what windows cover ---
+
+
 @given(st.data())
 @settings(max_examples=400)
 def test_the_places_that_windows_cover(data: st.DataObject) -> None:

@@ -14,7 +14,7 @@ from .definition import Definition
 from .rules import AtLeast, Length, Rule, SameSizes, SameType, Window
 
 if TYPE_CHECKING:
-    from ..compile import Program
+    from ..lowering.compile import Program
 
 
 class Pooling(Definition):

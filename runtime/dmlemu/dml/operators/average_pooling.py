@@ -1,0 +1,46 @@
+"""AVERAGE_POOLING and AVERAGE_POOLING1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._conversion import Array, convert
+from ._pooling import Pooling
+
+if TYPE_CHECKING:
+    from .descs import AveragePooling1OperatorDesc, AveragePoolingOperatorDesc
+
+
+class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):
+    """The mean of the elements under a window that moves over the spatial dimensions.
+
+    Place w of the window of output o reads element ``o * Strides[i] + w * Dilations[i] - StartPadding[i]``
+    along spatial dimension i; places outside the input add nothing.  The sum is divided by the number of
+    places inside the input or, with IncludePadding, inside the input or its padding; where there is none the
+    result is 0.
+
+    The output may be larger than the padded input has windows for (an output size rounded up): what of a
+    window is past the end of the padding is not counted.  Sums are made in FLOAT32 in row-major order of the
+    window, also of FLOAT16, and divided in FLOAT32.
+    """
+
+    desc: AveragePoolingOperatorDesc | AveragePooling1OperatorDesc
+
+    KERNEL = "average_pooling"
+
+    def constants(self) -> Mapping[str, Any]:
+        return {"include_padding": int(self.desc.include_padding)}
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        output = self.desc.output_tensor
+        total = np.zeros(output.sizes, np.float32)
+        count = np.zeros(output.sizes[2:], np.float32)
+        with np.errstate(all="ignore"):
+            for element, inside, padded in self.places(np.asarray(inputs["input_tensor"]).astype(np.float32)):
+                total = total + element
+                count += padded if self.desc.include_padding else inside
+            mean = total / np.maximum(count, 1)
+        return {"output_tensor": convert(mean, output.data_type)}
