@@ -229,29 +229,25 @@ static void begin_pooling(device *d, const char *name) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static enum dmlk_type reduced_type(uint32_t function) {
-    switch (function) {
-    case DMLK_REDUCE_AVERAGE:
-    case DMLK_REDUCE_L2:
-    case DMLK_REDUCE_LOG_SUM:
-    case DMLK_REDUCE_LOG_SUM_EXP: return PICK(floats);
-    default: return PICK(types);
-    }
-}
-
-static void begin_reduce(device *d) {
+/* Any line of the family's table. */
+static void begin_reduce(device *d, const char *name) {
+    static const char *const only_floats[] = {"reduce_average", "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp"};
     static const enum dmlk_type places[] = {DMLK_INT32, DMLK_UINT32, DMLK_INT64, DMLK_UINT64};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
-    const dmlk_reduce k = {.function = (uint32_t)random_between(0, 11),
-                           .axes_mask = (uint32_t)random_between(0, (INT64_C(1) << rank) - 1),
+    const dmlk_reduce k = {.axes_mask = (uint32_t)random_between(0, (INT64_C(1) << rank) - 1),
                            .last_index = random_flag()};
-    const enum dmlk_type type = reduced_type(k.function);
+    enum dmlk_type type = PICK(types);
+    for (size_t i = 0; i < sizeof only_floats / sizeof only_floats[0]; i++) {
+        type = strcmp(name, only_floats[i]) == 0 ? PICK(floats) : type;
+    }
+    const bool is_place = strncmp(name, "reduce_arg", strlen("reduce_arg")) == 0;
+    device_begin(d, name);
     add_in(d, type, rank, sizes);
     for (uint32_t i = 0; i < rank; i++) {
         sizes[i] = k.axes_mask >> i & 1 ? 1 : sizes[i];
     }
-    add_out(d, k.function <= DMLK_REDUCE_ARGMIN ? PICK(places) : type, rank, sizes);
+    add_out(d, is_place ? PICK(places) : type, rank, sizes);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -265,14 +261,17 @@ void packet_random(device *d, uint32_t kernel) {
                    {"copy", begin_copy},
                    {"gather_elements", begin_gather_elements},
                    {"gemm", begin_gemm},
-                   {"nonzero_coordinates", begin_nonzero_coordinates},
-                   {"reduce", begin_reduce}};
+                   {"nonzero_coordinates", begin_nonzero_coordinates}};
     if (element_wise_function(kernel) != NULL) {
         begin_element_wise(d, element_wise_function(kernel));
         return;
     }
     if (strcmp(dmlk_kernel_family(kernel), "pooling") == 0) {
         begin_pooling(d, dmlk_kernel_name(kernel));
+        return;
+    }
+    if (strcmp(dmlk_kernel_family(kernel), "reduce") == 0) {
+        begin_reduce(d, dmlk_kernel_name(kernel));
         return;
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

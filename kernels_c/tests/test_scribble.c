@@ -122,10 +122,10 @@ TEST(every_checked_kernel) {
 TEST(places_of_the_largest) {
     static const enum dmlk_type types[] = {DMLK_FLOAT32, DMLK_INT8, DMLK_FLOAT16, DMLK_UINT64};
     for (uint32_t round = 0; round < 8; round++) {
-        const dmlk_reduce k = {.function = DMLK_REDUCE_ARGMAX, .axes_mask = 1, .last_index = round / 4};
+        const dmlk_reduce k = {.axes_mask = 1, .last_index = round / 4};
         const int64_t size = 4000, one = 1;
         device d;
-        device_begin(&d, "reduce");
+        device_begin(&d, "reduce_argmax");
         device_tensor(&d, types[round % 4], 1, &size, NULL);
         const dmlk_view *out = device_tensor(&d, DMLK_UINT32, 1, &one, NULL);
         device_constants(&d, &k, sizeof k, 0);

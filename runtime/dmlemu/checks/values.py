@@ -7,6 +7,7 @@ device has by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["Values"]
 
 _FLOAT16 = kernels.constant("DMLK_FLOAT16")
-_SUM, _SUM_SQUARE = kernels.constant("DMLK_REDUCE_SUM"), kernels.constant("DMLK_REDUCE_SUM_SQUARE")
 
 _Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -216,17 +216,17 @@ def _exact_cast(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
     return None if inputs[0].dtype.kind == "f" else inputs[0].astype(object)
 
 
-def _exact_reduction(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:
-    function, mask = (int.from_bytes(packet.constants[i : i + 4], "little") for i in (0, 4))
-    if function not in (_SUM, _SUM_SQUARE) or inputs[0].dtype.kind == "f":
+def _exact_reduction(packet: DispatchPacket, inputs: list[_Array], power: int = 1) -> _Array | None:
+    if inputs[0].dtype.kind == "f":
         return None
-    values = inputs[0].astype(object)
+    mask, values = int.from_bytes(packet.constants[:4], "little"), inputs[0].astype(object)
     axes = tuple(i for i in range(values.ndim) if mask >> i & 1)
-    return np.asarray((values * values if function == _SUM_SQUARE else values).sum(axis=axes, keepdims=True))
+    return np.asarray((values**power).sum(axis=axes, keepdims=True))
 
 
 _EXACT: dict[str, Callable[[DispatchPacket, list[_Array]], _Array | None]] = {
     "add": _exact_sum,
     "cast": _exact_cast,
-    "reduce": _exact_reduction,
+    "reduce_sum": _exact_reduction,
+    "reduce_sum_square": partial(_exact_reduction, power=2),
 }

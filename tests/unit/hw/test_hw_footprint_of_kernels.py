@@ -24,6 +24,7 @@ from dmlemu_hw.packets import ABSENT_TENSOR, READ, WRITE
 FLOAT32, FLOAT16, UINT32, UINT8, INT32, INT8, UINT64 = 1, 2, 3, 5, 6, 8, 10
 BITS = {FLOAT32: 32, FLOAT16: 16, UINT32: 32, UINT8: 8, INT32: 32, INT8: 8, UINT64: 64}
 TABLE, TENSORS, APART = 1 << 12, 1 << 20, 1 << 16
+REDUCTIONS = [kernels.name(i) for i in range(kernels.count()) if kernels.family(kernels.name(i)) == "reduce"]
 ROOM = 1200  # footprints: more than any test has
 
 
@@ -429,13 +430,11 @@ def reduce(draw: st.DrawFn) -> Dispatch:
     sizes = draw(shapes())
     mask = draw(st.integers(0, 2 ** len(sizes) - 1))
     kept = tuple(1 if mask >> d & 1 else size for d, size in enumerate(sizes))
-    function = draw(st.integers(0, 11))
-    result = UINT32 if function <= 1 else FLOAT32
+    kernel = draw(st.sampled_from(REDUCTIONS))
+    result = UINT32 if kernel.startswith("reduce_arg") else FLOAT32
     tensors = [Tensor(READ, FLOAT32, sizes, draw(layouts(sizes)))]
     tensors.append(Tensor(WRITE, result, kept, draw(layouts(kept, output=True))))
-    return Dispatch(
-        "reduce", [*tensors], {"function": function, "axes_mask": mask, "last_index": draw(st.integers(0, 1))}
-    )
+    return Dispatch(kernel, [*tensors], {"axes_mask": mask, "last_index": draw(st.integers(0, 1))})
 
 
 def gemm(draw: st.DrawFn) -> Dispatch:

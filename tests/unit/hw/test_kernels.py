@@ -48,8 +48,7 @@ def results() -> dict[str, bytes]:
     outputs["add"] = np.zeros_like(a)
     dispatch("add", a, a, outputs["add"])
     outputs["sum"] = np.zeros((1, 1000), np.float32)
-    sum_function = kernels.constant("DMLK_REDUCE_SUM")
-    dispatch("reduce", a, outputs["sum"], function=sum_function, axes_mask=1)
+    dispatch("reduce_sum", a, outputs["sum"], axes_mask=1)
     outputs["gemm"] = np.zeros((1100, 1100), np.float32)
     dispatch("gemm", a, a, None, outputs["gemm"], trans_b=1, alpha=1)
     for name, channels, groups in (("convolution", 8, 1), ("depthwise", 30, 30)):
@@ -120,9 +119,9 @@ def test_pack_refuses_what_does_not_fit():
     with pytest.raises(TypeError):
         kernels.pack("gemm", alpha="1")
     with pytest.raises(OverflowError):
-        kernels.pack("reduce", function=-1)
+        kernels.pack("reduce_sum", axes_mask=-1)
     with pytest.raises(OverflowError):
-        kernels.pack("reduce", function=2**32)
+        kernels.pack("reduce_sum", axes_mask=2**32)
     with pytest.raises(IndexError):
         kernels.pack("convolution_integer", strides=(1, 2, 3))
 

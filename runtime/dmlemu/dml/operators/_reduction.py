@@ -44,14 +44,14 @@ REDUCED = (
 def call_reduce(
     program: Program, function: ReduceFunction, axes: Sequence[int], direction: AxisDirection
 ) -> None:
-    """The call of the ``reduce`` kernel; ``direction`` breaks the ties of ARGMAX and ARGMIN."""
+    """The call of the function's kernel; ``direction`` breaks the ties of ARGMAX and ARGMIN."""
+    kernel = f"reduce_{function.name.lower()}"
     constants = kernels.pack(
-        "reduce",
-        function=function,
+        kernel,
         axes_mask=sum(1 << axis for axis in axes),
         last_index=int(direction == AxisDirection.DECREASING),
     )
-    program.call("reduce", program.read("input_tensor"), program.write("output_tensor"), constants=constants)
+    program.call(kernel, program.read("input_tensor"), program.write("output_tensor"), constants=constants)
 
 
 def reduced(x: Array, axes: Sequence[int]) -> Array:

@@ -1,4 +1,4 @@
-/* reduce: out = function over the reduced axes of in.
+/* reduce: out = function over the reduced axes of in, by the lines of functions.inc.
  *
  * Up to DMLK_CHUNK neighbouring outputs are worked on at once.  The input is read along whichever
  * is closer in memory, the reduced or the kept axes.  Results do not depend on layout or threads:
@@ -16,16 +16,10 @@
 #define LANES 8
 #define PIECE 128 /* inputs looked through at once for a place */
 
-enum combination {
-    SUM,
-    SUM_OF_ABSOLUTES,
-    SUM_OF_SQUARES,
-    PRODUCT,
-    LARGEST_INTEGER,
-    LARGEST_FLOAT,
-    PLACE_OF_INTEGER,
-    PLACE_OF_FLOAT
-};
+enum family { SUMS, LARGEST_OF_ALL, PLACES };
+
+/* What is compared, of LARGEST_OF_ALL and PLACES. */
+enum comparison { LARGEST_INTEGER, LARGEST_FLOAT, PLACE_OF_INTEGER, PLACE_OF_FLOAT };
 
 struct job;
 struct block;
@@ -42,15 +36,26 @@ struct methods {
     void (*finish)(const struct job *job, const struct block *block, uint8_t *at, int64_t stride);
 };
 
+/* A line of functions.inc. */
+struct function {
+    enum family family;
+    bool is_product, is_shifted;
+    const struct methods *integers;                                                  /* of sums, by type; NULL: only floats */
+    void (*terms)(double *inputs, int64_t count, const double *m, int64_t m_stride); /* of sums of floats: in place */
+    void (*last)(double *sums, int64_t count, double n, const double *m);
+    uint64_t flip; /* all bits, for the smallest */
+};
+
 struct job {
-    uint32_t function;
+    const struct function *function;
     bool last_index;
     uint32_t in, out; /* types */
     dmlk_iter kept;    /* operands: in, out */
     dmlk_iter reduced; /* operand: in */
     const struct methods *methods;
-    enum combination how;
-    uint64_t flip, infinity; /* of LARGEST_* and PLACE_*: see reduce.inc */
+    enum comparison how;
+    uint64_t flip, infinity; /* of comparisons: see reduce.inc */
+    uint64_t sign;           /* the sign bit of integers that have one, or 0 */
     int64_t lanes;           /* of sums and products of floats */
 };
 
@@ -63,77 +68,86 @@ struct block {
         double lanes[LANES][DMLK_CHUNK];
     };
     union {
-        dmlk_promoted place; /* PLACE_*: where the value stands among the reduced elements */
-        dmlk_promoted shift; /* LOG_SUM_EXP: subtracted before exp */
+        dmlk_promoted place; /* PLACES: where the value stands among the reduced elements */
+        dmlk_promoted shift; /* is_shifted: m */
     };
 };
 
+#define magnitude(x) ((x) & sign ? 0 - (x) : (x))
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "reduce.inc"
 #include "each_type.inc"
+#undef magnitude
 
-static const struct methods bits_methods[] = {
+static const struct methods comparisons[] = {
     [DMLK_UINT8] = {start_uint8, fold_uint8, join_uint8, finish_uint8},
     [DMLK_UINT16] = {start_uint16, fold_uint16, join_uint16, finish_uint16},
     [DMLK_UINT32] = {start_uint32, fold_uint32, join_uint32, finish_uint32},
     [DMLK_UINT64] = {start_uint64, fold_uint64, join_uint64, finish_uint64},
 };
 
-/* --- sums and products of floats --- */
+/* --- the lines of the table --- */
 
-DMLK_EACH_ISA(map_floats, (uint32_t function, double *x, int64_t n, const double *shift, int64_t shift_stride),
-              (function, x, n, shift, shift_stride)) {
-    switch (function) {
-    case DMLK_REDUCE_L1:
-        for (int64_t i = 0; i < n; i++) {
-            x[i] = fabs(x[i]);
-        }
-        break;
-    case DMLK_REDUCE_L2:
-    case DMLK_REDUCE_SUM_SQUARE:
-        for (int64_t i = 0; i < n; i++) {
-            x[i] *= x[i];
-        }
-        break;
-    case DMLK_REDUCE_LOG_SUM_EXP:
-        for (int64_t i = 0; i < n; i++) {
-            x[i] = dmlk_exp(x[i] - shift[i * shift_stride]);
-        }
-        break;
-    default: break;
+#define METHODS(name, type) {start_##type, name##_fold_##type, name##_join_##type, finish_##type}
+#define INTEGERS(name)                                                                                           \
+    static const struct methods name##_integers[] = {                                                            \
+        [DMLK_UINT8] = METHODS(name, uint8), [DMLK_UINT16] = METHODS(name, uint16),                              \
+        [DMLK_UINT32] = METHODS(name, uint32), [DMLK_UINT64] = METHODS(name, uint64)};
+
+#define FLOATS(name, term, result)                                                                               \
+    DMLK_EACH_ISA(name##_terms, (double *inputs, int64_t count, const double *ms, int64_t m_stride),             \
+                  (inputs, count, ms, m_stride)) {                                                               \
+        for (int64_t i = 0; i < count; i++) {                                                                    \
+            const double x = inputs[i], m = ms[i * m_stride];                                                    \
+            (void)m;                                                                                             \
+            inputs[i] = (term);                                                                                  \
+        }                                                                                                        \
+    }                                                                                                            \
+    DMLK_EACH_ISA(name##_last, (double *sums, int64_t count, double n, const double *ms), (sums, count, n, ms)) { \
+        for (int64_t i = 0; i < count; i++) {                                                                    \
+            const double y = sums[i], m = ms[i];                                                                 \
+            (void)m, (void)n;                                                                                    \
+            sums[i] = (result);                                                                                  \
+        }                                                                                                        \
     }
-}
 
-/* Is what is added or multiplied not the inputs themselves? */
-static inline bool is_mapped(uint32_t function) {
-    return function == DMLK_REDUCE_L1 || function == DMLK_REDUCE_L2 || function == DMLK_REDUCE_SUM_SQUARE ||
-           function == DMLK_REDUCE_LOG_SUM_EXP;
-}
+#define FUNCTION(name, ...) static const struct function name##_function = {__VA_ARGS__};
+#define SUM(name, floats, integers, result)                                                                      \
+    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, name##_integers, name##_terms, name##_last, 0)
+#define PRODUCT(name, floats, integers, result)                                                                  \
+    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, true, false, name##_integers, name##_terms, name##_last, 0)
+#define FLOAT(name, floats, result)                                                                              \
+    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, NULL, name##_terms, name##_last, 0)
+#define SHIFTED(name, floats, result)                                                                            \
+    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, true, NULL, name##_terms, name##_last, 0)
+#define LARGEST(name, bits) FUNCTION(name, LARGEST_OF_ALL, .flip = bits)
+#define PLACE(name, bits) FUNCTION(name, PLACES, .flip = bits)
+#include "functions.inc"
+
+/* --- sums and products of floats --- */
 
 /* Of single lanes it is up to luck whether compilers add several at a time.  Chains of additions wait for each
  * other: wider ones would not be faster. */
 typedef double pair __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
 
-static inline double combine_floats(enum combination how, double a, double b) {
-    return how == PRODUCT ? a * b : a + b;
-}
+static inline double combine_floats(bool is_product, double a, double b) { return is_product ? a * b : a + b; }
 
 static void start_floats(const struct job *job, struct block *block) {
     for (int64_t lane = 0; lane < job->lanes; lane++) {
         for (int64_t i = 0; i < block->count; i++) {
-            block->lanes[lane][i] = job->how == PRODUCT ? 1 : 0;
+            block->lanes[lane][i] = job->function->is_product ? 1 : 0;
         }
     }
 }
 
-static inline __attribute__((always_inline)) void fold_floats_by(enum combination how, int64_t lanes,
+static inline __attribute__((always_inline)) void fold_floats_by(bool is_product, int64_t lanes,
                                                                  struct block *block, int64_t output,
                                                                  const double *x, int64_t n, int64_t index) {
     int64_t i = 0;
     if (lanes == LANES && n >= 2 * LANES) {
         for (; (index + i) % LANES != 0; i++) {
             double *v = &block->lanes[(index + i) % LANES][output];
-            *v = combine_floats(how, *v, x[i]);
+            *v = combine_floats(is_product, *v, x[i]);
         }
         pair v[LANES / 2];
         for (int lane = 0; lane < LANES; lane++) {
@@ -143,7 +157,7 @@ static inline __attribute__((always_inline)) void fold_floats_by(enum combinatio
 #pragma GCC unroll 4
             for (int k = 0; k < LANES / 2; k++) {
                 const pair next = *(const pair *)(x + i + 2 * k);
-                v[k] = how == PRODUCT ? v[k] * next : v[k] + next;
+                v[k] = is_product ? v[k] * next : v[k] + next;
             }
         }
         for (int lane = 0; lane < LANES; lane++) {
@@ -152,17 +166,17 @@ static inline __attribute__((always_inline)) void fold_floats_by(enum combinatio
     }
     for (; i < n; i++) {
         double *v = &block->lanes[(index + i) % lanes][output];
-        *v = combine_floats(how, *v, x[i]);
+        *v = combine_floats(is_product, *v, x[i]);
     }
 }
 
 DMLK_EACH_ISA(fold_doubles, (const struct job *job, struct block *block, int64_t output, const double *x, int64_t n,
                              int64_t index),
               (job, block, output, x, n, index)) {
-    if (job->how == PRODUCT) {
-        fold_floats_by(PRODUCT, job->lanes, block, output, x, n, index);
+    if (job->function->is_product) {
+        fold_floats_by(true, job->lanes, block, output, x, n, index);
     } else {
-        fold_floats_by(SUM, job->lanes, block, output, x, n, index);
+        fold_floats_by(false, job->lanes, block, output, x, n, index);
     }
 }
 
@@ -173,17 +187,15 @@ static void fold_floats(const struct job *job, struct block *block, int64_t outp
     for (int64_t r = 0; r < n; r += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - r, DMLK_CHUNK);
         dmlk_load_promoted(job->in, at + r * stride * bytes, stride, count, &x);
-        if (is_mapped(job->function)) {
-            map_floats(job->function, x.f, count, block->shift.f + output, 0);
-        }
+        job->function->terms(x.f, count, block->shift.f + output, 0);
         fold_doubles(job, block, output, x.f, count, index + r);
     }
 }
 
-DMLK_EACH_ISA(join_doubles, (enum combination how, double *restrict v, const double *restrict x, int64_t n),
-              (how, v, x, n)) {
+DMLK_EACH_ISA(join_doubles, (bool is_product, double *restrict v, const double *restrict x, int64_t n),
+              (is_product, v, x, n)) {
     for (int64_t i = 0; i < n; i++) {
-        v[i] = combine_floats(how, v[i], x[i]);
+        v[i] = combine_floats(is_product, v[i], x[i]);
     }
 }
 
@@ -191,36 +203,17 @@ static void join_floats(const struct job *job, struct block *block, const uint8_
                         int64_t index) {
     dmlk_promoted x;
     dmlk_load_promoted(job->in, at, stride, n, &x);
-    if (is_mapped(job->function)) {
-        map_floats(job->function, x.f, n, block->shift.f, 1);
-    }
-    join_doubles(job->how, block->lanes[index % job->lanes], x.f, n);
-}
-
-/* What becomes of the sums or products. */
-DMLK_EACH_ISA(map_results, (const struct job *job, const struct block *block, double *v), (job, block, v)) {
-#define EACH(value)                               \
-    for (int64_t i = 0; i < block->count; i++) {  \
-        v[i] = (value);                           \
-    }                                             \
-    break
-    switch (job->function) {
-    case DMLK_REDUCE_AVERAGE: EACH(v[i] / (double)job->reduced.count);
-    case DMLK_REDUCE_L2: EACH(sqrt(v[i]));
-    case DMLK_REDUCE_LOG_SUM: EACH(dmlk_log(v[i]));
-    case DMLK_REDUCE_LOG_SUM_EXP: EACH(dmlk_log(v[i]) + block->shift.f[i]);
-    default: break;
-    }
-#undef EACH
+    job->function->terms(x.f, n, block->shift.f, 1);
+    join_doubles(job->function->is_product, block->lanes[index % job->lanes], x.f, n);
 }
 
 static void finish_floats(const struct job *job, const struct block *block, uint8_t *at, int64_t stride) {
     dmlk_promoted result;
     memcpy(result.f, block->lanes[0], (size_t)block->count * sizeof *result.f);
     for (int64_t lane = 1; lane < job->lanes; lane++) {
-        join_doubles(job->how, result.f, block->lanes[lane], block->count);
+        join_doubles(job->function->is_product, result.f, block->lanes[lane], block->count);
     }
-    map_results(job, block, result.f);
+    job->function->last(result.f, block->count, (double)job->reduced.count, block->shift.f);
     for (int64_t i = 0; i < block->count; i++) {
         result.f[i] = dmlk_one_nan(result.f[i]);
     }
@@ -266,33 +259,28 @@ static void choose_methods(struct job *job) {
     const enum dmlk_kind kind = dmlk_type_kind(job->in);
     const bool is_float = kind == DMLK_KIND_FLOAT;
     const uint32_t bits = dmlk_type_bits(job->in);
-    job->methods = &bits_methods[dmlk_bits_type(job->in)];
-    switch (job->function) {
-    case DMLK_REDUCE_ARGMAX:
-    case DMLK_REDUCE_ARGMIN: job->how = is_float ? PLACE_OF_FLOAT : PLACE_OF_INTEGER; break;
-    case DMLK_REDUCE_MAX:
-    case DMLK_REDUCE_MIN: job->how = is_float ? LARGEST_FLOAT : LARGEST_INTEGER; break;
-    case DMLK_REDUCE_L1: job->how = kind == DMLK_KIND_SIGNED ? SUM_OF_ABSOLUTES : SUM; break;
-    case DMLK_REDUCE_SUM_SQUARE: job->how = SUM_OF_SQUARES; break;
-    case DMLK_REDUCE_MULTIPLY: job->how = PRODUCT; break;
-    default: job->how = SUM;
+    const uint32_t type = dmlk_bits_type(job->in);
+    const uint64_t sign = kind == DMLK_KIND_SIGNED ? UINT64_C(1) << (bits - 1) : 0;
+    if (job->function->family == SUMS) {
+        job->methods = is_float ? &float_methods : &job->function->integers[type];
+    } else {
+        job->methods = &comparisons[type];
     }
-    const bool compares = job->how >= LARGEST_INTEGER;
-    if (is_float && !compares) {
-        job->methods = &float_methods;
+    if (job->function->family == PLACES) {
+        job->how = is_float ? PLACE_OF_FLOAT : PLACE_OF_INTEGER;
+    } else {
+        job->how = is_float ? LARGEST_FLOAT : LARGEST_INTEGER;
     }
-    job->flip = kind == DMLK_KIND_SIGNED ? UINT64_C(1) << (bits - 1) : 0;
-    if (job->function == DMLK_REDUCE_ARGMIN || job->function == DMLK_REDUCE_MIN) {
-        job->flip = ~job->flip;
-    }
+    job->sign = sign;
+    job->flip = sign ^ job->function->flip;
     job->infinity = bits == 16 ? 0x7c00 : bits == 32 ? 0x7f800000 : 0x7ff0000000000000;
 }
 
 /* exp(x) overflows where log(sum(exp(x))) does not: sum exp(x - maximum), and add the maximum at the end. */
-static void find_shift(const struct job *log_sum_exp, struct block *block, const uint8_t *at) {
-    struct job job = *log_sum_exp;
+static void find_shift(const struct job *shifted, struct block *block, const uint8_t *at) {
+    struct job job = *shifted;
     dmlk_promoted maximum;
-    job.function = DMLK_REDUCE_MAX;
+    job.function = &reduce_max_function;
     choose_methods(&job);
     take_in_all(&job, block, at);
     job.methods->finish(&job, block, (uint8_t *)&maximum, 1);
@@ -312,11 +300,11 @@ static void reduce_part(int64_t begin, int64_t end, int part, void *context) {
     dmlk_iter_seek(&job->kept, begin, &cursor);
     while (begin < end && !dmlk_stopped(&block.work, 0)) {
         block.count = dmlk_min(dmlk_min(dmlk_iter_row_left(&job->kept, &cursor), DMLK_CHUNK), end - begin);
-        if (job->function == DMLK_REDUCE_LOG_SUM_EXP) {
+        if (job->function->is_shifted) {
             find_shift(job, &block, cursor.at[0]);
         }
         take_in_all(job, &block, cursor.at[0]);
-        if (job->how == PLACE_OF_INTEGER || job->how == PLACE_OF_FLOAT) {
+        if (job->function->family == PLACES) {
             dmlk_store_promoted(job->out, cursor.at[1], out_stride, block.count, DMLK_KIND_SIGNED, &block.place);
         } else {
             job->methods->finish(job, &block, cursor.at[1], out_stride);
@@ -327,37 +315,32 @@ static void reduce_part(int64_t begin, int64_t end, int part, void *context) {
 }
 
 /* Is there code for the function on these types? */
-static bool has_function(uint32_t function, uint32_t in, uint32_t out) {
-    switch (function) {
-    case DMLK_REDUCE_ARGMAX:
-    case DMLK_REDUCE_ARGMIN: return dmlk_type_kind(out) != DMLK_KIND_FLOAT && dmlk_type_bytes(out) >= 4;
-    case DMLK_REDUCE_AVERAGE:
-    case DMLK_REDUCE_L2:
-    case DMLK_REDUCE_LOG_SUM:
-    case DMLK_REDUCE_LOG_SUM_EXP: return dmlk_type_kind(in) == DMLK_KIND_FLOAT && in == out;
-    default: return function <= DMLK_REDUCE_SUM_SQUARE && in == out;
+static bool has_function(const struct function *function, uint32_t in, uint32_t out) {
+    if (function->family == PLACES) {
+        return dmlk_type_kind(out) != DMLK_KIND_FLOAT && dmlk_type_bytes(out) >= 4;
     }
+    const bool only_floats = function->family == SUMS && function->integers == NULL;
+    return in == out && (dmlk_type_kind(in) == DMLK_KIND_FLOAT || !only_floats);
 }
 
 /* The order of the inputs matters to places and to the rounding of floats. */
 static enum dmlk_order order_of(const struct job *job) {
-    const bool places = job->how == PLACE_OF_INTEGER || job->how == PLACE_OF_FLOAT;
-    return places || job->methods == &float_methods ? DMLK_LOGICAL_ORDER : DMLK_ANY_ORDER;
+    return job->function->family == PLACES || job->methods == &float_methods ? DMLK_LOGICAL_ORDER : DMLK_ANY_ORDER;
 }
 
 /* A second thread does not pay below 0.2 ms (see view.c).  1e6 float32 on one core of an AMD EPYC (2026):
  * MAX 0.07 ms, SUM 0.15 ms, ARGMAX along the first axis 0.6 ms; LOG_SUM_EXP 2 ms. */
 static int64_t inputs_worth_a_thread(const struct job *job) {
-    return job->function == DMLK_REDUCE_LOG_SUM_EXP ? 1 << 16 : 1 << 19;
+    return job->function->is_shifted ? 1 << 16 : 1 << 19;
 }
 
-int dmlk_run_reduce(const dmlk_call *call) {
+static int run(const dmlk_call *call, const struct function *function) {
     dmlk_reduce k;
     if (!dmlk_has_views(call, 2, 0) || !dmlk_get_constants(call, &k, sizeof k)) {
         return DMLK_BAD_PACKET;
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
-    if (!has_function(k.function, in->type, out->type)) {
+    if (!has_function(function, in->type, out->type)) {
         return DMLK_NOT_IMPLEMENTED;
     }
     const dmlk_view reduced_out = dmlk_view_select(out, k.axes_mask);
@@ -366,7 +349,7 @@ int dmlk_run_reduce(const dmlk_call *call) {
     }
     const dmlk_view kept_in = dmlk_view_select(in, ~k.axes_mask), kept_out = dmlk_view_select(out, ~k.axes_mask);
     const dmlk_view reduced = dmlk_view_select(in, k.axes_mask);
-    struct job job = {.function = k.function, .last_index = k.last_index != 0, .in = in->type, .out = out->type};
+    struct job job = {.function = function, .last_index = k.last_index != 0, .in = in->type, .out = out->type};
     int status = dmlk_iter_init(&job.kept, DMLK_ANY_ORDER, (const dmlk_view *[]){&kept_in, &kept_out}, 2);
     if (status == DMLK_OK) {
         choose_methods(&job);
@@ -379,3 +362,13 @@ int dmlk_run_reduce(const dmlk_call *call) {
     }
     return status;
 }
+
+#define KERNEL(name) \
+    int DMLK_RUN(name)(const dmlk_call *call) { return run(call, &name##_function); }
+#define SUM(name, floats, integers, last) KERNEL(name)
+#define PRODUCT(name, floats, integers, last) KERNEL(name)
+#define FLOAT(name, floats, last) KERNEL(name)
+#define SHIFTED(name, floats, last) KERNEL(name)
+#define LARGEST(name, flip) KERNEL(name)
+#define PLACE(name, flip) KERNEL(name)
+#include "functions.inc"
