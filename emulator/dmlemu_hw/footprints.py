@@ -27,25 +27,53 @@ from .packets import (
 )
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
+_FOOTPRINT_SIZE = ffi.sizeof("dmlk_footprint")
 _PIECES = 64  # footprints of one tensor that a kernel reads in pieces; of more, some are told as one
+_KEPT = 2048  # accesses that are remembered
 
 
 def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory) -> Accesses:
     """What a dispatch touches: nothing when its bytes, at ``pointer``, make no sense."""
-    if len(packet) < DISPATCH_HEADER_SIZE:
-        return NO_ACCESSES
-    room = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
-    selects = _selects(KERNEL.unpack_from(packet)[0])
-    if selects:
-        room += _PIECES
-    array = ffi.new(_FOOTPRINTS, max(1, room))
-    segments, count = memory.segments()
-    found = max(0, lib.dmlk_footprints(pointer, len(packet), segments, count, array, room))
-    if selects:  # mostly it was one for each: who keeps them is spared the rest
-        kept = ffi.new(_FOOTPRINTS, max(1, found))
-        ffi.memmove(kept, array, found * ffi.sizeof("dmlk_footprint"))
-        array = kept
-    return Accesses(array, found)
+    return DispatchReader(memory).read(packet, pointer)
+
+
+class DispatchReader:
+    """Reads what dispatches touch, one at a time; equal accesses are one object, while it is remembered."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._capacity = 0
+        self._array: Any = None
+        self._bytes: Any = None  # those of the array
+        self._known: dict[bytes, Accesses] = {}
+
+    def read(self, packet: bytes, pointer: Any) -> Accesses:
+        """Nothing when the bytes of the packet, at ``pointer``, make no sense."""
+        size = len(packet)
+        if size < DISPATCH_HEADER_SIZE:
+            return NO_ACCESSES
+        room: int = min(TENSOR_COUNT.unpack_from(packet)[0], size // TENSOR_SIZE)
+        if _selects(KERNEL.unpack_from(packet)[0]):
+            room += _PIECES
+        if room > self._capacity:
+            self._capacity = room
+            self._array = ffi.new(_FOOTPRINTS, room)
+            self._bytes = ffi.buffer(self._array)
+        segments, count = self._memory.segments()
+        found = lib.dmlk_footprints(pointer, size, segments, count, self._array, room)
+        if found <= 0:
+            return NO_ACCESSES
+        content = self._bytes[: found * _FOOTPRINT_SIZE]
+        known = self._known.get(content)
+        return self._remember(content, found) if known is None else known
+
+    def _remember(self, content: bytes, count: int) -> Accesses:
+        array = ffi.new(_FOOTPRINTS, count)
+        ffi.memmove(array, content, len(content))
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        made = self._known[content] = Accesses(array, count, content)
+        return made
 
 
 @lru_cache(256)
