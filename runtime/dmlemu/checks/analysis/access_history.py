@@ -488,10 +488,9 @@ class Places:
                     if not self._by_heap[heap]:
                         del self._by_heap[heap]
 
-    @property
-    def is_shared(self) -> bool:
-        """Have several queues accessed anything?"""
-        return len(self._queues) > 1
+    def has_others(self, queue: int) -> bool:
+        """May there be accesses of other queues?"""
+        return len(self._queues) > 1 or queue not in self._queues
 
     @property
     def has_freed(self) -> bool:

@@ -125,10 +125,10 @@ class Hazards(Check):
         """A command is compared and enters the windows when all its parts are known: they do not conflict."""
         timeline = self._running
         is_there = timeline.queue == event.queue and timeline.ticket == event.ticket
-        if is_there and timeline.is_level and not timeline.parts and self._pass_by(timeline, event):
-            return
         if not is_there or (timeline.parts and not event.joined):
             timeline = self._reach(event, event.joined)
+        if timeline.is_level and not timeline.parts and self._pass_by(timeline, event):
+            return
         kinds = _KINDS.get(event.opcode)
         if kinds is not None:
             self._collect(timeline, event, kinds)
@@ -250,7 +250,9 @@ class Hazards(Check):
         if event.opcode != _DISPATCH or event.joined or event.continues:
             return False
         reached, number = self._places.reached(event.accesses), len(timeline.commands)
-        if timeline.level != number or (self._places.is_shared and not self._is_apart(timeline, reached)):
+        if timeline.level != number or (
+            self._places.has_others(timeline.queue) and not self._is_apart(timeline, reached)
+        ):
             return False
         timeline.postpone(reached, [(reached, _BY_UAV, event.command, _NOTHING)])
         timeline.commands.append((True, reached.addresses))
