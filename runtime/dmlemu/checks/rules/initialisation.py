@@ -106,7 +106,8 @@ class Initialisation(Check):
     def memory(self, event: Allocated | Freed | Mapped) -> None:
         """The shadow follows the memory."""
         self.shadow.on_event(event)
-        self._told.clear()
+        if not isinstance(event, Allocated):  # new memory changes nothing for a byte that was found
+            self._told.clear()
         if isinstance(event, Freed):
             self._host.freed(event.address)
 
