@@ -56,10 +56,10 @@ class Access(NamedTuple):
 class Accesses(Sequence[Access]):
     """What one command touches: so many structs ``dmlk_footprint`` at ``pointer``, read on demand."""
 
-    def __init__(self, pointer: Any, length: int) -> None:
+    def __init__(self, pointer: Any, length: int, content: bytes | None = None) -> None:
         self.pointer = pointer
         self._length = length
-        self._content: bytes | None = None
+        self._content = content
 
     @property
     def content(self) -> bytes:

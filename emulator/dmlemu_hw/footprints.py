@@ -27,8 +27,10 @@ from .packets import (
 )
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
+_FOOTPRINT_SIZE = ffi.sizeof("dmlk_footprint")
 _PIECES = 64  # footprints of one tensor that a kernel reads in pieces; of more, some are told as one
 _CHOSEN = 1024  # of one of which it reads what data tells it to; of more, MAYBE_READ is told
+_KEPT = 2048  # accesses that are remembered
 
 
 def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory, *, planned: bool = False) -> Accesses:
@@ -36,28 +38,55 @@ def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory, *, planned: b
 
     ``planned``: it will run later, when tensors by which it chooses what it reads may hold other elements.
     """
-    if len(packet) < DISPATCH_HEADER_SIZE:
-        return NO_ACCESSES
-    tensors = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
-    if not _selects(KERNEL.unpack_from(packet)[0]):
-        array = ffi.new(_FOOTPRINTS, max(1, tensors))
-        segments, count = memory.segments()
-        found = lib.dmlk_footprints(pointer, len(packet), segments, count, planned, array, tensors)
-        return Accesses(array, max(0, found))
-    chosen = _in_pieces(packet, pointer, memory, planned, tensors + _PIECES)
-    if not planned and any(chosen.pointer[i].access == MAYBE_READ for i in range(len(chosen))):
-        chosen = _in_pieces(packet, pointer, memory, planned, tensors + _CHOSEN)
-    return chosen
+    return DispatchReader(memory).read(packet, pointer, planned=planned)
 
 
-def _in_pieces(packet: bytes, pointer: Any, memory: Memory, planned: bool, room: int) -> Accesses:
-    """What a dispatch touches whose tensors may have several footprints each, ``room`` in all."""
-    array = ffi.new(_FOOTPRINTS, room)
-    segments, count = memory.segments()
-    found = max(0, lib.dmlk_footprints(pointer, len(packet), segments, count, planned, array, room))
-    kept = ffi.new(_FOOTPRINTS, max(1, found))  # mostly few: who keeps them is spared the rest
-    ffi.memmove(kept, array, found * ffi.sizeof("dmlk_footprint"))
-    return Accesses(kept, found)
+class DispatchReader:
+    """Reads what dispatches touch, one at a time; equal accesses are one object, while it is remembered."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._capacity = 0
+        self._array: Any = None
+        self._bytes: Any = None  # those of the array
+        self._known: dict[bytes, Accesses] = {}
+
+    def read(self, packet: bytes, pointer: Any, *, planned: bool = False) -> Accesses:
+        """Nothing when the bytes of the packet, at ``pointer``, make no sense."""
+        if len(packet) < DISPATCH_HEADER_SIZE:
+            return NO_ACCESSES
+        tensors: int = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
+        if not _selects(KERNEL.unpack_from(packet)[0]):
+            found = self._fill(packet, pointer, planned, tensors)
+        else:
+            found = self._fill(packet, pointer, planned, tensors + _PIECES)
+            if not planned and any(self._array[i].access == MAYBE_READ for i in range(found)):
+                found = self._fill(packet, pointer, planned, tensors + _CHOSEN)
+        if found <= 0:
+            return NO_ACCESSES
+        content = self._bytes[: found * _FOOTPRINT_SIZE]
+        known = self._known.get(content)
+        return self._remember(content, found) if known is None else known
+
+    def _fill(self, packet: bytes, pointer: Any, planned: bool, room: int) -> int:
+        """How many footprints, ``room`` at most, the array holds now; below 0: the packet makes no sense."""
+        if room >= self._capacity:
+            self._capacity = room + 1
+            self._array = ffi.new(_FOOTPRINTS, self._capacity)
+            self._bytes = ffi.buffer(self._array)
+        segments, count = self._memory.segments()
+        found: int = lib.dmlk_footprints(pointer, len(packet), segments, count, planned, self._array, room)
+        return found
+
+    def _remember(self, content: bytes, count: int) -> Accesses:
+        array = ffi.new(_FOOTPRINTS, count)
+        ffi.memmove(array, content, len(content))
+        made = Accesses(array, count, content)
+        if count <= _PIECES:  # what indices choose is seldom chosen again
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[content] = made
+        return made
 
 
 def reads_indices(packet: bytes) -> bool:

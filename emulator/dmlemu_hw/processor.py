@@ -35,7 +35,7 @@ from .events import (
 )
 from .faults import FaultKind, GpuFault, OutOfMemory, Progress
 from .fence import Fences
-from .footprints import accesses, dispatch_accesses, read_descriptor, view_bytes, view_to_clear
+from .footprints import DispatchReader, accesses, read_descriptor, view_bytes, view_to_clear
 from .formats import clear_pattern
 from .kernels import ffi, lib, take_interrupt
 from .memory import POISON_BYTE, Memory
@@ -98,6 +98,7 @@ class Processor:
         self._order = draw(Mode.ORDER)
         self._groups: dict[int, _Group] = {}  # under way, by the queue's serial
         self._fillings = {packets.FLAG_TAIL: draw(Mode.PADDING), 0: draw(Mode.POISON)}
+        self._reader = DispatchReader(memory)
         self._fault = ffi.new("dmlk_fault *")
         self._commands: dict[int, Callable[[Any], int]] = {
             Opcode.COPY_BUFFER: self._copy_buffer,
@@ -252,7 +253,7 @@ class Processor:
             elif events.wants(Accessing):
                 content, is_joined = data[start : start + size], packets.is_joined
                 if opcode == _DISPATCH:
-                    touched = dispatch_accesses(content, base + start, self._memory)
+                    touched = self._reader.read(content, base + start)
                 else:
                     touched = accesses(self._decode(data, start), self._memory)
                 is_part, continues = is_joined(content), is_joined(data, start + size)
@@ -267,7 +268,7 @@ class Processor:
         is_partial = opcode == _DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE
         if is_partial and events.wants(LeftUndefined):
             content = data[start : start + size]
-            self._tell_undefined(place, touched or dispatch_accesses(content, base + start, self._memory))
+            self._tell_undefined(place, touched or self._reader.read(content, base + start))
         if events.wants(Executed):
             content = data[start : start + size]
             events.emit(Executed(*place, opcode, content, before, self._clock.now))

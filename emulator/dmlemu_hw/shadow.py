@@ -112,6 +112,10 @@ class Shadow:
                 settled.add(content)
         return bool(done)
 
+    def is_settled(self, content: bytes) -> bool:
+        """Does :meth:`command` with accesses of that content find all written, and change nothing?"""
+        return content in self._settled
+
     # --- ranges ---
 
     def copy(self, destination: int, source: int, size: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 from stage import Stage, identity, other_queue, tensor
 
 from dmlemu import dml
+from dmlemu.checks.rules.initialisation import Initialisation
 from dmlemu.checks.values import Values
 from dmlemu.reporting import Response
 
@@ -70,6 +71,24 @@ def test_reads_of_nothing_in_a_loop_are_one(stage: Stage) -> None:
         stage.dispatch(operator, [never], [result])
         stage.run()
     assert counts(stage) == [("MEM_UNINIT_READ", 3)]
+
+
+def test_what_was_found_is_not_looked_for_again_because_of_new_memory(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[int] = []
+    search = Initialisation._last
+    monkeypatch.setattr(Initialisation, "_last", lambda *each: searches.append(1) or search(*each))
+    operator, never = stage.copy_operator("copy"), stage.buffer("never", 64)
+    result, made = stage.buffer("result", 64), []
+    for _ in range(3):
+        stage.dispatch(operator, [never], [result])
+        stage.run()
+        if not made:
+            first = len(searches)
+        made.append(stage.buffer("another", 64))
+    assert counts(stage) == [("MEM_UNINIT_READ", 3)]
+    assert len(searches) == first > 0
 
 
 # --- initializers without weights, which execute no command ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -202,6 +203,54 @@ def test_chains_go_on_over_fences() -> None:
 @example(UAV_BARRIER_FOR_A_COPY)
 def test_one_queue_is_told_exactly(program: Program) -> None:
     check(program)
+
+
+# From here on UAV barriers on any resource, and on one, are known to be of use.
+PROVEN = [
+    act("dispatch", "packed", "alone", 0, "other", 0),
+    act("uav", None),
+    act("dispatch", "packed", "other", 0, "alone", 0),
+    act("uav", "alone"),
+    act("dispatch", "packed", "alone", 0, "second", 0),
+    act("call"),
+]
+STEADY = [
+    act("dispatch", "packed", "alone", 0, "other", 0),
+    act("uav", None),
+    act("dispatch", "packed", "other", 0, "second", 0),
+]
+TO_BE_COPIED = [*STEADY, act("copy", "alone", 0, "other", 0, 3)]
+NO_BARRIER_BUT_ONE_BEFORE = [*STEADY, act("dispatch", "packed", "other", 0, "alone", 64)]
+NO_BARRIER = [*STEADY, act("dispatch", "packed", "second", 0, "alone", 64)]
+ANOTHER_BARRIER = [*STEADY, act("uav", "alone"), act("dispatch", "packed", "second", 0, "alone", 64)]
+A_QUEUE_FOR_ITSELF = [*STEADY, act("call"), act("dispatch", "packed", "other", 0, "whole", 0, queue=1)]
+ITS_LATEST_COUNTS = [
+    *STEADY,
+    act("call"),
+    act("signal"),
+    *map(replace, STEADY),
+    act("call"),
+    act("wait", 0, queue=1),
+    act("dispatch", "packed", "alone", 64, "second", 0, queue=1),
+]
+
+
+def dispatches(program: Program) -> Program:
+    """The same without copies, and barriers on any resource only."""
+    rest = [each for each in program if each.name not in ("copy", "alias")]
+    return [replace(each, arguments=(None,)) if each.name == "uav" else each for each in rest]
+
+
+@random
+@given(programs(queues=2, length=20).map(dispatches) | programs(queues=2))
+@example(TO_BE_COPIED)
+@example(NO_BARRIER_BUT_ONE_BEFORE)
+@example(NO_BARRIER)
+@example(ANOTHER_BARRIER)
+@example(A_QUEUE_FOR_ITSELF)
+@example(ITS_LATEST_COUNTS)
+def test_behind_proven_barriers_all_is_told_exactly(program: Program) -> None:
+    check([*PROVEN, *program])
 
 
 @random

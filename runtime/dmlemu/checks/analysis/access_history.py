@@ -21,7 +21,20 @@ from ...d3d12.recording import Command
 from ..framework.names import NamedCommand, Work
 from .order import Done, holds
 
-__all__ = ["Access", "Kind", "Pattern", "Place", "Places", "Touch", "Window"]
+__all__ = [
+    "Access",
+    "Kind",
+    "Kinds",
+    "Part",
+    "Pattern",
+    "Place",
+    "Places",
+    "Reached",
+    "Touch",
+    "Touched",
+    "Window",
+    "touched",
+]
 
 _BIAS = 1 << 48  # physical addresses begin here: what stands before a span is still not below 0
 _KEPT = 2048  # sets of accesses whose patterns are remembered
@@ -44,6 +57,9 @@ class Kind(IntEnum):
 
 Touch = tuple[Work, int, int]
 """Which command reached the memory: the list it is of, the index of its packet there, its operand."""
+
+Kinds = tuple[Kind | None, Kind | None]
+"""How reads and writes of a command reach memory; None: by a way that needs no barriers."""
 
 
 class Place:
@@ -159,6 +175,36 @@ class Access(NamedTuple):
     def commands(self) -> list[Command]:
         """Those of the list: no other list has the same one."""
         return self.touch[0].commands
+
+
+Touched = tuple[Pattern, Kind, Touch]
+
+
+class Reached:
+    """What accesses of equal content reach: patterns with their operands, and the places these lie in.
+
+    ``addresses``: 0, which stands for any place, and those of all places that the accesses name.
+    """
+
+    def __init__(self, patterns: list[tuple[Pattern, int]], addresses: tuple[int, ...]) -> None:
+        self.patterns = patterns
+        self.addresses = addresses
+        self.places = tuple(dict.fromkeys(pattern.place for pattern, _ in patterns))
+
+
+Part = tuple[Reached, Kinds, int, tuple[int, int]]
+"""A packet of a command: what it reaches and how, its index, and bytes of that which need no look."""
+
+
+def touched(work: Work, parts: list[Part]) -> list[Touched]:
+    """All that the packets of a command touch."""
+    found: list[Touched] = []
+    for reached, kinds, packet, (low, high) in parts:
+        for pattern, operand in reached.patterns:
+            kind = kinds[pattern.changes]
+            if kind is not None and not (pattern.end <= high and pattern.begin >= low):
+                found.append((pattern, kind, (work, packet, operand)))
+    return found
 
 
 class _Members:
@@ -359,16 +405,14 @@ class Places:
         self._starts: list[int] = []  # their addresses, sorted
         self._by_serial: dict[int, Place] = {}
         self._by_heap: dict[int, list[Place]] = {}
-        self._known: dict[bytes, tuple[list[tuple[Pattern, int]], tuple[int, ...]]] = {}
+        self._known: dict[bytes, Reached] = {}
         self._patterns: dict[bytes, list[Pattern]] = {}
         self._freed: deque[Freed] = deque()
         self._retired: list[Place] = []
+        self._queues: set[int] = set()
 
-    def patterns(self, accesses: Accesses) -> tuple[list[tuple[Pattern, int]], tuple[int, ...]]:
-        """Each access with its operand; those to NULL tiles, to no live memory, or not known, have none.
-
-        And the addresses of the places that they reach, and 0, which stands for any.
-        """
+    def reached(self, accesses: Accesses) -> Reached:
+        """The patterns of all accesses; those to NULL tiles, to no live memory, or not known, have none."""
         key = accesses.content
         found = self._known.get(key)
         if found is None:
@@ -383,7 +427,7 @@ class Places:
             ]
             places = (self._place(accesses.pointer[i].address) for i in range(len(accesses)))
             addresses = (place.address for place in places if place is not None)
-            found = made, (0, *dict.fromkeys(addresses))
+            found = Reached(made, (0, *dict.fromkeys(addresses)))
             if len(accesses) <= _LONG:  # what data chooses is rarely the same again
                 self._known[key] = found
         return found
@@ -395,6 +439,7 @@ class Places:
     def window(self, place: Place, queue: int, kind: Kind) -> Window:
         """A new one."""
         window = place.own[queue << 2 | kind] = Window(place, queue, kind)
+        self._queues.add(queue)
         place.windows.append(window)
         for other in place.linked:
             other.windows.append(window)
@@ -429,6 +474,7 @@ class Places:
 
     def forget_queues(self, gone: Container[int]) -> None:
         """Nothing can conflict with accesses of these queues any more."""
+        self._queues = {queue for queue in self._queues if queue not in gone}
         for place in (*self._places.values(), *self._retired):
             place.own = {key: window for key, window in place.own.items() if window.queue not in gone}
             place.windows = [window for window in place.windows if window.queue not in gone]
@@ -444,6 +490,15 @@ class Places:
                     self._by_heap[heap].remove(place)
                     if not self._by_heap[heap]:
                         del self._by_heap[heap]
+
+    def has_others(self, queue: int) -> bool:
+        """May there be accesses of other queues?"""
+        return len(self._queues) > 1 or queue not in self._queues
+
+    @property
+    def has_freed(self) -> bool:
+        """Is there anything for :meth:`settle` to do?"""
+        return bool(self._freed)
 
     @property
     def has_retired(self) -> bool:

@@ -7,10 +7,11 @@ commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from ..framework.names import NamedCommand, Work
-from .access_history import Kind, Pattern, Touch
+from .access_history import Part, Touched
 from .happens_before import NOTHING, Clock
 from .order import ALIASING, UAV_BARRIER, Done, Order, union, with_one
 
@@ -43,13 +44,21 @@ class Mark(NamedTuple):
     gives: Done = (0, 0)
 
 
+Postponed = tuple[int, int, Work, list[Part]]
+"""A command that began behind all before it in its call: its phase, the call's, its list and packets."""
+
+
 class BarrierEpochs:
     """``call``: the phase with which the ExecuteCommandLists call under way began.
 
-    ``command``: what the command under way has touched so far, through the resources at ``addresses``, one of
-    which is 0, for any.
-    ``temporary``: of that, the bytes that it may use as it likes.  ``behind_all``: operands that are written
+    ``parts``: the packets so far of the command under way, which touch memory through the resources at
+    ``addresses``, one of which is 0, for any; ``command``: what they touch, when it is compared.
+    ``postponed``: commands that are still to be entered, oldest first; of those alike only the last.
+    ``temporary``: the bytes that it may use as it likes.  ``behind_all``: operands that are written
     when everything before is done.  ``done`` and ``proven_done`` have ended when it begins.
+    ``is_level``: each command from number ``noted`` on reaches its resources by views and began behind all
+    before it, and the first ``level`` commands, all but at most the last one, have ended when another such
+    one begins; ``order`` has still to be told.
     ``unproven``: barriers of the call that have ordered nothing yet; ``proven`` is the order without them.
     """
 
@@ -67,13 +76,18 @@ class BarrierEpochs:
         self.marks: list[Mark] = []
         self.unproven: list[Mark] = []
         self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call, with what they began behind
-        self.command: list[tuple[Pattern, Kind, Touch]] = []
+        self.parts: list[Part] = []
+        self.command: list[Touched] = []
+        self.postponed: dict[Hashable, Postponed] = {}
         self.by_view = False
         self.addresses: tuple[int, ...] = (0,)
         self.behind_all: tuple[int, ...] = ()
         self.done: Done = (0, 0)
         self.proven_done: Done = (0, 0)
         self.temporary = (0, 0)
+        self.is_level = False
+        self.level = 0
+        self.noted = 0
 
     def begin_list(self, ticket: int, work: Work) -> None:
         self.ticket = ticket
@@ -91,12 +105,40 @@ class BarrierEpochs:
         self.marks.clear()
         self.unproven.clear()
         self.copied.clear()
+        self.is_level = True
+        self.level = self.noted = 0
+
+    def pass_level_barrier(self, advice: Advice | None) -> None:
+        """A UAV barrier on any resource, with merits, while all commands are level."""
+        count = self.level = len(self.commands)
+        self.marks.append(Mark(len(self.marks), count, UAV_BARRIER, 0, 0, advice))
+
+    def _leave_level(self) -> None:
+        """From now on the order has to be followed command by command."""
+        if self.is_level:
+            self.is_level = False
+            for number in range(self.noted, len(self.commands)):
+                self.order.end(True, self.commands[number][1], (number + 1, 0))
+            self.order.join(0, (self.level, 0))
 
     def begin_command(self) -> None:
         """All parts of the command under way are known: what has ended when it begins?"""
+        self._leave_level()
         self.done = self.proven_done = self.order.begin(self.by_view, self.addresses)
         if self.proven is not self.order:
             self.proven_done = self.proven.begin(self.by_view, self.addresses)
+
+    @property
+    def is_behind_all(self) -> bool:
+        """Has all of the call ended when the command under way begins, by barriers with merits?"""
+        return self.proven is self.order and self.done[0] == len(self.commands)
+
+    def postpone(self, key: Hashable, parts: list[Part]) -> None:
+        """The next command, which touches the same as others of that key, is to be entered later."""
+        postponed = self.postponed
+        if key in postponed:
+            del postponed[key]  # it becomes the last
+        postponed[key] = self.call + len(self.commands), self.call, self.work, parts
 
     def come_behind(self, copy: int) -> None:
         """The command under way is a copy that begins behind that one."""
@@ -116,7 +158,8 @@ class BarrierEpochs:
         if not self.by_view:
             self.copied[number] = done, proven
         self.commands.append((self.by_view, self.addresses))
-        self.command.clear()
+        self.parts = []
+        self.command = []
         self.behind_all = ()
         self.temporary = (0, 0)
 
@@ -125,6 +168,7 @@ class BarrierEpochs:
         count = len(self.commands)
         if kind != ALIASING:
             after = before
+        self._leave_level()
         is_unproven = advice is not None and not advice.is_useful
         if is_unproven and self.proven is self.order:
             self.proven = self.order.copy()
@@ -136,6 +180,9 @@ class BarrierEpochs:
         elif self.proven is not self.order:
             self.proven.pass_barrier(kind, before, after, count)
         self.marks.append(mark)
+        if self.proven is self.order and kind == UAV_BARRIER and before == 0:
+            self.is_level = self.order.begin(True, (0,)) == (count, 0)
+            self.level = self.noted = count
 
     def prove(self, number: int) -> None:
         """The command under way conflicts with that one: the barriers that order the two have merits."""

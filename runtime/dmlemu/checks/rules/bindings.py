@@ -228,6 +228,17 @@ class _Kept:
         self.remapped = False
 
 
+class _Notes(dict[int, DispatchRecorded]):
+    """The dispatches of a list, by their first commands.
+
+    ``sound``: queues with commands that, for ever, run an operator whose initializer has finished.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sound: set[tuple[int, int]] = set()
+
+
 class Dispatches(Check):
     """Looks at each dispatch when the GPU executes it: what it relies on, and what its bindings share."""
 
@@ -237,8 +248,8 @@ class Dispatches(Check):
         super().__init__(device)
         self._clocks: HappensBefore = device.checks.clocks
         self._clocks.watchers.append(self._forget_queues)
-        self._notes: weakref.WeakKeyDictionary[Recording, dict[int, DispatchRecorded]]
-        self._notes = weakref.WeakKeyDictionary()
+        self._notes: weakref.WeakKeyDictionary[Recording, _Notes] = weakref.WeakKeyDictionary()
+        self._list: tuple[int, weakref.ref[_Notes] | None] = (0, None)  # serial and notes of the last one
         self._initializers: weakref.WeakKeyDictionary[Recording, list[DispatchRecorded]]
         self._initializers = weakref.WeakKeyDictionary()
         self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, what is initialised
@@ -248,7 +259,9 @@ class Dispatches(Check):
         self._index: list[tuple[int, int, _Kept]] = []  # physical begin and end, sorted
         self._begins: list[int] = []
         self._reach = 0  # bytes of the longest row of the index
+        self._apart: set[bytes] = set()  # contents of accesses that meet nothing of the index
         self._has_tiles = False
+        self._is_spoiled = False  # is a persistent resource not what an initializer left any more?
         self._places_of: dict[tuple[int, int], list[_Row]] = {}
 
     @on(Allocated)
@@ -262,7 +275,7 @@ class Dispatches(Check):
         recording = self.device.context.recordings.get(event.list_serial)
         if recording is None:
             return
-        self._notes.setdefault(recording, {})[event.first] = event
+        self._notes.setdefault(recording, _Notes())[event.first] = event
         if isinstance(event.dispatchable, OperatorInitializer):  # several without commands have one number
             self._initializers.setdefault(recording, []).append(event)
 
@@ -283,7 +296,8 @@ class Dispatches(Check):
         self._places_of.clear()
         for kept in list(self._kept.values()):
             if kept.rows != self._rows(kept.address, kept.address + kept.size):
-                kept.remapped = True
+                kept.remapped = self._is_spoiled = True
+        self._apart.clear()
 
     @on(Accessing)
     def executing(self, event: Executing) -> None:
@@ -292,10 +306,9 @@ class Dispatches(Check):
         if event.ticket != ticket:
             self._clocks.start(event.queue, event.ticket)
         if not event.joined or event.ticket != ticket:
-            note = self._note(event)
-            filled = () if note is None else self._begin(note, event)
+            filled = self._start(event) if event.opcode in _WITH_NOTES else ()
             self._running[event.queue] = event.ticket, filled
-        if self._index:
+        if self._index and event.accesses.content not in self._apart:
             self._watch(filled, event)
 
     def _forget_queues(self, gone: Container[int]) -> None:
@@ -303,21 +316,36 @@ class Dispatches(Check):
 
     # --- one dispatch ---
 
-    def _note(self, event: Executing) -> DispatchRecorded | None:
-        if event.opcode not in _WITH_NOTES:
-            return None
-        recording = self.device.context.recordings.get(event.list_serial)
-        notes = None if recording is None else self._notes.get(recording)
-        return None if notes is None else notes.get(event.command)
+    def _start(self, event: Executing) -> tuple[_Kept, ...]:
+        """What may be a dispatch begins; returns the persistent resources that it fills."""
+        notes, key = self._notes_of(event.list_serial), (event.queue, event.command)
+        if notes is None or (key in notes.sound and not self._has_tiles and not self._is_spoiled):
+            return ()
+        note = notes.get(event.command)
+        if note is None:
+            return ()
+        return self._begin(notes, note, event)
 
-    def _begin(self, note: DispatchRecorded, event: Executing) -> tuple[_Kept, ...]:
+    def _notes_of(self, serial: int) -> _Notes | None:
+        """What was noted of a list."""
+        last, reference = self._list
+        if last != serial:
+            recording = self.device.context.recordings.get(serial)
+            notes = None if recording is None else self._notes.get(recording)
+            reference = None if notes is None else weakref.ref(notes)
+            self._list = serial, reference
+        return None if reference is None else reference()
+
+    def _begin(self, notes: _Notes, note: DispatchRecorded, event: Executing) -> tuple[_Kept, ...]:
         """Looks at a dispatch; returns the persistent resources that it fills."""
         dispatchable = note.dispatchable
         if self._has_tiles or dispatchable.volatile:
             self._check_aliases(note, event)
         if isinstance(dispatchable, CompiledOperator):
-            self._check_order(dispatchable, event)
+            is_behind = self._check_order(dispatchable, event)
             self._check_kept(dispatchable, event)
+            if is_behind and not dispatchable.volatile:
+                notes.sound.add((event.queue, event.command))
             return ()
         filled = []
         for operator, address, size in note.persistent:
@@ -338,22 +366,23 @@ class Dispatches(Check):
             if all(row.queue != queue for row in rows):  # who comes behind a later one comes behind the first
                 rows.append(_Initialization(queue, ticket, context))
 
-    def _check_order(self, operator: CompiledOperator, event: Executing) -> None:
-        """Does the queue know that an initializer has finished?"""
+    def _check_order(self, operator: CompiledOperator, event: Executing) -> bool:
+        """Does the queue know that an initializer has finished?  Then it does so for ever."""
         rows = self._initialized.get(operator)
         if not rows:
-            return
+            return False
         for row in rows:
             if row.queue == event.queue and row.ticket <= event.ticket:
-                return
+                return True
             if self._clocks.is_done(self._clocks.of(event.queue), row.queue, row.ticket):
-                return
+                return True
         last, command = rows[-1], self.names.command(event)
         words = messages.unordered(
             command, operator.title(), last.context, self.names.queue(last.queue), self._signal(last)
         )
         cause = command.command.site or event.packet, command.command.name
         self.report(ids.OP_NOT_INITIALIZED, cause=cause, api="DML", **words)
+        return False
 
     def _signal(self, row: _Initialization) -> str:
         """``fence 'ready' to reach 1``: the first signal behind the initializer."""
@@ -380,6 +409,8 @@ class Dispatches(Check):
         self.report(ids.BIND_PERSISTENT_CHANGED, cause=cause, api="DML", **words)
 
     def _build_index(self) -> None:
+        self._apart.clear()
+        self._is_spoiled = any(kept.written or kept.remapped for kept in self._kept.values())
         rows = ((row, kept) for kept in self._kept.values() for row in kept.rows)
         index = [(row.physical, row.physical + row.end - row.address, kept) for row, kept in rows]
         self._index = sorted(index, key=lambda entry: entry[:2])
@@ -388,7 +419,7 @@ class Dispatches(Check):
 
     def _watch(self, filled: tuple[_Kept, ...], event: Executing) -> None:
         """Does the command write what an initializer has left for an operator?"""
-        pointer = event.accesses.pointer
+        pointer, is_near = event.accesses.pointer, False
         hits: dict[_Kept, tuple[int, int]] = {}  # the lowest byte of each, and the access
         for i in range(len(event.accesses)):
             entry = pointer[i]
@@ -400,6 +431,7 @@ class Dispatches(Check):
                 while at > 0 and self._begins[at - 1] + self._reach > low:
                     at -= 1
                     begin, end, kept = self._index[at]
+                    is_near |= end > low
                     if end > low and kept.written is None and kept not in filled:
                         shift, footprint = row.address - row.physical, event.accesses[i].footprint
                         begin, end = max(begin, low) + shift, min(end, high) + shift
@@ -409,6 +441,11 @@ class Dispatches(Check):
         for kept, (byte, i) in hits.items():
             command = self.names.command(event)
             kept.written = command, command.operand(event.accesses[i]), byte
+            self._is_spoiled = True
+        if not is_near:
+            if len(self._apart) >= _ROWS_KEPT:
+                self._apart.clear()
+            self._apart.add(event.accesses.content)
 
     # --- bindings that meet ---
 

@@ -23,10 +23,10 @@ from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
-from ..analysis.access_history import Access, Kind, Pattern, Places, Window
+from ..analysis.access_history import Access, Kind, Kinds, Pattern, Places, Reached, Touched, Window, touched
 from ..analysis.barrier_epochs import SHIFT, Advice, BarrierEpochs
 from ..analysis.happens_before import FenceValue, HappensBefore
-from ..analysis.order import TRANSITION, UAV_BARRIER, holds
+from ..analysis.order import TRANSITION, UAV_BARRIER, Done, holds
 from ..framework.check import Check, on
 from ..framework.names import Work
 from . import hazards_messages as messages
@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from ...d3d12.device import Device
     from ...errors import CallSite
 
-_DISCARD, _WRITE_IMMEDIATE = int(Opcode.DISCARD), int(Opcode.WRITE_IMMEDIATE)
+_DISPATCH, _DISCARD, _WRITE_IMMEDIATE = (
+    int(each) for each in (Opcode.DISPATCH, Opcode.DISCARD, Opcode.WRITE_IMMEDIATE)
+)
 _COPY_DEST, _TAIL = int(Kind.COPY_DEST), int(Kind.TAIL)
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
 
 # How reads and writes of each command are reached; None: by a way that needs no barriers (query heaps).
-_KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
+_KINDS: dict[int, Kinds] = {
     Opcode.DISPATCH: (Kind.UAV, Kind.UAV),
     Opcode.CLEAR_UAV: (Kind.UAV, Kind.UAV),
     Opcode.DISCARD: (Kind.UAV, Kind.UAV),
@@ -49,7 +51,11 @@ _KINDS: dict[int, tuple[Kind | None, Kind | None]] = {
     Opcode.RESOLVE_QUERY: (None, Kind.COPY_DEST),
     Opcode.WRITE_IMMEDIATE: (None, Kind.COPY_DEST),
 }
+_BY_UAV: Kinds = (Kind.UAV, Kind.UAV)
+_TAIL_KINDS: Kinds = (None, Kind.TAIL)
 _BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
+_NOTHING = (0, 0)  # bytes
+_MOST_POSTPONED = 1024  # commands that are not entered at once
 
 
 class Hazards(Check):
@@ -79,6 +85,9 @@ class Hazards(Check):
         if isinstance(event, Submitted):
             self._calls += 1
             self._handed.setdefault(event.queue, deque()).append((event.ticket, self._calls))
+        if not self._places.has_freed:
+            return
+        self._enter_postponed(self._running)
         gone = self._places.settle()
         if gone:  # barriers on these, if they have ordered something, need no further look
             for key in [key for key, each in self._advice.items() if key[1] in gone and each.is_useful]:
@@ -88,6 +97,7 @@ class Hazards(Check):
     def waited(self, event: Waited) -> None:
         """What nobody can conflict with any more is forgotten."""
         if event.queue == 0 and self._places.has_retired:
+            self._enter_postponed(self._running)
             self._places.forget_retired(self._done)
 
     @on(Mapped)
@@ -107,8 +117,10 @@ class Hazards(Check):
         """A command is compared and enters the windows when all its parts are known: they do not conflict."""
         timeline = self._running
         is_there = timeline.queue == event.queue and timeline.ticket == event.ticket
-        if not is_there or (timeline.command and not event.joined):
+        if not is_there or (timeline.parts and not event.joined):
             timeline = self._reach(event, event.joined)
+        if timeline.is_level and not timeline.parts and self._pass_by(timeline, event):
+            return
         kinds = _KINDS.get(event.opcode)
         if kinds is not None:
             self._collect(timeline, event, kinds)
@@ -121,8 +133,13 @@ class Hazards(Check):
         if event.kind == TRANSITION and event.flags & _BEGIN_ONLY:
             return
         timeline = self._running
-        if timeline.queue != event.queue or timeline.ticket != event.ticket or timeline.command:
+        if timeline.queue != event.queue or timeline.ticket != event.ticket or timeline.parts:
             timeline = self._reach(event, joined=False)
+        if timeline.is_level and event.kind == UAV_BARRIER and event.address == 0:
+            advice = self._advise(timeline.work, event)
+            if advice is None or advice.is_useful:
+                timeline.pass_level_barrier(advice)
+                return
         # The documents ask for the other kinds whenever a state or an active resource changes.
         advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
         timeline.pass_barrier(event.kind, event.address, event.address_after, advice)
@@ -146,8 +163,10 @@ class Hazards(Check):
         timeline = self._timelines.get(event.queue)
         if timeline is None:
             timeline = self._timelines[event.queue] = BarrierEpochs(event.queue)
-        self._running = timeline
-        if timeline.command and not joined:
+        if self._running is not timeline:
+            self._enter_postponed(self._running)
+            self._running = timeline
+        if timeline.parts and not joined:
             self._end_command(timeline)
         if timeline.ticket != event.ticket:
             self._begin_list(timeline, event)
@@ -177,33 +196,36 @@ class Hazards(Check):
                 return number
         return 0
 
-    def _collect(
-        self, timeline: BarrierEpochs, event: Executing, kinds: tuple[Kind | None, Kind | None]
-    ) -> None:
+    def _collect(self, timeline: BarrierEpochs, event: Executing, kinds: Kinds) -> None:
         """Notes what a part of a command touches."""
         opcode = event.opcode
         is_discard = opcode == _DISCARD
         if is_discard and is_tail(event.packet):
-            kinds = None, Kind.TAIL
+            kinds = _TAIL_KINDS
         elif opcode == _WRITE_IMMEDIATE:
             timeline.behind_all = _marked_out(event.packet)
-        patterns, addresses = self._places.patterns(event.accesses)
+        reached = self._places.reached(event.accesses)
         if not event.joined:
-            timeline.by_view, timeline.addresses = opcode in _BY_VIEW, addresses
-        elif addresses != timeline.addresses:
-            timeline.addresses = tuple(dict.fromkeys(timeline.addresses + addresses))
-        low, high = timeline.temporary
-        work, packet, command = timeline.work, event.command, timeline.command
-        for pattern, operand in patterns:
-            kind = kinds[pattern.changes]
-            if kind is not None and not (pattern.end <= high and pattern.begin >= low):
-                command.append((pattern, kind, (work, packet, operand)))
-        if is_discard and not event.joined and len(timeline.command) == 1:
-            whole = timeline.command[0][0]  # what is in the temporary resource needs no further look
+            timeline.by_view, timeline.addresses = opcode in _BY_VIEW, reached.addresses
+        elif reached.addresses != timeline.addresses:
+            timeline.addresses = tuple(dict.fromkeys(timeline.addresses + reached.addresses))
+        timeline.parts.append((reached, kinds, event.command, timeline.temporary))
+        if is_discard and not event.joined and len(reached.patterns) == 1:
+            whole = reached.patterns[0][0]  # what is in the temporary resource needs no further look
             timeline.temporary = (whole.begin, whole.end)
 
     def _end_command(self, timeline: BarrierEpochs) -> None:
         timeline.begin_command()
+        reached = [part[0] for part in timeline.parts]
+        is_quiet = timeline.by_view and timeline.is_behind_all
+        if is_quiet and all(self._is_apart(timeline, each) for each in reached):
+            timeline.postpone(tuple((part[0], part[1]) for part in timeline.parts), timeline.parts)
+            timeline.end_command()
+            if len(timeline.postponed) > _MOST_POSTPONED:
+                self._enter_postponed(timeline)
+            return
+        self._enter_postponed(timeline)
+        timeline.command = touched(timeline.work, timeline.parts)
         if not timeline.by_view:
             self._follow_copies(timeline)
         if timeline.unproven and timeline.by_view:
@@ -213,8 +235,34 @@ class Hazards(Check):
             if not timeline.by_view and len(timeline.command) > 1:
                 self._compare_sides(timeline)
         finally:
-            self._enter(timeline)
+            phase = timeline.call + len(timeline.commands)
+            self._enter(timeline.command, timeline.queue, phase, timeline.call, timeline.proven_done)
             timeline.end_command()
+
+    def _pass_by(self, timeline: BarrierEpochs, event: Executing) -> bool:
+        """The shortest way, for a dispatch of one packet that conflicts with nothing; false: it may."""
+        if event.opcode != _DISPATCH or event.joined or event.continues:
+            return False
+        reached, number = self._places.reached(event.accesses), len(timeline.commands)
+        if timeline.level != number or (
+            self._places.has_others(timeline.queue) and not self._is_apart(timeline, reached)
+        ):
+            return False
+        timeline.postpone(reached, [(reached, _BY_UAV, event.command, _NOTHING)])
+        timeline.commands.append((True, reached.addresses))
+        if len(timeline.postponed) > _MOST_POSTPONED:
+            self._enter_postponed(timeline)
+        return True
+
+    def _is_apart(self, timeline: BarrierEpochs, reached: Reached) -> bool:
+        """Has everything ended that other queues did where the command under way reaches?"""
+        queue, clock = timeline.queue, timeline.clock
+        for place in reached.places:
+            for window in place.windows:
+                other = window.queue
+                if other != queue and window.last >= clock.get(other, 0) + 1 << SHIFT:
+                    return False
+        return True
 
     def _follow_copies(self, timeline: BarrierEpochs) -> None:
         """Copies to the same bytes of one buffer keep their order."""
@@ -305,11 +353,15 @@ class Hazards(Check):
                         timeline.credit([mark])
                     start = window.from_phase(call + mark.at)
 
-    def _enter(self, timeline: BarrierEpochs) -> None:
+    def _enter_postponed(self, timeline: BarrierEpochs) -> None:
+        """From now on others are compared with the commands that began behind all before them."""
+        for phase, call, work, parts in timeline.postponed.values():
+            self._enter(touched(work, parts), timeline.queue, phase, call, (phase - call, 0))
+        timeline.postponed.clear()
+
+    def _enter(self, command: list[Touched], queue: int, phase: int, call: int, done: Done) -> None:
         """From now on others are compared with the command."""
-        queue, call, done = timeline.queue, timeline.call, timeline.proven_done
-        phase = call + len(timeline.commands)
-        for pattern, kind, touch in timeline.command:
+        for pattern, kind, touch in command:
             window = pattern.place.own.get(queue << 2 | kind)
             if window is None:
                 window = self._places.window(pattern.place, queue, kind)

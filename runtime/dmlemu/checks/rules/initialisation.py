@@ -79,7 +79,9 @@ class Initialisation(Check):
         self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
         self._known_changes: dict[bytes, list[_Change]] = {}  # by the contents of accesses
         self._undefined: list[Range] = []  # by writes that are not remembered any more
-        self._list: tuple[int, list[Command], str] = (0, [], "")  # serial, commands and name of the last one
+        # By content, the newest last: commands that repeat what is known, to be noted in ``_writes``.
+        self._repeated: dict[bytes, tuple[int, int, tuple[list[Command], str], Accesses]] = {}
+        self._list: tuple[int, tuple[list[Command], str]] = (0, ([], ""))  # serial of the last one
         self._is_told_of_ends = False
         self._host = HostWrites(device.context.gpu.memory, self.shadow, device.events, self._note_host)
 
@@ -87,7 +89,8 @@ class Initialisation(Check):
     def memory(self, event: Allocated | Freed | Mapped) -> None:
         """The shadow follows the memory."""
         self.shadow.on_event(event)
-        self._told.clear()
+        if not isinstance(event, Allocated):  # new memory changes nothing for a byte that was found
+            self._told.clear()
         if isinstance(event, Freed):
             self._host.freed(event.address)
 
@@ -105,6 +108,7 @@ class Initialisation(Check):
             self._host.on_event(event)
 
     def _note_host(self, begin: int, end: int) -> None:
+        self._note_repeated()
         self._note((begin, end), Write(begin, end, None, False, None, 0, "", None))
 
     # --- the GPU ---
@@ -113,10 +117,18 @@ class Initialisation(Check):
     def look(self, event: Executing) -> None:
         """Reads first, then what the command changes."""
         accesses, opcode = event.accesses, event.opcode
+        patterned = self._host.patterned
+        if opcode == _DISPATCH and not patterned and self.shadow.is_settled(content := accesses.content):
+            if content in self._repeated:
+                del self._repeated[content]  # it becomes the last
+            self._repeated[content] = event.list_serial, event.command, self._recorded(event), accesses
+            if len(self._repeated) > _CONTENTS_KEPT:
+                self._note_repeated()
+            return
         if accesses is NO_ACCESSES or not accesses:
             return
         pointer = accesses.pointer
-        if self._host.patterned and opcode in (_DISPATCH, _COPY):
+        if patterned and opcode in (_DISPATCH, _COPY):
             self._watch_ends()
             self._host.before_read(accesses)
         if opcode == _COPY:
@@ -178,17 +190,40 @@ class Initialisation(Check):
 
     # --- who wrote what ---
 
+    def _recorded(self, event: Executing | LeftUndefined) -> tuple[list[Command], str]:
+        """The commands of the event's list, and what it is called."""
+        serial, recorded = self._list
+        if serial != event.list_serial:
+            recording = self.device.context.recordings.get(event.list_serial)
+            recorded = ([], "") if recording is None else (recording.commands, recording.owner)
+            self._list = event.list_serial, recorded
+        return recorded
+
     def _note_command(
         self, event: Executing | LeftUndefined, change: _Change, accesses: Accesses, source: int = 0
     ) -> None:
-        serial, commands, owner = self._list
-        if serial != event.list_serial:
-            serial = event.list_serial
-            recording = self.device.context.recordings.get(serial)
-            commands, owner = (recording.commands, recording.owner) if recording is not None else ([], "")
-            self._list = serial, commands, owner
-        index, begin, end, undefined = change
-        number, pattern = event.command, accesses.pointer + index
+        self._note_repeated()
+        self._note_change(event.list_serial, event.command, self._recorded(event), change, accesses, source)
+
+    def _note_repeated(self) -> None:
+        """Commands whose writes change nothing of what is known are noted before anything else is."""
+        if self._repeated:
+            repeated, self._repeated = self._repeated, {}
+            for serial, number, recorded, accesses in repeated.values():
+                for change in self._changes(accesses):
+                    self._note_change(serial, number, recorded, change, accesses)
+
+    def _note_change(
+        self,
+        serial: int,
+        number: int,
+        recorded: tuple[list[Command], str],
+        change: _Change,
+        accesses: Accesses,
+        source: int = 0,
+    ) -> None:
+        (commands, owner), (index, begin, end, undefined) = recorded, change
+        pattern = accesses.pointer + index
         write = Write._make((begin, end, pattern, undefined, commands, number, owner, accesses, source))
         self._note((serial, number, index, undefined), write)
 
@@ -212,6 +247,7 @@ class Initialisation(Check):
         """What happened last to a byte, None if its memory has been given up."""
         if self.device.context.gpu.memory.find(address) is None:  # its address is never used again
             return None
+        self._note_repeated()
         return next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
 
     # --- telling ---
