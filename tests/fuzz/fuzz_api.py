@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields
 from functools import partial
+from pathlib import Path
 from types import UnionType
 from typing import Any
 from uuid import UUID
@@ -35,6 +36,9 @@ import dmlemu
 from dmlemu import Error, HResult, Strictness, d3d12, dml
 from dmlemu.d3d12 import Policy
 from dmlemu_hw.frozen import Frozen
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from internal_methods import INTERNAL
 
 HANGS_AFTER = 120.0  # seconds that no program needs
 CALLS = 150
@@ -431,7 +435,8 @@ def spell(reason: HResult) -> str:
 
 def _methods(kind: type) -> tuple[list[str], list[str]]:
     """The public methods that the class has of its own, and those that all objects have."""
-    names = [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    public = (name for name in dir(kind) if not name.startswith("_") and name not in INTERNAL)
+    names = [name for name in public if callable(getattr(kind, name))]
     common = [name for name in names if hasattr(d3d12.DeviceChild, name)]
     return [name for name in names if name not in common], common or ["__str__"]
 

@@ -17,6 +17,7 @@ import pytest
 import dmlemu
 from dmlemu import Error, HResult, Strictness, d3d12, dml
 from dmlemu.testing import faults
+from internal_methods import INTERNAL
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "checks"))
 
@@ -730,14 +731,6 @@ class World:
             except Error:
                 assert strictness is not Strictness.RUNTIME
         assert fault.happened
-
-
-# For the layers above, not of the API; a removed device makes no difference to them.
-INTERNAL = {
-    *("title", "discard", "check_open", "forget", "use", "slots"),
-    *("start", "records_with", "may_record", "reject", "use_all", "need", "announce"),
-    *("descriptors", "complete", "alone", "uses"),
-}
 
 
 def public_methods(thing: Any) -> set[str]:

@@ -56,8 +56,7 @@ def refusal(
         api=api,
         severity=_severity(declaration) if severity is None else severity,
         operation=operation,
-        rule=rule,
-        page=page,
+        rule=": ".join(filter(None, (rule, page))) or None,
         message_id=message_id_of(declaration, message_id),
         field=field,
         given=words["{given}"],
@@ -76,8 +75,7 @@ def report_of(
     *,
     api: str = "",
     severity: Severity | None = None,
-    rule: str = "",
-    page: str = "",
+    rule: str | None = None,
     message_id: int | None = None,
     **more: Any,
 ) -> Report:
@@ -88,7 +86,7 @@ def report_of(
         message=sentence(message),
         api=api or declaration.api,
         severity=declaration.severity if severity is None else severity,
-        rule=": ".join(filter(None, (rule, page))) or declaration.rule,
+        rule=declaration.rule if rule is None else rule,
         d3d12_id=int(first if message_id is None else message_id),
         **more,
     )

@@ -258,6 +258,7 @@ class _Attempt:
             given=given,
             expected=expected,
             hint=hint,
+            rule="",
         )
         return LayoutError(report, self._replay(), outcome.case.descs, placed.name, element)
 

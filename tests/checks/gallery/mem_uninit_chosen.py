@@ -17,7 +17,7 @@ def run(stage: Stage, fixed: bool) -> None:
         "pick",
     )
     stage.initialize(pick)
-    table = stage.buffer("table", 32, flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
+    table = stage.buffer("table", 32, heap_flags=d3d12.HeapFlags.CREATE_NOT_ZEROED)
     stage.list.copy_buffer_region(table, 0, stage.filled("half", 16), 0, 16)
     stage.run()
     indices = np.array([0, 3, 2, 1] if fixed else [0, 3, 6, 1], np.uint32)

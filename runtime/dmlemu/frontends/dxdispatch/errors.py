@@ -37,6 +37,7 @@ def model_error(
             expected=str(expected),
             hint=hint,
             context=context,
+            rule="",  # the message says all
         )
     )
 
