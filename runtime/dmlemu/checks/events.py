@@ -24,10 +24,13 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.packets import Opcode
 
-from ...d3d12 import events as _d3d12
-from ...d3d12.events import *  # noqa: F403
-from ...dml import events as _dml
-from ...dml.events import *  # noqa: F403
+from ..d3d12 import events as _d3d12
+from ..d3d12.command_allocator import AllocatorReset
+from ..d3d12.events import *  # noqa: F403
+from ..d3d12.resource import HostAccessed, HostMapped, HostUnmapped
+from ..dml import events as _dml
+from ..dml.events import *  # noqa: F403
+from ..dml.lowering.dispatchable import InitializerReset
 
 __all__ = [
     "READ",
@@ -37,11 +40,16 @@ __all__ = [
     "Accesses",
     "Accessing",
     "Allocated",
+    "AllocatorReset",
     "Barrier",
     "Executed",
     "Executing",
     "Footprint",
     "Freed",
+    "HostAccessed",
+    "HostMapped",
+    "HostUnmapped",
+    "InitializerReset",
     "LeftUndefined",
     "Mapped",
     "Opcode",
