@@ -36,6 +36,10 @@ class Addresses(Generic[_Entry]):
     """
 
     def __init__(self, entries: Iterable[_Entry] = ()) -> None:
+        self._fill(entries)
+
+    def _fill(self, entries: Iterable[_Entry]) -> None:
+        """Lets these ranges, sorted, take the place of all."""
         self.entries: list[_Entry | None] = [*entries]
         rows = [(each.address, each.size, each.host) for each in self]
         self._starts = [row[0] for row in rows]
@@ -64,7 +68,7 @@ class Addresses(Generic[_Entry]):
         self._table[at] = entry.address, 0, 0
         self._removed += 1
         if self._removed > _FEW and 2 * self._removed > len(self.entries):
-            self.__init__(list(self))  # type: ignore[misc]
+            self._fill(list(self))
 
     def at(self, address: int) -> _Entry | None:
         """What holds the address."""

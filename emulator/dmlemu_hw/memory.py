@@ -253,16 +253,19 @@ class Memory:
                 f"{heap.describe()}."
             )
 
-    def promise_mappings(self, regions: Sequence[tuple[int, int, Heap | None, int, bool]]) -> MappingPromise:
+    def promise_mappings(
+        self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
+    ) -> MappingPromise:
         """Keeps as many mappings free as :meth:`map_tiles` of these regions may need.  OutOfMemory."""
-        needed = sum(2 + (count if reuse else 1) for _, count, _, _, reuse in regions)
-        try:
-            return MappingPromise(needed)
-        except OSError as error:
-            tiles = sum(count for _, count, _, _, _ in regions)
-            raise self._out_of_memory(
-                f"The host refuses to map {tiles} tiles ({error.strerror}).", tiles * TILE_SIZE
-            ) from None
+        reservation = allocation.reservation()
+        with self.lock:
+            try:
+                return reservation.promise(_edges(regions))
+            except OSError as error:
+                tiles = sum(count for _, count, _, _, _ in regions)
+                raise self._out_of_memory(
+                    f"The host refuses to map {tiles} tiles ({error.strerror}).", tiles * TILE_SIZE
+                ) from None
 
     # --- what the GPU sees ---
 
@@ -476,3 +479,12 @@ class Memory:
             storage.users -= 1
             if storage.users == 0 and storage.reckoning == self._reckoning:
                 self._used -= storage.charge
+
+
+def _edges(regions: Sequence[tuple[int, int, Heap | None, int, bool]]) -> set[int]:
+    """The tiles at which a mapping of the host may begin or end when these regions are mapped."""
+    edges: set[int] = set()
+    for tile, count, heap, _, reuse in regions:
+        end = tile + count
+        edges.update(range(tile, end + 1) if reuse and heap is not None else (tile, end))
+    return edges

@@ -118,7 +118,7 @@ class Queue:
             for tile, count, heap, heap_tile, reuse in regions
         ]
         entry = Entry(packets.map_tiles(allocation.address, rows))
-        entry.promise = self._memory.promise_mappings(regions)
+        entry.promise = self._memory.promise_mappings(allocation, regions)
         return self._entry(entry)
 
     def done(self, ticket: int) -> bool:

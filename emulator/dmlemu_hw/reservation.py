@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from weakref import WeakSet
 
-from .host import HostRange
+from .host import HostRange, MappingPromise
 from .storage import TILE_SIZE, Mapped, Storage
 
 
@@ -45,6 +46,24 @@ class Reservation(Mapped):
         super().__init__(HostRange(tiles * TILE_SIZE))
         self.null_runs = 1
         self._null_ranges: list[tuple[int, int]] | None = None
+        self._promises: WeakSet[MappingPromise] = WeakSet()
+
+    def promise(self, edges: set[int]) -> MappingPromise:
+        """Keeps free what mapping tiles later may need, which begins and ends runs at these tiles.
+
+        Runs that begin there now need no more, but another mapping that is queued may remove them before:
+        they are counted on only when no other one is queued, and all together would be refused.
+        OSError: the host has not so many mappings.
+        """
+        edges = edges - {0, self.tiles}
+        try:
+            promise = MappingPromise(len(edges))
+        except OSError:
+            if any(True for _ in self._promises):
+                raise
+            promise = MappingPromise(len(edges - {run.first for run in self.runs}))
+        self._promises.add(promise)
+        return promise
 
     def map(self, run: Run) -> tuple[list[Run], list[Run]]:
         """Puts the run in place of what stood there; returns the runs added and removed.

@@ -38,7 +38,8 @@ def calls(device: d3d12.Device) -> dict[str, Callable[[], object]]:
     none, common = d3d12.HeapFlags.NONE, ResourceStates.COMMON
 
     def map_tiles() -> None:
-        queue.update_tile_mappings(reserved, heap=heap)
+        one_tile = [d3d12.TileRangeFlags.REUSE_SINGLE_TILE]  # a mapping of the host for each tile
+        queue.update_tile_mappings(reserved, heap=heap, range_flags=one_tile)
         queue.signal(fence, fence.get_completed_value() + 1)
 
     return {

@@ -8,7 +8,7 @@ import pytest
 
 from dmlemu import Error, Severity, Strictness, d3d12
 from dmlemu.checks import Check, Declaration, When, on
-from dmlemu.checks.framework.events import Allocated, Executing, Opcode, Signalled
+from dmlemu.checks.events import Allocated, Executing, Opcode, Signalled
 
 pytestmark = pytest.mark.dmlemu(expect=["MY_*"])
 
@@ -134,10 +134,18 @@ def test_at_runtime_it_collects() -> None:
 
 def test_events_have_one_place() -> None:
     """What a check needs beside its base: the kinds of events, of every layer."""
-    from dmlemu.checks.framework import events
+    from dmlemu.checks import events
 
     missing = [name for name in events.__all__ if not hasattr(events, name)]
-    assert not missing and {"HostMapped", "OperatorCreated", "WRITE"} <= set(events.__all__)
+    assert not missing and {
+        "AllocatorReset",
+        "HostAccessed",
+        "HostMapped",
+        "HostUnmapped",
+        "InitializerReset",
+        "OperatorCreated",
+        "WRITE",
+    } <= set(events.__all__)
     seen: list[Any] = []
     device = d3d12.create_device(d3d12.Adapter())
     with device.events.subscribe(seen.append, Allocated):

@@ -7,11 +7,12 @@ from collections import deque
 
 import pytest
 
-from dmlemu_hw import events, packets
+from dmlemu_hw import events, host, packets
 from dmlemu_hw.allocation import Allocation
-from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault
+from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault, OutOfMemory
 from dmlemu_hw.fence import U64_MAX
 from dmlemu_hw.gpu import Gpu, Policy, QueueKind
+from dmlemu_hw.kernels import lib
 from dmlemu_hw.storage import TILE_SIZE
 
 
@@ -503,6 +504,13 @@ class TestRemoval:
         ]
 
 
+@pytest.fixture
+def limit_mappings():
+    gc.collect()  # nothing else gives any back meanwhile
+    yield lib.dmlk_limit_mappings
+    host._limit_mappings()
+
+
 class TestTileMappings:
     def test_RS6_mapping_is_ordered_with_the_queue(self, gpu, log):
         queue = gpu.create_queue(QueueKind.DIRECT)
@@ -532,6 +540,35 @@ class TestTileMappings:
         with pytest.raises(ValueError):
             queue.map_tiles(reserved, [(1, 1, None, 0, False)])
         assert not queue.pending
+
+    def test_mapping_anew_takes_no_more_of_the_host_than_remains(self, gpu, limit_mappings):
+        queue, heap = gpu.create_queue(QueueKind.DIRECT), gpu.memory.create_heap(2 * TILE_SIZE)
+        reserved = gpu.memory.reserve(40 * TILE_SIZE)
+        before = lib.dmlk_count_mappings()
+        limit_mappings(before + 39)
+        for tile in (0, 1, 0):
+            queue.map_tiles(reserved, [(0, 40, heap, tile, True)])
+            gpu.drain()
+            assert lib.dmlk_count_mappings() == before + 39
+        queue.map_tiles(reserved, [(0, 40, None, 0, False), (0, 40, heap, 1, True)])
+        gpu.drain()
+        queue.map_tiles(reserved, [(5, 2, heap, 0, False)])
+        gpu.drain()
+        with pytest.raises(OutOfMemory, match="The host refuses to map 60 tiles"):
+            queue.map_tiles(gpu.memory.reserve(60 * TILE_SIZE), [(0, 60, heap, 0, True)])
+
+    def test_what_a_queued_mapping_may_remove_is_not_counted_on(self, gpu, limit_mappings):
+        queue, heap = gpu.create_queue(QueueKind.DIRECT), gpu.memory.create_heap(TILE_SIZE)
+        reserved = gpu.memory.reserve(40 * TILE_SIZE)
+        queue.map_tiles(reserved, [(0, 40, heap, 0, True)])
+        gpu.drain()
+        limit_mappings(lib.dmlk_count_mappings() + 10)
+        queue.map_tiles(reserved, [(0, 40, None, 0, False)])
+        with pytest.raises(OutOfMemory, match="The host refuses to map 40 tiles"):
+            queue.map_tiles(reserved, [(0, 40, heap, 0, True)])
+        gpu.drain()
+        queue.map_tiles(reserved, [(0, 40, heap, 0, True)])  # what was removed is free again
+        gpu.drain()
 
     def test_a_heap_released_too_early_is_a_fault(self, gpu):
         queue, reserved = gpu.create_queue(QueueKind.DIRECT), gpu.memory.reserve(TILE_SIZE, "weights")

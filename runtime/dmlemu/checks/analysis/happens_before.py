@@ -138,6 +138,11 @@ class HappensBefore:
         fence = self._fences.get(signal.fence)
         return fence is not None and fence.tells(signal.value).get(queue, 0) >= ticket
 
+    def went_back(self, awaited: FenceValue) -> bool:
+        """The fence had reached the value before it was set to a lower one."""
+        fence = self._fences.get(awaited.fence)
+        return fence is not None and any(each.value >= awaited.value for each in fence.gone)
+
     def last_wait(self, queue: int) -> FenceValue | None:
         """What the queue awaited last."""
         return self._queue(queue).awaited

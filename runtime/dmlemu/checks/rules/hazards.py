@@ -437,10 +437,13 @@ class Hazards(Check):
         return ids.HAZARD_RAW if then.access & READ else ids.HAZARD_WAW
 
     def _fences(self, queue: int, first: Access, then: Access) -> tuple[tuple[str, ...], str]:
-        """What would order the queues, and what does not; and the wait that is missing, if it is certain."""
+        """What would order the queues, and what does not; and what is missing, if it is certain."""
         running = self._running.queue
         signal, awaited = self._signal(queue, first), self._clocks.last_wait(running)
         context = messages.signals(self.names, queue, signal), messages.waits(self.names, running, awaited)
+        if signal and awaited and signal.fence == awaited.fence and self._clocks.went_back(awaited):
+            # The queue does wait, and the wait may have ended with a value before the fence went back.
+            return context, messages.rise(self.names, awaited) if awaited == signal else ""
         if first.handed <= then.handed:
             earlier, later, other, behind = first, then, queue, signal
         else:  # the emulated GPU happened to take the queues the other way round

@@ -23,6 +23,7 @@ __all__ = [
     "Side",
     "apart",
     "barrier",
+    "rise",
     "same",
     "shares_all",
     "signals",
@@ -202,6 +203,14 @@ def wait(names: Names, signal: FenceValue, later: Access) -> str:
     return (
         f"Wait({names.fence(signal.fence)}, {signal.value}) on {work.queue} "
         f"before ExecuteCommandLists{at}, or a wait of the CPU before that call"
+    )
+
+
+def rise(names: Names, awaited: FenceValue) -> str:
+    """The wait is there, for a value that the fence had twice."""
+    return (
+        f"Signal and await a value that {names.fence(awaited.fence)} never had before: "
+        f"it had reached {awaited.value} before it went back, which may have ended that wait"
     )
 
 

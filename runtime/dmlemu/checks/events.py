@@ -24,13 +24,13 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.packets import Opcode
 
-from ...d3d12 import events as _d3d12
-from ...d3d12.command_allocator import AllocatorReset
-from ...d3d12.events import *  # noqa: F403
-from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped
-from ...dml import events as _dml
-from ...dml.events import *  # noqa: F403
-from ...dml.lowering.dispatchable import InitializerReset
+from ..d3d12 import events as _d3d12
+from ..d3d12.command_allocator import AllocatorReset
+from ..d3d12.events import *  # noqa: F403
+from ..d3d12.resource import HostAccessed, HostMapped, HostUnmapped
+from ..dml import events as _dml
+from ..dml.events import *  # noqa: F403
+from ..dml.lowering.dispatchable import InitializerReset
 
 __all__ = [
     "READ",
