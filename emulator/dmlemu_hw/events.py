@@ -179,7 +179,7 @@ class Submitted(NamedTuple):
 class Queued(NamedTuple):
     """The host handed something else to a queue: a signal, a wait or a change of tiles.
 
-    ``fence`` and ``value``: what a wait is for, else 0.
+    ``fence`` and ``value``: what is signalled or awaited, else 0.
     """
 
     queue: int

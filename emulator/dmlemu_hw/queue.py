@@ -96,7 +96,7 @@ class Queue:
 
     def signal(self, fence: Fence, value: int) -> int:
         """Queues setting the fence once everything before is done.  ValueError: not a u64."""
-        return self._entry(Entry(packets.signal(fence.address, value), fence))
+        return self._entry(Entry(packets.signal(fence.address, value), fence), fence.address, value)
 
     def wait(self, fence: Fence, value: int) -> int:
         """Queues holding all that follows until the fence has reached the value.  ValueError: not a u64."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dmlemu.checks.analysis.happens_before import HappensBefore
+from dmlemu.checks.analysis.happens_before import FenceValue, HappensBefore
 from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
 from dmlemu_hw.packets import Opcode
 
@@ -40,7 +40,7 @@ class Course(HappensBefore):
     def signal(self, queue: int, value: int, fence: int = FENCE) -> None:
         """Handed over and executed; queue 0 is the host."""
         if queue:
-            self.hand(queue, Opcode.SIGNAL)
+            self.hand(queue, Opcode.SIGNAL, fence, value)
         self.signalled(Signalled(queue, fence, value))
 
     def wait(self, queue: int, value: int, fence: int = FENCE) -> None:
@@ -164,6 +164,42 @@ def test_a_wait_that_was_over_before_the_fence_went_back_knows_its_first_way() -
     clocks.signal(0, 1)
     clocks.waited(Waited(B, FENCE, 5))
     assert clocks.of(B) == {A: 2}
+
+
+def test_a_queued_signal_may_have_been_first() -> None:
+    """The host cannot tell which of two queues has set the fence, whichever did it here."""
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.submit(B)
+    clocks.hand(B, Opcode.SIGNAL, FENCE, 2)
+    clocks.wait(0, 1)
+    assert clocks.host == {}
+    assert clocks.is_shared(FenceValue(FENCE, 1), A, 1)
+
+
+def test_a_queued_signal_of_a_lower_value_was_not_first() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 5)
+    clocks.hand(B, Opcode.SIGNAL, FENCE, 3)
+    clocks.wait(0, 4)
+    assert clocks.host == {A: 2}
+    clocks.wait(C, 5)
+    assert clocks.of(C) == {A: 2}
+
+
+def test_a_queued_signal_behind_a_wait_or_a_call_of_the_host_that_knows_changes_nothing() -> None:
+    clocks = Course()
+    clocks.submit(A)
+    clocks.signal(A, 1)
+    clocks.hand(B, Opcode.WAIT, FENCE, 1)
+    clocks.hand(B, Opcode.SIGNAL, FENCE, 2)
+    clocks.wait(0, 1)
+    assert clocks.host == {A: 2}
+    clocks.hand(C, Opcode.SIGNAL, FENCE, 3)
+    clocks.wait(0, 1)
+    assert clocks.host == {A: 2}
 
 
 def test_lists_of_one_call_have_one_end() -> None:

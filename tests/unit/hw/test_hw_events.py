@@ -90,7 +90,7 @@ def test_a_program_is_told_in_order(gpu):
     assert seen == [
         events.Submitted(queue.serial, 2, (5, 7)),
         events.Queued(queue.serial, 3, Opcode.WAIT, fence.address, 1),
-        events.Queued(queue.serial, 4, Opcode.SIGNAL),
+        events.Queued(queue.serial, 4, Opcode.SIGNAL, fence.address, 2),
         events.Signalled(0, fence.address, 1),
         events.Executing(
             *place,

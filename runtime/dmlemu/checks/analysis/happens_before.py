@@ -9,7 +9,7 @@ one, only what all of them knew.
 from __future__ import annotations
 
 import weakref
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -73,6 +73,8 @@ class HappensBefore:
             queue.work = event.ticket
         elif isinstance(event, Queued) and opcode == Opcode.WAIT:
             queue.waits[event.ticket] = self._fence(event.fence).await_value(event.value, self.host)
+        elif isinstance(event, Queued) and opcode == Opcode.SIGNAL:
+            queue.to_signal[event.ticket] = FenceValue(event.fence, event.value)
 
     def start(self, queue: int, ticket: int) -> int:
         """The queue executes the list of that ticket; returns the last ticket of the same call."""
@@ -87,6 +89,7 @@ class HappensBefore:
         if event.queue:
             queue = self._queue(event.queue)
             ticket = queue.advance(Opcode.SIGNAL) or queue.ticket
+            queue.to_signal.pop(ticket, None)
             queue.signals.append((ticket, FenceValue(event.fence, event.value)))
             if len(queue.signals) >= queue.most_signals:
                 queue.forget_signals(self.done_for_all(event.queue))
@@ -100,6 +103,11 @@ class HappensBefore:
         """The host (queue 0) or a queue knows from now on what the value of the fence tells."""
         fence = self._fence(event.fence)
         if not event.queue:
+            for serial, other in self._queues.items():
+                queued = other.first_signal(event)
+                if queued is not None:
+                    value, clock, ticket = queued
+                    fence.may_have(value, {**clock, serial: ticket})
             self.host = _join(self.host, fence.tells(event.value))
             return
         queue = self._queue(event.queue)
@@ -213,6 +221,7 @@ class _Queue:
         self.arrivals: deque[tuple[int, int, Clock]] = deque()
         self.signals: deque[tuple[int, FenceValue]] = deque()
         self.waits: dict[int, _Wait] = {}  # by their tickets; those that have not been executed
+        self.to_signal: dict[int, FenceValue] = {}  # by their tickets; those that have not been executed
         self.most_signals = _FEW
         self.awaited: FenceValue | None = None
 
@@ -236,6 +245,24 @@ class _Queue:
         if not self.is_idle:
             return here
         return max(here, self.arrivals[0][2].get(queue, 0) if self.arrivals else host)
+
+    def first_signal(self, awaited: Waited) -> tuple[int, Clock, int] | None:
+        """The first queued signal that reaches the value and waits for nobody: value, what it knows, ticket.
+
+        On another GPU it may have been executed already.  Later ones know no less.
+        """
+        reach = ((at, each.value) for at, each in self.to_signal.items() if each.fence == awaited.fence)
+        ticket, value = next(((at, value) for at, value in reach if value >= awaited.value), (0, 0))
+        if not ticket:
+            return None
+        clock = self.clock
+        for each, opcode, known in self.arrivals:
+            if opcode == Opcode.WAIT:
+                return None
+            clock = _join(clock, known)
+            if each == ticket:
+                break
+        return value, clock, ticket
 
     def forget_signals(self, done: int) -> None:
         """Nobody asks for a signal behind work that all know to be done."""
@@ -285,15 +312,27 @@ class _Fence:
         if not values or values[-1] != value:
             values.append(value)
             clocks.append(clock)
-        # Who awaits one of these may have been released by this one as well.
-        for i in reversed(range(len(clocks))):
+        self._release(value, clock)
+        for wait in self.waits:
+            if wait.value <= value:
+                wait.may_end(clock)
+
+    def may_have(self, value: int, clock: Clock) -> None:
+        """The fence may have been set to the value before those that it has, which it reaches."""
+        at = bisect_left(self.values, value)
+        if at < len(self.values) and self.values[at] != value:
+            self.values.insert(at, value)
+            self.clocks.insert(at, self.clocks[at])
+        self._release(value, clock)
+
+    def _release(self, value: int, clock: Clock) -> None:
+        """Who awaits the value or a lower one may have been released by whoever has the clock."""
+        clocks = self.clocks
+        for i in reversed(range(bisect_right(self.values, value))):
             both = _meet(clocks[i], clock)
             if i + 1 < len(clocks) and both == clocks[i]:
                 break
             clocks[i] = both
-        for wait in self.waits:
-            if wait.value <= value:
-                wait.may_end(clock)
 
     def await_value(self, value: int, host: Clock) -> _Wait:
         """A queue is to wait for the value; the host, which queues the wait, knows so much."""

@@ -33,7 +33,7 @@ from ...d3d12.resource import Heap, Resource
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.lists import LIFETIMES
-from ...diagnostics.declarations.resources import REFUSALS as RESIDENCY
+from ...diagnostics.declarations.resources import REFUSALS as RESOURCES
 from ...diagnostics.declarations.tensors import DECLARATIONS as TENSORS
 from ...diagnostics.declarations.tiles import DECLARATIONS
 from ...errors import CallSite, Strictness, call_site, spell_site
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 _FEW = 64  # mappings or commands of a buffer that are kept without a look at whether all know them to be done
 
 
+_PARTS_WITHOUT_ORDER = (Opcode.DISPATCH, Opcode.COPY_BUFFER)
+
+
 class _Table(NamedTuple):
     """Where the tiles of a reserved buffer stand: runs of NULL tiles, as footprints, and the others by heap.
 
@@ -65,7 +68,11 @@ class _Table(NamedTuple):
 class Tiles(Check):
     """Looks at every access through a reserved buffer; without such buffers it costs nothing."""
 
-    declarations = (*DECLARATIONS, *(row for row in TENSORS if row.id == ids.TENSOR_OUT_OVERLAP))
+    declarations = (
+        *DECLARATIONS,
+        *(row for row in TENSORS if row.id == ids.TENSOR_OUT_OVERLAP),
+        *(row for row in RESOURCES if row.id == ids.COPY_SAME),
+    )
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -100,7 +107,7 @@ class Tiles(Check):
                 if self._meet(entry, null):
                     self._tell_null(event, i, self._byte[0])
                     break
-            if event.opcode == Opcode.DISPATCH and entry.access & WRITE and table.is_shared:
+            if event.opcode in _PARTS_WITHOUT_ORDER and entry.access & WRITE and table.is_shared:
                 self._look_at_shared(event, i, allocation, table.placed)
 
     def _meet(self, a: Any, b: Any, shift: int = 0, low: int = 0, high: int = 2**64 - 1) -> bool:
@@ -135,7 +142,10 @@ class Tiles(Check):
             words = messages.overlaps_itself(
                 self.names.command(event), event.accesses[i], buffer, first, second
             )
-            self.report(ids.TENSOR_OUT_OVERLAP, api="DML", **words)
+            if event.opcode == Opcode.DISPATCH:
+                self.report(ids.TENSOR_OUT_OVERLAP, api="DML", **words)
+            else:
+                self.report(ids.COPY_SAME, **words)
 
 
 def _table(allocation: Allocation) -> _Table:
@@ -186,7 +196,7 @@ class TileHeaps(FlightCheck):
     As long as nobody touches its tiles, a heap may be released or evicted while they are mapped.
     """
 
-    declarations = tuple(row for row in (*LIFETIMES, *RESIDENCY) if row.id in _USED_TILES)
+    declarations = tuple(row for row in (*LIFETIMES, *RESOURCES) if row.id in _USED_TILES)
     level = Strictness.DEBUG
 
     def __init__(self, device: Device) -> None:

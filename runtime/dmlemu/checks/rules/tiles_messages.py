@@ -54,11 +54,12 @@ def null_tile(command: NamedCommand, access: Access, buffer: Resource, byte: int
 def overlaps_itself(
     command: NamedCommand, access: Access, buffer: Resource, byte: int, other: int
 ) -> dict[str, Any]:
-    """Two bytes of an output, and of the buffer, are the same byte of a heap."""
+    """Two bytes of an output, or of a copy's destination, and of the buffer, are the same byte of a heap."""
     operand = command.operand(access)
+    elements = "elements of " if command.command.name.startswith("Dispatch ") else ""
     return {
-        "message": f"{command.command.name} writes bytes {byte} and {other} of {buffer.title()} as elements of "
-        f"{operand}, and tiles {byte // TILE_SIZE} and {other // TILE_SIZE} are mapped to one tile of a heap: they "
+        "message": f"{command.command.name} writes bytes {byte} and {other} of {buffer.title()} as "
+        f"{elements}{operand}, and tiles {byte // TILE_SIZE} and {other // TILE_SIZE} are mapped to one tile of a heap: they "
         "are the same byte.",
         "operation": command.place,
         "object": buffer,

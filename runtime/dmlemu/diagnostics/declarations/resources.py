@@ -171,11 +171,14 @@ REFUSALS = (
     ),
     _refused(
         ids.COPY_SAME,
-        "a buffer, or memory that two buffers share, is copied onto itself",
+        "a buffer, or memory that two buffers share, is copied onto itself, "
+        "or two bytes of a destination are one",
         _RECORD,
         "A buffer has one state, and it cannot be COPY_SOURCE and COPY_DEST at once, even if the ranges are apart. "
-        "Through two buffers over the same memory a copy must not read what it writes: its parts have no order.",
-        "Copy by way of a second buffer, or place a second one over the same memory if the ranges are apart.",
+        "Through two buffers over the same memory a copy must not read what it writes, nor write a tile of a heap "
+        "through two tiles of a reserved buffer: its parts have no order.",
+        "Copy by way of a second buffer, or place a second one over the same memory if the ranges are apart; copy to "
+        "each tile of a heap once.",
         "CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
         MessageId.COPY_ON_SAME_SUBRESOURCE,
         MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
