@@ -5,8 +5,9 @@
  * which the place lies inside the input.  So an output element meets its inputs in row-major order, whatever the
  * layout and however rows are split.
  *
- * It promises: every output element is in exactly one row; no place in the padding is handed out; addresses are
- * those of the views themselves, never of a copy.  It reads and writes no element. */
+ * It promises: every output element is in exactly one row; every place that is handed out is inside the input for at
+ * least one output of the row; addresses are those of the views themselves, never of a copy.  It reads and writes no
+ * element. */
 #ifndef DMLK_WINDOWS_H
 #define DMLK_WINDOWS_H
 
@@ -40,7 +41,8 @@ typedef struct dmlk_windows {
     int64_t in_bytes, out_bytes; /* of one element */
     int64_t places;              /* of a window, those in the padding included; at most INT64_MAX */
     uint32_t along;              /* the axis of rows */
-    int64_t pieces;              /* rows of DMLK_CHUNK elements, or what is left, that make up that axis */
+    int64_t row_length;          /* outputs of a row, but for the last one along the axis: at most DMLK_CHUNK */
+    int64_t pieces;              /* rows that make up that axis */
     int64_t rows;
     int64_t row_step;            /* input elements from one output of a row to the next, if both have a place inside */
     dmlk_outputs inside[DMLK_KNOWN_PLACES]; /* see dmlk_outputs_inside */
@@ -53,16 +55,16 @@ int dmlk_windows_init(dmlk_windows *w, const dmlk_view *in, const dmlk_view *out
 
 typedef struct dmlk_window_row {
     int64_t index[DMLK_WINDOW_AXES]; /* of the first output */
-    int64_t count;                   /* outputs, at most DMLK_CHUNK; w->out_strides[w->along] apart */
+    int64_t count;                   /* outputs, at most w->row_length; w->out_strides[w->along] apart */
     uint8_t *out;
-    int64_t begin[DMLK_WINDOW_AXES], end[DMLK_WINDOW_AXES]; /* places along each axis that may be inside the input */
+    int64_t begin[DMLK_WINDOW_AXES], end[DMLK_WINDOW_AXES]; /* places along each axis that are inside the input for an output */
 } dmlk_window_row;
 
 /* Row number `number` (0 .. w->rows - 1), and the one after it. */
 void dmlk_window_seek(const dmlk_windows *w, int64_t number, dmlk_window_row *row);
 void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row);
 
-/* One place of the window, and the outputs of the row for which it is inside the input; there may be none. */
+/* One place of the window, and the outputs of the row for which it is inside the input. */
 typedef struct dmlk_place {
     int64_t at[DMLK_WINDOW_AXES];
     int64_t begin, end;   /* of the outputs of the row */
@@ -93,10 +95,6 @@ static inline void dmlk_take_place(const dmlk_windows *w, const dmlk_window_row 
         t < DMLK_KNOWN_PLACES ? w->inside[t] : dmlk_outputs_inside(&w->axes[w->along], t);
     place->begin = inside.begin > from ? inside.begin - from : 0;
     place->end = dmlk_min(inside.end - from, row->count);
-    if (place->begin >= place->end) {
-        place->end = place->begin;
-        return;
-    }
     int64_t offset = 0;
     for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
         const dmlk_window_axis *axis = &w->axes[a];
@@ -106,7 +104,7 @@ static inline void dmlk_take_place(const dmlk_windows *w, const dmlk_window_row 
     place->first = w->in + offset * w->in_bytes;
 }
 
-/* The first place that may be inside the input; false: there is none.  And the next one. */
+/* The first place; false: there is none.  And the next one. */
 static inline bool dmlk_first_place_of(const dmlk_windows *w, const dmlk_window_row *row, dmlk_place *place) {
     for (int a = 0; a < DMLK_WINDOW_AXES; a++) {
         if (row->begin[a] >= row->end[a]) {
