@@ -28,7 +28,7 @@ static uint32_t choose_axis(const dmlk_windows *w) {
 
 static void set_rows(dmlk_windows *w) {
     const dmlk_window_axis *axis = &w->axes[w->along];
-    w->row_step = dmlk_min(axis->stride, axis->input) * w->in_strides[w->along];
+    w->row_step = (int64_t)((uint64_t)axis->stride * (uint64_t)w->in_strides[w->along]);
     /* Windows that are farther apart than the input is long share no place: in a row of several, most places would be
      * inside for none of them. */
     w->row_length = axis->stride > axis->input ? 1 : dmlk_min(DMLK_CHUNK, axis->output);
@@ -36,6 +36,7 @@ static void set_rows(dmlk_windows *w) {
     w->rows = w->pieces;
     w->places = 1;
     for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
+        w->place_steps[a] = (uint64_t)w->axes[a].dilation * (uint64_t)w->in_strides[a];
         w->rows *= a == w->along ? 1 : w->axes[a].output; /* no more than there are elements */
         if (__builtin_mul_overflow(w->places, w->axes[a].window, &w->places)) {
             w->places = INT64_MAX;
@@ -82,6 +83,7 @@ static void take_row(const dmlk_windows *w, dmlk_window_row *row) {
     const dmlk_window_axis *along = &w->axes[w->along];
     row->count = dmlk_min(w->row_length, along->output - row->index[w->along]);
     int64_t offset = 0;
+    row->origin = 0;
     for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
         const dmlk_window_axis *axis = &w->axes[a];
         const int64_t origin = row->index[a] * axis->stride - axis->start;
@@ -89,6 +91,7 @@ static void take_row(const dmlk_windows *w, dmlk_window_row *row) {
         row->begin[a] = dmlk_first_place(axis, last, 0);
         row->end[a] = dmlk_first_place(axis, origin, axis->input);
         offset += row->index[a] * w->out_strides[a];
+        row->origin += (uint64_t)origin * (uint64_t)w->in_strides[a];
     }
     row->out = w->out + offset * w->out_bytes;
 }
