@@ -4,7 +4,7 @@
 
 #include "view.h"
 
-#define MOST_MARKS (INT64_C(1) << 30) /* elements of a tensor: 128 MiB */
+#define MOST_ELEMENTS (INT64_C(1) << 30) /* of a tensor: 128 MiB of marks, some seconds of looking at indices */
 
 static int64_t last_index(const dmlk_slice *slice) { return slice->first + (slice->count - 1) * slice->step; }
 
@@ -43,11 +43,12 @@ uint32_t dmlk_join(dmlk_slice *slices, uint32_t count) {
 uint64_t *dmlk_begin_marks(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     bool known = true;
     for (uint32_t k = 0; k < call->view_count; k++) {
-        known = known && (call->views[k].base != NULL || call->views[k].rank == 0);
+        const dmlk_view *view = &call->views[k];
+        known = known && (view->rank == 0 || (view->base != NULL && dmlk_view_elements(view) <= MOST_ELEMENTS));
     }
-    const int64_t elements = dmlk_view_elements(&call->views[tensor]);
+    const uint64_t elements = (uint64_t)dmlk_view_elements(&call->views[tensor]);
     reads->by_data = true;
-    reads->marks = known && elements <= MOST_MARKS ? calloc((uint64_t)elements / 64 + 1, sizeof *reads->marks) : NULL;
+    reads->marks = known ? calloc(elements / 64 + 1, sizeof *reads->marks) : NULL;
     return reads->marks;
 }
 

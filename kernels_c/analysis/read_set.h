@@ -28,8 +28,8 @@ typedef struct dmlk_read_set {
  * must not rely on what was found here. */
 typedef void dmlk_select(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads);
 
-/* Bits for the elements of the tensor, all 0.  NULL: the bytes of the call's tensors are not known yet, or they are
- * too many; then nothing is marked. */
+/* Bits for the elements of the tensor, all 0.  NULL: the bytes of the call's tensors are not known yet, or one of them
+ * has too many elements to look at; then nothing is marked. */
 uint64_t *dmlk_begin_marks(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads);
 
 /* Calls `take` with boxes of elements, a slice along each axis, which together are exactly the marked ones, each in

@@ -28,11 +28,15 @@ static uint32_t choose_axis(const dmlk_windows *w) {
 
 static void set_rows(dmlk_windows *w) {
     const dmlk_window_axis *axis = &w->axes[w->along];
-    w->row_step = dmlk_min(axis->stride, axis->input) * w->in_strides[w->along];
-    w->pieces = (axis->output + DMLK_CHUNK - 1) / DMLK_CHUNK;
+    w->row_step = (int64_t)((uint64_t)axis->stride * (uint64_t)w->in_strides[w->along]);
+    /* Windows that are farther apart than the input is long share no place: in a row of several, most places would be
+     * inside for none of them. */
+    w->row_length = axis->stride > axis->input ? 1 : dmlk_min(DMLK_CHUNK, axis->output);
+    w->pieces = (axis->output + w->row_length - 1) / w->row_length;
     w->rows = w->pieces;
     w->places = 1;
     for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
+        w->place_steps[a] = (uint64_t)w->axes[a].dilation * (uint64_t)w->in_strides[a];
         w->rows *= a == w->along ? 1 : w->axes[a].output; /* no more than there are elements */
         if (__builtin_mul_overflow(w->places, w->axes[a].window, &w->places)) {
             w->places = INT64_MAX;
@@ -77,8 +81,9 @@ int dmlk_windows_init(dmlk_windows *w, const dmlk_view *in, const dmlk_view *out
 /* Sets what follows from the index. */
 static void take_row(const dmlk_windows *w, dmlk_window_row *row) {
     const dmlk_window_axis *along = &w->axes[w->along];
-    row->count = dmlk_min(DMLK_CHUNK, along->output - row->index[w->along]);
+    row->count = dmlk_min(w->row_length, along->output - row->index[w->along]);
     int64_t offset = 0;
+    row->origin = 0;
     for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
         const dmlk_window_axis *axis = &w->axes[a];
         const int64_t origin = row->index[a] * axis->stride - axis->start;
@@ -86,12 +91,13 @@ static void take_row(const dmlk_windows *w, dmlk_window_row *row) {
         row->begin[a] = dmlk_first_place(axis, last, 0);
         row->end[a] = dmlk_first_place(axis, origin, axis->input);
         offset += row->index[a] * w->out_strides[a];
+        row->origin += (uint64_t)origin * (uint64_t)w->in_strides[a];
     }
     row->out = w->out + offset * w->out_bytes;
 }
 
 void dmlk_window_seek(const dmlk_windows *w, int64_t number, dmlk_window_row *row) {
-    row->index[w->along] = number % w->pieces * DMLK_CHUNK;
+    row->index[w->along] = number % w->pieces * w->row_length;
     number /= w->pieces;
     for (uint32_t a = DMLK_WINDOW_AXES; a-- > 0;) {
         if (a != w->along) {
@@ -103,7 +109,7 @@ void dmlk_window_seek(const dmlk_windows *w, int64_t number, dmlk_window_row *ro
 }
 
 void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row) {
-    row->index[w->along] += DMLK_CHUNK;
+    row->index[w->along] += w->row_length;
     if (row->index[w->along] >= w->axes[w->along].output) {
         row->index[w->along] = 0;
         for (uint32_t a = DMLK_WINDOW_AXES; a-- > 0;) {

@@ -5,8 +5,9 @@
  * which the place lies inside the input.  So an output element meets its inputs in row-major order, whatever the
  * layout and however rows are split.
  *
- * It promises: every output element is in exactly one row; no place in the padding is handed out; addresses are
- * those of the views themselves, never of a copy.  It reads and writes no element. */
+ * It promises: every output element is in exactly one row; every place that is handed out is inside the input for at
+ * least one output of the row; addresses are those of the views themselves, never of a copy.  It reads and writes no
+ * element. */
 #ifndef DMLK_WINDOWS_H
 #define DMLK_WINDOWS_H
 
@@ -30,6 +31,7 @@ typedef struct dmlk_outputs {
     int64_t begin, end;
 } dmlk_outputs;
 
+#define DMLK_FIRST_SPATIAL 2
 #define DMLK_WINDOW_AXES 5 /* batch, channel and up to three spatial ones; those that are missing have size 1 */
 #define DMLK_KNOWN_PLACES 32
 
@@ -40,9 +42,11 @@ typedef struct dmlk_windows {
     int64_t in_bytes, out_bytes; /* of one element */
     int64_t places;              /* of a window, those in the padding included; at most INT64_MAX */
     uint32_t along;              /* the axis of rows */
-    int64_t pieces;              /* rows of DMLK_CHUNK elements, or what is left, that make up that axis */
+    int64_t row_length;          /* outputs of a row, but for the last one along the axis: at most DMLK_CHUNK */
+    int64_t pieces;              /* rows that make up that axis */
     int64_t rows;
-    int64_t row_step;            /* input elements from one output of a row to the next, if both have a place inside */
+    int64_t row_step;            /* input elements from one output of a row to the next; modulo 2^64 if only one has them */
+    uint64_t place_steps[DMLK_WINDOW_AXES]; /* input elements from one place to the next */
     dmlk_outputs inside[DMLK_KNOWN_PLACES]; /* see dmlk_outputs_inside */
 } dmlk_windows;
 
@@ -53,16 +57,17 @@ int dmlk_windows_init(dmlk_windows *w, const dmlk_view *in, const dmlk_view *out
 
 typedef struct dmlk_window_row {
     int64_t index[DMLK_WINDOW_AXES]; /* of the first output */
-    int64_t count;                   /* outputs, at most DMLK_CHUNK; w->out_strides[w->along] apart */
+    int64_t count;                   /* outputs, at most w->row_length; w->out_strides[w->along] apart */
     uint8_t *out;
-    int64_t begin[DMLK_WINDOW_AXES], end[DMLK_WINDOW_AXES]; /* places along each axis that may be inside the input */
+    uint64_t origin; /* number of the input element under place 0 of the first output; modulo 2^64: it may be outside */
+    int64_t begin[DMLK_WINDOW_AXES], end[DMLK_WINDOW_AXES]; /* places along each axis that are inside the input for an output */
 } dmlk_window_row;
 
 /* Row number `number` (0 .. w->rows - 1), and the one after it. */
 void dmlk_window_seek(const dmlk_windows *w, int64_t number, dmlk_window_row *row);
 void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row);
 
-/* One place of the window, and the outputs of the row for which it is inside the input; there may be none. */
+/* One place of the window, and the outputs of the row for which it is inside the input. */
 typedef struct dmlk_place {
     int64_t at[DMLK_WINDOW_AXES];
     int64_t begin, end;   /* of the outputs of the row */
@@ -93,20 +98,14 @@ static inline void dmlk_take_place(const dmlk_windows *w, const dmlk_window_row 
         t < DMLK_KNOWN_PLACES ? w->inside[t] : dmlk_outputs_inside(&w->axes[w->along], t);
     place->begin = inside.begin > from ? inside.begin - from : 0;
     place->end = dmlk_min(inside.end - from, row->count);
-    if (place->begin >= place->end) {
-        place->end = place->begin;
-        return;
+    uint64_t number = row->origin + (uint64_t)place->begin * (uint64_t)w->row_step;
+    for (uint32_t a = DMLK_FIRST_SPATIAL; a < DMLK_WINDOW_AXES; a++) {
+        number += (uint64_t)place->at[a] * w->place_steps[a];
     }
-    int64_t offset = 0;
-    for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
-        const dmlk_window_axis *axis = &w->axes[a];
-        const int64_t output = row->index[a] + (a == w->along ? place->begin : 0);
-        offset += (output * axis->stride + place->at[a] * axis->dilation - axis->start) * w->in_strides[a];
-    }
-    place->first = w->in + offset * w->in_bytes;
+    place->first = w->in + (int64_t)number * w->in_bytes;
 }
 
-/* The first place that may be inside the input; false: there is none.  And the next one. */
+/* The first place; false: there is none.  And the next one. */
 static inline bool dmlk_first_place_of(const dmlk_windows *w, const dmlk_window_row *row, dmlk_place *place) {
     for (int a = 0; a < DMLK_WINDOW_AXES; a++) {
         if (row->begin[a] >= row->end[a]) {
@@ -131,7 +130,8 @@ static inline bool dmlk_next_place_of(const dmlk_windows *w, const dmlk_window_r
 }
 
 /* How many places of the window of output number `i` of the row are inside the input or, if `padded`, inside the
- * input or its padding.  `others` are those along all axes but that of rows: dmlk_count_others. */
+ * input or its padding.  `others` are those along all axes but that of rows: dmlk_count_others.  Doubles, because
+ * paddings make windows of up to 2^96 places. */
 static inline int64_t dmlk_count_along(const dmlk_window_axis *axis, int64_t output, bool padded) {
     const int64_t origin = output * axis->stride - axis->start;
     const int64_t low = padded ? -axis->start : 0, high = axis->input + (padded ? axis->end : 0);
@@ -139,17 +139,28 @@ static inline int64_t dmlk_count_along(const dmlk_window_axis *axis, int64_t out
     return end - begin;
 }
 
-static inline int64_t dmlk_count_others(const dmlk_windows *w, const dmlk_window_row *row, bool padded) {
-    int64_t count = 1;
+static inline double dmlk_count_others(const dmlk_windows *w, const dmlk_window_row *row, bool padded) {
+    double count = 1;
     for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
-        count *= a == w->along ? 1 : dmlk_count_along(&w->axes[a], row->index[a], padded);
+        count *= a == w->along ? 1 : (double)dmlk_count_along(&w->axes[a], row->index[a], padded);
     }
     return count;
 }
 
-static inline int64_t dmlk_count_places(const dmlk_windows *w, const dmlk_window_row *row, int64_t others, int64_t i,
-                                        bool padded) {
-    return others * dmlk_count_along(&w->axes[w->along], row->index[w->along] + i, padded);
+static inline double dmlk_count_places(const dmlk_windows *w, const dmlk_window_row *row, double others, int64_t i,
+                                       bool padded) {
+    return others * (double)dmlk_count_along(&w->axes[w->along], row->index[w->along] + i, padded);
+}
+
+/* The outputs of the row whose windows have all their places along its axis inside the input or, if `padded`, inside
+ * the input or its padding; begin > end: none. */
+static inline dmlk_outputs dmlk_whole_windows(const dmlk_windows *w, const dmlk_window_row *row, bool padded) {
+    const dmlk_window_axis *axis = &w->axes[w->along];
+    const int64_t high = axis->start + axis->input + (padded ? axis->end : 0);
+    const int64_t last = high - 1 - (axis->window - 1) * axis->dilation; /* where place 0 of such a window may be */
+    const int64_t begin = (padded ? 0 : dmlk_ceil_div(axis->start, axis->stride)) - row->index[w->along];
+    const int64_t end = (last < 0 ? 0 : last / axis->stride + 1) - row->index[w->along];
+    return (dmlk_outputs){begin > 0 ? dmlk_min(begin, row->count) : 0, dmlk_min(end, row->count)};
 }
 
 #endif

@@ -254,6 +254,24 @@ TEST(what_is_chosen_by_data) {
     device_end(&d);
 }
 
+/* Looking at all the indices would take hours. */
+TEST(too_many_indices) {
+    const int64_t size[] = {1, 1 << 20}, sizes[] = {INT64_C(0xffffffff), 1 << 20}, strides[] = {0, 0};
+    const dmlk_gather_elements k = {.axis = 0};
+    device d;
+    dmlk_footprint f[8];
+    device_begin(&d, "gather_elements");
+    device_tensor(&d, DMLK_UINT16, 2, size, strides);
+    device_tensor(&d, DMLK_INT32, 2, sizes, strides);
+    device_tensor(&d, DMLK_UINT16, 2, sizes, strides);
+    device_constants(&d, &k, sizeof k, 0);
+    set_access(&d, 0, DMLK_READ);
+    set_access(&d, 1, DMLK_READ);
+    CHECK_EQUAL(footprints(&d, f, 8), 3);
+    CHECK_EQUAL(f[0].access, DMLK_MAYBE_READ);
+    device_end(&d);
+}
+
 TEST(bad_indices) {
     device d;
     dmlk_bad_index bad;
@@ -492,6 +510,7 @@ int main(void) {
     RUN(boxes_hold_the_marked_elements);
     RUN(regular_marks_share_boxes);
     RUN(what_is_chosen_by_data);
+    RUN(too_many_indices);
     RUN(bad_indices);
     return RESULT();
 }

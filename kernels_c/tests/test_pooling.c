@@ -110,9 +110,31 @@ TEST(one_nan) {
     }
 }
 
+/* More places than 64 bits can count. */
+TEST(the_padding_of_the_largest_window_counts) {
+    const uint32_t most = UINT32_MAX;
+    const dmlk_pooling k = {.spatial = 3,
+                            .window = {most, most, most},
+                            .strides = {1, 1, 1},
+                            .dilations = {1, 1, 1},
+                            .start_padding = {most - 1, most - 1, most - 1},
+                            .include_padding = 1};
+    const int64_t sizes[] = {1, 1, 1, 1, 1}, index[5] = {0};
+    device d;
+    device_begin(&d, "average_pooling");
+    set_element(device_tensor(&d, DMLK_FLOAT32, 5, sizes, NULL), index, 3e38);
+    const dmlk_view *out = device_tensor(&d, DMLK_FLOAT32, 5, sizes, NULL);
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    const float places = 0x1p96f; /* (2^32 - 1)^3, rounded */
+    CHECK(get_element(out, index) == (double)(3e38f / places));
+    device_end(&d);
+}
+
 int main(void) {
     RUN(any_window_in_any_layout);
     RUN(what_makes_no_window_is_refused);
     RUN(one_nan);
+    RUN(the_padding_of_the_largest_window_counts);
     return RESULT();
 }

@@ -58,8 +58,7 @@ static inline int run(const dmlk_call *call, pool_row *const *rows) {
     if (status == DMLK_OK) {
         const dmlk_windows *w = &job.windows;
         const int64_t outputs_worth_a_thread = INPUTS_WORTH_A_THREAD / w->places;
-        const int64_t rows_worth_a_thread = outputs_worth_a_thread / dmlk_min(DMLK_CHUNK, w->axes[w->along].output);
-        dmlk_parallel(w->rows, dmlk_parts(w->rows, rows_worth_a_thread), pool_part, &job);
+        dmlk_parallel(w->rows, dmlk_parts(w->rows, outputs_worth_a_thread / w->row_length), pool_part, &job);
     }
     return status;
 }
