@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import Stage, identity, tensor, upload
+from stage import Stage, identity, tensor
 
 import dmlemu
 from dmlemu import dml
 from dmlemu.checks.values import Values
+from dmlemu.diagnostics.location import set_provider
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
 
@@ -53,7 +54,7 @@ def test_what_is_not_chosen_may_be_written_meanwhile(
     pick, mend = gather(stage, 16, 4), stage.compile(identity(4), "mend")
     stage.initialize(mend)
     table, source = stage.filled("table", 64), stage.filled("new", 16)
-    stage.dispatch(pick, [table, upload(stage, "places", np.uint32(indices))], [stage.buffer("result")])
+    stage.dispatch(pick, [table, stage.upload("places", np.uint32(indices))], [stage.buffer("result")])
     stage.dispatch(mend, [source], [dml.BufferBinding(table, 16, 16)])
     stage.run()
 
@@ -67,7 +68,7 @@ def test_of_too_many_pieces_nothing_is_reported_but_that(stage: Stage) -> None:
     stage.initialize(mend)
     table, source = stage.buffer("table", 8 * count), stage.filled("new", 16)
     places = np.random.default_rng(1).permutation(2 * count)[:count].astype(np.uint32)
-    chosen = upload(stage, "places", places)
+    chosen = stage.upload("places", places)
     for _ in range(2):
         stage.dispatch(pick, [table, chosen], [stage.buffer("result", 4 * count)])
         stage.dispatch(mend, [source], [dml.BufferBinding(table, 16, 16)])
@@ -79,8 +80,8 @@ def test_of_too_many_pieces_nothing_is_reported_but_that(stage: Stage) -> None:
 def test_indices_that_were_written_by_the_dispatch_before(stage: Stage) -> None:
     """When the lists are handed over, the buffer still holds other indices."""
     pick = gather(stage, 16, 4)
-    places = upload(stage, "places", np.uint32([90, 91, 92, 93]))
-    right = upload(stage, "right", np.uint32([1, 2, 3, 4]))
+    places = stage.upload("places", np.uint32([90, 91, 92, 93]))
+    right = stage.upload("right", np.uint32([1, 2, 3, 4]))
     layout = tensor([4], data_type=UINT32)
     copy = stage.compile(
         dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout), "copy"
@@ -106,7 +107,7 @@ def test_a_nan_that_was_chosen_was_not_born(stage: Stage) -> None:
     stage.device.checks.add(Values)
     values = np.arange(16, dtype=np.float32)
     values[[3, 9]] = np.nan
-    table, places = upload(stage, "table", values), upload(stage, "places", np.uint32([3, 0, 15, 9]))
+    table, places = stage.upload("table", values), stage.upload("places", np.uint32([3, 0, 15, 9]))
     stage.dispatch(gather(stage, 16, 4), [table, places], [stage.buffer("result")])
     stage.run()
 
@@ -115,7 +116,7 @@ def test_a_nan_that_was_chosen_was_not_born(stage: Stage) -> None:
 
 def test_an_index_is_told_of_once_for_each_line(stage: Stage) -> None:
     pick = gather(stage, 16, 4)
-    table, places = stage.filled("table", 64), upload(stage, "places", np.uint32([3, 16, 15, 9]))
+    table, places = stage.filled("table", 64), stage.upload("places", np.uint32([3, 16, 15, 9]))
     result = stage.buffer("result")
     for _ in range(3):
         stage.dispatch(pick, [table, places], [result])
@@ -131,3 +132,20 @@ def test_an_index_is_told_of_once_for_each_line(stage: Stage) -> None:
         "0 to 15",
     )
     assert "index 16 from element (1) of IndicesTensor" in report.message
+
+
+def test_without_lines_each_dispatch_is_a_cause(stage: Stage) -> None:
+    """As under ``dmlemu run``."""
+    pick = gather(stage, 16, 4)
+    table, result = stage.filled("table", 64), stage.buffer("result")
+    places = [stage.upload(f"places {i}", np.uint32([3, i, 15, 9])) for i in (16, 17)]
+    before = set_provider(lambda: None)
+    try:
+        for each in places:
+            stage.dispatch(pick, [table, each], [result])
+            stage.barrier(result)
+        stage.run()
+    finally:
+        set_provider(before)
+
+    assert [each.report.given for each in stage.device.reports] == [16, 17]
