@@ -23,6 +23,7 @@ Bindings = Sequence[d3d12.Resource | dml.BufferBinding | None]
 
 _Object = TypeVar("_Object", bound=d3d12.Object)
 _Self = TypeVar("_Self", bound="Session")
+_MANY = 64  # kept objects, before those that have been released are dropped
 _CBV_SRV_UAV = d3d12.DescriptorHeapType.CBV_SRV_UAV
 _INITIAL_STATE = {
     d3d12.HeapType.UPLOAD: d3d12.ResourceStates.GENERIC_READ,
@@ -58,7 +59,8 @@ class Session:
         ``queue``: of a type other than COMPUTE, or with flags.  ``descriptors``: the size of the heap; 0 for
         none, when the program sets heaps of its own.
         """
-        self._kept = ExitStack()
+        self._kept: list[d3d12.Object] = []  # first made first
+        self._most_kept = _MANY
         if device is None:
             adapter = d3d12.create_adapter_list()[0]
             device = self.keep(dml.create_device(self.keep(d3d12.create_device(adapter))))
@@ -83,15 +85,22 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         """:meth:`close`; after an exception no check complains of what is released while in use."""
-        self._kept.__exit__(kind, value, traceback)
+        stack = ExitStack()
+        for each in self._kept:
+            stack.push(each)
+        stack.__exit__(kind, value, traceback)
+        self._kept.clear()
 
     def close(self) -> None:
         """Releases what the session made, last made first.  Wait for the GPU first: see :meth:`wait`."""
-        self._kept.close()
+        self.__exit__(None, None, None)
 
     def keep(self, made: _Object) -> _Object:
         """Has the session release ``made``, too, when it is closed; returns it."""
-        self._kept.enter_context(made)
+        if len(self._kept) >= self._most_kept:
+            self._kept = [each for each in self._kept if not each.released]
+            self._most_kept = max(_MANY, 2 * len(self._kept))
+        self._kept.append(made)
         return made
 
     @property

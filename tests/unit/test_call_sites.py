@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import dmlemu
 from dmlemu import Error, d3d12, errors
 from dmlemu.diagnostics.location import CallSite, call_site, set_provider
 
@@ -107,6 +109,15 @@ def test_generated_code_of_one_name_has_one_owner_per_module() -> None:
         exec(compile("def passes_on(call):\n    return call()\n", "<string>", "exec"), made.__dict__)
         found.append(str(made.passes_on(call_site)))
     assert found[0].startswith("<string>:2") and found[1].startswith("test_call_sites.py:")
+
+
+@pytest.mark.usefixtures("forget")
+def test_a_package_whose_name_begins_as_ours_is_a_program() -> None:
+    package = os.path.dirname(dmlemu.__file__)
+    made = types.ModuleType("dmlemu_models")
+    code = "def passes_on(call):\n    return call()\n"
+    exec(compile(code, f"{package}_models/net.py", "exec"), made.__dict__)
+    assert str(made.passes_on(call_site)).startswith("net.py:2 (called from test_call_sites.py:")
 
 
 def test_sites_are_values() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -102,3 +105,18 @@ def test_uploads_of_odd_sizes_and_parts(device: dml.Device) -> None:
 def test_refusals_name_the_line_of_the_program(device: dml.Device) -> None:
     with Session(device) as session, pytest.raises(dmlemu.Error, match=r"test_session\.py:"):
         session.buffer("huge", 1 << 40)
+
+
+def test_what_was_released_earlier_is_not_kept() -> None:
+    session = Session()
+    references = []
+    for i in range(1000):
+        buffer = session.buffer(f"step {i}", 256)
+        references.append(weakref.ref(buffer))
+        buffer.release()
+        del buffer
+    gc.collect()
+    assert sum(each() is not None for each in references) < 100
+    kept = session.buffer("kept", 256)
+    session.close()
+    assert kept.released

@@ -245,7 +245,6 @@ class DeviceContext:
         return refusal(
             ids.DEVICE_FORKED,
             f"{self} is used in a process that was forked from its own.",
-            operation="fork",
             rule="DEV5: D3D12CreateDevice",
             hresult=HResult.E_FAIL,
             context=(str(error),),

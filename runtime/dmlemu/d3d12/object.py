@@ -139,6 +139,12 @@ class Object:
 
     # --- lifetime ---
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The copy would share the hardware: releasing it would free the original's memory."""
+        raise TypeError(
+            f"{self.title()} cannot be copied or pickled: it belongs to a device of this process."
+        )
+
     def release(self) -> None:
         """Gives up the object (``IUnknown::Release`` of the last reference); doing it again is harmless."""
         self._release(tell=True)

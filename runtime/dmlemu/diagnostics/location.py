@@ -19,7 +19,7 @@ __all__ = [
     "spell_site",
 ]
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))  # dmlemu
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # dmlemu/
 
 
 def program_entry(error: BaseException) -> TracebackType | None:

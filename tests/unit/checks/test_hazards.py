@@ -70,6 +70,10 @@ BEHIND_THE_LAST_ELEMENT = [  # at byte 37; the tensor has 40
     act("copy", "other", 0, "whole", PAGE + 37, 3),
 ]
 THE_LAST_ELEMENT = [BEHIND_THE_LAST_ELEMENT[0], act("copy", "other", 0, "whole", PAGE + 36, 3)]
+READS_THE_SAME_BELOW_WHAT_IS_WRITTEN = [  # both read bytes 16 to 23, and the first writes from byte 32 on
+    act("dispatch", "scatter", "other", 0, "other", 32),
+    act("dispatch", "scatter", "other", 16, "alone", 0),
+]
 ANY_TO_ANY = [
     act("copy", "whole", PAGE, "alone", 0, 3),
     act("alias", None, None),
@@ -201,6 +205,7 @@ def test_chains_go_on_over_fences() -> None:
 @example(THE_LAST_ELEMENT)
 @example(ANY_TO_ANY)
 @example(UAV_BARRIER_FOR_A_COPY)
+@example(READS_THE_SAME_BELOW_WHAT_IS_WRITTEN)
 def test_one_queue_is_told_exactly(program: Program) -> None:
     check(program)
 

@@ -11,6 +11,7 @@ from stage import Stage, identity, tensor
 import dmlemu
 from dmlemu import dml
 from dmlemu.checks.values import Values
+from dmlemu.diagnostics.location import set_provider
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
 
@@ -131,3 +132,20 @@ def test_an_index_is_told_of_once_for_each_line(stage: Stage) -> None:
         "0 to 15",
     )
     assert "index 16 from element (1) of IndicesTensor" in report.message
+
+
+def test_without_lines_each_dispatch_is_a_cause(stage: Stage) -> None:
+    """As under ``dmlemu run``."""
+    pick = gather(stage, 16, 4)
+    table, result = stage.filled("table", 64), stage.buffer("result")
+    places = [stage.upload(f"places {i}", np.uint32([3, i, 15, 9])) for i in (16, 17)]
+    before = set_provider(lambda: None)
+    try:
+        for each in places:
+            stage.dispatch(pick, [table, each], [result])
+            stage.barrier(result)
+        stage.run()
+    finally:
+        set_provider(before)
+
+    assert [each.report.given for each in stage.device.reports] == [16, 17]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -638,3 +640,15 @@ def test_enums_have_the_headers_numbers() -> None:
     assert Feature.D3D12_OPTIONS12 == 41 and LEVEL.LEVEL_11_0 == 0xB000
     assert d3d12.MessageId.COMMAND_LIST_CLOSED == 547
     assert dmlemu.d3d12 is d3d12
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_objects_are_neither_copied_nor_pickled(how: Callable[[Any], object]) -> None:
+    """The end of a copy would end the memory of the original."""
+    stage = Stage()
+    buffer = stage.upload(np.arange(4, dtype=np.float32))
+    for thing in (stage.device, stage.fence, buffer, stage.queue):
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            how(thing)
+    gc.collect()
+    assert stage.read(buffer).view(np.float32)[:4].tolist() == [0, 1, 2, 3]

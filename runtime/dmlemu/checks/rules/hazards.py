@@ -391,6 +391,8 @@ class Hazards(Check):
         for window, newest, then in found:
             for at in window.same_command(newest):
                 first = window.access(at)
+                if not (first.pattern.changes or then.pattern.changes):
+                    continue  # a command that also writes reads some of the same bytes
                 byte = then.pattern.first_byte(first.pattern)
                 if byte is None or Kind.TAIL == first.kind == then.kind:
                     continue

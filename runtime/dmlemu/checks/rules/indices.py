@@ -47,7 +47,11 @@ class Indices(Check):
         operands = command.command.operands
         element = np.unravel_index(bad.element, packet.tensors[bad.indices].sizes)
         words = messages.outside(
-            command, bad, (operands[bad.indices], operands[bad.target]), tuple(map(int, element))
+            command,
+            event.packet,
+            bad,
+            (operands[bad.indices], operands[bad.target]),
+            tuple(map(int, element)),
         )
         first, end = indices.footprint.byte_range
         buffer = self.names.buffer(first)

@@ -10,7 +10,7 @@ __all__ = ["outside", "scattered"]
 
 
 def outside(
-    command: NamedCommand, bad: Any, tensors: tuple[str, str], element: tuple[int, ...]
+    command: NamedCommand, packet: bytes, bad: Any, tensors: tuple[str, str], element: tuple[int, ...]
 ) -> dict[str, Any]:
     """An index that chooses nothing; ``tensors``: the one that holds it, and the one that it chooses from."""
     indices, target = tensors
@@ -31,7 +31,7 @@ def outside(
         "expected": f"{least} to {size - 1}",
         "operation": command.place,
         "context": (command.context,),
-        "cause": (command.command.site, command.command.name, indices),
+        "cause": (command.command.site or packet, command.command.name, indices),
     }
 
 
