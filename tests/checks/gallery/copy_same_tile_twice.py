@@ -1,4 +1,4 @@
-"""Both tiles of the destination are mapped to one tile of the heap: which half of the copy remains is open."""
+"""Both tiles of the destination are one tile of the heap: which half of the copy remains is open."""
 
 from stage import UAV, Stage, States
 
