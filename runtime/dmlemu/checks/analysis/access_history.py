@@ -56,10 +56,10 @@ class Kind(IntEnum):
 
 
 Touch = tuple[Work, int, int]
-"""Which command reached the memory: the list it is of, the index of its packet there, its operand."""
+"""The command that accessed the memory: its list, the index of its packet there, its operand."""
 
 Kinds = tuple[Kind | None, Kind | None]
-"""How reads and writes of a command reach memory; None: by a way that needs no barriers."""
+"""How reads and writes of a command access memory; None: needs no barriers."""
 
 
 class Place:
@@ -193,7 +193,7 @@ class Reached:
 
 
 Part = tuple[Reached, Kinds, int, tuple[int, int]]
-"""A packet of a command: what it reaches and how, its index, and bytes of that which need no look."""
+"""A packet of a command: its accesses and their kinds, its index, and bytes that are not compared."""
 
 
 def touched(work: Work, parts: list[Part]) -> list[Touched]:

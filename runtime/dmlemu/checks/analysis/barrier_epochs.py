@@ -46,7 +46,7 @@ class Mark(NamedTuple):
 
 
 Postponed = tuple[int, int, Work, list[Part]]
-"""A command that began behind all before it in its call: its phase, the call's, its list and packets."""
+"""A command ordered behind all before it in its call: its phase, the call's phase, its list, its packets."""
 
 
 class BarrierEpochs:

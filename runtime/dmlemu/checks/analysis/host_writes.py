@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["HostEvent", "HostWrites", "PatternStored"]
 
 HostEvent = HostMapped | HostAccessed | HostUnmapped | Submitted | Queued | Signalled
-"""What the host does with memory, or to have a queue go on."""
+"""Host operations on memory, and those that let a queue continue."""
 
 _Span = tuple[int, int]  # first byte and the byte after the last one
 _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
