@@ -40,9 +40,9 @@ class Session:
 
     :meth:`initialize`, :meth:`dispatch`, :meth:`barrier` and :meth:`transition` record into ``list``;
     :meth:`run` executes it and waits.  :meth:`upload` and :meth:`read` record a copy and run.  Which
-    barriers a list needs is for the program to say, as on every device.
-
     barriers a list needs is for the program to decide, as on every device.
+
+    Buffers, compiled operators and what was given to :meth:`keep` live until the session is closed;
     leaving its ``with`` block does that.  Any of them can be released earlier.
     """
 
