@@ -38,14 +38,14 @@ def stable(
 ) -> _Result:
     """Runs a program as usual, then under ``dmlemu.chaos`` with each seed; returns the usual result.
 
-        ``program`` creates its device itself, on an adapter without a policy, or calls ``dmlemu.evaluate``.
-        It returns arrays, bytes or numbers, or lists and dicts of them, which are compared bit by bit.
-        ``modes``: the modes of chaos, by default all.
+    ``program`` creates its device itself, on an adapter without a policy, or calls ``dmlemu.evaluate``.
+    It returns arrays, bytes or numbers, or lists and dicts of them, which are compared bit by bit.
+    ``modes``: the modes of chaos, by default all.
 
-        Raises :class:`dmlemu.Error` (VAL_UNSTABLE, E_FAIL) when a seed changes the result, or makes the
-        program fail: names the modes that do it, as few as possible, and the first bytes that differ.
-        program fail: names the smallest set of modes that does, and the first bytes that differ.
-        chaos is raised as it is.
+    Raises :class:`dmlemu.Error` (VAL_UNSTABLE, E_FAIL) when a seed changes the result, or makes the
+    program fail: names the smallest set of modes that does it, and the first bytes that differ.
+    ValueError: no device ran under chaos, or results differ without it.  What the program raises without
+    chaos is raised as it is.
     """
     all_modes = chaos(0, modes).modes
     result, _ = _run(program, None)
