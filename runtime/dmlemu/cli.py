@@ -20,7 +20,7 @@ __all__ = ["main"]
 
 
 class _UsageError(Exception):
-    """Something that was asked for on the command line does not exist."""
+    """A name given on the command line does not exist."""
 
     def __str__(self) -> str:
         return f"dmlemu: error: {shorten(self.args[0], 2000)}"
@@ -61,7 +61,7 @@ def _command(arguments: Sequence[str] | None) -> int:
 
 
 def _prepare_streams() -> None:
-    """A stream that was closed (``>&-``) takes everything; names of a model may be any Unicode."""
+    """A closed stream (``>&-``) accepts all output; names of a model may contain any Unicode character."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if sys.stderr is None:
@@ -72,13 +72,13 @@ def _prepare_streams() -> None:
 
 
 def _tell(text: str) -> None:
-    """Prints to stderr, if anybody still listens."""
+    """Prints to stderr, if it can be written."""
     with suppress(OSError):
         print(text, file=sys.stderr)
 
 
 def _flush(stream: TextIO) -> None:
-    """Whoever read it may have gone, or the disk may be full: then Python would fail again at its end."""
+    """The reader may be gone or the disk full: without this Python would fail again at exit."""
     try:
         stream.flush()
     except OSError:
@@ -86,14 +86,14 @@ def _flush(stream: TextIO) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Shows arguments without the control characters that they may have."""
+    """Escapes control characters in the arguments that its messages quote."""
 
     def error(self, message: str) -> NoReturn:
         super().error(shorten(message, 2000))
 
 
 class _Version(argparse.Action):
-    """Finds out the version only when it is asked for: reading a package's metadata takes long."""
+    """Reads the version only on request: reading a package's metadata takes long."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
@@ -150,7 +150,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 class _Reports:
-    """The file of ``--report``, if there is one.  What is wrong with it is told, and ends nothing."""
+    """The file of ``--report``, if there is one.  Errors in writing it are printed and end nothing."""
 
     def __init__(self, path: Path | None) -> None:
         self._path, self.has_failed = path, False
@@ -181,8 +181,8 @@ class _Reports:
 
 @contextmanager
 def _told(file: _Reports) -> Iterator[None]:
-    """Writes what devices report to a file, and prints it at the end: if nothing failed, only warnings."""
-    told: dict[tuple[str, str], Stored] = {}  # by id and message: what is raised may have more context
+    """Writes the devices' reports to a file, and prints them at the end: only warnings if nothing failed."""
+    told: dict[tuple[str, str], Stored] = {}  # by id and message: a raised report may have more context
     raised = ("", "")
 
     def take(stored: Stored) -> None:

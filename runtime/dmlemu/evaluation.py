@@ -1,4 +1,4 @@
-"""One operator on arrays, in one call: for people, for tests and for a first look."""
+"""One operator on NumPy arrays, in one call."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def pack_tensor(tensor: dml.BufferTensorDesc, array: Array, name: str = "array")
 
 
 def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None:
-    """The array has the tensor's type and sizes."""
+    """Checks that the array has the tensor's type and sizes."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{name} must be a NumPy array, not {type(array).__name__}.")
     dtype = _element_type(tensor, name)
@@ -121,7 +121,7 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
     """Writes all bytes of the tensor."""
     memory.fill(POISON_BYTE)
     view = _view(tensor, memory)
-    # A dimension that both repeat is as good as its first element.
+    # A dimension that repeats elements in both needs only its first element.
     once = tuple(
         slice(None if stride or step else 1)
         for stride, step in zip(tensor.effective_strides, array.strides, strict=True)
@@ -155,7 +155,7 @@ def _view(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
 
 
 def _same_bits(a: Array, b: Array) -> bool:
-    """Compared a piece at a time: the arrays may be as large as all memory."""
+    """Compares piecewise: the arrays may be as large as all memory."""
     bits = np.dtype(f"u{a.dtype.itemsize}")
     pieces = np.nditer([a.view(bits), b.view(bits)], flags=["external_loop", "buffered"], buffersize=1 << 16)
     return all(np.array_equal(x, y) for x, y in pieces)
@@ -165,11 +165,11 @@ def _same_bits(a: Array, b: Array) -> bool:
 
 _private: dict[dml.FeatureLevel, _Evaluator] = {}
 _private_lock = threading.Lock()
-_inherited: list[dict[dml.FeatureLevel, _Evaluator]] = []  # of the parent process; never given up here
+_inherited: list[dict[dml.FeatureLevel, _Evaluator]] = []  # belong to the parent process; never released here
 
 
 def _start_anew() -> None:
-    """A forked process shares its parent's GPU memory, fences too: it needs devices of its own."""
+    """A forked process shares its parent's GPU memory and fences: it needs devices of its own."""
     global _private, _private_lock
     _inherited.append(_private)
     _private, _private_lock = {}, threading.Lock()  # another thread may have held the old one
@@ -196,7 +196,7 @@ def _evaluator(device: dml.Device | None, feature_level: dml.FeatureLevel | None
 
 
 class _Buffers:
-    """Three buffers of one size: for uploading, for the GPU, for reading back."""
+    """Three buffers of one size: upload, default, readback."""
 
     def __init__(self, session: Session, size: int) -> None:
         self.size = size
@@ -210,7 +210,7 @@ class _Buffers:
 
 
 class _Evaluator:
-    """What every call on a device needs, kept from call to call."""
+    """The objects of one device that are reused from call to call."""
 
     def __init__(self, device: dml.Device) -> None:
         self.device = device
@@ -224,9 +224,9 @@ class _Evaluator:
         return self.device.get_device_removed_reason() != 0
 
     def discard(self, error: BaseException) -> None:
-        """After an exception nothing half-recorded is kept, unless the GPU is still to execute it.
+        """After an exception, discards half-recorded state, unless the GPU still has to execute it.
 
-        Another exception may end this anywhere: the next call does the rest.
+        If another exception interrupts this, the next call completes it.
         """
         parts = self._parts
         if parts is not None and not self._complete and not parts.is_pending:
@@ -234,7 +234,7 @@ class _Evaluator:
             self._parts = None
 
     def finish(self) -> None:
-        """Has the GPU do what an exception has left to it, and gives the parts up."""
+        """Lets the GPU complete what an exception left pending, and releases the parts."""
         parts = self._parts
         if parts is not None:
             if parts.is_pending:
@@ -263,7 +263,7 @@ class _Evaluator:
 
 
 def _execute(parts: _Parts, compiled: CompiledOperator, plan: _Plan) -> None:
-    """Everything in one list."""
+    """Executes everything in one list."""
     session, buffers = parts.session, parts.buffers
     plan.upload(buffers.upload)
     session.list.copy_buffer_region(buffers.gpu, 0, buffers.upload, 0, plan.size)
@@ -273,7 +273,7 @@ def _execute(parts: _Parts, compiled: CompiledOperator, plan: _Plan) -> None:
     table = session.table(initializer, first=compiled.descriptor_count)
     plan.bind_initializer(table, initializer, buffers.gpu)
     session.recorder.record_dispatch(session.list, initializer, table)
-    if compiled.persistent.size:  # else the initializer writes nothing that the dispatch could read
+    if compiled.persistent.size:  # otherwise the initializer writes nothing that the dispatch could read
         session.barrier()
     table.reset(session.table_desc(compiled, first=0))
     plan.bind(table, buffers.gpu)
@@ -295,7 +295,7 @@ class _Parts:
     def reserve(self, size: int, descriptors: int) -> None:
         if size > self.buffers.size:
             self.buffers.close()
-            # Small ones grow in steps, so that few calls make new ones; large ones must fit.
+            # Small ones grow in steps, so that few calls create new ones; large ones are exact.
             large = size > _LARGE
             self.buffers = _Buffers(self.session, size if large else 1 << (size - 1).bit_length())
         if descriptors > self._descriptors:
@@ -304,11 +304,11 @@ class _Parts:
 
     @property
     def is_pending(self) -> bool:
-        """Is the GPU still to do something with it?"""
+        """Does the GPU still have to execute something that uses it?"""
         return bool(self.session.queue.hardware.pending)
 
     def finish(self) -> None:
-        """Waits until the GPU has done all that it was given."""
+        """Waits until the GPU has executed everything submitted."""
         session = self.session
         session.fence_value += 1
         session.queue.signal(session.fence, session.fence_value)
@@ -316,7 +316,7 @@ class _Parts:
 
 
 class _Plan:
-    """Where each tensor of one call lies in the buffers: inputs, outputs, temporary, persistent."""
+    """Offsets of the tensors of one call in the buffers: inputs, outputs, temporary, persistent."""
 
     def __init__(
         self, compiled: CompiledOperator, arrays: Mapping[str, Any], offset: int, gaps: Random | None
@@ -350,7 +350,9 @@ class _Plan:
     def _reserve(self, size: int, alignment: int = PERSISTENT_BUFFER_ALIGNMENT) -> int:
         place = -(-self.size // alignment) * alignment
         if self._gaps is not None:
-            place = place + self._gaps.randrange(_GAPS) * alignment | alignment  # aligned to no more
+            place = (
+                place + self._gaps.randrange(_GAPS) * alignment | alignment
+            )  # the only guaranteed alignment
         self.size = place + -(-size // PERSISTENT_BUFFER_ALIGNMENT) * PERSISTENT_BUFFER_ALIGNMENT
         return place
 
@@ -413,7 +415,7 @@ class _Plan:
 
 
 def _values(fields: Sequence[TensorField], arrays: Mapping[str, Any]) -> dict[TensorField, Any]:
-    """The array of each input field, which fits; TypeError when one is missing or none is wanted."""
+    """The array of each input field, checked; TypeError when one is missing or superfluous."""
     inputs = [field for field in fields if not field.output]
     known = {field.name for field in inputs}
     for name in arrays:

@@ -1,7 +1,7 @@
-"""The objects that every DirectML program needs, and the calls between an array and its result.
+"""Session: the objects that every DirectML program needs, and methods from an array to its result.
 
-Each method is one idiom of Direct3D 12 or DirectML, written with the public API alone.  It is meant to be
-read: a program that outgrows it copies the lines that it wants to change.
+Each method is one idiom of Direct3D 12 or DirectML, written with the public API alone.  A program
+that needs more can copy and change these lines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Session:
 
     :meth:`initialize`, :meth:`dispatch`, :meth:`barrier` and :meth:`transition` record into ``list``;
     :meth:`run` executes it and waits.  :meth:`upload` and :meth:`read` record a copy and run.  Which
-    barriers a list needs is for the program to say, as on every device.
+    barriers a list needs is for the program to decide, as on every device.
 
     Buffers, compiled operators and what was given to :meth:`keep` live until the session is closed;
     leaving its ``with`` block does that.  Any of them can be released earlier.
@@ -54,9 +54,9 @@ class Session:
         queue: d3d12.CommandQueueDesc | None = None,
         descriptors: int = 1024,
     ) -> None:
-        """``device``: without one, the session makes devices of its own on the default adapter.
+        """``device``: if omitted, the session creates devices of its own on the default adapter.
 
-        ``queue``: of a type other than COMPUTE, or with flags.  ``descriptors``: the size of the heap; 0 for
+        ``queue``: for a type other than COMPUTE, or flags.  ``descriptors``: the size of the heap; 0 for
         none, when the program sets heaps of its own.
         """
         self._kept: list[d3d12.Object] = []  # first made first
@@ -84,7 +84,7 @@ class Session:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """:meth:`close`; after an exception no check complains of what is released while in use."""
+        """:meth:`close`; after an exception, releasing objects in use is not reported."""
         stack = ExitStack()
         for each in self._kept:
             stack.push(each)
@@ -92,11 +92,11 @@ class Session:
         self._kept.clear()
 
     def close(self) -> None:
-        """Releases what the session made, last made first.  Wait for the GPU first: see :meth:`wait`."""
+        """Releases what the session created, last created first.  First :meth:`wait` for the GPU."""
         self.__exit__(None, None, None)
 
     def keep(self, made: _Object) -> _Object:
-        """Has the session release ``made``, too, when it is closed; returns it."""
+        """Makes the session release ``made`` when it is closed; returns it."""
         if len(self._kept) >= self._most_kept:
             self._kept = [each for each in self._kept if not each.released]
             self._most_kept = max(_MANY, 2 * len(self._kept))
@@ -105,7 +105,7 @@ class Session:
 
     @property
     def descriptors(self) -> d3d12.DescriptorHeap:
-        """The heap whose descriptors binding tables take."""
+        """The heap whose descriptors binding tables use."""
         if self._descriptors is None:
             raise ValueError("The session has no descriptor heap: it was made with descriptors=0.")
         return self._descriptors
@@ -220,22 +220,22 @@ class Session:
         return compiled
 
     def persistent_buffer(self, compiled: dml.CompiledOperator) -> d3d12.Resource | None:
-        """The buffer for what the operator keeps from its initialisation; None if it keeps nothing."""
+        """The buffer for the operator's persistent resource; None if it needs none."""
         size = compiled.get_binding_properties().persistent_resource_size
         return self.buffer(f"{compiled.name}, persistent", size) if size else None
 
     def temporary_buffer(self, dispatchable: dml.Dispatchable) -> d3d12.Resource | None:
-        """The buffer for what a dispatch needs while it runs; None if it needs nothing."""
+        """The buffer for the operator's temporary resource; None if it needs none."""
         size = dispatchable.get_binding_properties().temporary_resource_size
         return self.buffer(f"{dispatchable.name}, temporary", size) if size else None
 
     def use_descriptors(self, count: int) -> None:
-        """Has binding tables begin anew with the first descriptor, and makes room for ``count`` of them.
+        """Makes binding tables start again at the first descriptor, with room for ``count`` of them.
 
-        Nothing may be recorded in the list or under way.
+        Nothing may be recorded in the list or in flight.
         """
         if count > self.descriptors.get_desc().num_descriptors:
-            self.list.close()  # it has set the old heap
+            self.list.close()  # the list still has the old heap set
             self.allocator.reset()
             self.descriptors.release()
             self._descriptors = self._descriptor_heap(count)
@@ -335,36 +335,36 @@ class Session:
     # --- execution ---
 
     def barrier(self, *buffers: d3d12.Resource) -> None:
-        """Records UAV barriers: what wrote the buffers ends before what follows begins.
+        """Records UAV barriers: earlier accesses to the buffers end before later ones begin.
 
-        Without buffers it is one barrier for all of them.
+        Without buffers it is one barrier for all resources.
         """
         self.list.resource_barrier([d3d12.ResourceBarrier.uav(each) for each in buffers or (None,)])
 
     def transition(
         self, before: d3d12.ResourceStates, after: d3d12.ResourceStates, *buffers: d3d12.Resource
     ) -> None:
-        """Records transitions: the buffers' use in one state ends before that in the other begins."""
+        """Records transitions of the buffers from one state to the other."""
         self.list.resource_barrier(
             [d3d12.ResourceBarrier.transition(each, before, after) for each in buffers]
         )
 
     def submit(self) -> None:
-        """Closes the list and hands it to the queue; the fence will reach ``fence_value`` when it is done."""
+        """Closes the list and executes it on the queue; the fence reaches ``fence_value`` when it is done."""
         self.list.close()
         self.queue.execute_command_lists([self.list])
         self.fence_value += 1
         self.queue.signal(self.fence, self.fence_value)
 
     def new_list(self) -> None:
-        """Makes another allocator and an open list, for instance when an error has left one half recorded."""
+        """Creates another allocator and an open list, for example after an error during recording."""
         kind = self.queue.get_desc().type
         self.allocator = self.keep(self.device.create_command_allocator(kind))
         self.list = self.keep(self.device.create_command_list(0, kind, self.allocator))
         self._set_descriptor_heap()
 
     def open(self) -> None:
-        """Opens the list again after :meth:`submit`; what was submitted may still be under way."""
+        """Opens the list again after :meth:`submit`; submitted work may still be in flight."""
         self.list.reset(self.allocator)
         self._set_descriptor_heap()
 
@@ -385,5 +385,5 @@ class Session:
 
 
 def _binding(each: Any) -> Any:
-    """A whole buffer as a binding; anything else as it is, for DirectML to judge."""
+    """A whole buffer as a binding; anything else unchanged, to be validated by DirectML."""
     return dml.BufferBinding(each) if isinstance(each, d3d12.Resource) else each

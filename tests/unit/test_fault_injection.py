@@ -1,4 +1,4 @@
-"""Faults on purpose: when they strike, what is remembered, and how every object behaves afterwards."""
+"""Fault injection: when faults occur, what is recorded, and how every object behaves afterwards."""
 
 from __future__ import annotations
 

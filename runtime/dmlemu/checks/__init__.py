@@ -1,4 +1,4 @@
-"""Checks: subscribers of a device's event stream that find mistakes and explain them."""
+"""Checks: subscribers of a device's event stream that find mistakes and report them."""
 
 from ..diagnostics.catalogue import catalogue, groups
 from ..diagnostics.declaration import Declaration, When

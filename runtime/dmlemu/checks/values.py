@@ -1,7 +1,7 @@
-"""Group h, on request: ``device.checks.add(dmlemu.checks.values.Values)`` looks at what dispatches compute.
+"""Group h, on request: ``device.checks.add(dmlemu.checks.values.Values)`` checks computed values.
 
-It reads every element of every tensor before and after each kernel, so it is not among the checks that a
-device has by itself.
+It reads every element of every tensor before and after each kernel, so it is not enabled by
+default.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Operand(NamedTuple):
-    """A tensor of a kernel, or a part that it reads: its view, with a copy of the bytes before it ran."""
+    """A tensor of a kernel, or the part it reads: its view, with a copy of its bytes before the run."""
 
     access: Access
     view: View
 
 
 class Values(Check):
-    """Tells of the first NaN or infinity that finite numbers gave, of integers that wrapped, of saturation.
+    """Reports the first NaN or infinity born of finite numbers, integers that wrapped, and saturation.
 
-    ``saturated_share``: at more than this share of elements at the limits of an 8-bit type a cast is told of.
+    ``saturated_share``: casts to 8 bits are reported above this share of elements at the type's limits.
     """
 
     declarations = DECLARATIONS
@@ -57,7 +57,7 @@ class Values(Check):
 
     @on(Executing)
     def before(self, event: Executing) -> None:
-        """Keeps what the kernel is about to read: it may work in place."""
+        """Copies what the kernel is about to read: it may work in place."""
         self._inputs = []
         if event.opcode == Opcode.DISPATCH:
             self._inputs = list(self._operands(event.packet, event.accesses, READ))
@@ -97,14 +97,14 @@ class Values(Check):
             )
 
     def _first_born(self, kernel: str, output: View, kind: Classes) -> int | None:
-        """The first element of that kind that only finite numbers can have made."""
+        """The first element of that kind computed from finite numbers only."""
         if _each_by_itself(kernel):
             sources = [Source(each.view) for each in self._inputs if each.view.sizes == output.sizes]
             return find_born(output, kind, sources)
         if not self._is_known or any(
             _has(each.view, Classes.NAN) or _has(each.view, Classes.INFINITY) for each in self._inputs
         ):
-            return None  # it may have come from there
+            return None  # it may have been propagated from there
         values = scan(output)
         return values.first_nan if kind is Classes.NAN else values.first_infinity
 
@@ -129,7 +129,7 @@ class Values(Check):
     def _saturated(
         self, event: Executed, command: NamedCommand, kernel: str, packet: DispatchPacket, output: _Operand
     ) -> None:
-        """Floats cast to 8 bits: how many hit the limits."""
+        """Casts from float to 8 bits: how many elements saturate."""
         sources = [packets.type_name(each.view.data_type) for each in self._inputs]
         kind = packets.type_name(output.view.data_type)
         if kernel != "cast" or kind not in ("INT8", "UINT8") or not sources[0].startswith("FLOAT"):
@@ -143,7 +143,7 @@ class Values(Check):
             words = messages.saturated(share, kind, float(source.reshape(-1)[number]))
             self._say(event, command, ids.VAL_QUANT_SATURATE, output, number, words)
 
-    # --- inside ---
+    # --- internals ---
 
     def _operands(self, packet: bytes, accesses: Any, kind: int) -> Iterator[_Operand]:
         decoded = packets.decode_one(packet)
@@ -194,11 +194,11 @@ def _array(view: View) -> _Array:
 
 
 def _each_by_itself(kernel: str) -> bool:
-    """Is element i of the output made from elements i of the inputs alone?"""
+    """Does element i of the output depend on elements i of the inputs only?"""
     return kernel == "cast" or kernels.family(kernel) == "element_wise"
 
 
-# --- what integer kernels would give without limits ---
+# --- results of integer kernels without limits ---
 
 
 def _unknown(packet: DispatchPacket, inputs: list[_Array]) -> _Array | None:

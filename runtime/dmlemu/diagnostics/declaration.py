@@ -1,4 +1,4 @@
-"""What a check is, told once: the messages, the reference pages and the filters all read it here."""
+"""Declarations of checks, read by messages, reference pages and filters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Declaration", "When"]
 
 
 class When(Enum):
-    """The moment at which a check speaks; the value is for people."""
+    """The moment at which a check reports; the value is shown to users."""
 
     CREATE = "when an object is created"
     CALL = "when the call is made"
@@ -30,9 +30,9 @@ class Declaration(Frozen):
 
     ``title`` completes "Reported when ...".  ``why`` says what happens on real hardware, ``fix`` what to
     change; both are whole sentences.  ``rule`` names the document.  ``message_ids``: the nearest
-    D3D12_MESSAGE_IDs.  ``refusal``: the call itself refuses, so that the check cannot be suppressed.
-    ``level``: the least strictness at which it speaks.  ``no_example``: why the gallery has no program.
-    ``api``: whose methods it speaks of; a refusal may say otherwise.
+    D3D12_MESSAGE_IDs.  ``refusal``: the call itself fails, so that the check cannot be suppressed.
+    ``level``: the lowest strictness at which it is enabled.  ``no_example``: why the gallery has no program.
+    ``api``: the API it concerns; a refusal may name another.
     """
 
     id: str

@@ -1,6 +1,6 @@
-"""The ids of all checks: constants, so that a typing error in one is found before anything runs.
+"""The ids of all checks, as constants: a typing error is found by type checking.
 
-What each is, :mod:`dmlemu.diagnostics.declarations` tells.
+:mod:`dmlemu.diagnostics.declarations` describes them.
 """
 
 from typing import NewType

@@ -1,4 +1,4 @@
-"""Call sites: the line of the program that called the emulator, and where a traceback leaves it."""
+"""Call sites: the line of the program that called the emulator, and where tracebacks are cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # dmlemu/
 
 
 def program_entry(error: BaseException) -> TracebackType | None:
-    """The innermost entry of the traceback that is the program's; None: the error left no call of ours."""
+    """The program's innermost entry of the traceback; None: the error was not raised by a call of dmlemu."""
     found, entry = None, error.__traceback__
     while entry is not None:
         if not _names_us(entry.tb_frame):
@@ -33,28 +33,28 @@ def program_entry(error: BaseException) -> TracebackType | None:
 
 
 def end_at_program(error: BaseException) -> None:
-    """Has the traceback end where the program called us; whoever holds it sees it cut."""
+    """Ends the traceback at the program's call; every holder of the traceback sees it cut."""
     last = program_entry(error)
     if last is not None:
         last.tb_next = None
 
 
 def _names_us(frame: FrameType) -> bool:
-    """The device's own code, and generated code, which has no file: its module says whose it is."""
+    """The device's own code, and generated code without a file: both are recognised by module."""
     return str(frame.f_globals.get("__name__")).startswith(("dmlemu.", "dmlemu_hw."))
 
 
 # --- call sites ---
 
-MOST_FRAMES = 3  # that a call site keeps
+MOST_FRAMES = 3  # frames stored in a call site
 
 
 class CallSite:
     """Where the program called: up to three of its frames, the innermost first.
 
     A frame is what the provider of call sites captured (:func:`set_provider`): a code object with the
-    offset of an instruction, for Python, or any object that ``str`` spells.  Nothing is spelled before a
-    report needs it.  Call sites are equal when their innermost frames are the same line.
+    offset of an instruction, for Python, or any object that ``str`` formats.  Formatting is deferred until a
+    report needs it.  Call sites are equal when their innermost frames are on the same line.
     """
 
     __slots__ = ("_first", "_frames")
@@ -81,7 +81,7 @@ class CallSite:
         return _spell(self.line)
 
     def __str__(self) -> str:
-        """``file:line``, and where that was called from when the program's own functions lie in between."""
+        """``file:line``, with the lines that called it, if they are the program's own."""
         first, *outer = map(_spell, self.lines)
         return f"{first} (called from {', '.join(outer)})" if outer else first
 
@@ -105,11 +105,11 @@ def _spell(line: tuple[str, int]) -> str:
 
 
 def call_site() -> CallSite | None:
-    """Where the program stands, as the front end says (:func:`set_provider`), or in frames of Python.
+    """The program's current call site, from the front end (:func:`set_provider`) or from Python's frames.
 
     The innermost frame is the first one outside this package and outside of helpers; the others follow
     it outwards, until the standard library or an installed package is reached.  None: the program has no
-    lines in Python, since the command line runs it.
+    Python lines, as when the command line runs it.
     """
     if _provider is not None:
         return _provider()
@@ -141,7 +141,7 @@ _helpers: set[str] = set()  # names of modules
 
 
 def _owner_of(frame: FrameType) -> str:
-    """Whose a frame is; remembered for its file, if it has one."""
+    """Whom a frame's code belongs to; cached for its file, if it has one."""
     file = frame.f_code.co_filename
     if file.startswith(_PACKAGE) or _names_us(frame):
         owner = _EMULATOR
@@ -149,15 +149,15 @@ def _owner_of(frame: FrameType) -> str:
         owner = _HELPER
     else:
         owner = _INSTALLED if file.startswith(_INSTALLED_FOLDERS) or file.startswith("<frozen") else _PROGRAM
-    if file[:1] != "<":  # else files of many modules have this name
+    if file[:1] != "<":  # otherwise files of many modules have this name
         _owners[file] = owner
     return owner
 
 
 def skip_frames(*modules: ModuleType) -> None:
-    """Has call sites skip the frames of these modules, as those of modules with ``__dmlemu_helper__``.
+    """Makes call sites skip the frames of these modules, as those of modules with ``__dmlemu_helper__``.
 
-    For modules of a program that only pass calls on: a report then names the lines that called them.
+    For modules of a program that only forward calls: a report then names the lines that called them.
     """
     _helpers.update(module.__name__ for module in modules)
     _owners.clear()
@@ -167,9 +167,9 @@ _provider: Callable[[], CallSite | None] | None = None
 
 
 def set_provider(provider: Callable[[], CallSite | None] | None) -> Callable[[], CallSite | None] | None:
-    """Has a front end say where its program stands; None: Python's frames.  Returns what was set before.
+    """Sets what provides call sites; None: Python's frames.  Returns the previous provider.
 
-    ``provider`` is called often, with every command that is recorded: it captures, and leaves spelling to
+    ``provider`` is called for every recorded command: it only captures, and leaves formatting to
     ``str`` of the frames that it puts into the :class:`CallSite`.
     """
     global _provider

@@ -8,7 +8,7 @@ __all__ = ["MessageId"]
 
 
 class MessageId(IntEnum):
-    """Numbers of ``D3D12_MESSAGE_ID`` that reports name: filters written for Windows keep working."""
+    """Numbers of ``D3D12_MESSAGE_ID`` used in reports, so that filters written for Windows keep working."""
 
     CREATESHADERRESOURCEVIEW_UNRECOGNIZEDFORMAT = 26
     CREATESHADERRESOURCEVIEW_INVALIDDESC = 27

@@ -1,4 +1,4 @@
-"""Refusals: the one call that makes the error of a declared check."""
+"""Refusals: creates the error of a declared check."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def refusal(
     hresult: HResult = HResult.E_INVALIDARG,
     is_call: bool = True,
 ) -> Error:
-    """The error of a call that breaks the check ``id``, to be raised.
+    """The error of a call that violates the check ``id``, to be raised.
 
     ``message``: one sentence; ``{field}``, ``{given}`` and ``{expected}`` in it stand for these arguments.
-    ``operation``: the method; ``rule``: the rule's id; ``page``: what states it, ``DML_BUFFER_TENSOR_DESC``.
+    ``operation``: the method; ``rule``: the rule's id; ``page``: its document, ``DML_BUFFER_TENSOR_DESC``.
     ``message_id``: which of the declared ones; 0: none of them.
-    What is left out (``rule``, ``api``, ``severity``, the only ``message_id``) is as declared; a call that
+    Omitted arguments (``rule``, ``api``, ``severity``, the only ``message_id``) are as declared; a call that
     refuses what is otherwise only reported is an ERROR.
-    ``is_call``: the user's call is at fault, so that its line is worth telling.
+    ``is_call``: the user's call is at fault, so that its line is part of the report.
     """
     declaration = declared(id)
     place = caller() if is_call else ""
@@ -79,7 +79,7 @@ def report_of(
     message_id: int | None = None,
     **more: Any,
 ) -> Report:
-    """The report of a check; ``more`` are further fields.  What is left out is as declared."""
+    """The report of a check; ``more`` are further fields.  Omitted fields are as declared."""
     first = declaration.message_ids[0] if declaration.message_ids else 0
     return Report(
         id=declaration.id,
@@ -93,9 +93,9 @@ def report_of(
 
 
 def declared(id: Id) -> Declaration:
-    """What is declared of a check of dmlemu."""
+    """The declaration of a built-in check."""
     with loading():
-        from .catalogue import catalogue  # only now: most programs make no mistakes
+        from .catalogue import catalogue  # imported late: most programs make no mistakes
 
         return catalogue()[id]
 
@@ -105,7 +105,7 @@ def _severity(declaration: Declaration) -> Severity:
 
 
 def message_id_of(declaration: Declaration, chosen: int | None) -> int:
-    """The D3D12_MESSAGE_ID of a report: the chosen one (0: none), else the only one that is declared.
+    """The D3D12_MESSAGE_ID of a report: the chosen one (0: none), otherwise the only declared one.
 
     ValueError: the chosen one is not declared.
     """
@@ -118,7 +118,7 @@ def message_id_of(declaration: Declaration, chosen: int | None) -> int:
 
 
 def not_implemented(operation: str, what: str, hint: str = "", *, api: str = "D3D12") -> Error:
-    """What the emulator does not do raises, by name."""
+    """The error of a call that the emulator does not implement."""
     return refusal(
         OP_NOT_EMULATED,
         f"{what} is not emulated.",

@@ -1,4 +1,4 @@
-"""What the emulator says when something is wrong: HRESULTs, reports and the exception that carries them.
+"""HRESULTs, severities, reports, and the exception that carries a report.
 
 A :class:`Report` is the single form of every message; :meth:`Report.text` and :meth:`Report.json`
 are its two renderings, and :class:`Error` carries one.
@@ -62,12 +62,12 @@ class Severity(IntEnum):
 
 
 class Strictness(str, Enum):
-    """How mistakes are answered.
+    """How mistakes are handled.
 
-    ``runtime``: as Windows does without the debug layer; void methods do not raise, the list fails at
+    ``runtime``: as Windows without the debug layer; void methods do not raise, the list fails at
     ``close`` or the device is removed.  ``debug``: raise where the debug layer would print.
-    ``strict`` (default): raise, and hold the program to the documents' every word; what they leave
-    undefined is filled with poison.
+    ``strict`` (default): raise, enforce every documented rule, and fill what the documentation leaves
+    undefined with poison.
     """
 
     RUNTIME = "runtime"
@@ -101,9 +101,9 @@ class Report(Frozen):
     properties: dict[str, str] = dataclass_field(default_factory=dict)
 
     def text(self, hresult: HResult | None = None) -> str:
-        """The report for people: one sentence first, then where, why and what to do.
+        """The report as text: one sentence first, then where, why and what to do.
 
-        Of bounded size, and without characters that a terminal would act upon.
+        Bounded in size, and without terminal control characters.
         """
         place = f" [{self.operation}]" if self.operation else ""
         lines = [f"{self.api} {self.severity.name} {self.id}{place}", self.message]
@@ -116,7 +116,7 @@ class Report(Frozen):
             lines.append(f"  object: {self.object}{'' if told else line}")
         lines += [f"  range: {line}" for line in self.ranges]
         context = [f"  - {line}" for line in self.context]
-        pictures = {line for line in context if "\n" in line}  # of layouts: these have lines of their own
+        pictures = {line for line in context if "\n" in line}  # layouts have lines of their own
         lines += context
         if self.hint:
             lines.append(f"  hint: {self.hint}")
@@ -129,9 +129,9 @@ class Report(Frozen):
         return "\n".join(_printed(line, line in pictures) for line in lines)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field, how often it came up, and ``more``.
+        """The report as one JSON line: every field, its count, and ``more``.
 
-        The middle of long texts is left out, as in :meth:`text`.
+        Long texts are elided in the middle, as in :meth:`text`.
         """
         with loading():
             import json
@@ -143,7 +143,7 @@ class Report(Frozen):
 
 
 def _elided(value: Any) -> Any:
-    """What a field of a report holds, with short texts."""
+    """A field of a report, with long texts elided."""
     if isinstance(value, str):
         return elide(value, _MOST_LINE)
     if isinstance(value, tuple):
@@ -164,7 +164,7 @@ class Error(Exception):
     __module__ = "dmlemu"  # tracebacks show the public name
 
     _watch: ClassVar[ErrorWatch | None] = None
-    _watched_by: ErrorWatch | None = None  # until that one has seen where it got to
+    _watched_by: ErrorWatch | None = None  # until it has seen where the error got to
 
     def __init__(self, hresult: HResult, report: Report) -> None:
         super().__init__(report.text(hresult))
@@ -178,11 +178,11 @@ class Error(Exception):
             self._watch.forgotten(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it goes to another process: by default with its text alone."""
+        """Pickling: by default only the text would be kept."""
         return type(self), (self.hresult, self.report), {**self.__dict__, "_watched_by": None}
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: its own traceback, which ends at the program's line."""
+        """For IPython: its own traceback, cut at the program's line."""
         from IPython import get_ipython  # type: ignore[import-not-found]  # it is the caller
 
         end_at_program(self)
@@ -193,12 +193,12 @@ class Error(Exception):
 
 
 class ErrorWatch(Protocol):
-    """Who sees every error, whether it is raised or not: the pytest plugin."""
+    """Is notified of every error, raised or swallowed; used by the pytest plugin."""
 
     def created(self, error: Error) -> None: ...
 
     def forgotten(self, error: Error) -> None:
-        """It ends, and still has its traceback."""
+        """The error is released; its traceback is still available."""
 
 
 HOST_IS_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -207,7 +207,7 @@ HOST_IS_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Around imports inside of calls: E_OUTOFMEMORY when no open files are left for them."""
+    """For imports inside of calls: raises E_OUTOFMEMORY when no file descriptors are left for them."""
     try:
         yield
     except OSError as error:
@@ -218,5 +218,5 @@ def loading() -> Iterator[None]:
             f"A part of dmlemu cannot be loaded ({error.strerror}).",
             operation="import",
             hint="Close files or release devices that are no longer used.",
-        )  # without its declaration, which may be that part
+        )  # without its declaration, which may be what cannot be loaded
         raise Error(HResult.E_OUTOFMEMORY, report) from None

@@ -1,4 +1,4 @@
-"""Values in messages: spelled, of bounded size, and printable."""
+"""Formatting of values in messages: bounded in size, and printable."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
 ]
 
 _MOST_CHARACTERS = 200  # of a text; of a value half as many
-_MOST_BITS = 128  # of a number that is spelled out; Python itself refuses to above 4300 digits
+_MOST_BITS = 128  # of a number written out; Python itself refuses above 4300 digits
 
 
 class _Quote(reprlib.Repr):
-    """``repr`` that is short, of containers too."""
+    """A short ``repr``, also of containers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,12 +41,12 @@ _quote = _Quote().repr
 
 
 def shorten(text: str, most: int = _MOST_CHARACTERS) -> str:
-    """A text for a message: the middle of a long one is left out, and what cannot be printed is spelled."""
+    """A text for a message: long texts are elided in the middle, unprintable characters escaped."""
     return printable(elide(text, most))
 
 
 def elide(text: str, most: int) -> str:
-    """The text; of a long one the middle is left out, with a count of what that was."""
+    """The text; if it is long, its middle is replaced by the count of omitted characters."""
     if len(text) <= most:
         return text
     half = max(most - 30, most // 2) // 2  # the count takes less than 30 itself
@@ -54,9 +54,9 @@ def elide(text: str, most: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with its control characters spelled, so that a terminal shows them and does not obey them.
+    """The text with control characters escaped, so that a terminal does not interpret them.
 
-    Newlines are among them, as are the marks that change the direction of writing.
+    This includes newlines, and marks that change the direction of writing.
     """
     if text.isprintable():
         return text
@@ -64,7 +64,7 @@ def printable(text: str) -> str:
 
 
 def quote(value: object) -> str:
-    """A value as it is written in Python, shortened; never raises."""
+    """A value in Python's notation, shortened; never raises."""
     try:
         return shorten(_quote(value), _MOST_CHARACTERS // 2)
     except Exception:  # whatever the value's own ``__repr__`` raises
@@ -74,8 +74,8 @@ def quote(value: object) -> str:
 def spell(value: Any) -> str:
     """A value for a message, shortened; never raises.
 
-    Enum members by name, flags joined by ``|``, API objects by what they are called (where they were
-    created is for the sentence to say), texts as they are, the rest as it is written in Python.
+    Enum members by name, flags joined by ``|``, API objects by name (without where they were
+    created), texts as they are, everything else in Python's notation.
     """
     if isinstance(value, IntFlag):
         return _spell_flags(value)
@@ -95,7 +95,7 @@ def spell_object(value: object) -> str:
 
 
 def is_object(value: object) -> bool:
-    """An object of the API, which has a name for messages."""
+    """Whether it is an object of the API, which has a name for messages."""
     return hasattr(type(value), "set_private_data")
 
 
@@ -117,12 +117,12 @@ def _spell_flags(value: IntFlag) -> str:
 
 
 def sentence(message: str) -> str:
-    """The message with a capital letter, if it begins with what an object is called; fields keep theirs."""
+    """The message with a capital letter, if it begins with an object's title; field names stay unchanged."""
     return message[:1].upper() + message[1:] if re.match(r"[a-z ]+ ['#]", message) else message
 
 
 def as_integer(value: object) -> int | None:
-    """The value as an int; None for what is no integer.  numpy's integers count, truth values do not."""
+    """The value as an int; None if it is no integer.  NumPy's integers are accepted, bools are not."""
     if isinstance(value, bool):
         return None
     try:

@@ -1,1 +1,1 @@
-"""Front ends: programs on the public API that run other people's files."""
+"""Front ends: run model files of other tools on the public API."""

@@ -1,13 +1,13 @@
-"""For test suites: random tensors and operators, and graphs tried in many memory layouts.
+"""Support for test suites: random tensors and operators, layout tests, chaos runs, faults.
 
 * :func:`layouts`: a decorator; your graph runs with the same values in many physical layouts and must
   give the same result.
 * :func:`layouts_of`, :func:`tensor_descs`, :func:`illegal_tensor_descs`, :func:`operator_descs`:
   hypothesis strategies of descs.
-* :func:`stable`: runs a program under chaos, with several seeds; its result must not change.
-* :mod:`dmlemu.testing.faults`: devices that are removed in the middle, calls that run out of memory.
+* :func:`stable`: runs a program under chaos with several seeds; its result must not change.
+* :mod:`dmlemu.testing.faults`: removed devices, calls that run out of memory.
 
-The first two need hypothesis, which the extra ``test`` installs, in a clone ``make dev``.  It is imported
+The first two need hypothesis, which the extra ``test``, or ``make dev`` in a clone, installs.  It is imported
 when one of these names is first used.
 """
 

@@ -26,10 +26,10 @@ class LayoutTest(Protocol):
     """A test that :func:`layouts` made."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Tries many layouts; raises :class:`LayoutError` for the smallest that gives another result."""
+        """Tries many layouts; raises :class:`LayoutError` for the smallest one with a different result."""
 
     def replay(self, *args: Any, **kwargs: Any) -> None:
-        """Tries one: ``x=(sizes, strides)`` for each tensor, as a failure prints it."""
+        """Tries one case: ``x=(sizes, strides)`` for each tensor, as printed by a failure."""
 
 
 def layouts(
@@ -114,7 +114,7 @@ def _decorated(
         if name not in signature.parameters:
             raise TypeError(f"{test.__name__}() has no parameter {name!r}; it needs {', '.join(taken)}")
 
-    # What pytest fills in: fixtures and parameters.  A parameter with a default keeps it.
+    # Fixtures and parameters, which pytest fills in.  A parameter with a default keeps it.
     others = [each for name, each in signature.parameters.items() if name not in taken and _is_open(each)]
     own = signature.replace(parameters=others)
 

@@ -1,4 +1,4 @@
-"""The words of a failed layout test: the error, the tensors as they were, and their memory as a picture."""
+"""The report of a failed layout test: the error, the tensors, and a picture of their memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PADDING, _UNWRITTEN = ".", "?"
 
 
 class LayoutError(AssertionError):
-    """The test's result depends on how its tensors lie in memory; see :attr:`report`.
+    """The test's result depends on its tensors' layouts in memory; see :attr:`report`.
 
     ``replay`` is the call that runs the case again.  ``layouts`` are the tensors of that case, ``tensor``
-    names the one in which it shows, ``element`` is the first wrong element, None where a byte is wrong
+    names the one that is wrong, ``element`` is the first wrong element, None where a byte is wrong
     that belongs to no element.
     """
 
@@ -41,11 +41,11 @@ class LayoutError(AssertionError):
         self.element = element
 
 
-LayoutError.__module__ = "dmlemu.testing"  # where users know it from
+LayoutError.__module__ = "dmlemu.testing"  # the public module
 
 
 def spell_value(value: object) -> str:
-    """A number with as few digits as tell it from all others of its type."""
+    """A number with as few digits as distinguish it from all others of its type."""
     if not isinstance(value, np.floating):
         return str(value)
     with np.errstate(over="ignore"):
@@ -67,13 +67,13 @@ def describe(placed: Placed) -> str:
 
 
 def replay_call(test: str, cases: Mapping[str, dml.BufferTensorDesc], more: Mapping[str, str]) -> str:
-    """The call that runs one case again, as it is written in Python."""
+    """The call that runs one case again, in Python's notation."""
     arguments = {name: _arguments(desc) for name, desc in cases.items()} | dict(more)
     return f"{test}.replay({', '.join(f'{name}={value}' for name, value in arguments.items())})"
 
 
 def _arguments(desc: dml.BufferTensorDesc) -> str:
-    """Sizes, strides and so on, as far as they are not what they are when left out."""
+    """Sizes, strides and so on, as far as they differ from the defaults."""
     least = dml.calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
     parts: list[object] = [list(desc.sizes), list(desc.effective_strides)]
     rest = [
@@ -94,12 +94,12 @@ def picture(
     focus: int = 0,
     unwritten: Array | None = None,
 ) -> list[str]:
-    """A tensor's memory: a line of byte numbers, and for each of ``rows`` the values that stand there.
+    """A tensor's memory: a line of byte numbers, and for each of ``rows`` the values there.
 
-    ``before`` and the rows (title -> bytes) hold the whole buffer; padding that is as before is drawn as
+    ``before`` and the rows (title -> bytes) hold the whole buffer; unchanged padding is drawn as
     ".", and elements of the first row that were never written (``unwritten``, per byte of the buffer) as
     "?".  Each column is an element wide.  ``focus`` is the byte, from the tensor's begin, that must be
-    seen; where rows differ they are marked.
+    shown; where rows differ they are marked.
     """
     item = placed.desc.dtype.itemsize
     count = -(-placed.desc.size_in_bytes // item)

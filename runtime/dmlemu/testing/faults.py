@@ -1,8 +1,8 @@
-"""Faults on purpose: a device that is removed in the middle, calls that run out of memory.
+"""Fault injection: removes the device in the middle, or lets calls run out of memory.
 
-Each is a context manager over a device, and watches its events: leaving the block leaves nothing behind
-(a removed device stays removed).  What is yielded tells whether it has happened, so that a program can be
-tried with every fault in turn::
+Each is a context manager over a device, and subscribes to its events: leaving the block ends the fault
+(a removed device stays removed).  The yielded object records whether the fault happened, so that a program
+can be tried with every fault in turn::
 
     for n in itertools.count():
         device = d3d12.create_device(d3d12.Adapter())
@@ -33,7 +33,7 @@ __all__ = ["Injection", "memory_budget", "out_of_memory", "removal"]
 
 @dataclass
 class Injection:
-    """What a fault waits for: ``seen`` such commands or calls have come, and whether it has ``happened``."""
+    """State of a fault: ``seen`` counts matching commands or calls; ``happened``: the fault occurred."""
 
     seen: int = 0
     happened: bool = False
@@ -41,9 +41,9 @@ class Injection:
 
 @contextmanager
 def removal(device: d3d12.Device | dml.Device, *, after: int = 0, at: str = "") -> Iterator[Injection]:
-    """The device is removed (DXGI_ERROR_DEVICE_HUNG) as by a fault of the GPU.
+    """Removes the device (DXGI_ERROR_DEVICE_HUNG) as by a fault of the GPU.
 
-    ``after`` commands have been executed; the next one is not.  ``at``: only commands of that name count,
+    The next command after ``after`` executed ones is not executed.  ``at``: only commands of that name count,
     such as ``CopyBufferRegion``, or dispatches of an operator with the name given by ``set_name``.
     """
     parent, after, injection = _parent(device), _count(after, "after", 0), Injection()
@@ -74,9 +74,9 @@ def _is_called(device: d3d12.Device, event: Executing, name: str) -> bool:
 
 @contextmanager
 def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator[Injection]:
-    """The allocating call number ``at``, counted from 1, fails with E_OUTOFMEMORY, and has done nothing.
+    """The allocating call number ``at``, counted from 1, fails with E_OUTOFMEMORY and has no effect.
 
-    Those are all calls of the device, and of DirectML devices on it, that create or compile something,
+    These are all calls of the device, and of DirectML devices on it, that create or compile something,
     and Map.
     """
     at, injection = _count(at, "at", 1), Injection()
@@ -103,7 +103,7 @@ def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator
 
 @contextmanager
 def memory_budget(device: d3d12.Device | dml.Device, size: int) -> Iterator[None]:
-    """The device has ``size`` bytes of memory; what is in use beyond that stays, and nothing new fits."""
+    """Limits the device to ``size`` bytes of memory; existing allocations beyond that stay."""
     memory, size = _parent(device).context.gpu.memory, _count(size, "size", 0)
     before, memory.budget = memory.budget, size
     try:

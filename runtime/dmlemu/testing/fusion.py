@@ -1,4 +1,4 @@
-"""A fused activation beside the same activation as an operator of its own."""
+"""Compares a fused activation with the same activation as a separate operator."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def compare_fused(
     desc: dml.OperatorDesc, *, device: dml.Device, tolerance: float = 0.0, **arrays: Any
 ) -> tuple[Array, Array]:
-    """Runs an operator with its fused activation, and both one after the other; returns both results.
+    """Runs an operator with its fused activation, and the two separately; returns both results.
 
-    A fused result is rounded once, at the end; unfused, what goes from one to the other is rounded to the
+    A fused result is rounded once, at the end; unfused, the intermediate result is rounded to the
     tensor's type.  Where they differ by more than ``tolerance`` (relative, and absolute near 0), the device
     gets the report GRAPH_FUSION_DIVERGES, a WARNING.  ``arrays`` as of :func:`dmlemu.evaluate`.
 

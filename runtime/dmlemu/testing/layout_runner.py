@@ -1,4 +1,4 @@
-"""One layout test at work: runs, compares, and finds the words for what differs."""
+"""Runs a layout test, compares results, and describes differences."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _PACKED = "all tensors packed"
 
 
 class Trial:
-    """A user's test; ``rtol`` and ``atol`` as ``numpy.isclose`` has them, both 0: equal bits.
+    """A user's test; ``rtol`` and ``atol`` as for ``numpy.isclose``, both 0: equal bits.
 
-    ``reference``: gives the right outputs, if somebody has it.
+    ``reference``: computes the expected outputs, if given.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Trial:
     def check(self, case: Case, arguments: Mapping[str, Any], explain: bool) -> None:
         """Raises for the first difference between ``case`` and the same values packed.
 
-        ``arguments``: what else the test takes, by name.  ``explain``: looks for strides that would give
+        ``arguments``: the test's other arguments, by name.  ``explain``: looks for strides that would give
         the same wrong result, which takes more runs.
         """
         __tracebackhide__ = True
@@ -73,7 +73,7 @@ class Trial:
         return different
 
     def deviates(self, got: Array, right: Array) -> Array:
-        """Which elements the reference has otherwise; zeros and NaNs may have other bits."""
+        """Which elements differ from the reference; zeros and NaNs may have other bits."""
         if self.rtol or self.atol:
             return self.differs(got, right)
         different: Array = (got != right) & ((got == got) | (right == right))
@@ -104,12 +104,12 @@ class _Attempt:
         self.values = values_of(trial.shape, case)
 
     def run(self, case: Case, values: Mapping[str, Array] | None = None, fill: int = POISON_BYTE) -> _Outcome:
-        """Runs the test on tensors that lie as ``case`` says."""
+        """Runs the test on tensors in the layouts of ``case``."""
         __tracebackhide__ = True
         outputs = [name for name, tensor in self.trial.shape.tensors.items() if tensor.output]
         memory = Memory(case.descs, outputs)
         stage = self.trial.stage()
-        stage.tensors(memory.size)  # what is too large for the device is refused before anything is made
+        stage.tensors(memory.size)  # a case too large for the device is refused before anything is created
         before = memory.image(self.values if values is None else values, fill)
         run = Run(stage, memory, before)
         try:
@@ -120,10 +120,10 @@ class _Attempt:
             raise
         return _Outcome(case, memory, before, run._bytes())
 
-    # --- what can be wrong; each gives the error or None ---
+    # --- findings: each returns the error or None ---
 
     def silence(self, packed: _Outcome) -> LayoutError | None:
-        """An output of which no byte was written: such a test could not fail."""
+        """An output without a written byte: such a test could not fail."""
         for placed in packed.outputs:
             part = slice(placed.offset, placed.end)
             if (packed.after[part] != packed.before[part]).any():
@@ -135,7 +135,7 @@ class _Attempt:
         return None
 
     def damage(self, outcome: _Outcome) -> LayoutError | None:
-        """A byte that changed, but is no part of a result."""
+        """A changed byte that is not part of a result."""
         allowed = np.zeros(outcome.memory.size, bool)
         for placed in outcome.outputs:
             last = int(placed.elements.max()) + placed.desc.dtype.itemsize
@@ -163,7 +163,7 @@ class _Attempt:
         )
 
     def deviation(self, packed: _Outcome) -> LayoutError | None:
-        """An element that is not what it is by the reference."""
+        """An element that differs from the reference."""
         if self.trial.reference is None:
             return None
         outputs = {placed.name: placed.desc for placed in packed.outputs}
@@ -190,7 +190,7 @@ class _Attempt:
         return None
 
     def difference(self, found: _Outcome, wanted: _Outcome, explain: bool) -> LayoutError | None:
-        """An element of an output that is not what it is when everything is packed."""
+        """An element of an output that differs from the packed run."""
         for placed in found.outputs:
             got, want = found.result(placed.name), wanted.result(placed.name)
             wrong = np.argwhere(self.trial.differs(got, want))
@@ -222,15 +222,15 @@ class _Attempt:
         return None
 
     def _unwritten(self, found: _Outcome) -> Array:
-        """The bytes that keep what was in them before the run, whatever that is.
+        """The bytes that keep what they held before the run, whatever that is.
 
-        A result may look like what was there before, but not like two different things.
+        A result may equal what was there before, but not two different fillings.
         """
         again = self.run(found.case, fill=_OTHER_FILL)
         unwritten: Array = (found.after == found.before) & (again.after == again.before)
         return unwritten
 
-    # --- words ---
+    # --- descriptions ---
 
     def _error(
         self,
@@ -265,7 +265,7 @@ class _Attempt:
     def _tensors(
         self, outcome: _Outcome, focus: Placed, byte: int, right: Array | None, unwritten: Array | None
     ) -> Iterator[str]:
-        """A paragraph for each tensor; that of ``focus`` shows what is there and what should be."""
+        """A paragraph for each tensor; that of ``focus`` shows actual and expected contents."""
         for placed in outcome.memory.tensors.values():
             rows = {"": outcome.after}
             if placed is focus and right is not None:
@@ -295,10 +295,10 @@ class _Attempt:
             more["dims"] = repr(dict(self.case.dims))
         return replay_call(self.trial.test.__name__, self.case.descs, more)
 
-    # --- the hint: strides that explain the result ---
+    # --- hints: strides that explain the result ---
 
     def _hint(self, found: _Outcome, wanted: _Outcome, is_unwritten: bool) -> str:
-        """Other strides that fit what was found; of a tensor that has any, the commonest mistake first."""
+        """Other strides that explain the result; for one tensor, the commonest mistake first."""
         hints = []
         for placed in found.outputs:
             fits = [
@@ -315,11 +315,11 @@ class _Attempt:
         return "; ".join(hints)
 
     def _read_otherwise(self, found: _Outcome, name: str) -> Iterator[str]:
-        """Strides with which an input's bytes give the very result that was found."""
+        """Strides with which an input's bytes give exactly the wrong result."""
         for other, why in _misreadings(found.memory, name):
             try:
                 again = self.run(self.case.packed, {**self.values, name: other.read(found.before)})
-            except Exception:  # the user's: this reading explains nothing
+            except Exception:  # raised by the user's code: this reading explains nothing
                 continue
             if all(_same(again.result(each.name), found.result(each.name)) for each in found.outputs):
                 yield f"{list(other.desc.effective_strides)}, {why}"
@@ -334,7 +334,7 @@ def _same(a: Array, b: Array) -> bool:
 
 
 def _misreadings(memory: Memory, name: str) -> Iterator[tuple[Placed, str]]:
-    """The tensor with the strides of common mistakes, where they lead to other places in its memory."""
+    """The tensor with the strides of common mistakes, where they address other places in its memory."""
     placed = memory.tensors[name]
     tried: list[list[int]] = []
     for strides, why in _mistakes(placed.desc):

@@ -1,4 +1,4 @@
-"""What a layout test asks for: its tensors, the cases that are tried, and the values in them."""
+"""The specification of a layout test: its tensors, cases, and values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Tensor(Frozen):
 
     @property
     def names(self) -> Iterator[str]:
-        """The dimensions that its sizes and values are made of."""
+        """The dimensions that its sizes and values depend on."""
         for size in self.sizes:
             if isinstance(size, str):
                 yield size
@@ -51,7 +51,7 @@ class _Tensor(Frozen):
 
 
 class Shape:
-    """The tensors of a test, and the dimensions that their sizes are made of."""
+    """The tensors of a test, and their dimensions."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Shape:
         self.fixed = {size for each in self.tensors.values() for size in each.sizes if isinstance(size, int)}
 
     def _rest(self, dims: Mapping[str | EllipsisType, range]) -> range:
-        """How many dimensions ``...`` may stand for."""
+        """The possible numbers of dimensions of ``...``."""
         least, most = 0, 0
         open_ended = [tensor for tensor in self.tensors.values() if ... in tensor.sizes]
         if open_ended:
@@ -96,10 +96,10 @@ class Shape:
         return _range("...", dims[...], least, most) if ... in dims else range(least, most + 1)
 
     def check_reference(self, reference: Callable[..., Any]) -> None:
-        """It is a function of inputs."""
+        """Checks that it is a function of inputs."""
         try:
             names = list(inspect.signature(reference).parameters)
-        except (TypeError, ValueError):  # of what is none, and of some that are written in C
+        except (TypeError, ValueError):  # for non-functions, and some functions written in C
             raise TypeError(f"reference must be a function of inputs, not {quote(reference)}") from None
         inputs = [name for name, tensor in self.tensors.items() if not tensor.output]
         for name in names:
@@ -160,7 +160,7 @@ def _range(name: str, values: range, least: int = 1, most: int = 2**16) -> range
 
 
 class Case(Frozen):
-    """What is tried at once: a size for each dimension, and a layout for each tensor."""
+    """One case: a size for each dimension, and a layout for each tensor."""
 
     dims: Mapping[str, int]
     descs: Mapping[str, dml.BufferTensorDesc]
@@ -181,15 +181,15 @@ class Case(Frozen):
 
 
 def _explicit(data_type: dml.TensorDataType, sizes: Sequence[int]) -> dml.BufferTensorDesc:
-    """A packed tensor that says its strides: the test shall compute with them."""
+    """A packed tensor with explicit strides, as the test may use them."""
     return dml.BufferTensorDesc(data_type, sizes, packed_strides(sizes))
 
 
 @st.composite
 def cases(draw: st.DrawFn, shape: Shape, kinds: tuple[LayoutKind, ...]) -> Case:
-    """Mostly of sizes that differ, as far as their ranges allow: equal ones hide swapped strides."""
+    """Cases, mostly with different sizes where their ranges allow it: equal ones hide swapped strides."""
     count = draw(st.sampled_from(shape.rest))
-    different = draw(st.sampled_from([True, True, True, False]))  # equal sizes may be what goes wrong
+    different = draw(st.sampled_from([True, True, True, False]))  # equal sizes may cause the mistake
     taken = set(shape.fixed)
 
     def size(values: range) -> int:
@@ -231,7 +231,7 @@ def _call(function: Callable[..., Any], names: Mapping[str, Any]) -> Any:
 
 
 def values_of(shape: Shape, case: Case) -> dict[str, Array]:
-    """The logical values of the inputs; elements that share a place in memory share their value."""
+    """The logical values of the inputs; elements that share memory share their value."""
     values: dict[str, Array] = {}
     start = 0
     for name, tensor in shape.tensors.items():
@@ -255,7 +255,7 @@ def values_of(shape: Shape, case: Case) -> dict[str, Array]:
 def results_of(
     reference: Callable[..., Any], values: Mapping[str, Array], outputs: Mapping[str, dml.BufferTensorDesc]
 ) -> dict[str, Array]:
-    """What the outputs are by the reference, in their types."""
+    """The outputs computed by the reference, in their types."""
     made = _call(reference, {name: array.copy() for name, array in values.items()})
     if not isinstance(made, Mapping):
         made = {next(iter(outputs)): made}

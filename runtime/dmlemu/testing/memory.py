@@ -1,4 +1,4 @@
-"""The tensors of a layout test in one buffer, byte for byte as their descs say."""
+"""Memory of a layout test: its tensors in one buffer, byte for byte as their descs specify."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Placed(Frozen):
 
     @cached_property
     def elements(self) -> Array:
-        """Where each element begins, in bytes from the tensor's begin, by logical index."""
+        """The byte offset of each element from the tensor's begin, by logical index."""
         places = np.zeros(self.desc.sizes, np.int64)
         for d, (size, stride) in enumerate(zip(self.desc.sizes, self.desc.effective_strides, strict=True)):
             shape = [1] * self.desc.rank

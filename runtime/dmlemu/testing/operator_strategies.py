@@ -1,8 +1,8 @@
-"""Strategies of operator descs, for every declared operator, built from its declaration alone.
+"""Strategies of operator descs, for every declared operator, built from its declaration.
 
 A desc is drawn field by field, with ranks and types from the operator's table.  Then its rules
-(:mod:`dmlemu.dml.operators.rules`) are solved: what one refuses is exchanged for a value that it allows,
-until nothing is refused.
+(:mod:`dmlemu.dml.operators.rules`) are solved: a value that a rule refuses is replaced by an allowed one,
+until no rule refuses the desc.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def operator_descs(
     """Legal descs of ``operator``, or of any emulated one, for a device of ``feature_level``.
 
     Ranks, data types, sizes and fields are any that the operator allows, with few elements; optional
-    tensors come and go; each tensor has any legal layout (``kinds``, see :func:`layouts_of`).
+    tensors may be absent; each tensor has any legal layout (``kinds``, see :func:`layouts_of`).
 
     Raises TypeError for what is no operator, ValueError for one that is not emulated, or newer than the
     feature level.
@@ -62,7 +62,7 @@ def operator_descs(
 
 
 def _emulated(level: FeatureLevel) -> list[type[OperatorDesc]]:
-    """The descs of the operators that a device of the level runs."""
+    """The descs of the operators that a device of the level supports."""
     known = (declared()[operator] for operator in sorted(emulated()))
     return [cls for cls in known if level >= cls.INTRODUCED]
 
@@ -125,7 +125,7 @@ def _tensor_fields(cls: type[OperatorDesc]) -> list[Field]:
 def _tensors(
     draw: st.DrawFn, cls: type[OperatorDesc], table: Mapping[str, Allowed]
 ) -> dict[str, BufferTensorDesc | None]:
-    """Most operators want equal sizes and types, so those of the first tensor are tried for all."""
+    """Most operators need equal sizes and types, so those of the first tensor are tried for all."""
     tensors: dict[str, BufferTensorDesc | None] = {}
     first: BufferTensorDesc | None = None
     for item in _tensor_fields(cls):
@@ -185,7 +185,7 @@ def _per_dimension(rank: int) -> st.SearchStrategy[list[int]]:
 def activations(
     operator: OperatorType | None = None, *, feature_level: FeatureLevel = _NEWEST
 ) -> st.SearchStrategy[OperatorDesc]:
-    """Descs of an activation as a fused activation has it: without tensors."""
+    """Descs of activations as FusedActivation: without tensors."""
     fusable = [cls for cls in _emulated(feature_level) if all(item.fusable for item in _tensor_fields(cls))]
     if operator is not None:
         fusable = [cls for cls in fusable if cls.TYPE is operator]
@@ -200,7 +200,7 @@ def _activation(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel) -
 
 @st.composite
 def _with_scalars(draw: st.DrawFn, desc: OperatorDesc) -> OperatorDesc:
-    """The scalars whose type another field tells."""
+    """The scalars whose type is given by another field."""
     changes: dict[str, Any] = {}
     for item in operator_fields(type(desc)):
         if item.kind is FieldKind.SCALAR_UNION:

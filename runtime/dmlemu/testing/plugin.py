@@ -1,4 +1,4 @@
-"""The pytest plugin: what emulated devices report is part of the outcome of a test.
+"""The pytest plugin: reports of emulated devices are part of the outcome of a test.
 
 ``--dmlemu=strict`` (or ``debug``, ``runtime``) is the strictness of devices that are created without
 one.  At ``strict`` and ``debug`` a test fails when a device reported an ERROR or CORRUPTION that the
@@ -12,7 +12,7 @@ every report as a JSON line with the test's node id.  ``--dmlemu-chaos=SEED`` ru
 ``@pytest.mark.dmlemu(expect=[id, ...], suppress={id: reason})``: an expected check must report; a pattern
 such as ``HAZARD_*`` only may.  What is suppressed is not raised and fails no test.
 
-Nothing of dmlemu is imported before an option or a mark asks for it.
+Nothing of dmlemu is imported before an option or a mark needs it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ..reporting import Stored
 
 _MARK = "dmlemu(expect=[id, ...], suppress={id: reason})"
-_KEPT = 100  # reports of one check and test
-_NAMED = 3  # tests that the summary names for each check
+_KEPT = 100  # reports stored per check and test
+_NAMED = 3  # tests named in the summary for each check
 
 
 _UNEXPECTED = "A device reported what the test does not expect"
@@ -42,14 +42,14 @@ _UNEXPECTED = "A device reported what the test does not expect"
 
 @dataclass
 class _Told:
-    """The first message that one test has on a line of the summary, and how many there are."""
+    """A line of the summary: the first message of one test, and the number of messages."""
 
     message: str
     count: int = 0
 
 
 def _advice(unexpected: list[Stored]) -> str:
-    """How a test expects these."""
+    """How a test declares that it expects these."""
     ids = ", ".join(f'"{id}"' for id in sorted({stored.report.id for stored in unexpected}))
     marked = f"A test that means to set this off is marked @pytest.mark.dmlemu(expect=[{ids}])"
     refused = any(stored.hresult is not None for stored in unexpected)
@@ -57,7 +57,7 @@ def _advice(unexpected: list[Stored]) -> str:
 
 
 def _end_at_program(error: BaseException | None) -> None:
-    """Cuts the frames within dmlemu off the tracebacks of its errors."""
+    """Removes the frames of dmlemu from the tracebacks of its errors."""
     report = sys.modules.get("dmlemu.diagnostics.report")
     while report is not None and error is not None:
         if isinstance(error, report.Error):
@@ -83,12 +83,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Test:
-    """What the devices of one test have reported, and what they may."""
+    """The reports of the devices of one test, and those it expects."""
 
     def __init__(self, item: pytest.Item) -> None:
         self._stored: dict[int, Stored] = {}
         self._kept: Counter[str] = Counter()
-        self.judged = 0  # so many of them
+        self.judged = 0  # the first so many are judged
         self.has_run = False
         self.expected: list[str] = []
         self.suppressions: dict[str, str] = {}
@@ -113,13 +113,13 @@ class _Test:
         return list(self._stored.values())
 
     def take(self, stored: Stored) -> None:
-        """A sink; of one check it keeps so many."""
+        """A sink; stores a limited number of reports per check."""
         if id(stored) not in self._stored and self._kept[stored.report.id] < _KEPT:
             self._kept[stored.report.id] += 1
             self._stored[id(stored)] = stored
 
     def unexpected(self, severities: tuple[str, ...]) -> list[Stored]:
-        """Those not judged yet that fail the test."""
+        """Reports not judged yet that fail the test."""
         new, self.judged = self.stored[self.judged :], len(self.stored)
         return [
             stored
@@ -133,7 +133,7 @@ class _Test:
         return any(fnmatchcase(stored.report.id, pattern) for pattern in self.expected)
 
     def refuse(self, refused: Stored, *, is_mistake: bool) -> None:
-        """A call raised; what is raised for a report is here already."""
+        """A call raised; errors raised for a report are already stored."""
         is_wanted = is_mistake or self.expects(refused)
         if is_wanted and all(each.report is not refused.report for each in self.stored):
             self.take(refused)
@@ -145,7 +145,7 @@ class _Test:
 
 
 class _Watch:
-    """Listens to all devices while the tests run."""
+    """Subscribes to all devices while the tests run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._strictness: str | None = config.getoption("dmlemu")
@@ -172,7 +172,7 @@ class _Watch:
             self._listen()
 
     def _listen(self) -> Any:
-        """``dmlemu.reporting``, which from now on tells us everything."""
+        """Imports ``dmlemu.reporting`` and subscribes to it."""
         if self._reporting is None:
             from .. import reporting
             from ..errors import Strictness
@@ -209,7 +209,7 @@ class _Watch:
         if self._reporting is not None or test.expected or test.suppressions:
             reporting = self._listen()
             for reporter in list(reporting.living):
-                reporter.clear()  # what a device that outlives its test said belongs to that one
+                reporter.clear()  # reports of a device that outlives its test belong to that test
             self._suppress(test)
         try:
             result = yield
@@ -259,7 +259,7 @@ class _Watch:
         return result
 
     def _judged(self) -> Generator[None, object, object]:
-        """A phase of a test, which fails for what was reported in it."""
+        """A phase of a test fails for the reports made in it."""
         test = self._test
         result: object = None
         skipped: BaseException | None = None
@@ -281,7 +281,7 @@ class _Watch:
         return result
 
     def _failed(self, error: BaseException) -> None:
-        """The test has failed by itself: nothing that was said before fails it again."""
+        """The test has failed by itself: earlier reports do not fail it again."""
         if self._refusals is not None:
             self._refusals.seen(error)
             self._refusals.look()
@@ -307,7 +307,7 @@ class _Watch:
         return report
 
     def _explain(self, report: pytest.TestReport, test: _Test, call: pytest.CallInfo[None]) -> None:
-        """What else the devices said, and how to repeat the failure."""
+        """Adds the other reports of the devices, and how to repeat the failure."""
         from ..errors import Error
 
         error = None if call.excinfo is None else call.excinfo.value

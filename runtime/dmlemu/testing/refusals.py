@@ -1,8 +1,8 @@
-"""Refused calls whose exception the program caught by itself, so that nobody has seen it.
+"""Refusals swallowed by the program: errors of refused calls that the test did not see.
 
-An exception that a call of dmlemu raises has reached the program once a frame of the program stands in its
-traceback.  That is looked up when the exception ends, or when a phase of the test does: a reference to it
-would keep alive what its frames hold.
+An exception raised by dmlemu has reached the program once a frame of the program is in its
+traceback.  This is checked when the exception is released, or when a phase of the test ends: a reference
+to it would keep alive what its frames hold.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _ANSWERS = frozenset(
         HResult.DXGI_ERROR_DEVICE_HUNG,
         HResult.DXGI_ERROR_DEVICE_RESET,
     }
-)  # what a right program may ask for, and go on without
+)  # errors a correct program may meet and handle
 
 _Exit = Callable[..., Any]
 
 
 class Refusals:
-    """Tells of each error that reached the program: ``tell(error, is_mistake)``.
+    """Reports each error that reached the program: ``tell(error, is_mistake)``.
 
-    ``is_mistake``: the call was wrong, and neither ``pytest.raises`` nor ``assertRaises`` awaited that.
+    ``is_mistake``: the call was wrong, and neither ``pytest.raises`` nor ``assertRaises`` expected it.
     """
 
     def __init__(self, tell: Callable[[Error, bool], None]) -> None:
@@ -59,7 +59,7 @@ class Refusals:
             kind.__exit__ = leave  # type: ignore[attr-defined]
 
     def _hear(self, kind: type) -> None:
-        """Has the context manager tell us which exceptions it awaited."""
+        """Makes the context manager report which exceptions it expects."""
         original: _Exit = kind.__exit__  # type: ignore[attr-defined]
         self._exits.append((kind, original))
 
@@ -85,12 +85,12 @@ class Refusals:
         self._look_at(error, is_seen=False)
 
     def look(self) -> None:
-        """At those that somebody still holds."""
+        """Checks the errors that are still referenced."""
         for error in list(self._living):
             self._look_at(error, is_seen=False)
 
     def seen(self, error: BaseException | None) -> None:
-        """The test awaited it, or has failed by it; so it did by what led to it."""
+        """The test expected it, or failed by it; its causes count as seen too."""
         while error is not None:
             if isinstance(error, Error):
                 self._look_at(error, is_seen=True)

@@ -1,4 +1,4 @@
-"""Descs from rules: one that fulfils all of them, and those that break exactly one."""
+"""Rule solving: descs that satisfy all rules, and descs that break exactly one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_CHANGES = 100
 
 
 def solved(desc: OperatorDesc, level: FeatureLevel, choose: Choose, keep: str = "") -> OperatorDesc:
-    """The desc with other values where a rule refuses them, but at the path ``keep``.
+    """The desc with values replaced where a rule refuses them, except at the path ``keep``.
 
-    LookupError: the rules and the operator's table have no value in common, or the changes come to no end.
+    LookupError: the rules and the operator's table have no value in common, or the search does not end.
     """
     rules = definition_of(desc).RULES
     for _ in range(_MOST_CHANGES):
@@ -40,9 +40,9 @@ class Broken(NamedTuple):
 
 
 def broken(desc: OperatorDesc, level: FeatureLevel) -> Iterator[Broken]:
-    """From a legal desc, for every value that a rule demands: descs in which only this value is wrong.
+    """From a legal desc, for every value that a rule constrains: descs in which only this value is wrong.
 
-    What follows from the changed value is changed too, so that no second rule is broken.
+    Values that depend on the changed one are changed too, so that no second rule is broken.
     """
     rules = definition_of(desc).RULES
     for rule in rules:

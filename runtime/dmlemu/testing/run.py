@@ -1,4 +1,4 @@
-"""What a layout test gets as ``run``."""
+"""Run: the object that a layout test gets as ``run``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Run:
         self._buffer = stage.tensors(memory.size)
         self._pending: Array | None = image  # not yet uploaded
         self._content = image
-        self._shared = False  # the test has bindings and may write whenever it likes
+        self._shared = False  # the test has bindings and may write at any time
 
     @property
     def device(self) -> dml.Device:
@@ -43,7 +43,7 @@ class Run:
         """Compiles, initialises, binds and executes ``work``, and waits for it.
 
         ``work`` is an operator desc, a ``GraphDesc``, an operator or a compiled operator.  ``inputs`` and
-        ``outputs`` name what is bound to it, in the order of ``bind_inputs`` and ``bind_outputs``, None
+        ``outputs`` name the tensors bound to it, in the order of ``bind_inputs`` and ``bind_outputs``, None
         for an absent tensor; left out, the test's tensors are bound in their order.
 
         Raises :class:`dmlemu.Error` as the DirectML calls do; TypeError when what is bound does not
@@ -58,7 +58,7 @@ class Run:
         self._pending = None
 
     def binding(self, name: str) -> dml.BufferBinding:
-        """Where a tensor lives, for programs that bind and record by themselves.
+        """The buffer binding of a tensor, for programs that bind and record by themselves.
 
         The buffer is in the state COMMON, before the test and between its calls of ``run``.
         """
@@ -68,11 +68,11 @@ class Run:
         return self._binding(name)
 
     def array(self, name: str) -> Array:
-        """The logical values of a tensor as they are now, in an array of their own."""
+        """The current logical values of a tensor, in a new array."""
         return self._placed(name).read(self._bytes())
 
     def _bytes(self) -> Array:
-        """All bytes of the buffer in which the tensors live."""
+        """All bytes of the buffer that contains the tensors."""
         return self._stage.execute(download=self._memory.size) if self._shared else self._content
 
     def _binding(self, name: str) -> dml.BufferBinding:

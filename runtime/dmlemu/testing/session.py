@@ -1,4 +1,4 @@
-"""The emulated device of a layout test: buffers, a queue, and lists that run at once."""
+"""The emulated device of a layout test: buffers, a queue, and lists that are executed at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Private(threading.local):
 
     process = 0
     stage: Stage | None = None
-    inherited: tuple[Stage | None, ...] = ()  # of the parent process; never given up here
+    inherited: tuple[Stage | None, ...] = ()  # belong to the parent process; never released here
 
 
 _private = _Private()
@@ -39,7 +39,7 @@ def private_stage() -> Stage:
         _private.inherited += (stage,)
         adapter = d3d12.Adapter(name="dmlemu.testing")
         parent = d3d12.create_device(adapter, strictness=Strictness.STRICT)
-        parent.reports.deny(Severity.INFO)  # odd layouts are tried on purpose
+        parent.reports.deny(Severity.INFO)  # unusual layouts are intended
         stage = _private.stage = Stage(dml.create_device(parent))
         _private.process = os.getpid()
     return stage
@@ -58,7 +58,7 @@ class Stage:
         return self.device.get_device_removed_reason() != 0
 
     def tensors(self, size: int) -> d3d12.Resource:
-        """The buffer for the tensors, of at least so many bytes; the same one until it is too small."""
+        """The buffer for the tensors, of at least this size; replaced when it is too small."""
         return self._buffer("tensors", size)
 
     def dispatch(
@@ -67,7 +67,7 @@ class Stage:
         inputs: Sequence[dml.BufferBinding | None],
         outputs: Sequence[dml.BufferBinding | None],
     ) -> Record:
-        """Initialises and runs a compiled operator, once :meth:`execute` takes it, which must be next."""
+        """A record that initialises and runs a compiled operator; pass it to :meth:`execute` next."""
         self._begin()
         session, properties = self._session, compiled.get_binding_properties()
         owned = [field.desc is not None and field.desc.owned_by_dml for field in compiled.fields]
@@ -95,8 +95,8 @@ class Stage:
             self._complete = True
 
     def execute(self, *, upload: Array | None = None, work: Record | None = None, download: int = 0) -> Array:
-        """Puts bytes at the begin of the tensors' buffer, runs ``work``, and waits; returns the first
-        ``download`` bytes.  All of it is one list, which is forgotten when an error interrupts it."""
+        """Writes bytes at the begin of the tensors' buffer, runs ``work``, and waits; returns the first
+        ``download`` bytes.  Everything is one list, which is discarded when an error interrupts it."""
         self._begin()
         self._complete = False
         if upload is not None:

@@ -1,4 +1,4 @@
-"""``dmlemu.testing.stable``: a program's result must not depend on what the documents leave open."""
+"""``dmlemu.testing.stable``: a program's result must not depend on what the documentation leaves open."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def stable(
 
     ``program`` creates its device itself, on an adapter without a policy, or calls ``dmlemu.evaluate``.
     It returns arrays, bytes or numbers, or lists and dicts of them, which are compared bit by bit.
-    ``modes``: what chaos draws, by default everything.
+    ``modes``: the modes of chaos, by default all.
 
     Raises :class:`dmlemu.Error` (VAL_UNSTABLE, E_FAIL) when a seed changes the result, or makes the
-    program fail: names the modes that do it, as few as possible, and the first bytes that differ.
+    program fail: names the smallest set of modes that does it, and the first bytes that differ.
     ValueError: no device ran under chaos, or results differ without it.  What the program raises without
     chaos is raised as it is.
     """
@@ -66,7 +66,7 @@ _FAILS = "exception"
 
 
 class _Difference(NamedTuple):
-    """The first place where two results differ: what part of them, where in it, and both values in words."""
+    """The first difference of two results: which part, where in it, and both values in words."""
 
     what: str
     where: str
@@ -76,7 +76,7 @@ class _Difference(NamedTuple):
 
 @dataclass
 class _Outcome:
-    """What a run gave: values by where they stand in the result, or what it raised."""
+    """The outcome of a run: values by their place in the result, or the exception."""
 
     values: dict[str, Any]
     error: Exception | None = None
@@ -86,7 +86,7 @@ class _Outcome:
         return _Outcome(dict(_leaves(result, "")))
 
     def difference(self, expected: _Outcome) -> _Difference | None:
-        """The first one to what was expected."""
+        """The first difference from the expected outcome."""
         if self.error is not None:
             sentence = _sentence(self.error)
             return _Difference(_FAILS, "", sentence, "no exception")
@@ -127,7 +127,7 @@ def _try(program: Callable[[], Any], policy: Chaos) -> _Outcome:
 def _guilty(
     program: Callable[[], Any], seed: int, modes: frozenset[Mode], expected: _Outcome
 ) -> tuple[Chaos, _Difference] | None:
-    """As few modes as possible that do it with this seed, and what they do; None: it comes and goes."""
+    """The smallest set of modes that causes it with this seed, and what they do; None: not reproducible."""
 
     def tried(chosen: list[Mode]) -> _Difference | None:
         return _try(program, chaos(seed, chosen)).difference(expected)

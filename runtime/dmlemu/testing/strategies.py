@@ -1,7 +1,7 @@
 """Strategies of tensor descs: every kind of legal layout, and descs that break one rule each.
 
-Sizes, strides, gaps and offsets are drawn one by one, and what is plain (packed, few dimensions, small
-sizes) is drawn first: failures shrink to it.
+Sizes, strides, gaps and offsets are drawn one by one, and the plainest (packed, few dimensions, small
+sizes) first: failures shrink to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 LayoutKind = Literal[
-    # strides, of which a layout has one kind
+    # strides: a layout has exactly one of these kinds
     "packed",
     "padded",
     "permuted",
@@ -40,7 +40,7 @@ LayoutKind = Literal[
     "interleaved",
     "broadcast",
     "overlapping",
-    # what may come on top of each
+    # options that may be combined with each
     "size_1",
     "larger_total",
     "aligned",
@@ -103,7 +103,7 @@ def layouts_of(
 
 
 def chosen_kinds(kinds: Collection[LayoutKind] | None, *, output: bool) -> tuple[LayoutKind, ...]:
-    """The kinds asked for that are possible, in the order of shrinking."""
+    """The requested kinds that are possible, in the order of shrinking."""
     if isinstance(kinds, str):
         raise ValueError(f"kinds must be a list of kinds, not the text {kinds!r}")
     wanted = KINDS if kinds is None else tuple(kinds)
@@ -157,7 +157,7 @@ def _alignments(data_type: TensorDataType) -> st.SearchStrategy[int]:
     return st.sampled_from([size for size in (1, 2, 4, 8, 16, 64, 256) if size >= least])
 
 
-# --- strides, made of a number from 0 to 95 for each dimension; 0 is plainest ---
+# --- strides, derived from a number from 0 to 95 for each dimension; 0 is plainest ---
 
 _GAPS, _ENDS, _RANKS = 4, 3, 8
 
@@ -190,7 +190,7 @@ def _padded(sizes: Sequence[int], numbers: Sequence[int], reorder: bool) -> list
 
 
 def _interleaved(sizes: Sequence[int], numbers: Sequence[int], reorder: bool) -> list[int]:
-    """Any strides that give each element a place of its own; a nested layout when these do not."""
+    """Any strides that place each element separately; a nested layout when these do not."""
     strides = [1 + n for n in numbers]
     return strides if shared_element(sizes, strides) is None else _reversed(sizes)
 

@@ -1,1 +1,1 @@
-"""What several checks know about the work of a device: order, accesses, values."""
+"""Analyses shared by several checks: order of commands, accesses to memory, mapped bytes."""

@@ -1,7 +1,7 @@
-"""Accesses that nothing may have ordered yet, and which of them meet.
+"""Access history: accesses that may still be unordered, and the search for conflicts among them.
 
 Footprints are compared as patterns over physical memory, so that placed and reserved buffers over the
-same bytes find each other.  What two accesses have to do with each other is asked in C, for many at once.
+same bytes are compared with each other.  C code compares an access with many others at once.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = [
     "touched",
 ]
 
-_BIAS = 1 << 48  # physical addresses begin here: what stands before a span is still not below 0
-_KEPT = 2048  # sets of accesses whose patterns are remembered
-_LONG = 128  # accesses of such a set at most
+_BIAS = 1 << 48  # offset of physical addresses, so that patterns shifted before a span stay above 0
+_KEPT = 2048  # sets of accesses whose patterns are cached
+_LONG = 128  # maximum number of accesses in such a set
 _CHANGES = WRITE | UNDEFINE
 
 _find = lib.dmlk_footprints_find
@@ -47,32 +47,32 @@ _unread = _new("uint64_t *")
 
 
 class Kind(IntEnum):
-    """How a command reaches memory, as barriers see it."""
+    """How a command accesses memory, as barriers distinguish it."""
 
     UAV = 0  # dispatches and clears
-    TAIL = 1  # the same, where an output's last element has ended: nobody relies on those bytes
+    TAIL = 1  # the same, for padding after an output's last element: its contents are undefined anyway
     COPY_SOURCE = 2
     COPY_DEST = 3
 
 
 Touch = tuple[Work, int, int]
-"""Which command reached the memory: the list it is of, the index of its packet there, its operand."""
+"""The command that accessed the memory: its list, the index of its packet there, its operand."""
 
 Kinds = tuple[Kind | None, Kind | None]
-"""How reads and writes of a command reach memory; None: by a way that needs no barriers."""
+"""How reads and writes of a command access memory; None: needs no barriers."""
 
 
 class Place:
-    """An allocation: commands reach memory through it, and barriers name it, by its ``address``.
+    """An allocation, identified by its ``address``, through which commands access memory.
 
-    ``windows``: all accesses through it, and through others that share memory with it.
+    ``windows``: all accesses through it, and through allocations that share memory with it.
     """
 
     def __init__(self, address: int, end: int) -> None:
         self.address = address
         self.end = end
-        self.spans: list[Span] | None = None  # None: to be asked for anew
-        self.reach: list[tuple[int, int, int]] = []  # heap and bytes of it on which it ever stood
+        self.spans: list[Span] | None = None  # None: not computed yet
+        self.reach: list[tuple[int, int, int]] = []  # every heap, and range in it, that it was ever mapped to
         self.own: dict[int, Window] = {}
         self.windows: list[Window] = []
         self.linked: list[Place] = []
@@ -87,9 +87,9 @@ class Place:
 
 
 class Pattern:
-    """A footprint in physical memory; of one that stands on several spans, what lies in ``clip``.
+    """A footprint in physical memory; if it covers several spans, the part of it within ``clip``.
 
-    Adding ``shift`` to a GPU virtual address of its allocation gives the physical one.
+    Adding ``shift`` to a GPU virtual address of the allocation gives the physical address.
     """
 
     __slots__ = ("begin", "changes", "clip", "end", "place", "shift", "struct")
@@ -110,7 +110,7 @@ class Pattern:
 
     @property
     def is_dense(self) -> bool:
-        """Is every byte from the first to the last of an element?"""
+        """Whether every byte from the first to the last belongs to an element."""
         struct = self.struct
         extent = 1
         dimensions = zip(struct.sizes[0 : struct.rank], struct.strides[0 : struct.rank], strict=True)
@@ -121,7 +121,7 @@ class Pattern:
         return True
 
     def first_byte(self, other: Pattern, low: int = 0, high: int = 2**64 - 1) -> int | None:
-        """The lowest physical byte in [low, high) that both hold; None: there is none."""
+        """The lowest physical byte in [low, high) that both contain; None if there is none."""
         low = max(low, self.begin, other.begin)
         high = min(high, self.end, other.end)
         byte = _new("uint64_t *")
@@ -130,9 +130,9 @@ class Pattern:
         return int(byte[0])
 
     def last_byte(self, other: Pattern, first: int) -> int:
-        """The highest one, when ``first`` is the lowest."""
+        """The highest shared byte, where ``first`` is the lowest."""
         low, high = first, min(self.end, other.end)
-        while True:  # something is shared in [low, high), and nothing from high on
+        while True:  # a byte is shared in [low, high), and none from high on
             if high - low <= 1:
                 return low
             middle = (low + high) // 2
@@ -144,7 +144,7 @@ class Pattern:
 
 
 class Access(NamedTuple):
-    """What a command touched, and how."""
+    """The memory a command accesses, and how."""
 
     pattern: Pattern
     kind: Kind
@@ -152,28 +152,28 @@ class Access(NamedTuple):
 
     @property
     def command(self) -> NamedCommand:
-        """In words."""
+        """The command in words."""
         work, packet, _ = self.touch
         return work.command(packet)
 
     @property
     def number(self) -> int:
-        """Of the command in its list."""
+        """Number of the command in its list."""
         return self.command.number
 
     @property
     def order(self) -> tuple[int, int]:
-        """Where the command stands among those that its queue got: its list's ticket, and its number."""
+        """Position of the command in its queue: the ticket of its list, and its number."""
         return self.touch[0].ticket, self.number
 
     @property
     def handed(self) -> int:
-        """Which call of the host handed the command to its queue."""
+        """Number of the host call that submitted the command."""
         return self.touch[0].handed
 
     @property
     def commands(self) -> list[Command]:
-        """Those of the list: no other list has the same one."""
+        """The commands of the list; every list has its own object."""
         return self.touch[0].commands
 
 
@@ -181,9 +181,9 @@ Touched = tuple[Pattern, Kind, Touch]
 
 
 class Reached:
-    """What accesses of equal content reach: patterns with their operands, and the places these lie in.
+    """Resolved accesses of equal content: patterns with their operands, and the places they lie in.
 
-    ``addresses``: 0, which stands for any place, and those of all places that the accesses name.
+    ``addresses``: 0, which stands for any resource, and the addresses of all places accessed.
     """
 
     def __init__(self, patterns: list[tuple[Pattern, int]], addresses: tuple[int, ...]) -> None:
@@ -193,11 +193,11 @@ class Reached:
 
 
 Part = tuple[Reached, Kinds, int, tuple[int, int]]
-"""A packet of a command: what it reaches and how, its index, and bytes of that which need no look."""
+"""A packet of a command: its accesses and their kinds, its index, and bytes that are not compared."""
 
 
 def touched(work: Work, parts: list[Part]) -> list[Touched]:
-    """All that the packets of a command touch."""
+    """Everything the packets of a command access."""
     found: list[Touched] = []
     for reached, kinds, packet, (low, high) in parts:
         for pattern, operand in reached.patterns:
@@ -208,20 +208,20 @@ def touched(work: Work, parts: list[Part]) -> list[Touched]:
 
 
 class _Members:
-    """Commands of a call, by their numbers: bit ``i`` stands for ``first`` + ``i``."""
+    """Set of command numbers of a call: bit ``i`` stands for ``first`` + ``i``."""
 
     def __init__(self) -> None:
         self.first = 0
         self.bits = 0
 
     def add(self, command: int) -> None:
-        """It is the highest one."""
+        """Adds a number higher than all others."""
         if not self.bits:
             self.first = command
         self.bits |= 1 << (command - self.first)
 
     def without(self, done: Done) -> Iterator[tuple[int, int | None]]:
-        """Ranges of commands: all that the other set lacks, and none that are in both."""
+        """Ranges that contain all commands missing from the other set, and none that are in both."""
         low, ended = done
         at, members = self.first, self.bits
         if low > at:
@@ -242,15 +242,15 @@ class _Members:
 
 
 def _zeros(bits: int) -> int:
-    """Behind the last one bit."""
+    """Number of zero bits below the lowest set bit."""
     return (bits & -bits).bit_length() - 1
 
 
 class Window:
-    """Accesses through one place by one queue, of one kind, oldest first.
+    """Accesses of one kind through one place by one queue, oldest first.
 
-    Of equal ones only the last is kept, if all that comes behind it comes behind the others too.  ``phases``
-    rise.
+    Of equal accesses only the last is kept, if everything ordered after it is also ordered after the others.
+    ``phases`` never decrease.
     """
 
     def __init__(self, place: Place, queue: int, kind: Kind) -> None:
@@ -258,24 +258,24 @@ class Window:
         self.queue = queue
         self.kind = kind
         self.last = -1  # phase of the newest
-        self.last_change = -1  # of those that write
+        self.last_change = -1  # accesses that write
         self.phases: list[int] = []
         self.touches: list[Touch] = []
         self.patterns: list[Pattern] = []
-        # Of the call that began with phase ``_call``: commands that have accesses below index ``_noted``.
+        # Of the call that began with phase ``_call``: commands with accesses below index ``_noted``.
         self._call = -1
         self._noted = 0
         self._members = _Members()
-        self._changes = _Members()  # those that write
+        self._changes = _Members()  # accesses that write
         self._index: dict[Pattern, int] = {}
         self._entries = _new("dmlk_footprint[]", 4)
         self._capacity = 4
         self._is_clipped = False
 
     def add(self, pattern: Pattern, phase: int, call: int, touch: Touch, done: Done) -> bool:
-        """``done`` has ended when the access begins, of the call that began with that phase.
+        """Adds an access; ``done``: commands of its call that have ended before it begins.
 
-        False: there is no room.
+        ``call`` is the first phase of that call.  Returns False if there is no room.
         """
         at, phases = self._index.get(pattern), self.phases
         if at is not None:
@@ -296,7 +296,7 @@ class Window:
         if count == self._capacity:
             return False
         if at is not None:
-            self._entries[at].access = 0  # touches nothing: the new one stands for it
+            self._entries[at].access = 0  # the last access touches nothing: the new one replaces it
         self._entries[count] = pattern.struct[0]
         phases.append(phase)
         self.touches.append(touch)
@@ -310,14 +310,14 @@ class Window:
         return True
 
     def make_room(self, ordered: int, call: int) -> None:
-        """Forgets those with phases below ``ordered``, and grows if that frees little."""
+        """Removes accesses with phases below ``ordered``, and grows if that frees little."""
         last, phases = set(self._index.values()), self.phases
         keep = [
             i
             for i in range(len(phases))
             if phases[i] >= ordered and (i in last or (phases[i] >= call and self._entries[i].access))
         ]
-        least = len(keep) * (8 if len(keep) < 16 else 2)  # room for some time, also for what alternates
+        least = len(keep) * (8 if len(keep) < 16 else 2)  # leaves room for alternating accesses too
         while self._capacity < least:
             self._capacity *= 2
         entries = _new("dmlk_footprint[]", self._capacity)
@@ -332,9 +332,9 @@ class Window:
         self._noted = 0
 
     def pending(self, call: int, done: Done, only_changes: bool) -> list[tuple[int, int]]:
-        """Ranges of indices that hold all accesses of the call, the last one, that have not ended.
+        """Ranges of indices that contain all accesses of the last call that have not ended.
 
-        ``only_changes``: of those that write.
+        ``only_changes``: only accesses that write.
         """
         self._note(call)
         runs, count = [], len(self.phases)
@@ -344,7 +344,7 @@ class Window:
         return runs
 
     def find(self, pattern: Pattern, start: int, end: int) -> int:
-        """Index of the first from ``start`` to before ``end`` that conflicts with the pattern; -1: none."""
+        """Index of the first access in [``start``, ``end``) that conflicts with the pattern; -1 if none."""
         while True:
             at: int = _find(pattern.struct, self._entries, _NULL, start, end, _unread)
             if at < 0 or (pattern.clip is None and not self._is_clipped):
@@ -354,22 +354,22 @@ class Window:
             start = at + 1
 
     def access(self, at: int) -> Access:
-        """The one of that index."""
+        """The access at that index."""
         return Access(self.patterns[at], self.kind, self.touches[at])
 
     def same_command(self, at: int) -> Iterator[int]:
-        """That index and those before it that are of the same command."""
+        """The indices up to this one that belong to the same command."""
         phase = self.phases[at]
         while at >= 0 and self.phases[at] == phase:
             yield at
             at -= 1
 
     def from_phase(self, phase: int) -> int:
-        """Index of the first that is not of a lower phase."""
+        """Index of the first access whose phase is not lower."""
         return bisect_left(self.phases, phase)
 
     def newest(self, pattern: Pattern, runs: list[tuple[int, int]]) -> int:
-        """Index of the last in the ranges that conflicts with the pattern; -1: none."""
+        """Index of the last access in the ranges that conflicts with the pattern; -1 if none."""
         for start, end in reversed(runs):
             at = self.find(pattern, start, end)
             if at < 0:
@@ -385,7 +385,7 @@ class Window:
         return -1
 
     def _note(self, call: int) -> None:
-        """All members are known."""
+        """Brings the set of members up to date."""
         if self._call != call or not self._noted:
             self._call, self._noted = call, bisect_left(self.phases, call)
             self._members.bits = self._changes.bits = 0
@@ -412,7 +412,7 @@ class Places:
         self._queues: set[int] = set()
 
     def reached(self, accesses: Accesses) -> Reached:
-        """The patterns of all accesses; those to NULL tiles, to no live memory, or not known, have none."""
+        """Resolves all accesses; those to NULL tiles, dead memory or unknown bytes have no patterns."""
         key = accesses.content
         found = self._known.get(key)
         if found is None:
@@ -428,16 +428,16 @@ class Places:
             places = (self._place(accesses.pointer[i].address) for i in range(len(accesses)))
             addresses = (place.address for place in places if place is not None)
             found = Reached(made, (0, *dict.fromkeys(addresses)))
-            if len(accesses) <= _LONG:  # what data chooses is rarely the same again
+            if len(accesses) <= _LONG:  # data-dependent accesses rarely repeat: not cached
                 self._known[key] = found
         return found
 
     def find(self, address: int) -> Place | None:
-        """The place that a barrier names, if it was accessed."""
+        """The place of the resource that a barrier names, if it was accessed."""
         return self._places.get(address)
 
     def window(self, place: Place, queue: int, kind: Kind) -> Window:
-        """A new one."""
+        """Adds a window to a place."""
         window = place.own[queue << 2 | kind] = Window(place, queue, kind)
         self._queues.add(queue)
         place.windows.append(window)
@@ -445,22 +445,22 @@ class Places:
             other.windows.append(window)
         return window
 
-    # --- what becomes of allocations ---
+    # --- freed and remapped allocations ---
 
     def mapped(self, event: Mapped) -> None:
-        """Tiles of a reserved allocation stand on other memory from now on."""
+        """The tiles of a reserved allocation were mapped to other memory."""
         place = self._by_serial.get(event.allocation)
         if place is not None:
             place.spans = None
             self._forget_patterns()
 
     def freed(self, event: Freed) -> None:
-        """To be called at any moment: it only takes a note, and none of what was never accessed."""
+        """Notes a freed allocation if it was accessed; may be called at any moment."""
         if event.address in self._places:
             self._freed.append(event)
 
     def settle(self) -> set[int]:
-        """Does what the notes ask for; returns the addresses of what was freed."""
+        """Processes the notes; returns the addresses of freed allocations."""
         gone = set()
         while self._freed:
             event = self._freed.popleft()
@@ -473,14 +473,14 @@ class Places:
         return gone
 
     def forget_queues(self, gone: Container[int]) -> None:
-        """Nothing can conflict with accesses of these queues any more."""
+        """Removes these queues: nothing can conflict with their accesses any more."""
         self._queues = {queue for queue in self._queues if queue not in gone}
         for place in (*self._places.values(), *self._retired):
             place.own = {key: window for key, window in place.own.items() if window.queue not in gone}
             place.windows = [window for window in place.windows if window.queue not in gone]
 
     def forget_retired(self, done: Callable[[int], int]) -> None:
-        """Lets go of freed allocations that nobody can conflict with: queues are done up to a phase."""
+        """Removes freed allocations that nothing can conflict with: queues are done up to a phase."""
         for place in list(self._retired):
             if all(window.last < done(window.queue) for window in place.own.values()):
                 self._retired.remove(place)
@@ -492,19 +492,19 @@ class Places:
                         del self._by_heap[heap]
 
     def has_others(self, queue: int) -> bool:
-        """May there be accesses of other queues?"""
+        """Whether there may be accesses of other queues."""
         return len(self._queues) > 1 or queue not in self._queues
 
     @property
     def has_freed(self) -> bool:
-        """Is there anything for :meth:`settle` to do?"""
+        """Whether :meth:`settle` has anything to process."""
         return bool(self._freed)
 
     @property
     def has_retired(self) -> bool:
         return bool(self._retired)
 
-    # --- inside ---
+    # --- internals ---
 
     def _forget_patterns(self) -> None:
         self._known.clear()
@@ -539,7 +539,7 @@ class Places:
         return made
 
     def _place(self, address: int) -> Place | None:
-        """The place of the live allocation that holds the address."""
+        """The place of the live allocation that contains the address."""
         at = bisect_right(self._starts, address) - 1
         place = self._places[self._starts[at]] if at >= 0 else None
         if place is not None and address < place.end and place.spans is not None:
@@ -561,7 +561,7 @@ class Places:
         return place
 
     def _reach(self, place: Place, span: Span) -> None:
-        """The place stands on the span from now on: it shares memory with whoever did before."""
+        """The place is mapped to the span: it shares memory with all places ever mapped there."""
         here = span.heap, span.offset, span.offset + span.size
         place.reach.append(here)
         rows = self._by_heap.setdefault(span.heap, [])

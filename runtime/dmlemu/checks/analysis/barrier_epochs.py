@@ -1,7 +1,8 @@
-"""One queue's course: its calls, the commands of the one under way, and the barriers between them.
+"""Barrier epochs: one queue's calls, the commands of the current call, and the barriers between them.
 
-A command's phase is a number that rises along the queue: of the call that begins with ticket ``t`` the
-commands have ``t << SHIFT``, one more, and so on, so that a clock, which counts tickets, tells phases too.
+A command's phase is a number that rises along the queue: the commands of the call that begins with ticket
+``t`` have phases ``t << SHIFT``, ``(t << SHIFT) + 1`` and so on, so that clocks, which count tickets, compare
+with phases too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SHIFT = 40
 
 
 class Advice:
-    """Barriers of one line and one resource: have they ever ordered anything?"""
+    """Barriers of one line and one resource: have they ever been the first to order a conflict?"""
 
     def __init__(self, command: NamedCommand, barrier: str) -> None:
         self.command = command
@@ -30,9 +31,9 @@ class Advice:
 
 
 class Mark(NamedTuple):
-    """Barrier ``number`` of a call, behind so many commands.  Addresses are of resources, 0 stands for any.
+    """Barrier ``number`` of a call, behind ``at`` commands.  Addresses are of resources; 0: any resource.
 
-    ``gives``: what commands with views of the resource begin behind through it, by barriers with merits.
+    ``gives``: for an unproven barrier, the commands that it makes later commands with views wait for.
     """
 
     number: int
@@ -45,37 +46,37 @@ class Mark(NamedTuple):
 
 
 Postponed = tuple[int, int, Work, list[Part]]
-"""A command that began behind all before it in its call: its phase, the call's, its list and packets."""
+"""A command ordered behind all before it in its call: its phase, the call's phase, its list, its packets."""
 
 
 class BarrierEpochs:
-    """``call``: the phase with which the ExecuteCommandLists call under way began.
+    """``call``: the phase with which the current ExecuteCommandLists call began.
 
-    ``parts``: the packets so far of the command under way, which touch memory through the resources at
-    ``addresses``, one of which is 0, for any; ``command``: what they touch, when it is compared.
-    ``postponed``: commands that are still to be entered, oldest first; of those alike only the last.
-    ``temporary``: the bytes that it may use as it likes.  ``behind_all``: operands that are written
-    when everything before is done.  ``done`` and ``proven_done`` have ended when it begins.
-    ``is_level``: each command from number ``noted`` on reaches its resources by views and began behind all
+    ``parts``: the packets so far of the current command, which accesses memory through the resources at
+    ``addresses``, one of which is 0, for any; ``command``: its accesses, once it is compared.
+    ``postponed``: commands still to be entered, oldest first; of equal ones only the last.
+    ``temporary``: bytes of its temporary resource.  ``behind_all``: operands that are written when all
+    commands before are done.  ``done`` and ``proven_done``: commands that have ended when it begins.
+    ``is_level``: each command from number ``noted`` on accesses its resources by views and began behind all
     before it, and the first ``level`` commands, all but at most the last one, have ended when another such
-    one begins; ``order`` has still to be told.
-    ``unproven``: barriers of the call that have ordered nothing yet; ``proven`` is the order without them.
+    command begins; ``order`` is not up to date then.
+    ``unproven``: barriers of the call not yet found useful; ``proven`` is the order without them.
     """
 
     def __init__(self, queue: int) -> None:
         self.queue = queue
         self.clock: Clock = NOTHING
-        self.ticket = -1  # of the list under way
+        self.ticket = -1  # of the current list
         self.work = Work([], "", "")
         self.call = 0
-        self.handed = 0  # which call of the host it is
-        self.call_end = -1  # its last ticket
+        self.handed = 0  # number of the host's call
+        self.call_end = -1  # last ticket of the call
         self.order = Order()
         self.proven = self.order
         self.commands: list[tuple[bool, tuple[int, ...]]] = []
         self.marks: list[Mark] = []
         self.unproven: list[Mark] = []
-        self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call, with what they began behind
+        self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call: what they began behind
         self.parts: list[Part] = []
         self.command: list[Touched] = []
         self.postponed: dict[Hashable, Postponed] = {}
@@ -94,7 +95,7 @@ class BarrierEpochs:
         self.work = work._replace(handed=self.handed)
 
     def begin_call(self, ticket: int, end: int, clock: Clock, handed: int) -> None:
-        """All work of the queue before is done."""
+        """All earlier work of the queue is done when the call begins."""
         self.handed = handed
         self.call = ticket << SHIFT
         self.call_end = end
@@ -109,12 +110,12 @@ class BarrierEpochs:
         self.level = self.noted = 0
 
     def pass_level_barrier(self, advice: Advice | None) -> None:
-        """A UAV barrier on any resource, with merits, while all commands are level."""
+        """A useful UAV barrier on any resource, while ``is_level`` holds."""
         count = self.level = len(self.commands)
         self.marks.append(Mark(len(self.marks), count, UAV_BARRIER, 0, 0, advice))
 
     def _leave_level(self) -> None:
-        """From now on the order has to be followed command by command."""
+        """From now on the order is tracked command by command."""
         if self.is_level:
             self.is_level = False
             for number in range(self.noted, len(self.commands)):
@@ -122,7 +123,7 @@ class BarrierEpochs:
             self.order.join(0, (self.level, 0))
 
     def begin_command(self) -> None:
-        """All parts of the command under way are known: what has ended when it begins?"""
+        """All parts of the current command are known: computes which commands have ended when it begins."""
         self._leave_level()
         self.done = self.proven_done = self.order.begin(self.by_view, self.addresses)
         if self.proven is not self.order:
@@ -130,23 +131,23 @@ class BarrierEpochs:
 
     @property
     def is_behind_all(self) -> bool:
-        """Has all of the call ended when the command under way begins, by barriers with merits?"""
+        """Whether useful barriers order the current command behind all commands of the call."""
         return self.proven is self.order and self.done[0] == len(self.commands)
 
     def postpone(self, key: Hashable, parts: list[Part]) -> None:
-        """The next command, which touches the same as others of that key, is to be entered later."""
+        """The next command, whose accesses equal others with that key, is to be entered later."""
         postponed = self.postponed
         if key in postponed:
-            del postponed[key]  # it becomes the last
+            del postponed[key]  # moves it to the end
         postponed[key] = self.call + len(self.commands), self.call, self.work, parts
 
     def come_behind(self, copy: int) -> None:
-        """The command under way is a copy that begins behind that one."""
+        """The current command is a copy that begins behind that one."""
         done, proven = self.copied[copy]
         self.done, self.proven_done = union(self.done, done), union(self.proven_done, proven)
 
     def end_command(self) -> None:
-        """The next one may come."""
+        """Ends the current command."""
         number = len(self.commands)
         done = with_one(self.done, number)
         proven = done if self.proven is self.order else with_one(self.proven_done, number)
@@ -164,7 +165,7 @@ class BarrierEpochs:
         self.temporary = (0, 0)
 
     def pass_barrier(self, kind: int, before: int, after: int, advice: Advice | None) -> None:
-        """A barrier; its merits are of interest if there is advice on it."""
+        """Passes a barrier; with ``advice``, whether it is useful is tracked."""
         count = len(self.commands)
         if kind != ALIASING:
             after = before
@@ -185,13 +186,13 @@ class BarrierEpochs:
             self.level = self.noted = count
 
     def prove(self, number: int) -> None:
-        """The command under way conflicts with that one: the barriers that order the two have merits."""
+        """The current command conflicts with that one: the barriers that order the two are useful."""
         way = self._way(number)
         self.credit(self.unproven if way is None else way)
         self.proven_done = with_one(self.proven_done, number)
 
     def credit(self, marks: list[Mark]) -> None:
-        """These barriers have merits."""
+        """Marks these barriers as useful."""
         for mark in marks:
             if mark.advice is not None:
                 mark.advice.is_useful = True
@@ -205,7 +206,7 @@ class BarrierEpochs:
         self.proven_done = union(self.proven_done, self.proven.begin(self.by_view, self.addresses))
 
     def first_between(self, number: int, address: int, then: int) -> Mark | None:
-        """The first barrier behind that command that names what it and this one conflict on."""
+        """The first barrier behind that command that names the resources of the conflict."""
         behind = bisect_right(self.marks, number, key=lambda mark: mark.at)
         between = (self.marks[i] for i in range(behind, len(self.marks)))
         return next(
@@ -213,14 +214,14 @@ class BarrierEpochs:
         )
 
     def _way(self, first: int) -> list[Mark] | None:
-        """The barriers by which the command under way comes behind that one, each as early as can be.
+        """The barriers that order the current command behind that one, each as early as possible.
 
-        None: it is not barriers alone that order the two.
+        None: the two are not ordered by barriers alone.
         """
-        touched: dict[tuple[bool, int], int] = {}  # by views or not, and address: the first that came behind
+        touched: dict[tuple[bool, int], int] = {}  # by view, address: the first command ordered behind
         open: dict[
             tuple[bool, int], tuple[Mark, int]
-        ] = {}  # what lets others come behind, and whom it awaited
+        ] = {}  # barriers that order later commands, and the command each of them awaited
         came: dict[int, tuple[Mark, int] | None] = {}
         marks = iter(self.marks)
         mark = next(marks, None)

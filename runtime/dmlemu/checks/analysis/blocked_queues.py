@@ -1,4 +1,4 @@
-"""What certainly cannot begin yet: lists behind a wait whose fence value nobody can have set."""
+"""Blocked queues: waits for fence values that nothing can have signalled yet."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["Hold", "holds"]
 
 
 class Hold(NamedTuple):
-    """The wait of this ticket cannot end before the host does something: nothing behind it begins."""
+    """A wait that cannot end before the host acts: nothing behind this ticket begins."""
 
     ticket: int
     awaited: FenceValue
 
 
 def holds(gpu: Gpu) -> dict[int, Hold]:
-    """By the serial of each queue that is held; to be called under the GPU's lock.
+    """The waits that block queues, by queue serial; call this with the GPU's lock held.
 
-    Queues are taken to have come as far as they may have: how far the emulated ones are does not matter.
-    A value that the host took back again counts for the waits that were queued by then.
+    Every queue is assumed to have progressed as far as possible; the emulated progress does not matter.
+    A value that the host has lowered again still counts for waits that were queued before.
     """
     rows = {queue.serial: _waits_and_signals(queue) for queue in gpu.queues}
     heads = {serial: next(row, None) for serial, row in rows.items()}
@@ -57,11 +57,11 @@ class _Step(NamedTuple):
     is_signal: bool
     fence: int
     value: int
-    now: int  # what the fence holds
+    now: int  # the current value of the fence
 
 
 def _waits_and_signals(queue: Queue) -> Iterator[_Step]:
-    """What the queue still has to do, waits that are over left out."""
+    """The pending waits and signals of the queue; waits that have ended are left out."""
     for entry in list(queue.pending):
         is_over = entry.wait is not None and entry.wait.over
         if not is_over and HEADER.unpack_from(entry)[0] in (Opcode.WAIT, Opcode.SIGNAL):

@@ -1,9 +1,9 @@
-"""Who knows what is done: clocks of the queues and the host, and what the values of fences tell.
+"""Happens-before: vector clocks of the queues and the host, and what fence values prove.
 
-A clock says of each queue, by its serial, up to which ticket its work is done for whoever has the clock.
-It follows from the program alone, and not from how far the emulated GPU happens to have come: whoever
-awaits a value of a fence knows no more than whoever set it did, and of several that may have been the
-one, only what all of them knew.
+A clock maps the serial of each queue to the last ticket whose work is done for the clock's owner.
+Clocks follow from the program alone, not from the progress of the emulated GPU: a wait for a fence value
+gains the clock of the signal that set it; if several signals may have ended the wait, only what all of
+their clocks have in common.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Clock", "FenceValue", "HappensBefore"]
 Clock = Mapping[int, int]
 NOTHING: Clock = {}
 
-_FEW = 64  # values or signals that are kept without a look at whether anybody can still ask for them
+_FEW = 64  # values or signals kept before obsolete ones are looked for
 _WORK = (Opcode.EXECUTE, Opcode.MAP_TILES)
 
 
@@ -37,9 +37,9 @@ class FenceValue(NamedTuple):
 
 
 class HappensBefore:
-    """The clocks of one GPU, which is told by events from its beginning on.
+    """The clocks of one GPU, derived from its events; it must be subscribed from the GPU's creation on.
 
-    Queues that are given up are forgotten when all know that their work is done; ``watchers`` are told which.
+    Released queues are removed when everyone knows that their work is done; ``watchers`` get them.
     """
 
     def __init__(self, gpu: Gpu | None = None) -> None:
@@ -48,24 +48,24 @@ class HappensBefore:
         self._gpu = None if gpu is None else weakref.ref(gpu)
         self._queues: dict[int, _Queue] = {}
         self._fences: dict[int, _Fence] = {}
-        self._most = _FEW  # queues and fences, before those that are gone are looked for
+        self._most = _FEW  # queues and fences kept before released ones are looked for
 
     def of(self, queue: int) -> Clock:
-        """What the work that the queue now executes may rely on; of the queue itself it says nothing."""
+        """The clock of the work the queue now executes; it has no entry for the queue itself."""
         return self._queue(queue).clock
 
     def is_done(self, clock: Clock, queue: int, ticket: int) -> bool:
-        """Does whoever has the clock know that the work of that ticket is done?"""
+        """Whether the clock includes the work of that ticket."""
         return ticket <= clock.get(queue, 0) or queue not in self._queues
 
     def follow(self, stream: EventStream, kept: list[Subscription]) -> None:
-        """Is told by the stream from now on; ``kept`` gets the subscriptions."""
+        """Subscribes to the stream; ``kept`` receives the subscriptions."""
         stream.subscribe(self.handed, Submitted, Queued, kept=kept)
         stream.subscribe(self.signalled, Signalled, kept=kept)
         stream.subscribe(self.waited, Waited, kept=kept)
 
     def handed(self, event: Submitted | Queued) -> None:
-        """The host handed something to a queue: it relies on what the host knows then."""
+        """The host submitted something to a queue, which inherits the host's clock."""
         opcode = event.opcode if isinstance(event, Queued) else Opcode.EXECUTE
         queue = self._queue(event.queue)
         queue.arrivals.append((event.ticket, opcode, self.host))
@@ -84,7 +84,7 @@ class HappensBefore:
         return known.advance(Opcode.EXECUTE, ticket) or ticket
 
     def signalled(self, event: Signalled) -> None:
-        """A fence got a value, which tells what the one who set it knows."""
+        """A fence got a value; it carries the clock of whoever signalled it."""
         clock = self.host
         if event.queue:
             queue = self._queue(event.queue)
@@ -100,7 +100,7 @@ class HappensBefore:
             fence.forget({serial: self.done_for_all(serial) for serial in self._queues})
 
     def waited(self, event: Waited) -> None:
-        """The host (queue 0) or a queue knows from now on what the value of the fence tells."""
+        """The host (queue 0) or a queue waited for the value and gains what it proves."""
         fence = self._fence(event.fence)
         if not event.queue:
             for serial, other in self._queues.items():
@@ -119,7 +119,7 @@ class HappensBefore:
         queue.awaited = FenceValue(event.fence, event.value)
 
     def done_for_all(self, queue: int) -> int:
-        """Up to this ticket the work of the queue is done for the host and all that is still to execute."""
+        """The ticket up to which the queue's work is done for the host and all work still to execute."""
         host = self.host.get(queue, 0)
         others = (each.known(queue, host) for serial, each in self._queues.items() if serial != queue)
         return min(host, min(others, default=host))
@@ -127,22 +127,22 @@ class HappensBefore:
     # --- for messages ---
 
     def signals_after(self, queue: int, ticket: int) -> list[FenceValue]:
-        """The signals behind that ticket which the queue has executed, the first one first."""
+        """The executed signals of the queue behind that ticket, oldest first."""
         return [signal for each, signal in self._queue(queue).signals if each > ticket]
 
     def signal_after(self, queue: int, ticket: int) -> FenceValue | None:
-        """The first one."""
+        """The first of these signals."""
         return next(iter(self.signals_after(queue, ticket)), None)
 
     def is_shared(self, signal: FenceValue, queue: int, ticket: int) -> bool:
-        """The fence can have reached that value without the queue having done the ticket."""
+        """Whether the fence can have reached that value without the queue having done the ticket."""
         fence = self._fences.get(signal.fence)
         if fence is None or not fence.values or fence.values[-1] < signal.value:
             return False
         return fence.tells(signal.value).get(queue, 0) < ticket
 
     def is_told(self, signal: FenceValue, queue: int, ticket: int) -> bool:
-        """Does who awaits the value of the fence know that the work of that ticket is done?"""
+        """Whether waiting for the value proves that the work of that ticket is done."""
         fence = self._fences.get(signal.fence)
         return fence is not None and fence.tells(signal.value).get(queue, 0) >= ticket
 
@@ -152,7 +152,7 @@ class HappensBefore:
         return fence is not None and any(each.value >= awaited.value for each in fence.gone)
 
     def last_wait(self, queue: int) -> FenceValue | None:
-        """What the queue awaited last."""
+        """The last wait of the queue."""
         return self._queue(queue).awaited
 
     def _queue(self, serial: int) -> _Queue:
@@ -170,7 +170,7 @@ class HappensBefore:
         return fence
 
     def _tidy(self) -> None:
-        """Now and then: forgets queues and fences that are gone, and of which nobody can learn anything."""
+        """Occasionally removes released queues and fences that nothing can depend on any more."""
         gpu = None if self._gpu is None else self._gpu()
         if gpu is None or len(self._queues) + len(self._fences) < self._most:
             return
@@ -207,9 +207,9 @@ class HappensBefore:
 
 
 class _Queue:
-    """``arrivals``: what was handed over and has not begun, with what the host knew then.
+    """``arrivals``: submissions that have not begun, with the host's clock at their submission.
 
-    ``work``: the last ticket of what touches memory.  ``is_gone``: it is given up and has executed all.
+    ``work``: the last ticket that accesses memory.  ``is_gone``: released, with everything executed.
     """
 
     def __init__(self) -> None:
@@ -217,7 +217,7 @@ class _Queue:
         self.is_gone = False
         self.clock: Clock = NOTHING
         self.ticket = 0
-        self.is_idle = True  # nothing of what has begun is still to go on
+        self.is_idle = True  # nothing begun is still unfinished
         self.arrivals: deque[tuple[int, int, Clock]] = deque()
         self.signals: deque[tuple[int, FenceValue]] = deque()
         self.waits: dict[int, _Wait] = {}  # by their tickets; those that have not been executed
@@ -226,7 +226,7 @@ class _Queue:
         self.awaited: FenceValue | None = None
 
     def advance(self, opcode: int, ticket: int = 0) -> int | None:
-        """The next entry of that kind, not before the ticket, begins; returns its ticket, None: unknown."""
+        """The next entry of that kind, not before the ticket, begins; returns its ticket, None if unknown."""
         arrivals = self.arrivals
         if not any(each[1] == opcode and each[0] >= ticket for each in arrivals):
             return None
@@ -238,7 +238,7 @@ class _Queue:
                 return self.ticket
 
     def known(self, queue: int, host: int) -> int:
-        """Up to which ticket of another queue all that this one is still to execute relies on it."""
+        """The ticket of another queue up to which all pending work of this queue is ordered behind it."""
         if self.is_gone:
             return host
         here = self.clock.get(queue, 0)
@@ -265,14 +265,14 @@ class _Queue:
         return value, clock, ticket
 
     def forget_signals(self, done: int) -> None:
-        """Nobody asks for a signal behind work that all know to be done."""
+        """Removes signals behind work that is done for everyone: nobody asks for them."""
         while self.signals and self.signals[0][0] <= done:
             self.signals.popleft()
         self.most_signals = max(_FEW, 2 * len(self.signals))
 
 
 class _Gone(NamedTuple):
-    """A value that a fence had, what it told, and what whoever set the fence back knew."""
+    """A former value of a fence, what it proved, and the clock of whoever lowered the fence."""
 
     value: int
     clock: Clock
@@ -280,22 +280,22 @@ class _Gone(NamedTuple):
 
 
 class _Wait:
-    """A wait of a queue: what all know that may have ended it since it was queued; None: nothing has."""
+    """A wait of a queue: the common clock of the signals that may have ended it; None: none so far."""
 
     def __init__(self, value: int, clock: Clock | None) -> None:
         self.value = value
         self.clock = clock
 
     def may_end(self, clock: Clock) -> None:
-        """The fence has reached the value by whoever has the clock."""
+        """Whoever has the clock has set the fence to the value."""
         self.clock = clock if self.clock is None else _meet(self.clock, clock)
 
 
 class _Fence:
-    """What is told by the fence having reached a value: ``clocks[i]`` by ``values[i]``, which rise.
+    """What a fence value proves: reaching ``values[i]`` (ascending) gives ``clocks[i]``.
 
-    ``gone``: values that the fence had before it went back, the oldest first, which fall.
-    ``waits``: those of queues that have not been executed.
+    ``gone``: values the fence had before it went back, oldest first, which are descending.
+    ``waits``: waits of queues that have not been executed.
     """
 
     def __init__(self) -> None:
@@ -307,7 +307,7 @@ class _Fence:
 
     def set(self, value: int, clock: Clock) -> None:
         values, clocks = self.values, self.clocks
-        while values and values[-1] > value:  # the fence goes back: those are not seen any more
+        while values and values[-1] > value:  # the fence goes back: higher values cannot be observed any more
             self._lose(_Gone(values.pop(), clocks.pop(), clock))
         if not values or values[-1] != value:
             values.append(value)
@@ -335,9 +335,9 @@ class _Fence:
             clocks[i] = both
 
     def await_value(self, value: int, host: Clock) -> _Wait:
-        """A queue is to wait for the value; the host, which queues the wait, knows so much."""
+        """A queue will wait for the value; ``clock`` is that of the host, which queues the wait."""
         wait = _Wait(value, self._reached(value))
-        # Unless the host knows that the fence has gone back, the wait may have been queued before that.
+        # Unless the host knows that the fence went back, the wait may have been queued before that.
         gone = next((each for each in reversed(self.gone) if each.value >= value), None)
         if gone is not None and not _is_within(gone.reset, host):
             wait.may_end(gone.clock)
@@ -345,18 +345,18 @@ class _Fence:
         return wait
 
     def forget(self, floor: Clock) -> None:
-        """Lets go of values that tell nobody anything: all know what is in ``floor``."""
+        """Removes values that prove nothing beyond ``floor``, which everyone knows."""
         known = 0
         while known < len(self.values) and _is_within(self.clocks[known], floor):
             known += 1
-        if known > 1:  # the last of them answers for the others
+        if known > 1:  # the last of them stands for the others
             del self.values[: known - 1], self.clocks[: known - 1]
         while self.gone and _is_within(self.gone[0].clock, floor) and _is_within(self.gone[0].reset, floor):
             self.gone.popleft()
         self.most = max(_FEW, 2 * (len(self.values) + len(self.gone)))
 
     def _lose(self, gone: _Gone) -> None:
-        """Of values that the fence had twice, and of lower ones, the later time counts."""
+        """Of values the fence had twice, and of lower ones, the later signal counts."""
         while self.gone and self.gone[-1].value <= gone.value:
             self.gone.pop()
         self.gone.append(gone)
@@ -365,17 +365,17 @@ class _Fence:
         reached = self._reached(value)
         if reached is not None:
             return reached
-        # The wait was over before the fence went back.
+        # The wait ended before the fence went back.
         return next((each.clock for each in reversed(self.gone) if each.value >= value), NOTHING)
 
     def _reached(self, value: int) -> Clock | None:
-        """What is told by the value, if the fence has it now."""
+        """The clock that the value proves, if the fence has it now."""
         at = bisect_left(self.values, value)
         return self.clocks[at] if at < len(self.values) else None
 
 
 def _join(a: Clock, b: Clock) -> Clock:
-    """What both know together."""
+    """Entry-wise maximum of two clocks."""
     if a is b or not b:
         return a
     if not a:
@@ -385,14 +385,14 @@ def _join(a: Clock, b: Clock) -> Clock:
 
 
 def _meet(a: Clock, b: Clock) -> Clock:
-    """What each of them knows."""
+    """Entry-wise minimum of two clocks."""
     if a is b:
         return a
     return {queue: min(ticket, b[queue]) for queue, ticket in a.items() if queue in b}
 
 
 def _is_within(clock: Clock, floor: Clock) -> bool:
-    """Does ``floor`` know all that the clock tells?"""
+    """Whether the clock proves nothing beyond ``floor``."""
     return all(ticket <= floor.get(queue, 0) for queue, ticket in clock.items())
 
 

@@ -1,17 +1,17 @@
-"""Which bytes of mapped memory the CPU has written.
+"""Host writes: which bytes of mapped memory the CPU has written.
 
-What is stored through :class:`dmlemu.d3d12.MappedMemory` itself is known.  Stores through a pointer or an
-array are seen by nobody.  Where Map says that the CPU will not read (an empty ``read_range``), it is handed
-out with a pattern in all words, 4 bytes each, that nobody has written yet: those that still hold it when the
+Stores made by :class:`dmlemu.d3d12.MappedMemory` itself are known.  Stores through a pointer or an
+array are not observable.  Where Map says that the CPU will not read (an empty ``read_range``), unwritten
+4-byte words are therefore filled with a pattern: words that still hold it when the
 memory becomes visible to the GPU were not written.  Elsewhere everything that was handed out counts as
 written.
 
-An array of smaller elements may be stored to in parts of words, and a stored byte may well be the pattern's.
-Where memory is zeroed, what such arrays reach counts as written: bytes that nobody stored to are zeros, which
-a pattern beside stored ones would change.  Where it is not zeroed, a run of 8 bytes of the pattern or more
-tells that they were not written, but for 3 bytes at each end: those count as written and are left as they
-are, so that what a program has stored is not lost.  The pattern's bytes are such as are seldom stored alone:
-no small numbers, no text, neither 0x80 nor 0xFF.
+Through an array of smaller elements parts of words can be stored, and a stored byte may equal the pattern's.
+Where memory is zeroed, everything such arrays reach counts as written: bytes not stored to are zeros, which
+a pattern beside stored ones would change.  Where it is not zeroed, a run of 8 or more bytes of the pattern
+counts as not written, except for 3 bytes at each end: those count as written and are left unchanged,
+so that no byte stored by the program is lost.  The bytes of the pattern are values that are seldom stored
+alone: no small numbers, no text, neither 0x80 nor 0xFF.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["HostEvent", "HostWrites", "PatternStored"]
 
 HostEvent = HostMapped | HostAccessed | HostUnmapped | Submitted | Queued | Signalled
-"""What the host does with memory, or to have a queue go on."""
+"""Host operations on memory, and those that let a queue continue."""
 
 _Span = tuple[int, int]  # first byte and the byte after the last one
 _Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -49,18 +49,18 @@ _Same = np.ndarray[Any, np.dtype[np.bool_]]  # words that hold the pattern
 
 _WORD = 4
 _TILE = 1 << 16  # bytes after which the pattern repeats; buffers begin at multiples of it
-_PATTERN = np.array(Random(0xD31).choices(range(0x81, 0xFF), k=_TILE), np.uint8)  # always the same
+_PATTERN = np.array(Random(0xD31).choices(range(0x81, 0xFF), k=_TILE), np.uint8)  # fixed seed
 _PATTERN_WORDS = _PATTERN.view(np.uint32)
-_SURE = 2  # so many untouched words in a row are no accident, nor is the first or the last one of an array
-_FEW = 4  # nor are so many single ones
-_SMALL = 4096  # words: a stored one that happens to be the pattern's is not to be expected among so few
-_UNSURE = 3  # bytes of the pattern beside others may have been stored
+_SURE = 2  # this many untouched words in a row are no coincidence, nor is the first or last word of an array
+_FEW = 4  # likewise this many single ones
+_SMALL = 4096  # words: among so few, a stored word is not expected to equal the pattern
+_UNSURE = 3  # this many pattern bytes next to stored ones may have been stored
 
 
 class PatternStored(NamedTuple):
-    """Bytes [begin, end) of a heap (``Span.heap``) that nobody has written hold other bytes now.
+    """Unwritten bytes [begin, end) of a heap (``Span.heap``) were changed by :class:`HostWrites`.
 
-    They are the pattern's, or zeros: neither the CPU nor a command has stored them.
+    They now hold the pattern, or zeros: neither the CPU nor a command has stored them.
     """
 
     heap: int
@@ -70,12 +70,12 @@ class PatternStored(NamedTuple):
 
 @dataclass(eq=False)
 class _Map:
-    """A mapped buffer, at ``address``; it does not keep it alive.
+    """A mapped buffer, at ``address``; it keeps no reference to the buffer.
 
-    ``memory`` are its bytes, which begin at ``offset`` of ``heap``; ``physical`` is the number of the first
-    one among all bytes of the GPU's memory.  What arrays and pointers reach are ``words``, with the pattern,
-    and ``loose`` bytes, which count as written; both are sorted and disjoint.  In ``split`` parts of words
-    may be stored to alone.  ``touched`` counts the words of a span that were found to be stored to.
+    ``memory`` is its bytes, which begin at ``offset`` of ``heap``; ``physical`` is the physical address of
+    the first one.  Arrays and pointers reach ``words``, which hold the pattern until stored to, and
+    ``loose`` bytes, which count as written; both are sorted and disjoint.  In ``split``, parts of words may
+    be stored.  ``touched`` counts the words of a span that were found to be stored to.
     """
 
     address: int
@@ -106,32 +106,32 @@ class _Map:
         return 0, len(self.memory)
 
     def part(self, low: int, high: int) -> _Span:
-        """Its part of physical bytes [low, high)."""
+        """The part of it in physical bytes [low, high)."""
         begin, end = max(low - self.physical, 0), min(high - self.physical, len(self.memory))
         return (begin, end) if begin < end else (0, 0)
 
     def part_of(self, other: _Map, span: _Span) -> _Span:
-        """Its part of a span of another map."""
+        """The part of it that shares memory with a span of another map."""
         return self.part(other.physical + span[0], other.physical + span[1])
 
     def untouched(self, same: _Same, words: _Span) -> list[_Span]:
-        """The bytes of the words that nobody has stored to, if that can be told."""
+        """The bytes of the words that were not stored to, if that can be determined."""
         if any(_meet(words, split) for split in self.split):
             return _untouched_bytes(self.memory, same, words[0])
         return _untouched(same, words[0], self.is_zeroed)
 
     def loosen(self, span: _Span) -> None:
-        """The words of the span are loose bytes from now on."""
+        """Turns the words of the span into loose bytes."""
         words = [part for each in self.words for part in without(each, [span])]
         lost = [part for each in self.words for part in without(each, words)]
         self.words, self.loose, self.touched = words, _union([*self.loose, *lost]), {}
 
 
 class HostWrites:
-    """Follows maps; marks in ``shadow`` what the CPU wrote and tells ``note`` of each range (addresses).
+    """Tracks maps; marks the CPU's writes in ``shadow`` and reports each range (addresses) to ``note``.
 
-    It tells ``events`` of what it stores itself.
-    ``patterned``: some mapped memory holds bytes that are not its own.
+    Its own stores are reported to ``events``.
+    ``patterned``: some mapped memory currently holds the pattern.
     """
 
     def __init__(
@@ -144,14 +144,14 @@ class HostWrites:
         self._range = ffi.new("dmlk_footprint *", {"bits": 8, "rank": 1, "strides": [1]})
         self._maps: dict[int, _Map] = {}  # by address
         self._freed: deque[int] = deque()
-        self._hidden: list[tuple[_Map, _Span]] = []  # parts of the pattern that have given way to zeros
+        self._hidden: list[tuple[_Map, _Span]] = []  # pattern bytes that are now zeros
 
     @property
     def patterned(self) -> bool:
         return bool(self._maps) and any(each.words for each in self._maps.values())
 
     def on_event(self, event: HostEvent) -> None:
-        """What happened at the API."""
+        """Handles a host event."""
         self._settle()
         if isinstance(event, HostMapped):
             self._map(event)
@@ -164,12 +164,12 @@ class HostWrites:
                 self._see(each, each.all)
 
     def freed(self, address: int) -> None:
-        """An allocation is given up, at any moment: a buffer may be collected while it is mapped."""
+        """Notes a freed allocation, at any moment: a buffer may be collected while it is mapped."""
         if address in self._maps:
             self._freed.append(address)
 
     def before_read(self, accesses: Accesses) -> None:
-        """A command is about to read: what nobody wrote holds zeros until :meth:`after_read`."""
+        """Before a command reads: unwritten bytes hold zeros until :meth:`after_read`."""
         self._settle()
         found = []
         for i in range(len(accesses)):
@@ -183,12 +183,12 @@ class HostWrites:
             self._hidden += [(each, wiped) for wiped in self._wipe(each, part)]
 
     def after_read(self) -> None:
-        """The command is done."""
+        """The command is done: restores the pattern."""
         while self._hidden:
             self._fill(*self._hidden.pop())
 
     def end(self) -> None:
-        """Leaves no pattern behind."""
+        """Removes the pattern from all memory."""
         self._hidden.clear()
         for known in list(self._maps.values()):
             self._end(known)
@@ -224,7 +224,7 @@ class HostWrites:
             known.loose = _union([*known.loose, span])
 
     def _hand_out(self, known: _Map, span: _Span, is_whole: bool) -> None:
-        """The program stores to the span through an array, whole words or parts of them."""
+        """The program can store to the span through an array: whole words, or parts of words."""
         sharing = self._sharing(known)
         inner = span if is_whole else (-(-span[0] // _WORD) * _WORD, span[1] // _WORD * _WORD)
         loose = [_in_words(known.part_of(each, part)) for each in sharing for part in each.loose]
@@ -248,7 +248,7 @@ class HostWrites:
                 self._end(known)
 
     def _settle(self) -> None:
-        """Buffers that were given up while they were mapped leave no pattern behind."""
+        """Removes the pattern from buffers that were freed while they were mapped."""
         while self._freed:
             known = self._maps.get(self._freed.popleft())
             if known is not None:
@@ -260,7 +260,7 @@ class HostWrites:
         del self._maps[known.address]
 
     def _loosen(self, known: _Map, span: _Span) -> None:
-        """From now on any byte of the span may be read, or be stored alone: it holds no pattern."""
+        """Any byte of the span may now be read, or stored alone: removes the pattern."""
         parts = [(each, _in_words(each.part_of(known, span))) for each in self._sharing(known)]
         for each, part in parts:
             self._compare(each, part)
@@ -270,7 +270,7 @@ class HostWrites:
             each.loosen(part)
 
     def _fray(self, known: _Map, word: _Span, stored: _Span) -> None:
-        """A part of a word was stored alone: the rest of it holds no pattern any more."""
+        """A part of a word was stored alone: removes the pattern from the rest of the word."""
         rest = list(without(word, [stored]))
         parts = [(each, each.part_of(known, word)) for each in self._sharing(known)] if rest else []
         if not any(_meet(part, words) for each, part in parts for words in each.words):
@@ -287,22 +287,22 @@ class HostWrites:
             each.loosen(part)
 
     def _frayed(self, known: _Map, span: _Span) -> Iterator[_Span]:
-        """Words of which a part is written."""
+        """Words of which only a part is written."""
         for unwritten in list(self._unwritten(known, span)):
             for edge in unwritten:
                 if edge % _WORD:
                     yield _word_of(edge)
 
-    # --- what was stored, and the pattern ---
+    # --- stores and the pattern ---
 
     def _see(self, known: _Map, span: _Span) -> None:
-        """What was stored to the span becomes visible."""
+        """Stores to the span become visible."""
         for part in known.loose:
             self._wrote(known, _both(part, span))
         self._compare(known, span)
 
     def _compare(self, known: _Map, span: _Span) -> None:
-        """Marks the words of the span that were stored to."""
+        """Marks the words of the span that were stored to as written."""
         for words in known.words:
             wanted = _both(words, span)
             if wanted[0] >= wanted[1]:
@@ -326,12 +326,12 @@ class HostWrites:
             self._note(begin, end)
 
     def _fill(self, known: _Map, span: _Span) -> None:
-        """Puts the pattern where nobody has written."""
+        """Fills unwritten bytes with the pattern."""
         for first, last in list(self._unwritten(known, span)):
             self._store(known, first, last, filling(first, last))
 
     def _wipe(self, known: _Map, span: _Span, spared: Iterable[_Span] = ()) -> list[_Span]:
-        """Puts zeros where the pattern still stands in the span; returns where that was."""
+        """Replaces the pattern in the span with zeros; returns where it was."""
         wiped: list[_Span] = []
         for words in known.words:
             if _meet(words, span):
@@ -344,14 +344,14 @@ class HostWrites:
         return wiped
 
     def _store(self, known: _Map, first: int, last: int, bytes: _Bytes | int) -> None:
-        """Changes what nobody has written."""
+        """Changes unwritten bytes."""
         known.memory[first:last] = bytes
         self._events.emit(PatternStored(known.heap, known.offset + first, known.offset + last))
 
-    # --- inside ---
+    # --- internals ---
 
     def _sharing(self, known: _Map) -> list[_Map]:
-        """The map itself and all that stand on the same bytes, or on the same as one that does."""
+        """The map itself and all maps that share bytes with it, directly or through others."""
         found = [known]
         for each in found:
             rest = (other for other in self._maps.values() if other not in found)
@@ -359,7 +359,7 @@ class HostWrites:
         return found
 
     def _physical(self, begin: int, end: int) -> Iterator[_Span]:
-        """Where GPU addresses stand in memory."""
+        """The physical spans of GPU addresses."""
         allocation = self._memory.find(begin)
         if allocation is None:
             return
@@ -371,9 +371,9 @@ class HostWrites:
                 yield low + shift, high + shift
 
     def _unwritten(self, known: _Map, span: _Span) -> Iterator[_Span]:
-        """Parts of the span that nobody wrote."""
+        """The unwritten parts of the span."""
         begin, end = span
-        if self._memory.find(known.address) is not None:  # else it is given up, and nobody knows
+        if self._memory.find(known.address) is not None:  # otherwise it is freed and has no shadow
             for first, last in self._shadow.written_runs(known.address + begin, max(end - begin, 0)):
                 if begin < first - known.address:
                     yield begin, first - known.address
@@ -383,7 +383,7 @@ class HostWrites:
 
 
 def _same(memory: _Bytes, begin: int) -> _Same:
-    """Which words of memory that begins at byte ``begin`` of a buffer hold the pattern?"""
+    """Which words of memory that begins at byte ``begin`` of a buffer hold the pattern."""
     words, first, period = memory.view(np.uint32), begin // _WORD, len(_PATTERN_WORDS)
     same = np.empty(len(words), np.bool_)
     for at in range(-(first % period), len(words), period):
@@ -394,9 +394,9 @@ def _same(memory: _Bytes, begin: int) -> _Same:
 
 
 def _untouched(same: _Same, begin: int, is_zeroed: bool) -> list[_Span]:
-    """The bytes that nobody has stored to, if that can be told; ``same`` are the words from ``begin`` on.
+    """The bytes not stored to, if that can be determined; ``same``: words that hold the pattern.
 
-    In a small array of zeroed memory no word is an accident: what nobody stored to must not keep the pattern.
+    In a small array of zeroed memory every match counts: bytes not stored to must not keep the pattern.
     """
     runs = _runs(same)
     first, last = runs[:, 0], runs[:, 1]
@@ -408,7 +408,7 @@ def _untouched(same: _Same, begin: int, is_zeroed: bool) -> list[_Span]:
 
 
 def _untouched_bytes(memory: _Bytes, same: _Same, begin: int) -> list[_Span]:
-    """The same where parts of words may have been stored to alone."""
+    """The same where parts of words may have been stored alone."""
     end = begin + len(same) * _WORD
     runs = begin + _runs(same) * _WORD
     first, last = runs[:, 0].copy(), runs[:, 1].copy()
@@ -426,12 +426,12 @@ def _untouched_bytes(memory: _Bytes, same: _Same, begin: int) -> list[_Span]:
 
 
 def _runs(same: _Same) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """First and the one after the last of words in a row that hold the pattern."""
+    """First index, and the one after the last, of each run of words that hold the pattern."""
     return np.flatnonzero(np.diff(same.view(np.int8), prepend=0, append=0)).reshape(-1, 2)
 
 
 def filling(begin: int, end: int) -> _Bytes:
-    """What bytes [begin, end) of a buffer are filled with."""
+    """The pattern at bytes [begin, end) of a buffer."""
     start = begin % _TILE
     return np.resize(
         np.roll(_PATTERN, -start) if end - begin > _TILE - start else _PATTERN[start:], end - begin
@@ -447,17 +447,17 @@ def _meet(one: _Span, other: _Span) -> bool:
 
 
 def _in_words(span: _Span) -> _Span:
-    """The words that hold the bytes."""
+    """The smallest span of whole words that contains the bytes."""
     return span[0] // _WORD * _WORD, -(-span[1] // _WORD) * _WORD
 
 
 def _both(one: _Span, other: _Span) -> _Span:
-    """The bytes that are in both; none when it ends before it begins."""
+    """The intersection of two spans; empty when it ends before it begins."""
     return max(one[0], other[0]), min(one[1], other[1])
 
 
 def _union(parts: list[_Span]) -> list[_Span]:
-    """The same bytes, sorted and disjoint."""
+    """The union of spans, sorted and disjoint."""
     joined: list[_Span] = []
     for begin, end in sorted(parts):
         if joined and begin <= joined[-1][1]:

@@ -1,7 +1,7 @@
-"""Lists that were executed and that the program cannot know to be done: base of the checks of lifetimes.
+"""In flight: submitted work that the program cannot know to be done; base class of the lifetime checks.
 
-What counts is not how far the emulated GPU happens to have come, but what the fences that the host
-awaited, or looked at, tell.
+What counts is the fences that the host has waited for or queried, not the progress of the
+emulated GPU.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Flight", "FlightCheck", "InFlight"]
 
-_FEW = 1024  # flights that are remembered without a look at whether the host knows them to be done
+_FEW = 1024  # flights kept before completed ones are looked for
 
 
 @dataclass(eq=False)
 class Flight:
-    """A list, or other work of a queue, that the host does not know to be done; keeps no object alive.
+    """A list or other submission that the host does not know to be done; it keeps no object alive.
 
-    ``owner`` is what the list is called; it is empty for other work.
+    ``owner`` is the name of the list; it is empty for other work.
     """
 
     queue: int
@@ -47,7 +47,7 @@ class Flight:
     handed_at: CallSite | None  # the program's line
 
     def __str__(self) -> str:
-        """``command list 'frame'``, or what the queue was told to do."""
+        """``command list 'frame'``, or the name of the queue operation."""
         return self.owner or self.commands[0].name
 
     @staticmethod
@@ -59,24 +59,24 @@ class Flight:
 
     @staticmethod
     def of_other(submission: Submission, command: Command) -> Flight:
-        """Work that a queue was given by a call of its own, such as UpdateTileMappings."""
+        """Work submitted by a call of its own, such as UpdateTileMappings."""
         needs = {ref(thing): 0 for thing in submission.needs}
         queue = submission.queue
         at = command.site
         return Flight(queue.serial, submission.ticket, queue.label, "", 0, [command], needs, at)
 
     def needs_it(self, thing: Object) -> bool:
-        """Does the work need the object?"""
+        """Whether the work needs the object."""
         return ref(thing) in self.needs
 
     def command_of(self, thing: Object) -> Command | None:
-        """The last command that names the object; None: the whole list needs it, as its allocator."""
+        """The last command that names the object; None: the whole list needs it, as with its allocator."""
         at = self.needs.get(ref(thing), -1)
         return self.commands[at] if 0 <= at < len(self.commands) else None
 
 
 class InFlight:
-    """Follows what one device's queues are given, once for all checks that want to know."""
+    """Tracks the submissions to one device's queues, shared by all checks that use it."""
 
     def __init__(self, pending: Submissions, clocks: HappensBefore) -> None:
         self.flights: deque[Flight] = deque()
@@ -86,15 +86,15 @@ class InFlight:
         self._most = _FEW
 
     def is_known(self, flight: Flight) -> bool:
-        """Does the host know that it is done?"""
+        """Whether the host knows that it is done."""
         return self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
 
     def follow(self, stream: EventStream, kept: list[Subscription]) -> None:
-        """Is told by the stream from now on; ``kept`` gets the subscription."""
+        """Subscribes to the stream; ``kept`` receives the subscription."""
         stream.subscribe(self.handed, Submitted, Queued, kept=kept)
 
     def handed(self, event: Submitted | Queued) -> None:
-        """Something was handed to a queue."""
+        """Something was submitted to a queue."""
         submission = self._pending.find(event.queue, event.ticket)
         if submission is None:
             return
@@ -116,7 +116,7 @@ class InFlight:
 
 
 class FlightCheck(Check):
-    """A check of what is in flight."""
+    """Base class of checks on submissions in flight."""
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -130,17 +130,17 @@ class FlightCheck(Check):
 
     def stop(self) -> None:
         """Ends the subscriptions."""
-        if self.took_off in self._flights.watchers:  # else the start was interrupted
+        if self.took_off in self._flights.watchers:  # missing if the start was interrupted
             self._flights.watchers.remove(self.took_off)
         super().stop()
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
-        """To be overridden: something was handed to a queue."""
+        """Called when something was submitted to a queue; to be overridden."""
 
     def in_flight(self) -> Iterator[Flight]:
-        """What the host does not know to be done, oldest first.
+        """Submissions that the host does not know to be done, oldest first.
 
-        At strictness debug only what the GPU has not executed: the debug layer sees that much.
+        At strictness debug, only submissions the GPU has not executed, as the debug layer sees them.
         """
         device, is_known, flights = self.device, self._flights.is_known, self._flights.flights
         while flights and is_known(flights[0]):
@@ -153,7 +153,7 @@ class FlightCheck(Check):
                 yield flight
 
     def is_done(self, flight: Flight) -> bool:
-        """Has the GPU executed it?"""
+        """Whether the GPU has executed it."""
         queue = self._queue(flight)
         return queue is None or queue.done(flight.ticket)
 
@@ -161,7 +161,7 @@ class FlightCheck(Check):
         return next((each for each in self.device.context.gpu.queues if each.serial == flight.queue), None)
 
     def advice(self, flight: Flight) -> str:
-        """The fence value that would have told that it is done."""
+        """Names the fence value to wait for."""
         signal = self._awaitable(flight)
         if signal is None or not self._clocks.is_shared(signal, flight.queue, flight.ticket):
             return advice(flight.label, self.awaitable(flight))
@@ -171,12 +171,12 @@ class FlightCheck(Check):
         )
 
     def awaitable(self, flight: Flight) -> tuple[str, int] | None:
-        """A signal behind it: what the fence is called, and the value."""
+        """A signal behind it: the name of the fence, and the value."""
         signal = self._awaitable(flight)
         return None if signal is None else (self.names.fence(signal.fence), signal.value)
 
     def _awaitable(self, flight: Flight) -> FenceValue | None:
-        """The first signal behind it that tells of it; without one, the first."""
+        """The first signal behind it whose value proves it done; otherwise the first signal."""
         signals = self._clocks.signals_after(flight.queue, flight.ticket)
         queue = self._queue(flight)
         queued = None if queue is None else queue.signal_after(flight.ticket)
@@ -186,7 +186,7 @@ class FlightCheck(Check):
         return next(telling, signals[0] if signals else None)
 
     def properties(self, flight: Flight) -> dict[str, str]:
-        """Queue, list and the fence value, for filters."""
+        """Queue, list and fence value, for report filters."""
         fence = self.awaitable(flight)
         known = {"queue": flight.label, "list": flight.owner}
         return known if fence is None else {**known, "fence": fence[0], "fence_value": str(fence[1])}

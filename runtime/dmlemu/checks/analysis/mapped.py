@@ -1,4 +1,4 @@
-"""What mapped memory held when the CPU may have begun to change it: bytes of heaps."""
+"""Mapped heaps: snapshots of mapped bytes, to find what the CPU has changed."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ Range = tuple[int, int]  # first byte and the byte after the last one
 
 
 class MappedHeap:
-    """A heap of which the CPU has mapped buffers.
+    """A heap with buffers that the CPU has mapped.
 
-    ``maps``: where each of them lies in the heap, with its bytes as the CPU sees them, by its address.
-    In the ranges ``watched`` it is known what the CPU saw last and what others stored since; both are
-    the same, but under chaos, where the CPU sees the stores of others later.
+    ``maps``: by address, the range of each mapped buffer in the heap, and its bytes as the CPU sees them.
+    For the ranges ``watched`` two copies are kept: what the CPU saw last, and the current contents. They
+    differ only under chaos, where the CPU sees the stores of others later.
     """
 
     def __init__(self, resource: Resource) -> None:
         memory = resource.allocation.heap_buffer()
         self._gpu: Bytes = np.frombuffer(memory, np.uint8)
         self._is_late = resource.context.late_visibility is not None
-        self._before: Bytes = np.empty(len(memory), np.uint8)  # takes memory where it is used
+        self._before: Bytes = np.empty(len(memory), np.uint8)  # allocates memory only where it is used
         self._stored: Bytes = np.empty(len(memory), np.uint8) if self._is_late else self._before
         self.watched: list[Range] = []
         self.maps: dict[int, tuple[Range, Bytes]] = {}
 
     def map(self, resource: Resource) -> Range | None:
-        """The CPU may change the bytes of the buffer from now on; returns where they are.
+        """The CPU may change the bytes of the buffer from now on; returns their place in the heap.
 
-        None: another thread has unmapped the buffer meanwhile.
+        None: another thread has unmapped the buffer in the meantime.
         """
         mapped = resource.mapped
         memory = None if mapped is None else mapped.unwatched
@@ -53,11 +53,11 @@ class MappedHeap:
         return here
 
     def is_mapped(self, begin: int, end: int) -> bool:
-        """Can the CPU change one of the bytes?"""
+        """Whether the CPU can change one of the bytes."""
         return any(first < end and begin < last for (first, last), _ in self.maps.values())
 
     def watch(self, begin: int, end: int, look: Callable[[], None]) -> None:
-        """What the bytes hold now is right; ``look`` is called before, if the CPU has changed some."""
+        """Takes a snapshot of the bytes; ``look`` is called first if the CPU has already changed some."""
         for shared in _both((begin, end), self.watched):
             if self.changed(*shared) is not None:
                 look()
@@ -67,7 +67,7 @@ class MappedHeap:
         add_span(self.watched, begin, end)
 
     def changed(self, begin: int, end: int) -> Mask | None:
-        """Which of these bytes, all watched, the CPU has changed; None: none of them."""
+        """Which of these watched bytes the CPU has changed; None if none."""
         now, before, stored = self._seen(begin, end), self._before[begin:end], self._stored[begin:end]
         if np.array_equal(now, before):
             return None
@@ -77,7 +77,7 @@ class MappedHeap:
         return differs if differs.any() else None
 
     def store(self, begin: int, end: int, touched: Mask | None = None) -> None:
-        """Somebody else than the CPU has stored to the bytes, or to those touched."""
+        """The GPU or the emulator has stored to the bytes, or to those in ``touched``."""
         part = slice(begin, end)
         if self._is_late:  # what the CPU sees by now is as good as what it saw before
             seen = self._seen(begin, end)
@@ -104,8 +104,8 @@ class MappedHeap:
 
 
 def add_span(ranges: list[Range], begin: int, end: int) -> None:
-    """Adds bytes to ranges that are as few as there can be, sorted."""
-    first = bisect_left(ranges, begin, key=itemgetter(1))  # the first that reaches this one
+    """Adds a span to sorted ranges, and merges those that meet."""
+    first = bisect_left(ranges, begin, key=itemgetter(1))  # the first range that reaches this one
     last = bisect_right(ranges, end, first, key=itemgetter(0))
     if first < last:
         begin, end = min(begin, ranges[first][0]), max(end, ranges[last - 1][1])
@@ -113,7 +113,7 @@ def add_span(ranges: list[Range], begin: int, end: int) -> None:
 
 
 def without(span: Range, ranges: Iterable[Range]) -> Iterator[Range]:
-    """What is left of a span."""
+    """The parts of a span outside of the ranges."""
     begin, end = span
     for first, last in sorted(ranges):
         if first >= end:
@@ -126,7 +126,7 @@ def without(span: Range, ranges: Iterable[Range]) -> Iterator[Range]:
 
 
 def _both(span: Range, ranges: list[Range]) -> Iterator[Range]:
-    """What a span has in common with sorted ranges."""
+    """The intersections of a span with sorted ranges."""
     at = bisect_right(ranges, span[0], key=itemgetter(1))
     while at < len(ranges) and ranges[at][0] < span[1]:
         yield max(span[0], ranges[at][0]), min(span[1], ranges[at][1])

@@ -1,8 +1,8 @@
-"""Which commands of an ExecuteCommandLists call have ended before another one begins.
+"""Barrier order: which commands of an ExecuteCommandLists call have ended before another one begins.
 
-A barrier makes whole commands wait: each one behind it that touches what it names begins when each one before
-it that touches what it names has ended.  Whoever begins behind a command thus begins behind all that this one
-waited for: the order is handed on from command to command, whatever resources the barriers name.
+A barrier makes whole commands wait: each command behind it that accesses the named resource begins when every
+command before it that accesses the resource has ended.  A command that begins behind another one thus also
+begins behind everything that one waited for: order is transitive, whatever resources the barriers name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NONE: Done = (0, 0)
 
 
 def union(a: Done, b: Done) -> Done:
-    """What is in one of the sets."""
+    """The union of two sets."""
     if a[0] < b[0]:
         a, b = b, a
     low, bits = a
@@ -28,7 +28,7 @@ def union(a: Done, b: Done) -> Done:
 
 
 def with_one(done: Done, command: int) -> Done:
-    """The set with one more command."""
+    """The set with one command added."""
     low, bits = done
     if not bits and command == low:
         return low + 1, 0
@@ -36,7 +36,7 @@ def with_one(done: Done, command: int) -> Done:
 
 
 def holds(done: Done, command: int) -> bool:
-    """Is the command in the set?"""
+    """Whether the set contains the command."""
     low, bits = done
     return command < low or bool(bits >> (command - low) & 1)
 
@@ -47,28 +47,28 @@ def _trim(low: int, bits: int) -> Done:
 
 
 class Order:
-    """Follows the commands and the barriers of a call.
+    """Tracks the commands and barriers of a call.
 
-    Of an address, 0 stands for any resource; it is among the ``addresses`` of every command.
+    Address 0 stands for any resource; it is among the ``addresses`` of every command.
     """
 
     def __init__(self) -> None:
         self._start: Done = _NONE
-        # What a command that touches a resource begins behind: any command, and those with views.
+        # Commands that an access to a resource begins behind: any access, and accesses by view.
         self._before: dict[int, Done] = {}
         self._before_views: dict[int, Done] = {}
-        # The commands that have touched a resource, with all that these began behind.
+        # Commands that have accessed a resource, with all that these began behind.
         self._views: dict[int, Done] = {}
         self._copies: dict[int, Done] = {}
 
     def reset(self, commands: int = 0) -> None:
-        """So many commands have ended before anything that comes now."""
+        """The first ``commands`` commands have ended before anything that follows."""
         self._start = commands, 0
         for each in (self._before, self._before_views, self._views, self._copies):
             each.clear()
 
     def copy(self) -> Order:
-        """One that knows the same."""
+        """An independent copy."""
         made = Order()
         made._start = self._start
         made._before, made._before_views = self._before.copy(), self._before_views.copy()
@@ -76,7 +76,7 @@ class Order:
         return made
 
     def begin(self, by_view: bool, addresses: tuple[int, ...]) -> Done:
-        """What has ended when a command begins that reaches these resources, by views or by copies."""
+        """Commands that have ended when one begins that accesses these resources, by views or copies."""
         done = self._start
         for known in (self._before, self._before_views) if by_view else (self._before,):
             if known:
@@ -87,7 +87,7 @@ class Order:
         return done
 
     def end(self, by_view: bool, addresses: tuple[int, ...], done: Done) -> None:
-        """That command was the next one; ``done`` holds it and all that it began behind."""
+        """Ends the next command; ``done`` contains it and all that it began behind."""
         touched = self._views if by_view else self._copies
         for address in addresses:
             known = touched.get(address)
@@ -97,9 +97,9 @@ class Order:
                 touched[address] = union(done, known)
 
     def pass_barrier(self, kind: int, first: int, then: int, commands: int) -> None:
-        """A barrier behind so many commands; those of one resource name it twice."""
+        """Passes a barrier behind ``commands`` commands; a barrier on one resource names it twice."""
         if kind == UAV_BARRIER:
-            self._before_views[first] = self.viewed(first)  # which holds what it was before
+            self._before_views[first] = self.viewed(first)  # which includes the former value
             return
         if first == then == 0:
             self.reset(commands)
@@ -108,7 +108,7 @@ class Order:
         self._before[then] = union(done, self._before.get(then, _NONE))
 
     def viewed(self, address: int) -> Done:
-        """What a UAV barrier on the resource would wait for."""
+        """Commands that a UAV barrier on the resource would wait for."""
         return self._views.get(address, _NONE)
 
     def join(self, address: int, done: Done) -> None:

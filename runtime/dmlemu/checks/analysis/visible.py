@@ -1,6 +1,6 @@
-"""What commands touch of memory that the CPU can see, as bytes of heaps.
+"""CPU-visible accesses: bytes of heaps that commands access and the CPU can map.
 
-Buffers and tiles over the same bytes find each other there.
+Ranges are places in heaps, so that buffers and tiles over the same bytes match.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TOUCH_NOTHING = (Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS, Op
 
 
 class Part(NamedTuple):
-    """Bytes [begin, end) of a heap, which stand at an address."""
+    """Bytes [begin, end) of a heap, which are mapped at an address."""
 
     heap: int
     begin: int
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 class Touched(NamedTuple):
-    """What a packet touches, ``dmlk_footprint *``, and what keeps that; the packet begins at byte ``at``."""
+    """A footprint, ``dmlk_footprint *``, and its owner; the packet is at byte ``at`` of the list."""
 
     packet: int
     at: int
@@ -60,10 +60,10 @@ class Touched(NamedTuple):
 
 
 def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Touched]:
-    """What the packets of a list touch for certain; ``dispatches``: these too.
+    """The accesses of a list's packets that are known before it runs; ``dispatches``: include dispatches.
 
-    They have not run yet.  What a kernel will read by data (GATHER_ELEMENTS: the elements that the indices
-    choose) is not among it.
+    Data-dependent reads of a kernel (GATHER_ELEMENTS: the elements that the indices choose) are not
+    included.
     """
     base = ffi.from_buffer("uint8_t[]", data)
     at = packet = 0
@@ -78,7 +78,7 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
         elif opcode not in _TOUCH_NOTHING:
             try:
                 found = accesses(decode_one(data, at), memory)
-            except GpuFault:  # executing it will tell
+            except GpuFault:  # known when it is executed
                 found = None
         for i in range(0 if found is None else len(found)):
             assert found is not None
@@ -89,7 +89,7 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
 
 
 def visible_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
-    """:func:`planned_spans`, as far as the CPU can see them."""
+    """:func:`planned_spans`, restricted to memory that the CPU can map."""
     if buffer.properties is not None:
         return planned_spans(buffer, queue, ticket) if is_cpu_visible(buffer.properties) else []
     heaps = buffer.context.host_heaps
@@ -99,9 +99,9 @@ def visible_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Spa
 
 
 def planned_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:
-    """Where the buffer stands once all is done that queues hold now.
+    """The spans the buffer is mapped to once all pending queue operations are done.
 
-    But for what ``queue``, if one is given, was handed behind the ticket.
+    Operations submitted to ``queue``, if given, behind the ticket are left out.
     """
     allocation, gpu = buffer.allocation, buffer.context.gpu
     if allocation.closed:
@@ -120,7 +120,7 @@ def planned_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Spa
 
 
 def _copied(destination: int, source: int, size: int) -> Accesses:
-    """What a copy touches."""
+    """The accesses of a copy."""
     array = ffi.new("dmlk_footprint[]", 2)
     for entry, address, access in zip(array, (source, destination), (READ, WRITE), strict=True):
         entry.address, entry.end, entry.access = address, address + size, access
@@ -129,7 +129,7 @@ def _copied(destination: int, source: int, size: int) -> Accesses:
 
 
 def parts_of(pattern: Any, address: int, spans: list[Span]) -> list[Part]:
-    """Where the bytes stand of a footprint in the buffer at the address."""
+    """Where the bytes of a footprint in the buffer at the address are in heaps."""
     found = []
     for start, size, heap, offset in spans:
         first = address + start
@@ -140,7 +140,7 @@ def parts_of(pattern: Any, address: int, spans: list[Span]) -> list[Part]:
 
 
 def touched_in(pattern: Any, part: Part) -> Mask | None:
-    """Which bytes of the part are of an element; None: all of them."""
+    """Which bytes of the part belong to an element; None: all of them."""
     rank, width = pattern.rank, pattern.bits // 4
     if rank == 1 and pattern.strides[0] == 1:
         return None
@@ -152,6 +152,6 @@ def touched_in(pattern: Any, part: Part) -> Mask | None:
 
 
 def place_of(resource: Resource) -> Span:
-    """Where a buffer that is not reserved lies in its heap."""
+    """The place of a buffer that is not reserved in its heap."""
     [place] = spans(resource.allocation)
     return place

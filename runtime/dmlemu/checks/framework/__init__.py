@@ -1,1 +1,1 @@
-"""What every check is made of: subscription, names of commands, the manager."""
+"""The framework of checks: subscription, names of commands and buffers, the manager."""

@@ -1,4 +1,4 @@
-"""The base of checks: subscribers of a device's event stream that report what they find."""
+"""Check: base class of the subscribers of a device's event stream that report what they find."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Method = TypeVar("_Method", bound=Callable[..., None])
 
 
 def on(*kinds: type) -> Callable[[_Method], _Method]:
-    """Marks a method of a check that wants events of these kinds."""
+    """Marks a method of a check as the handler of events of these kinds."""
 
     def mark(method: _Method) -> _Method:
         method._event_kinds = kinds  # type: ignore[attr-defined]
@@ -32,12 +32,12 @@ def on(*kinds: type) -> Callable[[_Method], _Method]:
 
 
 class Check:
-    """A subscriber: methods marked with :func:`on` get events, and :meth:`report` tells what is wrong.
+    """A subscriber: methods marked with :func:`on` receive events, and :meth:`report` reports a mistake.
 
-    ``declarations`` are the checks by id that it may report.  It is created for one device, by
-    ``device.checks.add(TheCheck)``; built-in ones are so at their ``level`` and above.  Its methods are
-    called one at a time.  They must not wait for the GPU, and ``Freed`` events, which garbage collection
-    may bring at any moment, are only to be noted.
+    ``declarations`` are the checks, by id, that it may report.  It is created for one device, by
+    ``device.checks.add(TheCheck)``; built-in ones are created at strictness ``level`` and above.  Its
+    methods are called one at a time.  They must not wait for the GPU, and ``Freed`` events, which garbage
+    collection may cause at any moment, must only be noted.
     """
 
     declarations: ClassVar[tuple[Declaration, ...]] = ()
@@ -51,7 +51,7 @@ class Check:
 
     @property
     def device(self) -> Device:
-        """The device that is watched."""
+        """The watched device."""
         device = self._device()
         assert device is not None
         return device
@@ -66,7 +66,7 @@ class Check:
         api: str = "",
         **more: Any,
     ) -> None:
-        """Hands in a report of the declared check ``id``.
+        """Reports a finding of the declared check ``id``.
 
         ``message`` is one sentence; ``operation`` is where it happened, in words; ``more`` are further
         fields of :class:`dmlemu.Report`; ``object`` may be the object itself.  Reports of one ``cause``
@@ -92,7 +92,7 @@ class Check:
                 stream.subscribe(getattr(self, name), *kinds, kept=self._subscriptions)
 
     def end(self) -> None:
-        """To be overridden: reports what only the end of the device shows."""
+        """To be overridden: reports what is only known at the end of the device."""
 
     def stop(self) -> None:
         """Ends the subscriptions."""

@@ -1,4 +1,4 @@
-"""What a declaration says, for people at a terminal."""
+"""Text of declarations for the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 100
 
 
 def listing(names: set[str]) -> str:
-    """These checks by group, a line for each."""
+    """One line for each of these checks, by group."""
     parts = []
     for group, rows in groups().items():
         lines = [_line(row) for row in rows if row.id in names]
@@ -29,7 +29,7 @@ def _line(check: Declaration) -> str:
 
 
 def describe(check: Declaration) -> str:
-    """Everything that is declared of a check."""
+    """Everything that a check's declaration contains."""
     return "\n\n".join(fill(paragraph, _WIDTH) for paragraph in _paragraphs(check))
 
 
@@ -47,13 +47,13 @@ def _paragraphs(check: Declaration) -> Iterator[str]:
 
 
 def levels(level: Strictness) -> str:
-    """The levels at which a check of that level speaks."""
+    """The levels at which a check of that level is enabled."""
     order = [Strictness.STRICT, Strictness.DEBUG, Strictness.RUNTIME]
     return ", ".join(each.value for each in order[: order.index(level) + 1])
 
 
 def advice_on_suppressing(check: Declaration) -> str:
-    """How to live with a check that speaks."""
+    """How to suppress a check, or why it cannot be suppressed."""
     if check.refusal:
         return (
             "It cannot be suppressed: the call itself refuses and does nothing. "

@@ -1,4 +1,4 @@
-"""``device.checks``: which checks watch a device."""
+"""``device.checks``: the checks that watch a device."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Checks:
         self._checks: dict[type[Check], Check] = {}
         self._clocks: HappensBefore | None = None
         self._flights: InFlight | None = None
-        self._following: list[Subscription] = []  # of clocks and flights
+        self._following: list[Subscription] = []  # subscriptions of clocks and flights
         self._resting: list[type[Check]] = []
         device.events.on_exception = self.rest_after
 
@@ -45,7 +45,7 @@ class Checks:
 
     @property
     def clocks(self) -> HappensBefore:
-        """Who knows what is done; checks that ask in their ``__init__`` find it up to date at every event."""
+        """The happens-before clocks; for checks that ask in their ``__init__``."""
         if self._clocks is None:
             device = self._device()
             assert device is not None
@@ -56,7 +56,7 @@ class Checks:
 
     @property
     def flights(self) -> InFlight:
-        """What is in flight, for checks that ask in their ``__init__``."""
+        """The submissions in flight, for checks that ask in their ``__init__``."""
         if self._flights is None:
             device = self._device()
             assert device is not None
@@ -66,9 +66,9 @@ class Checks:
         return self._flights
 
     def rest(self) -> None:
-        """An exception such as KeyboardInterrupt has ended a call in the middle: they may be wrong now.
+        """An exception such as KeyboardInterrupt has ended a call midway: the checks' state may be wrong.
 
-        Until :meth:`resume` those of dmlemu watch nothing; then they know nothing of what was before.
+        Built-in checks are removed until :meth:`resume`, which starts them without any history.
         """
         for kind in [each for each in self._checks if each in _builtin()]:
             if kind not in self._resting:
@@ -80,17 +80,17 @@ class Checks:
         self._clocks = self._flights = None
 
     def rest_after(self, error: BaseException) -> None:
-        """:meth:`rest`, if it is an exception that may have come anywhere."""
+        """Calls :meth:`rest` if the exception may have been raised anywhere."""
         if not isinstance(error, Exception):
             self.rest()
 
     @property
     def is_resting(self) -> bool:
-        """Do some wait for :meth:`resume`?"""
+        """Whether checks wait for :meth:`resume`."""
         return bool(self._resting)
 
     def resume(self) -> None:
-        """To be called when the GPU has nothing to do: the checks start anew, which a report tells."""
+        """To be called when the GPU is idle: the checks start anew, which is reported."""
         device = self._device()
         assert device is not None
         while self._resting:
@@ -100,9 +100,9 @@ class Checks:
         device.reports.add(report_of(declared(ids.CHECKS_RESTARTED), text))
 
     def add(self, kind: type[Check]) -> Check:
-        """Has a check of this class watch the device from now on; returns it.
+        """Adds a check of this class to the device; returns it.
 
-        TypeError: it is no such class.  ValueError: it declares an id that dmlemu itself has.
+        TypeError: it is not such a class.  ValueError: it declares an id of a built-in check.
         """
         device = self._device()
         assert device is not None
@@ -117,14 +117,14 @@ class Checks:
         return self._checks[kind]
 
     def remove(self, kind: type[Check]) -> None:
-        """Ends the watch of that class; nothing happens when there is none."""
+        """Removes the check of that class, if there is one."""
         check = self._checks.get(kind)
         if check is not None:
             check.stop()
             self._checks.pop(kind, None)
 
     def end(self) -> None:
-        """The device ends, or the program wants to know now: checks tell what only the end shows."""
+        """The device ends, or the program asks for it: checks report what is only known at the end."""
         for check in self:
             check.end()
 
@@ -143,7 +143,7 @@ def _inspect(kind: type[Check]) -> None:
 
 
 def attach(device: Device) -> None:
-    """Gives a new device its checks: those whose ``level`` its strictness reaches (none at ``runtime``)."""
+    """Adds to a new device the checks whose ``level`` its strictness reaches (none at ``runtime``)."""
     device.context.checks = Checks(device)
     device.reports.declared.update(catalogue())
     for id, reason in defaults.suppressions.items():

@@ -1,4 +1,4 @@
-"""What the numbers in events are called: commands, operands and buffers in the user's words."""
+"""Names of what events refer to by number: commands, operands and buffers in the user's words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NamedCommand(NamedTuple):
     queue: str
 
     def __str__(self) -> str:
-        """``CopyBufferRegion (command 3)``: enough within a message that names the list."""
+        """``CopyBufferRegion (command 3)``: for messages that name the list elsewhere."""
         return f"{self.command.name} (command {self.command.number})"
 
     @property
@@ -45,15 +45,15 @@ class NamedCommand(NamedTuple):
         return self.command.context(self.list)
 
     def operand(self, access: Access) -> str:
-        """``OutputTensor``: what the command calls what it touches there."""
+        """``OutputTensor``: the name of that operand of the command."""
         operands = self.command.operands
         return operands[access.operand] if access.operand < len(operands) else ""
 
 
 class Work(NamedTuple):
-    """A list that a queue executes, as its ``ticket``, in words; it keeps no object alive.
+    """A list executed by a queue under its ``ticket``, in words; it keeps no object alive.
 
-    ``handed`` counts the calls by which the host handed lists to queues.
+    ``handed`` counts the host's calls that submitted lists to queues.
     """
 
     commands: list[Command]  # one for each packet
@@ -71,17 +71,17 @@ class Work(NamedTuple):
 
 
 class Names:
-    """Looks names up on one device."""
+    """Looks up names on one device."""
 
     def __init__(self, device: Device) -> None:
         self._device = weakref.ref(device)
 
     def command(self, event: Executing | Executed) -> NamedCommand:
-        """The command that the event tells of."""
+        """The command that the event refers to."""
         return self.work(event).command(event.command)
 
     def work(self, event: Executing | Executed | Barrier) -> Work:
-        """The list that the event tells of."""
+        """The list that the event refers to."""
         device = self._device()
         assert device is not None
         recording = device.context.recordings.get(event.list_serial)
@@ -98,20 +98,20 @@ class Names:
         return next(labels, f"queue {serial}")
 
     def buffer(self, address: int) -> Resource | None:
-        """The live buffer that holds a GPU virtual address."""
+        """The live buffer that contains a GPU virtual address."""
         device = self._device()
         assert device is not None
         return resource_at(device.context, address)
 
     def fence(self, address: int) -> str:
-        """``fence 'done'``: the one whose value stands at the address."""
+        """``fence 'done'``: the fence whose value is at the address."""
         device = self._device()
         assert device is not None
         fence = device.context.gpu.find_fence(address)
         return "a fence that is gone" if fence is None else fence.describe()
 
     def bytes(self, address: int, end: int) -> str:
-        """``bytes [0, 4096) of buffer 'act'``; without a buffer, where the address lies."""
+        """``bytes [0, 4096) of buffer 'act'``; without a buffer, where the address is."""
         device = self._device()
         assert device is not None
         buffer = resource_at(device.context, address)
@@ -121,7 +121,7 @@ class Names:
         return f"bytes [{start}, {start + end - address}) of {buffer.title()}"
 
     def byte(self, address: int) -> str:
-        """``byte 12 of buffer 'act'``; without a buffer, where the address lies."""
+        """``byte 12 of buffer 'act'``; without a buffer, where the address is."""
         buffer = self.buffer(address)
         if buffer is None:
             device = self._device()

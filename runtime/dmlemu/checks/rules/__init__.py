@@ -1,1 +1,1 @@
-"""The checks that every strict device has: one module per group, its classes in ``CHECKS``."""
+"""The built-in checks of a strict device: one module per group, its classes in ``CHECKS``."""

@@ -1,6 +1,7 @@
-"""Group c: descriptors that change under recorded work, persistent resources, and bindings that meet.
+"""Group c: descriptors changed under recorded work, persistent resources, and overlapping bindings.
 
-What a bind or RecordDispatch can see is refused there; here is what only submission and execution show.
+Binding calls and RecordDispatch refuse what they can detect; these checks find what only submission and
+execution show.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ if TYPE_CHECKING:
 _UNWRITTEN = bytes(DESCRIPTOR_SIZE)
 _CHANGES = WRITE | UNDEFINE
 _WITH_NOTES = frozenset((int(Opcode.DISPATCH), int(Opcode.DISCARD)))
-_NEEDS_LOOKED_AT = 8  # of one descriptor, before those that are over are let go
-_LISTS_KEPT = 256  # with clears, before those that are gone are forgotten
-_ROWS_KEPT = 4096  # ranges whose physical memory is remembered
+_NEEDS_LOOKED_AT = 8  # readers of one descriptor, before finished ones are looked for
+_LISTS_KEPT = 256  # lists with clears, before released ones are looked for
+_ROWS_KEPT = 4096  # ranges whose physical memory is cached
 
 
 class _Need(NamedTuple):
-    """A list in flight needs a descriptor, the one ``at`` of a reader's, with this content."""
+    """A list in flight needs a descriptor, number ``at`` of its reader, with this content."""
 
     flight: Flight
     reader: Reader
@@ -63,7 +64,7 @@ class _Need(NamedTuple):
 
 
 class Descriptors(FlightCheck):
-    """Follows who writes descriptors, and compares them with what recorded commands were bound to."""
+    """Tracks writes to descriptors, and compares descriptors with what recorded commands were bound to."""
 
     declarations = OF_DESCRIPTORS
 
@@ -78,13 +79,13 @@ class Descriptors(FlightCheck):
     def recorded(self, event: Recorded) -> None:
         """Clears read a descriptor too."""
         if event.opcode == Opcode.CLEAR_UAV:
-            if len(self._clears) >= _LISTS_KEPT:  # of most nobody knows any more
+            if len(self._clears) >= _LISTS_KEPT:  # most of these lists are released by now
                 known = self.device.context.recordings
                 self._clears = {serial: rows for serial, rows in self._clears.items() if serial in known}
             self._clears.setdefault(event.list_serial, []).append(event.command)
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
-        """A list is executed: from now on what its commands read must stay, and must be right."""
+        """A list is executed: from now on the descriptors its commands read must not change."""
         if recording is None:
             return
         self._needs.tidy()
@@ -120,13 +121,13 @@ class Descriptors(FlightCheck):
         for reader, needs in hits.items():
             self._overwritten(event, reader, needs)
 
-    # --- inside ---
+    # --- internals ---
 
     def _is_in_flight(self, flight: Flight) -> bool:
         return not self._clocks.is_done(self._clocks.host, flight.queue, flight.ticket)
 
     def _clear_readers(self, recording: Recording) -> Iterator[Reader]:
-        """Readers for the clears of a list: what their descriptors hold when it is executed is right."""
+        """Readers for the clears of a list: descriptors count as correct as they are when it is executed."""
         clears = self._clears.pop(recording.serial, ())
         packets = list(decode(recording.packets)) if clears else []
         for index in clears:
@@ -160,7 +161,7 @@ class Descriptors(FlightCheck):
         self.report(ids.DESC_OVERWRITTEN, cause=(cause, writer and writer.site), **words)
 
     def _late(self, reader: Reader, content: bytes) -> tuple[bytes | None, ...]:
-        """Of descriptors that may be bound until now: what was to be copied to places that are empty."""
+        """For descriptors that may be bound until now: pending copies into slots that are empty."""
         source = self._content(reader.source, len(reader.operands)) if reader.source else None
         if source is None:
             return ()
@@ -168,7 +169,7 @@ class Descriptors(FlightCheck):
         return tuple(data if found == _UNWRITTEN != data else None for data, found in rows)
 
     def _arrive(self, place: int) -> None:
-        """Notes that what was to be copied for a recorded command stands where the GPU reads it."""
+        """Notes that a table's descriptors were copied to where the GPU reads them for a recorded command."""
         for reader in self.device.context.descriptor_uses.readers(place):
             if reader.source and not reader.arrived:
                 content = self._content(reader.start, len(reader.operands))
@@ -192,7 +193,7 @@ class Descriptors(FlightCheck):
     def _content(self, place: int, count: int) -> bytes | None:
         try:
             return self.device.context.gpu.descriptors.content(place, count)
-        except ValueError:  # the heap was released: that is told elsewhere
+        except ValueError:  # the heap was released, which another check reports
             return None
 
 
@@ -201,7 +202,7 @@ def _part(content: bytes, at: int) -> bytes:
 
 
 class _Initialization(NamedTuple):
-    """An initializer that was handed to a queue, in words."""
+    """An initializer that was submitted to a queue, in words."""
 
     queue: int
     ticket: int
@@ -209,7 +210,7 @@ class _Initialization(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """Consecutive bytes by their GPU addresses, and where they stand in physical memory."""
+    """Consecutive bytes by GPU address, and their place in physical memory."""
 
     address: int
     end: int
@@ -217,7 +218,7 @@ class _Row(NamedTuple):
 
 
 class _Kept:
-    """A persistent resource that was initialised; who has ``written`` it since, and which byte first."""
+    """An initialized persistent resource; who has ``written`` it since, and the first byte written."""
 
     def __init__(self, operator: CompiledOperator, address: int, size: int, rows: list[_Row]) -> None:
         self.operator = operator.title()
@@ -231,7 +232,7 @@ class _Kept:
 class _Notes(dict[int, DispatchRecorded]):
     """The dispatches of a list, by their first commands.
 
-    ``sound``: queues with commands that, for ever, run an operator whose initializer has finished.
+    ``sound``: (queue, command) pairs whose operator is initialized, which stays true.
     """
 
     def __init__(self) -> None:
@@ -240,7 +241,7 @@ class _Notes(dict[int, DispatchRecorded]):
 
 
 class Dispatches(Check):
-    """Looks at each dispatch when the GPU executes it: what it relies on, and what its bindings share."""
+    """Looks at each dispatch when the GPU executes it: initialization, persistent resource, overlaps."""
 
     declarations = AT_EXECUTION
 
@@ -252,36 +253,36 @@ class Dispatches(Check):
         self._list: tuple[int, weakref.ref[_Notes] | None] = (0, None)  # serial and notes of the last one
         self._initializers: weakref.WeakKeyDictionary[Recording, list[DispatchRecorded]]
         self._initializers = weakref.WeakKeyDictionary()
-        self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, what is initialised
+        self._running: dict[int, tuple[int, tuple[_Kept, ...]]] = {}  # by queue: ticket, resources
         self._initialized: weakref.WeakKeyDictionary[CompiledOperator, list[_Initialization]]
         self._initialized = weakref.WeakKeyDictionary()
         self._kept: weakref.WeakKeyDictionary[CompiledOperator, _Kept] = weakref.WeakKeyDictionary()
         self._index: list[tuple[int, int, _Kept]] = []  # physical begin and end, sorted
         self._begins: list[int] = []
         self._reach = 0  # bytes of the longest row of the index
-        self._apart: set[bytes] = set()  # contents of accesses that meet nothing of the index
+        self._apart: set[bytes] = set()  # contents of accesses that overlap nothing in the index
         self._has_tiles = False
-        self._is_spoiled = False  # is a persistent resource not what an initializer left any more?
+        self._is_spoiled = False  # some persistent resource was modified after initialization
         self._places_of: dict[tuple[int, int], list[_Row]] = {}
 
     @on(Allocated)
     def allocated(self, event: Allocated) -> None:
-        """Only reserved buffers can meet in ways that binding them does not show."""
+        """Only reserved buffers can overlap in ways that binding does not show."""
         self._has_tiles |= event.kind == "reserved"
 
     @on(DispatchRecorded)
     def recorded(self, event: DispatchRecorded) -> None:
-        """Keeps what the packets do not say."""
+        """Keeps what the packets do not contain."""
         recording = self.device.context.recordings.get(event.list_serial)
         if recording is None:
             return
         self._notes.setdefault(recording, _Notes())[event.first] = event
-        if isinstance(event.dispatchable, OperatorInitializer):  # several without commands have one number
+        if isinstance(event.dispatchable, OperatorInitializer):  # dispatches without commands share a number
             self._initializers.setdefault(recording, []).append(event)
 
     @on(Submitted)
     def handed(self, event: Submitted) -> None:
-        """Initializers count from here on: those that have nothing to copy execute no command."""
+        """Initializers count from submission on: those with nothing to copy execute no command."""
         ticket = event.ticket - len(event.lists)
         for serial in event.lists:
             ticket += 1
@@ -292,7 +293,7 @@ class Dispatches(Check):
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
-        """Tiles stand on other memory: what an initializer left there is not there any more."""
+        """Tiles were remapped: what an initializer wrote is no longer there."""
         self._places_of.clear()
         for kept in list(self._kept.values()):
             if kept.rows != self._rows(kept.address, kept.address + kept.size):
@@ -301,7 +302,7 @@ class Dispatches(Check):
 
     @on(Accessing)
     def executing(self, event: Executing) -> None:
-        """A command is about to run."""
+        """A command is about to be executed."""
         ticket, filled = self._running.get(event.queue, (0, ()))
         if event.ticket != ticket:
             self._clocks.start(event.queue, event.ticket)
@@ -317,7 +318,7 @@ class Dispatches(Check):
     # --- one dispatch ---
 
     def _start(self, event: Executing) -> tuple[_Kept, ...]:
-        """What may be a dispatch begins; returns the persistent resources that it fills."""
+        """First packet of a possible dispatch; returns the persistent resources that it initializes."""
         notes, key = self._notes_of(event.list_serial), (event.queue, event.command)
         if notes is None or (key in notes.sound and not self._has_tiles and not self._is_spoiled):
             return ()
@@ -327,7 +328,7 @@ class Dispatches(Check):
         return self._begin(notes, note, event)
 
     def _notes_of(self, serial: int) -> _Notes | None:
-        """What was noted of a list."""
+        """The notes on a list."""
         last, reference = self._list
         if last != serial:
             recording = self.device.context.recordings.get(serial)
@@ -337,7 +338,7 @@ class Dispatches(Check):
         return None if reference is None else reference()
 
     def _begin(self, notes: _Notes, note: DispatchRecorded, event: Executing) -> tuple[_Kept, ...]:
-        """Looks at a dispatch; returns the persistent resources that it fills."""
+        """Checks a dispatch; returns the persistent resources that it initializes."""
         dispatchable = note.dispatchable
         if self._has_tiles or dispatchable.volatile:
             self._check_aliases(note, event)
@@ -363,11 +364,11 @@ class Dispatches(Check):
         context = f"{note.dispatchable} was recorded{at} into {recording.owner}"
         for operator, _, _ in note.persistent:
             rows = self._initialized.setdefault(operator, [])
-            if all(row.queue != queue for row in rows):  # who comes behind a later one comes behind the first
+            if all(row.queue != queue for row in rows):  # the first one is enough: later ones follow it
                 rows.append(_Initialization(queue, ticket, context))
 
     def _check_order(self, operator: CompiledOperator, event: Executing) -> bool:
-        """Does the queue know that an initializer has finished?  Then it does so for ever."""
+        """Is the queue ordered behind the initializer?  Once true, this stays true."""
         rows = self._initialized.get(operator)
         if not rows:
             return False
@@ -418,7 +419,7 @@ class Dispatches(Check):
         self._reach = max((end - begin for begin, end, _ in self._index), default=0)
 
     def _watch(self, filled: tuple[_Kept, ...], event: Executing) -> None:
-        """Does the command write what an initializer has left for an operator?"""
+        """Does the command write to an initialized persistent resource?"""
         pointer, is_near = event.accesses.pointer, False
         hits: dict[_Kept, tuple[int, int]] = {}  # the lowest byte of each, and the access
         for i in range(len(event.accesses)):
@@ -447,10 +448,10 @@ class Dispatches(Check):
                 self._apart.clear()
             self._apart.add(event.accesses.content)
 
-    # --- bindings that meet ---
+    # --- overlapping bindings ---
 
     def _check_aliases(self, note: DispatchRecorded, event: Executing) -> None:
-        """As RecordDispatch does, with the descriptors and tiles that are there now."""
+        """The check of RecordDispatch, with the descriptors and tile mappings at execution."""
         dispatchable = note.dispatchable
         places = list(self._places(dispatchable, note.table))
         clash = find_clash(dispatchable, places, self._meet, self._is_same)
@@ -475,7 +476,7 @@ class Dispatches(Check):
                     table + slot.descriptor * DESCRIPTOR_SIZE, 1
                 )
                 view = Descriptor.decode(content)
-            except ValueError:  # the GPU tells what is wrong
+            except ValueError:  # the GPU reports what is wrong
                 continue
             if view.address and view.size >= slot.size:
                 yield Place(slot, view.address)
@@ -503,7 +504,7 @@ class Dispatches(Check):
         return a.address == b.address or seen(a) == seen(b)
 
     def _rows(self, begin: int, end: int) -> list[_Row]:
-        """Where bytes stand in physical memory; NULL tiles, and what is not live, stand nowhere."""
+        """The physical rows of bytes; NULL tiles and dead memory have none."""
         rows = self._places_of.get((begin, end))
         if rows is None:
             if len(self._places_of) >= _ROWS_KEPT:

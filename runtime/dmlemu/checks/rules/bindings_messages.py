@@ -1,4 +1,4 @@
-"""Words for descriptors, persistent resources and bindings that meet."""
+"""Messages on descriptors, persistent resources and overlapping bindings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["aliased", "changed", "not_copied", "overwritten", "remapped", "shows
 
 
 def shows(content: bytes, names: Names) -> str:
-    """``UAV of bytes [0, 64) of buffer 'act'``: what the bytes of a descriptor mean."""
+    """``UAV of bytes [0, 64) of buffer 'act'``: what the descriptor describes."""
     try:
         view = Descriptor.decode(content)
     except ValueError:
@@ -34,7 +34,7 @@ def shows(content: bytes, names: Names) -> str:
 
 
 def _slots(device: Device, places: Sequence[int]) -> str:
-    """``slots 3 to 5 of descriptor heap 'main'``: the places, which are in one heap."""
+    """``slots 3 to 5 of descriptor heap 'main'``: places in one heap."""
     first, last = device.context.names.place(places[0]), device.context.names.place(places[-1])
     if len(places) == 1 or not first.startswith("slot ") or not last.startswith("slot "):
         return first
@@ -64,7 +64,7 @@ def overwritten(
     *,
     in_flight: bool,
 ) -> dict[str, Any]:
-    """Descriptors that a command needs hold something else; ``contents``: what the first held, and holds."""
+    """Descriptors that a command needs were overwritten; ``contents``: of the first, before and after."""
     places = [reader.start + at * DESCRIPTOR_SIZE for at in slots]
     where = _slots(device, places)
     was, now = (shows(content, names) for content in contents)
@@ -93,7 +93,7 @@ def overwritten(
 def not_copied(
     device: Device, names: Names, reader: Reader, slots: Sequence[int], contents: tuple[bytes, bytes]
 ) -> dict[str, Any]:
-    """The range of a table's GPU handle does not hold what the table wrote at its CPU handle."""
+    """The range at a table's GPU handle does not hold what the table wrote at its CPU handle."""
     places = [reader.start + at * DESCRIPTOR_SIZE for at in slots]
     origin = device.context.names.place(reader.source + slots[0] * DESCRIPTOR_SIZE)
     where, bound, found = _slots(device, places), *(shows(content, names) for content in contents)
@@ -115,7 +115,7 @@ def not_copied(
 def changed(
     command: NamedCommand, operator: str, place: str, writer: NamedCommand, operand: str, byte: str
 ) -> dict[str, Any]:
-    """An operator runs with a persistent resource that somebody has written."""
+    """A dispatch uses a persistent resource that was written after initialization."""
     through = f" through {operand}" if operand else ""
     return {
         "message": f"{operator} is dispatched with a persistent resource into which {writer.command.brief} (command "
@@ -131,7 +131,7 @@ def changed(
 
 
 def remapped(command: NamedCommand, operator: str, place: str) -> dict[str, Any]:
-    """The tiles under a persistent resource are not those that the initializer wrote."""
+    """The tiles of a persistent resource were remapped after initialization."""
     return {
         "message": f"{operator} is dispatched, and UpdateTileMappings has put other memory behind its persistent "
         "resource since it was initialized.",
@@ -148,7 +148,7 @@ def remapped(command: NamedCommand, operator: str, place: str) -> dict[str, Any]
 def unordered(
     command: NamedCommand, operator: str, initializer: str, queue: str, signal: str
 ) -> dict[str, Any]:
-    """An operator runs on another queue than its initializer, and no fence is between them."""
+    """An operator is dispatched on another queue than its initializer, without a fence between them."""
     advice = (
         f"let {command.queue} Wait for {signal}"
         if signal
@@ -168,7 +168,7 @@ def unordered(
 
 
 def aliased(command: NamedCommand, dispatchable: Dispatchable, clash: Clash, names: Names) -> dict[str, Any]:
-    """Two bindings of a dispatch share a byte that it writes, as only its execution shows."""
+    """Two bindings of a dispatch share a byte that it writes, as found at execution."""
     _, why = alias_reason(dispatchable, clash)
     first, second = clash.first, clash.second
     ranges = [names.bytes(each.address, each.address + each.slot.size) for each in (first, second)]

@@ -1,4 +1,4 @@
-"""Group b: graphs that CompileGraph accepts and that are rarely meant."""
+"""Group b: advice on graphs that CompileGraph accepts and that are probably mistakes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..framework.check import Check, on
 
 
 class GraphAdvice(Check):
-    """Looks at every graph that is compiled."""
+    """Checks every compiled graph."""
 
     declarations = ADVICE
 
     @on(GraphCompiled)
     def look(self, event: GraphCompiled) -> None:
-        """Inputs that nobody reads, and edges between different layouts."""
+        """Reports unread inputs, and edges between different layouts."""
         graph = event.graph
         for index in range(graph.input_count):
             if index not in graph.readers:
@@ -28,7 +28,7 @@ class GraphAdvice(Check):
                 self._edge(event, source, port)
 
     def _edge(self, event: GraphCompiled, source: Port, port: Port) -> None:
-        """The same logical tensor in two layouts: its bytes pass as they are, so its elements move."""
+        """The same logical tensor in two layouts: the bytes are passed unchanged, so elements move."""
         graph = event.graph
         writer, reader = graph.tensor(source), graph.inputs(port[0])[port[1]].desc
         assert reader is not None

@@ -1,4 +1,4 @@
-"""Group f, second half: accesses to the same bytes that nothing orders, and barriers that order nothing."""
+"""Hazards: unordered conflicting accesses, and barriers that order nothing (group f)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COPY_DEST, _TAIL = int(Kind.COPY_DEST), int(Kind.TAIL)
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
 
-# How reads and writes of each command are reached; None: by a way that needs no barriers (query heaps).
+# How reads and writes of each command access memory; None: needs no barriers (query heaps).
 _KINDS: dict[int, Kinds] = {
     Opcode.DISPATCH: (Kind.UAV, Kind.UAV),
     Opcode.CLEAR_UAV: (Kind.UAV, Kind.UAV),
@@ -55,13 +55,13 @@ _BY_UAV: Kinds = (Kind.UAV, Kind.UAV)
 _TAIL_KINDS: Kinds = (None, Kind.TAIL)
 _BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
 _NOTHING = (0, 0)  # bytes
-_MOST_POSTPONED = 1024  # commands that are not entered at once
+_MOST_POSTPONED = 1024  # maximum number of postponed commands
 
 
 class Hazards(Check):
-    """Compares every access with those before it that nothing has ordered yet.
+    """Compares every access with the earlier accesses that it is not ordered behind.
 
-    What conflicts is told by footprints and clocks, however the emulated GPU happened to take its turns.
+    Conflicts follow from footprints and clocks, independently of the emulated GPU's scheduling.
     """
 
     declarations = (*HAZARD_DECLARATIONS, *(row for row in COPIES if row.id == ids.COPY_SAME))
@@ -73,7 +73,7 @@ class Hazards(Check):
         self._places = Places(device.context.gpu.memory)
         self._timelines: dict[int, BarrierEpochs] = {}
         self._running = BarrierEpochs(0)
-        self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls that have not begun: last ticket, number
+        self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls not begun: last ticket, number
         self._calls = 0
         self._advice: dict[tuple[CallSite | None, int], Advice] = {}
 
@@ -81,7 +81,7 @@ class Hazards(Check):
 
     @on(Submitted, Queued)
     def handed(self, event: Submitted | Queued) -> None:
-        """The host hands something to a queue: what was freed until then is not its."""
+        """The host submits something to a queue: memory freed before is not used by it."""
         if isinstance(event, Submitted):
             self._calls += 1
             self._handed.setdefault(event.queue, deque()).append((event.ticket, self._calls))
@@ -89,32 +89,32 @@ class Hazards(Check):
             return
         self._enter_postponed(self._running)
         gone = self._places.settle()
-        if gone:  # barriers on these, if they have ordered something, need no further look
+        if gone:  # barriers on these are useful already and are not tracked
             for key in [key for key, each in self._advice.items() if key[1] in gone and each.is_useful]:
                 del self._advice[key]
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
-        """What nobody can conflict with any more is forgotten."""
+        """Removes accesses that nothing can conflict with any more."""
         if event.queue == 0 and self._places.has_retired:
             self._enter_postponed(self._running)
             self._places.forget_retired(self._done)
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
-        """Other memory stands behind a reserved buffer."""
+        """A reserved buffer was remapped."""
         self._places.mapped(event)
 
     @on(Freed)
     def freed(self, event: Freed) -> None:
-        """May come at any moment."""
+        """May be called at any moment."""
         self._places.freed(event)
 
     # --- commands ---
 
     @on(Accessing)
     def executing(self, event: Executing) -> None:
-        """A command is compared and enters the windows when all its parts are known: they do not conflict."""
+        """When all parts of a command are known, compares it and enters it into the windows."""
         timeline = self._running
         is_there = timeline.queue == event.queue and timeline.ticket == event.ticket
         if not is_there or (timeline.parts and not event.joined):
@@ -129,7 +129,7 @@ class Hazards(Check):
 
     @on(Barrier)
     def barrier(self, event: Barrier) -> None:
-        """What came before it and what comes now are ordered, as far as the barrier goes."""
+        """Orders earlier and later accesses according to the barrier."""
         if event.kind == TRANSITION and event.flags & _BEGIN_ONLY:
             return
         timeline = self._running
@@ -140,12 +140,12 @@ class Hazards(Check):
             if advice is None or advice.is_useful:
                 timeline.pass_level_barrier(advice)
                 return
-        # The documents ask for the other kinds whenever a state or an active resource changes.
+        # The other kinds are required whenever a state or the active resource changes.
         advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
         timeline.pass_barrier(event.kind, event.address, event.address_after, advice)
 
     def end(self) -> None:
-        """Tells of the barriers that never ordered anything."""
+        """Reports the barriers that never ordered anything."""
         busy = {queue.serial for queue in self.device.context.gpu.queues if queue.pending}
         open = [
             mark.advice for queue in busy & self._timelines.keys() for mark in self._timelines[queue].unproven
@@ -156,10 +156,10 @@ class Hazards(Check):
                     ids.BARRIER_USELESS, cause=key, **messages.useless(advice.command, advice.barrier)
                 )
 
-    # --- inside ---
+    # --- internals ---
 
     def _reach(self, event: Executing | Barrier, joined: bool) -> BarrierEpochs:
-        """Another queue has its turn, a list begins, or the last part of a command was not executed."""
+        """Another queue runs, a list begins, or the last part of a command was not executed."""
         timeline = self._timelines.get(event.queue)
         if timeline is None:
             timeline = self._timelines[event.queue] = BarrierEpochs(event.queue)
@@ -173,7 +173,7 @@ class Hazards(Check):
         return timeline
 
     def _forget_queues(self, gone: Container[int]) -> None:
-        """Nothing can conflict with what these queues did."""
+        """Removes queues whose work nothing can conflict with."""
         self._timelines = {queue: each for queue, each in self._timelines.items() if queue not in gone}
         if self._running.queue in gone:
             self._running = BarrierEpochs(0)
@@ -188,7 +188,7 @@ class Hazards(Check):
         timeline.begin_list(ticket, self.names.work(event))
 
     def _number(self, queue: int, ticket: int) -> int:
-        """Of the call that gave the queue that ticket."""
+        """Number of the host call that submitted that ticket."""
         calls = self._handed.get(queue)
         while calls:
             last, number = calls.popleft()
@@ -197,7 +197,7 @@ class Hazards(Check):
         return 0
 
     def _collect(self, timeline: BarrierEpochs, event: Executing, kinds: Kinds) -> None:
-        """Notes what a part of a command touches."""
+        """Collects the accesses of a part of a command."""
         opcode = event.opcode
         is_discard = opcode == _DISCARD
         if is_discard and is_tail(event.packet):
@@ -211,7 +211,7 @@ class Hazards(Check):
             timeline.addresses = tuple(dict.fromkeys(timeline.addresses + reached.addresses))
         timeline.parts.append((reached, kinds, event.command, timeline.temporary))
         if is_discard and not event.joined and len(reached.patterns) == 1:
-            whole = reached.patterns[0][0]  # what is in the temporary resource needs no further look
+            whole = reached.patterns[0][0]  # accesses to the temporary resource are compared as a whole
             timeline.temporary = (whole.begin, whole.end)
 
     def _end_command(self, timeline: BarrierEpochs) -> None:
@@ -240,7 +240,7 @@ class Hazards(Check):
             timeline.end_command()
 
     def _pass_by(self, timeline: BarrierEpochs, event: Executing) -> bool:
-        """The shortest way, for a dispatch of one packet that conflicts with nothing; false: it may."""
+        """Fast path for a dispatch of one packet that conflicts with nothing; False: it may conflict."""
         if event.opcode != _DISPATCH or event.joined or event.continues:
             return False
         reached, number = self._places.reached(event.accesses), len(timeline.commands)
@@ -255,7 +255,7 @@ class Hazards(Check):
         return True
 
     def _is_apart(self, timeline: BarrierEpochs, reached: Reached) -> bool:
-        """Has everything ended that other queues did where the command under way reaches?"""
+        """Whether all work of other queues on the memory of the current command has ended."""
         queue, clock = timeline.queue, timeline.clock
         for place in reached.places:
             for window in place.windows:
@@ -265,7 +265,7 @@ class Hazards(Check):
         return True
 
     def _follow_copies(self, timeline: BarrierEpochs) -> None:
-        """Copies to the same bytes of one buffer keep their order."""
+        """Copies to the same bytes of one buffer are executed in order."""
         for pattern, kind, _ in timeline.command:
             window = pattern.place.own.get(timeline.queue << 2 | Kind.COPY_DEST)
             if kind != Kind.COPY_DEST or window is None:
@@ -277,7 +277,7 @@ class Hazards(Check):
                 timeline.come_behind(window.phases[at] - timeline.call)
 
     def _compare(self, timeline: BarrierEpochs) -> None:
-        """Tells of accesses that conflict with those of the command, and that nothing orders."""
+        """Reports unordered accesses that conflict with those of the command."""
         queue, lowest = timeline.queue, timeline.call + timeline.proven_done[0]
         found: list[tuple[Window, int, Access]] = []
         for pattern, kind, touch in timeline.command:
@@ -299,7 +299,7 @@ class Hazards(Check):
                         self._credit(timeline, window, pattern)
                     runs = window.pending(timeline.call, timeline.done, not pattern.changes)
                 if kind == window.kind == _TAIL:
-                    continue  # nobody relies on what either leaves there
+                    continue  # padding on both sides: its contents are undefined anyway
                 at = window.newest(pattern, runs)
                 if at >= 0:
                     found.append((window, at, Access(pattern, kind, touch)))
@@ -307,7 +307,7 @@ class Hazards(Check):
             self._tell(found)
 
     def _compare_sides(self, timeline: BarrierEpochs) -> None:
-        """Tells of a copy whose source and destination share memory."""
+        """Reports a copy whose source and destination share memory."""
         sides = [Access(*each) for each in timeline.command]
         for source in (each for each in sides if each.kind == Kind.COPY_SOURCE):
             for target in (each for each in sides if each.kind == Kind.COPY_DEST):
@@ -322,7 +322,7 @@ class Hazards(Check):
                 return
 
     def _credit(self, timeline: BarrierEpochs, window: Window, pattern: Pattern) -> None:
-        """Looks for accesses that only barriers without merits so far order before this one."""
+        """Finds accesses that are ordered before this one only by barriers not yet found useful."""
         for start, end in window.pending(timeline.call, timeline.proven_done, not pattern.changes):
             while (at := window.find(pattern, start, end)) >= 0:
                 number, start = window.phases[at] - timeline.call, at + 1
@@ -330,9 +330,9 @@ class Hazards(Check):
                     timeline.prove(number)
 
     def _credit_named(self, timeline: BarrierEpochs) -> None:
-        """Barriers that name what two accesses conflict on have merits, even if others order the two as well.
+        """Barriers that name the resources of a conflict are useful, even if others order the two as well.
 
-        Those name other resources, and the documents promise nothing of them for what is written here.
+        The others name other resources, and the documentation promises nothing about this one for them.
         """
         call, queue = timeline.call, timeline.queue
         for pattern, kind, _ in timeline.command:
@@ -354,13 +354,13 @@ class Hazards(Check):
                     start = window.from_phase(call + mark.at)
 
     def _enter_postponed(self, timeline: BarrierEpochs) -> None:
-        """From now on others are compared with the commands that began behind all before them."""
+        """Enters the postponed commands into the windows."""
         for phase, call, work, parts in timeline.postponed.values():
             self._enter(touched(work, parts), timeline.queue, phase, call, (phase - call, 0))
         timeline.postponed.clear()
 
     def _enter(self, command: list[Touched], queue: int, phase: int, call: int, done: Done) -> None:
-        """From now on others are compared with the command."""
+        """Enters the command into the windows."""
         for pattern, kind, touch in command:
             window = pattern.place.own.get(queue << 2 | kind)
             if window is None:
@@ -370,13 +370,13 @@ class Hazards(Check):
                 window.add(pattern, phase, call, touch, done)
 
     def _done(self, queue: int) -> int:
-        """Accesses of the queue with a lower phase conflict with nothing on other queues any more."""
+        """Accesses of the queue with a lower phase can no longer conflict with other queues."""
         return (self._clocks.done_for_all(queue) + 1) << SHIFT
 
-    # --- telling ---
+    # --- reporting ---
 
     def _advise(self, work: Work, event: Barrier) -> Advice | None:
-        """What is known of the merits of the barrier's line; None: it is not looked at."""
+        """The advice for the barrier's line; None: not tracked."""
         site = work.commands[event.command].site if event.command < len(work.commands) else None
         key = site, event.address
         advice = self._advice.get(key)
@@ -386,7 +386,7 @@ class Hazards(Check):
         return advice
 
     def _tell(self, found: list[tuple[Window, int, Access]]) -> None:
-        """Of each command, and each buffer by which it reached the bytes, the lowest byte is told."""
+        """Reports, for each command and each buffer it used, the lowest conflicting byte."""
         lowest: dict[object, tuple[int, Window, Access, Access, int]] = {}
         for window, newest, then in found:
             for at in window.same_command(newest):
@@ -404,12 +404,12 @@ class Hazards(Check):
             self._found(window, first, then, byte)
 
     def _found(self, window: Window, first: Access, then: Access, byte: int) -> None:
-        """Reports two accesses, of which that byte is the first that both touch."""
+        """Reports two accesses; that byte is the first that both access."""
         shared = range(byte, then.pattern.last_byte(first.pattern, byte) + 1)
         is_one_queue = window.queue == self._running.queue
         is_one_list = is_one_queue and first.commands is then.commands
         context, hint = ((), "") if is_one_queue else self._fences(window.queue, first, then)
-        if is_one_queue and first.order > then.order:  # chaos has them run the other way round
+        if is_one_queue and first.order > then.order:  # chaos executes them in reverse order
             first, then = then, first
         if not is_one_list:
             first, then = messages.apart(first, then)
@@ -439,7 +439,7 @@ class Hazards(Check):
         return ids.HAZARD_RAW if then.access & READ else ids.HAZARD_WAW
 
     def _fences(self, queue: int, first: Access, then: Access) -> tuple[tuple[str, ...], str]:
-        """What would order the queues, and what does not; and what is missing, if it is certain."""
+        """The queues' fence operations, and what is missing if it is certain."""
         running = self._running.queue
         signal, awaited = self._signal(queue, first), self._clocks.last_wait(running)
         context = messages.signals(self.names, queue, signal), messages.waits(self.names, running, awaited)
@@ -448,7 +448,7 @@ class Hazards(Check):
             return context, messages.rise(self.names, awaited) if awaited == signal else ""
         if first.handed <= then.handed:
             earlier, later, other, behind = first, then, queue, signal
-        else:  # the emulated GPU happened to take the queues the other way round
+        else:  # the emulated GPU happened to run the queues in the other order
             earlier, later, other = then, first, running
             behind = self._signal(running, then)
         if behind is None or not self._is_told_by(behind, other, earlier):
@@ -456,7 +456,7 @@ class Hazards(Check):
         return context, messages.wait(self.names, behind, later)
 
     def _signal(self, serial: int, access: Access) -> FenceValue | None:
-        """The first signal that the queue was given behind a list."""
+        """The first signal submitted to the queue behind a list."""
         ticket = access.touch[0].ticket
         signal = self._clocks.signal_after(serial, ticket)
         if signal is None:
@@ -466,7 +466,7 @@ class Hazards(Check):
         return signal
 
     def _is_told_by(self, signal: FenceValue, serial: int, access: Access) -> bool:
-        """Does whoever awaits the signal know that the access is done, and does the queue get there?"""
+        """Does waiting for the signal prove the access done, and will the queue execute the signal?"""
         ticket = access.touch[0].ticket
         if self._clocks.is_told(signal, serial, ticket):
             return True
@@ -479,7 +479,7 @@ class Hazards(Check):
 
 
 def _marked_out(packet: bytes) -> tuple[int, ...]:
-    """Operands of a WriteBufferImmediate that are written once all commands before are done."""
+    """Operands of a WriteBufferImmediate that are written after all earlier commands are done."""
     decoded = decode_one(packet)
     assert isinstance(decoded, WriteImmediatePacket)
     return tuple(i for i, (_, _, mode) in enumerate(decoded.writes) if mode == _MARKER_OUT)

@@ -1,4 +1,4 @@
-"""Words for hazards, useless barriers and races with the CPU."""
+"""Messages on hazards, useless barriers and races with the CPU."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
     "waits",
 ]
 
-_COUNTED = 4096  # bytes of a range that are looked at one by one
+_COUNTED = 4096  # bytes of a range that are compared one by one
 _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates", UNDEFINE: "uses"}
 
 
 class Side(NamedTuple):
-    """One of two accesses that conflict: bytes [first, end) of ``buffer`` are shared, or some of them."""
+    """One of two conflicting accesses: it shares bytes [first, end) of ``buffer``, or some of them."""
 
     command: NamedCommand
     operand: str
@@ -50,7 +50,7 @@ class Side(NamedTuple):
 
     @staticmethod
     def of(access: Access, buffer: Resource | None, shared: range) -> Side:
-        """``shared``: from the first to the last physical byte that the other side touches too."""
+        """``shared``: the first and last physical byte that the other side accesses too."""
         pattern, command, operand = access.pattern, access.command, access.touch[2]
         names = command.command.operands
         start = pattern.place.address + pattern.shift
@@ -80,13 +80,13 @@ class Side(NamedTuple):
 
     @property
     def line(self) -> str:
-        """A line on what the command calls the bytes."""
+        """A context line with the operand, bytes and elements."""
         elements = f", {self.elements}" if self.elements else ""
         return f"{self.operand or 'operand'} of command {self.command.number}: {_bytes(self.first, self.end)} of {self.title}{elements}"
 
 
 class Finding(NamedTuple):
-    """Two accesses that nothing orders.  ``is_whole``: they share every byte from the first to the last."""
+    """Two unordered accesses.  ``is_whole``: they share every byte from the first to the last."""
 
     id: ids.Id
     before: Side
@@ -107,7 +107,7 @@ class Finding(NamedTuple):
 
     @property
     def cause(self) -> Hashable:
-        """Findings of the same two lines, commands, operands and buffers are one."""
+        """Findings with the same lines, commands, operands and buffers are reported as one."""
         return tuple(
             (each.command.command.site, each.command.command.name, each.operand, each.title)
             for each in (self.before, self.after)
@@ -115,7 +115,7 @@ class Finding(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """The barrier that is missing, if it is certain which one."""
+        """The missing barrier, if it is certain which one."""
         before, after = self.before, self.after
         if self.id == ids.HAZARD_ALIAS:
             call = f"ALIASING({before.argument}, {after.argument})"
@@ -173,7 +173,7 @@ class Finding(NamedTuple):
 
 
 def apart(first: Access, then: Access) -> tuple[Access, Access]:
-    """Two lists of one name are told apart by where they were executed."""
+    """Distinguishes two lists of one name by where they were executed."""
     works = first.touch[0], then.touch[0]
     if works[0].list != works[1].list or works[0].executed_at == works[1].executed_at:
         return first, then
@@ -185,19 +185,19 @@ def apart(first: Access, then: Access) -> tuple[Access, Access]:
 
 
 def signals(names: Names, queue: int, signal: FenceValue | None) -> str:
-    """What a queue signals behind the list that it has executed."""
+    """The queue's signal behind the executed list."""
     said = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
     return f"{names.queue(queue)} {said} behind that list"
 
 
 def waits(names: Names, queue: int, awaited: FenceValue | None) -> str:
-    """What a queue has waited for."""
+    """The queue's last wait."""
     said = f"for {names.fence(awaited.fence)} to reach {awaited.value}" if awaited else "for any"
     return f"{names.queue(queue)} has {'' if awaited else 'not '}waited {said} before"
 
 
 def wait(names: Names, signal: FenceValue, later: Access) -> str:
-    """The wait that is missing."""
+    """The missing wait."""
     work = later.touch[0]
     at = f" at {spell_site(work.executed_at)}" if work.executed_at else ""
     return (
@@ -215,7 +215,7 @@ def rise(names: Names, awaited: FenceValue) -> str:
 
 
 def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
-    """The fields of a report on a copy whose two sides meet."""
+    """The fields of a report on a copy whose source and destination overlap."""
     command, some = target.command, "" if is_whole else "some of the "
     return {
         "message": f"{command.command.name} copies {some}{_bytes(source.first, source.end)} of {source.title} "
@@ -229,7 +229,7 @@ def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
 
 
 def shares_all(a: Pattern, b: Pattern, shared: range) -> bool:
-    """Do both hold every byte of the range?"""
+    """Whether both contain every byte of the range."""
     if len(shared) <= _COUNTED:
         return all(lib.dmlk_footprint_holds(each.struct, byte) == 1 for each in (a, b) for byte in shared)
     return a.is_dense and b.is_dense
@@ -240,7 +240,7 @@ def _bytes(first: int, end: int) -> str:
 
 
 def _elements(pattern: Pattern, shared: range) -> str:
-    """``elements (0, 0) to (3, 15)``: those that hold the first and the last byte."""
+    """``elements (0, 0) to (3, 15)``: the elements of the first and the last byte."""
     rank, found = pattern.struct.rank, []
     for byte in (shared[0], shared[-1]):
         index = ffi.new("uint64_t[8]")
@@ -253,10 +253,10 @@ def _elements(pattern: Pattern, shared: range) -> str:
 
 
 class Race(NamedTuple):
-    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command touches, the first at ``changed``.
+    """The CPU changed ``bytes_changed`` bytes of [begin, end) that a command uses, the first at ``changed``.
 
-    ``shown``: the mapped buffer with that byte, and the byte's place there; None: it is the same buffer.
-    ``since``: what held the command back before; "" if nothing did.
+    ``shown``: the mapped buffer with that byte, and the byte's offset in it; None: the same buffer.
+    ``since``: what the queue was waiting for before; "" if nothing.
     """
 
     command: NamedCommand
@@ -286,7 +286,7 @@ class Race(NamedTuple):
 
     @property
     def cause(self) -> Hashable:
-        """Changes under the same command of one line are one."""
+        """Changes under the same command of one line are reported as one."""
         return self.command.command.site, self.command.command.name, self.buffer.title()
 
     def fields(self, hint: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Group g, of indices: looked at before the kernel uses them."""
+"""Index checks: indices out of range, looked at before the kernel uses them (group g)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DISPATCH = int(Opcode.DISPATCH)
 
 
 class Indices(Check):
-    """Looks at the indices that a dispatch is about to read."""
+    """Checks the indices that a dispatch is about to read."""
 
     declarations = DECLARATIONS
 
     @on(Accessing)
     def look(self, event: Executing) -> None:
-        """The bytes are those that the kernel will find, unless the CPU changes them meanwhile."""
+        """The kernel reads the same bytes, unless the CPU changes them meanwhile."""
         if event.opcode != _DISPATCH or not reads_indices(event.packet):
             return
         bad = bad_index(

@@ -1,4 +1,4 @@
-"""Words for indices that stand in tensors."""
+"""Messages on indices in tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["outside", "scattered"]
 def outside(
     command: NamedCommand, packet: bytes, bad: Any, tensors: tuple[str, str], element: tuple[int, ...]
 ) -> dict[str, Any]:
-    """An index that chooses nothing; ``tensors``: the one that holds it, and the one that it chooses from."""
+    """An index out of range; ``tensors``: the one that contains it, and the one it indexes."""
     indices, target = tensors
     size = bad.size
     value = bad.value.i if bad.is_signed else bad.value.u
@@ -36,7 +36,7 @@ def outside(
 
 
 def scattered(command: NamedCommand, target: str) -> dict[str, Any]:
-    """Of a tensor too many separate elements are read."""
+    """Too many separate elements of a tensor are read to be tracked."""
     return {
         "message": f"{command.command.name} reads elements of {target} that are too scattered to be followed: hazards "
         "and reads of unwritten memory there are not reported.",

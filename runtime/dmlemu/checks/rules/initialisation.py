@@ -1,7 +1,7 @@
-"""Group g, first half: commands that read what nobody has written.
+"""Uninitialized reads: commands that read bytes nothing has written (group g, first half).
 
-The hardware's shadow memory knows of every byte whether it was written.  Copies carry that along and say
-nothing; the first command that works with such bytes is told of.
+The hardware's shadow memory knows for every byte whether it was written.  Copies copy this state without
+a report; the first command that computes with unwritten bytes is reported.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
     from ...d3d12.resource import Resource
 
 _KEPT = 8192  # commands whose writes are remembered, and causes
-_CONTENTS_KEPT = 2048  # contents of accesses that are remembered
-_LONG = 128  # accesses of such a set at most
+_CONTENTS_KEPT = 2048  # cached contents of accesses
+_LONG = 128  # maximum number of accesses in a cached set
 _DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
-_NEAR = 4096  # bytes in which a neighbour is looked for
+_NEAR = 4096  # bytes searched for a neighbour
 
 
 class _Change(NamedTuple):
-    """An access that writes, or undefines what it does not write: which one it is, and its bytes."""
+    """An access that writes, or leaves bytes undefined: its index, and its bytes."""
 
     at: int
     begin: int
@@ -68,7 +68,7 @@ _Copies = list[tuple[Write, str]]
 
 
 class Initialisation(Check):
-    """Keeps the shadow memory up to date and looks at every read."""
+    """Keeps the shadow memory up to date and checks every read."""
 
     declarations = DECLARATIONS
 
@@ -76,10 +76,10 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device.context.gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
-        self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte that each was found by
+        self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte at which each was found
         self._known_changes: dict[bytes, list[_Change]] = {}  # by the contents of accesses
-        self._undefined: list[Range] = []  # by writes that are not remembered any more
-        # By content, the newest last: commands that repeat what is known, to be noted in ``_writes``.
+        self._undefined: list[Range] = []  # by writes that are no longer remembered
+        # By content, the newest last: commands that repeat known writes, still to be noted in ``_writes``.
         self._repeated: dict[bytes, tuple[int, int, tuple[list[Command], str], Accesses]] = {}
         self._list: tuple[int, tuple[list[Command], str]] = (0, ([], ""))  # serial of the last one
         self._is_told_of_ends = False
@@ -87,15 +87,15 @@ class Initialisation(Check):
 
     @on(Allocated, Freed, Mapped)
     def memory(self, event: Allocated | Freed | Mapped) -> None:
-        """The shadow follows the memory."""
+        """Updates the shadow on allocation, freeing and mapping."""
         self.shadow.on_event(event)
-        if not isinstance(event, Allocated):  # new memory changes nothing for a byte that was found
+        if not isinstance(event, Allocated):  # new memory does not change a known cause
             self._told.clear()
         if isinstance(event, Freed):
             self._host.freed(event.address)
 
     def stop(self) -> None:
-        """Ends the subscriptions, and takes patterns out of memory."""
+        """Ends the subscriptions, and removes patterns from memory."""
         super().stop()
         self._host.end()
 
@@ -115,12 +115,12 @@ class Initialisation(Check):
 
     @on(Accessing)
     def look(self, event: Executing) -> None:
-        """Reads first, then what the command changes."""
+        """Checks reads first, then applies writes."""
         accesses, opcode = event.accesses, event.opcode
         patterned = self._host.patterned
         if opcode == _DISPATCH and not patterned and self.shadow.is_settled(content := accesses.content):
             if content in self._repeated:
-                del self._repeated[content]  # it becomes the last
+                del self._repeated[content]  # moves it to the end
             self._repeated[content] = event.list_serial, event.command, self._recorded(event), accesses
             if len(self._repeated) > _CONTENTS_KEPT:
                 self._note_repeated()
@@ -143,7 +143,7 @@ class Initialisation(Check):
             self._note_command(event, change, accesses)
 
     def _changes(self, accesses: Accesses) -> list[_Change]:
-        """What commands with such accesses change."""
+        """The changes made by commands with such accesses."""
         content = accesses.content
         changes = self._known_changes.get(content)
         if changes is None:
@@ -155,7 +155,7 @@ class Initialisation(Check):
             ]
             if len(self._known_changes) >= _CONTENTS_KEPT:
                 self._known_changes.clear()
-            if len(accesses) <= _LONG:  # what data chooses is rarely the same again
+            if len(accesses) <= _LONG:  # data-dependent accesses rarely repeat: not cached
                 self._known_changes[content] = changes
         return changes
 
@@ -175,14 +175,14 @@ class Initialisation(Check):
 
     @on(LeftUndefined)
     def undefined(self, event: LeftUndefined) -> None:
-        """A kernel tells what it did not define."""
+        """A kernel reports bytes that it left undefined."""
         left = Accesses.of([event.access])
         self.shadow.mark_undefined(left.pointer)
         entry = left.pointer[0]
         self._note_command(event, _Change(0, entry.address, entry.end, True), left)
 
     def _watch_ends(self) -> None:
-        """From now on it is told what has been executed: events that nobody wants cost nothing."""
+        """Subscribes to Executed events from now on: unobserved events cost nothing."""
         if not self._is_told_of_ends:
             self._is_told_of_ends = True
             stream = self.device.events
@@ -191,7 +191,7 @@ class Initialisation(Check):
     # --- who wrote what ---
 
     def _recorded(self, event: Executing | LeftUndefined) -> tuple[list[Command], str]:
-        """The commands of the event's list, and what it is called."""
+        """The commands of the event's list, and its name."""
         serial, recorded = self._list
         if serial != event.list_serial:
             recording = self.device.context.recordings.get(event.list_serial)
@@ -206,7 +206,7 @@ class Initialisation(Check):
         self._note_change(event.list_serial, event.command, self._recorded(event), change, accesses, source)
 
     def _note_repeated(self) -> None:
-        """Commands whose writes change nothing of what is known are noted before anything else is."""
+        """Repeated commands, whose writes are known, are noted before anything else is."""
         if self._repeated:
             repeated, self._repeated = self._repeated, {}
             for serial, number, recorded, accesses in repeated.values():
@@ -228,7 +228,7 @@ class Initialisation(Check):
         self._note((serial, number, index, undefined), write)
 
     def _note(self, key: Hashable, write: Write) -> None:
-        """The write is the newest one; it stands for those before with the same key."""
+        """Notes the newest write; it replaces those before with the same key."""
         writes = self._writes
         if self._told and (write.undefined or write.source):
             told = self._told.items()
@@ -244,13 +244,13 @@ class Initialisation(Check):
                 add_span(self._undefined, oldest.begin, oldest.end)
 
     def _last(self, address: int) -> Write | None:
-        """What happened last to a byte, None if its memory has been given up."""
-        if self.device.context.gpu.memory.find(address) is None:  # its address is never used again
+        """The last write to a byte, None if its memory has been freed."""
+        if self.device.context.gpu.memory.find(address) is None:  # addresses are never reused
             return None
         self._note_repeated()
         return next((write for write in reversed(self._writes.values()) if write.holds(address)), None)
 
-    # --- telling ---
+    # --- reporting ---
 
     def _found(self, event: Executing, index: int, address: int) -> None:
         access, command = event.accesses[index], self.names.command(event)
@@ -261,7 +261,7 @@ class Initialisation(Check):
         id = ids.MEM_POISON_READ if operand == "TemporaryResource" else ids.MEM_UNINIT_READ
         cause = command.command.site or event.packet, command.command.name, operand, str(resource)
         if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
-            return  # nothing has happened to that byte since
+            return  # no write to that byte since
         copies, origin, last = self._origin(resource, address)
         forgotten = (
             last is None and not copies and any(begin <= address < end for begin, end in self._undefined)
@@ -299,12 +299,12 @@ class Initialisation(Check):
             self._told[id, cause] = address
 
     def _origin(self, resource: Resource, address: int) -> tuple[_Copies, Resource, Write | None]:
-        """Where an unwritten byte came from: the copies on the way, the last one first, each with what it
-        read; the first buffer, and what befell the byte there."""
+        """Where an unwritten byte came from: the copies on the way, last first, each with its source;
+        the first buffer, and what left the byte undefined there."""
         copies: _Copies = []
         while True:
             last = self._last(address)
-            is_known = any(write is last for write, _ in copies)  # two buffers were copied to and fro
+            is_known = any(write is last for write, _ in copies)  # two buffers were copied back and forth
             if last is None or last.undefined or not last.source or is_known:
                 return copies, resource, last
             address += last.source - last.begin
@@ -317,7 +317,7 @@ class Initialisation(Check):
     def _neighbours(
         self, resource: Resource, span: tuple[int, int], address: int, copies: _Copies
     ) -> Iterator[str]:
-        """Who wrote the bytes around the first one that nobody wrote, nearest first, but the copies of it."""
+        """The writers of bytes around the first unwritten one, nearest first, except copies of that byte."""
         told = [write for write, _ in copies[:1]]
         for near in self._written_around(*span, address):
             write = self._last(near)
@@ -326,7 +326,7 @@ class Initialisation(Check):
                 yield messages.wrote(write, resource)
 
     def _written_around(self, begin: int, end: int, address: int) -> Iterator[int]:
-        """The last written byte before the address, and the first one behind it."""
+        """The last written byte before the address, and the first one after it."""
         begin = max(begin, address - _NEAR)
         for _, stop in deque(self.shadow.written_runs(begin, address - begin), maxlen=1):
             yield stop - 1
@@ -335,7 +335,7 @@ class Initialisation(Check):
 
 
 def element(pattern: Any, address: int) -> tuple[int, ...]:
-    """The coordinates of the element that holds the byte."""
+    """The coordinates of the element that contains the byte."""
     index = ffi.new("uint64_t[8]")
     lib.dmlk_footprint_index(pattern, address, index)
     return tuple(index[0 : pattern.rank])

@@ -1,4 +1,4 @@
-"""Words for reads of what nobody has written."""
+"""Messages on reads of unwritten bytes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Read", "Write", "author", "picture", "wrote"]
 
-_SHOWN = 32  # bytes in a picture
-_HOPS = 8  # copies that are told one by one
+_SHOWN = 32  # bytes shown
+_HOPS = 8  # copies listed one by one
 
 
 class Write(NamedTuple):
-    """Who wrote some bytes, or left them undefined; it keeps no object alive."""
+    """A write of some bytes, or a command that left them undefined; it keeps no object alive."""
 
     begin: int
     end: int
@@ -32,17 +32,17 @@ class Write(NamedTuple):
     command: int
     list: str
     keeper: Accesses | None
-    source: int = 0  # where the bytes came from: address of the copy's source
+    source: int = 0  # source of the bytes: address of the copy's source
 
     def holds(self, address: int) -> bool:
-        """Does it contain the byte?"""
+        """Whether it contains the byte."""
         if not self.begin <= address < self.end:
             return False
         return self.pattern is None or lib.dmlk_footprint_holds(self.pattern, address) == 1
 
 
 class Read(NamedTuple):
-    """A finding: the first byte that a command reads and nobody has written."""
+    """A finding: the first unwritten byte that a command reads."""
 
     command: NamedCommand
     operand: str
@@ -91,14 +91,14 @@ def author(write: Write) -> str:
 
 
 def wrote(write: Write, resource: Resource) -> str:
-    """A line on a neighbour: who wrote it."""
+    """A context line: who wrote a neighbouring byte."""
     start = resource.address
-    within = f"bytes [{write.begin - start}, {write.end - start})"  # not all of them: a layout may have gaps
+    within = f"bytes [{write.begin - start}, {write.end - start})"  # a range: a layout may have gaps
     return f"What stands beside it, within {within}, was last written by {author(write)}"
 
 
 def picture(shadow: Shadow, resource: Resource, access: Access, address: int) -> Iterator[str]:
-    """The bytes around the first one: ``#`` written, ``.`` never written, ``!`` the one."""
+    """The bytes around the first one: ``#`` written, ``.`` never written, ``!`` the first one read."""
     begin, end = access.footprint.byte_range
     first = max(begin, min(address - _SHOWN // 2, end - _SHOWN))
     last = min(end, first + _SHOWN)

@@ -1,4 +1,4 @@
-"""Group e: what lists still need, and fences that go back."""
+"""Lifetimes of objects that submitted lists need, empty lists, and fences that go back (group e)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHECKS: tuple[type[Check], ...]
 
 
 class Lifetimes(FlightCheck):
-    """Objects that are given up, reset or used again before the program can know that the GPU is done."""
+    """Objects released, reset or reused before the program can know that the GPU is done with them."""
 
     declarations = LIFETIMES
     level = Strictness.DEBUG
@@ -45,17 +45,17 @@ class Lifetimes(FlightCheck):
 
     @on(Evicted)
     def evicted(self, event: Evicted) -> None:
-        """Something is not resident any more; with a heap it is the buffers in it."""
+        """Something is not resident any more; of a heap: the buffers in it."""
         self._look(ids.OBJECT_EVICTED_IN_USE, event.object, "Evict", "evicted", with_buffers=True)
 
     @on(InitializerReset)
     def initializer_reset(self, event: InitializerReset) -> None:
-        """An initializer is another one's now."""
+        """An initializer was reset to other operators."""
         operation = "IDMLOperatorInitializer::Reset"
         self._look(ids.OBJECT_RESET_IN_USE, event.initializer, operation, "reset")
 
     def _look(self, id: str, thing: Object, call: str, happens: str, *, with_buffers: bool = False) -> None:
-        """Does the GPU need the object still, or (``with_buffers``) what is placed in it?"""
+        """Does the GPU still need the object, or (``with_buffers``) a buffer placed in it?"""
         for flight in self.in_flight():
             placed = _placed(thing, flight) if with_buffers else None
             needed = thing if flight.needs_it(thing) else placed
@@ -69,7 +69,7 @@ class Lifetimes(FlightCheck):
 
     @on(AllocatorReset)
     def reset(self, event: AllocatorReset) -> None:
-        """An allocator was reset; while the GPU has not executed its lists, the call itself refuses."""
+        """An allocator was reset; while the GPU has not executed its lists, the call itself fails."""
         for flight in self.in_flight():
             if flight.needs_it(event.allocator):
                 words = messages.reset_early(event.allocator, flight, self.advice(flight))
@@ -77,7 +77,7 @@ class Lifetimes(FlightCheck):
                 return
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
-        """A list was executed; while the GPU has not executed it, the call itself refuses a second time."""
+        """A list was executed; while the GPU has not executed it, a second call itself fails."""
         before = self._lists.get(flight.serial) if recording is not None else None
         if before is not None and before in self.in_flight():
             words = messages.told_twice(before, self.advice(before))
@@ -86,7 +86,7 @@ class Lifetimes(FlightCheck):
 
 
 def _placed(thing: Object, flight: Flight) -> Object | None:
-    """A placed buffer that the work needs, of the heap that ``thing`` is."""
+    """A buffer that the work needs and that is placed in the heap ``thing``."""
     if not isinstance(thing, Heap):
         return None
     things = (reference() for reference in flight.needs)
@@ -104,15 +104,15 @@ class EmptyLists(Check):
         for serial in event.lists:
             recording = self.device.context.recordings.get(serial)
             if recording is None or recording.commands or recording.on_submit:
-                continue  # initializers without weights are no commands, but something that was recorded
+                continue  # initializers without weights record no commands, but are not nothing
             words = messages.empty_list(recording.owner, self.names.queue(event.queue))
             self.report(ids.QUEUE_EMPTY_SUBMIT, cause=recording.owner, **words)
 
 
 class _Last(NamedTuple):
-    """The value that a fence got last, and from whom."""
+    """The last value of a fence, and who set it."""
 
-    fence: int  # serial: an address may come to be another fence's
+    fence: int  # serial of the fence: addresses may be reused
     value: int
     queue: int  # 0: the host
     site: CallSite | None
@@ -120,7 +120,7 @@ class _Last(NamedTuple):
 
 
 class Fences(Check):
-    """Follows the values of fences, in the order in which they get them."""
+    """Tracks the values of fences in the order in which they are set."""
 
     declarations = FENCES
     level = Strictness.DEBUG
@@ -132,13 +132,13 @@ class Fences(Check):
 
     @on(Queued)
     def queued(self, event: Queued) -> None:
-        """A queue was told to signal: the line is known now, the order later."""
+        """A Signal was queued: its line is known now, its order later."""
         if event.opcode == Opcode.SIGNAL:
             self._sites[event.queue].append(call_site())
 
     @on(Signalled)
     def signalled(self, event: Signalled) -> None:
-        """A fence got a value."""
+        """A fence was set to a value."""
         sites = self._sites.get(event.queue)
         site = sites.popleft() if sites else None if event.queue else call_site()
         if sites is not None and not sites:

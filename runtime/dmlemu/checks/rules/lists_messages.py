@@ -1,4 +1,4 @@
-"""Words for what the GPU still needs, and for fences."""
+"""Messages on objects that the GPU still needs, and on fences."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = [
 
 
 def calling(operation: str, doing: str = "calling") -> str:
-    """A line for the context: where the program is."""
+    """A context line: the calling line of the program."""
     place = caller()
     return f"While {doing} {operation}{f' at {place}' if place else ''}"
 
 
 def known(is_done: bool) -> str:
-    """``before the GPU`` ... ``it``: the emulated GPU may have been faster than any other must be."""
+    """``before the GPU`` ... ``it``: the emulated GPU may have finished earlier than others would."""
     return "can be known to have finished" if is_done else "has finished"
 
 
 def state(flight: Flight, is_done: bool) -> str:
-    """A line for the context: how far the work has come."""
+    """A context line: the progress of the work."""
     handed = f"{flight} was handed to {flight.label}"
     if flight.handed_at:
         handed += f" at {spell_site(flight.handed_at)}"
@@ -48,7 +48,7 @@ def state(flight: Flight, is_done: bool) -> str:
 def needed(
     thing: Object, flight: Flight, is_done: bool, advice: str, *, call: str, happens: str, needed: Object
 ) -> dict[str, Any]:
-    """Something is done to an object, by a call, while the GPU may need it or what stands in it."""
+    """An object is released, evicted or reset while the GPU may need it or something placed in it."""
     command = flight.command_of(needed)
     needs = "which needs it" if needed is thing else f"which needs {needed.title()} in it"
     context: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ def needed(
 
 
 def reset_early(allocator: Object, flight: Flight, advice: str) -> dict[str, Any]:
-    """An allocator is reset while nothing tells that what stands in it has been executed."""
+    """An allocator is reset while its commands are not known to have been executed."""
     operation = "ID3D12CommandAllocator::Reset"
     return {
         "message": f"{allocator.title()} is reset before the GPU {known(True)} {flight}, which was recorded with it.",
@@ -80,7 +80,7 @@ def reset_early(allocator: Object, flight: Flight, advice: str) -> dict[str, Any
 
 
 def told_twice(flight: Flight, advice: str) -> dict[str, Any]:
-    """A list is executed while nothing tells that it has ended."""
+    """A list is executed again while it is not known to have finished."""
     return {
         "message": f"{flight} is executed again before the GPU {known(True)} it.",
         "operation": "ExecuteCommandLists",
@@ -101,7 +101,7 @@ def empty_list(owner: str, queue: str) -> dict[str, Any]:
 
 
 def setter(name: str, site: CallSite | None) -> str:
-    """Who gave a fence a value: a queue, the host, or (empty) whoever created it."""
+    """What set a fence: a queue, the host, or (empty) its creation."""
     what = f"Signal of {name}" if name else "its creation"
     return f"{what} at {spell_site(site)}" if site else what
 

@@ -1,9 +1,9 @@
-"""Group d: the CPU changes bytes that the GPU is still to read or write.
+"""Map races: the CPU changes bytes that a submitted command is still to read or write (group d).
 
-Nobody sees the CPU's stores.  So what submitted commands will touch of mapped memory is copied, and
-compared: when the command is executed, when the same bytes are handed to the GPU again, and when the host
-comes to know that the command is done.  It is copied at ExecuteCommandLists; or, if the queue has to wait
-for a fence first, when the host lets that wait end.  What others than the CPU store meanwhile is known.
+CPU stores are not observable.  So the mapped bytes that submitted commands will access are copied, and
+compared: when the command is executed, when the same bytes are submitted again, and when the host
+learns that the command is done.  They are copied at ExecuteCommandLists or, if the queue waits for a
+fence first, when the host ends that wait.  Stores by the GPU and the emulator are known.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Use:
-    """A submitted command touches bytes that the CPU can see: of ``buffer``, those of ``pattern``.
+    """A submitted command accesses CPU-visible bytes: those of ``pattern`` in ``buffer``.
 
-    ``parts``: where they stand.  ``watched``: those of them that the CPU may have begun to change.
-    ``awaited``: what its queue waited for when it was submitted; ``is_held``: that cannot have been reached.
-    ``is_replaced``: a later command touches the same.
+    ``parts``: their places.  ``watched``: those that the CPU may have begun to change.
+    ``awaited``: the queue's wait at submission; ``is_held``: its value cannot have been reached yet.
+    ``is_replaced``: a later command accesses the same bytes.
     """
 
     queue: int
@@ -80,25 +80,25 @@ class _Use:
 
     @property
     def key(self) -> Hashable:
-        """The same for all that touch the same bytes in the same way."""
+        """Equal for all uses that access the same bytes in the same way."""
         return self.queue, bytes(ffi.buffer(self.pattern))
 
 
 class MapRaces(Check):
-    """Watches what commands touch from ExecuteCommandLists until the host knows of their end."""
+    """Watches the accesses of commands from ExecuteCommandLists until the host knows that they are done."""
 
     declarations = MAP_DECLARATIONS
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._clocks: HappensBefore = device.checks.clocks
-        self._heaps: dict[int, MappedHeap] = {}  # of which something is mapped, or watched
+        self._heaps: dict[int, MappedHeap] = {}  # parts of them are mapped or watched
         self._due: dict[tuple[int, int, int], list[_Use]] = {}  # not executed: by queue, ticket, packet
-        self._open: dict[_Use, None] = {}  # the host does not know that they are done; oldest first
+        self._open: dict[_Use, None] = {}  # not known to the host to be done; oldest first
         self._newest: dict[Hashable, _Use] = {}  # by their keys
-        self._held: list[_Use] = []  # cannot begin
-        self._waits = 0  # that queues have not passed
-        self._running: list[_Use] = []  # of the command that runs, those that write
+        self._held: list[_Use] = []  # held
+        self._waits = 0  # waits that queues have not passed
+        self._running: list[_Use] = []  # writes of the running command
         self._is_told_of_ends = False
         self._freed: deque[int] = deque()
 
@@ -106,7 +106,7 @@ class MapRaces(Check):
 
     @on(HostMapped)
     def mapped(self, event: HostMapped) -> None:
-        """Until now nobody could change the bytes of that buffer."""
+        """Until now the CPU could not change the bytes of that buffer."""
         self._settle()
         try:
             number = place_of(event.resource).heap
@@ -114,7 +114,7 @@ class MapRaces(Check):
             if heap is None:
                 heap = self._heaps[number] = MappedHeap(event.resource)
             here = heap.map(event.resource)
-        except ValueError:  # another thread has released it meanwhile
+        except ValueError:  # another thread has released it in the meantime
             here = None
         if here is None:
             self._forget_heaps()
@@ -126,7 +126,7 @@ class MapRaces(Check):
 
     @on(HostUnmapped)
     def unmapped(self, event: HostUnmapped) -> None:
-        """What commands touch from now on, the CPU cannot change."""
+        """The CPU can no longer change what commands access from now on."""
         if event.maps == 0:
             for heap in self._heaps.values():
                 heap.maps.pop(event.resource.address, None)
@@ -134,7 +134,7 @@ class MapRaces(Check):
 
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
-        """Bytes of memory that is mapped now may change from now on."""
+        """The CPU may change bytes of memory that is mapped at submission."""
         self._settle()
         first = event.ticket - len(event.lists) + 1
         for ticket, serial in enumerate(event.lists, first):
@@ -144,7 +144,7 @@ class MapRaces(Check):
 
     @on(Queued)
     def queued(self, event: Queued) -> None:
-        """The host hands something to a queue."""
+        """The host submits something to a queue."""
         self._waits += event.opcode == Opcode.WAIT
         if event.opcode == Opcode.SIGNAL:
             self._release()
@@ -157,7 +157,7 @@ class MapRaces(Check):
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
-        """The host may change again what it knows to have been touched."""
+        """The host may change bytes again whose commands it now knows to be done."""
         self._waits -= event.queue != 0
         if event.queue == 0 and self._open:
             host = self._clocks.host
@@ -170,14 +170,14 @@ class MapRaces(Check):
 
     @on(PatternStored)
     def stored(self, event: PatternStored) -> None:
-        """Not the CPU, but a check has changed the bytes."""
+        """A check, not the CPU, has changed the bytes."""
         heap = self._heaps.get(event.heap)
         if heap is not None:
             heap.store(event.begin, event.end)
 
     @on(Mapped)
     def remapped(self, event: Mapped) -> None:
-        """What is executed from now on touches other bytes, unless that was known before."""
+        """Commands executed from now on access other bytes, unless that was planned at submission."""
         for use in chain.from_iterable(self._due.values()):
             buffer = self.names.buffer(use.buffer)
             if buffer is not None and buffer.allocation.serial == event.allocation:
@@ -189,7 +189,7 @@ class MapRaces(Check):
 
     @on(Freed)
     def freed(self, event: Freed) -> None:
-        """May come at any moment."""
+        """May be called at any moment."""
         is_mapped = any(event.address in heap.maps for heap in list(self._heaps.values()))
         if event.address and (is_mapped or self._open):
             self._freed.append(event.address)
@@ -208,12 +208,14 @@ class MapRaces(Check):
                 self._running.append(use)
             if use.is_replaced:
                 self._open.pop(use, None)
-        if self._running and not self._is_told_of_ends:  # events that nobody wants cost nothing
+        if (
+            self._running and not self._is_told_of_ends
+        ):  # subscribed only while needed: unobserved events cost nothing
             self._is_told_of_ends = True
             self.device.events.subscribe(self._executed, Executed, kept=self._subscriptions)
 
     def _executed(self, _event: Executed) -> None:
-        """What the command wrote is what the CPU sees from now on."""
+        """The CPU sees what the command wrote from now on."""
         for use in self._running:
             for part in use.parts:
                 heap = self._heaps.get(part.heap)
@@ -221,11 +223,11 @@ class MapRaces(Check):
                     heap.store(part.begin, part.end, touched_in(use.pattern, part))
         self._running.clear()
 
-    # --- inside: which bytes ---
+    # --- internals: which bytes ---
 
     def _add(self, recording: ListRecording, queue: int, ticket: int) -> None:
-        """From now on, what the list will touch of memory that the CPU can see."""
-        # DirectML binds no readback buffers: they are for copies.
+        """Adds the accesses of a list to CPU-visible memory."""
+        # DirectML binds no readback buffers: only copies use them.
         visible = [(each, spans) for each in recording.resources if (spans := visible_spans(each))]
         if not visible:
             return
@@ -251,12 +253,12 @@ class MapRaces(Check):
         self._watch(use)
         before = self._newest.get(use.key)
         if before is not None and len(before.watched) <= len(use.watched) and not before.is_held:
-            before.is_replaced = True  # what would be told of it, will be told of this one
+            before.is_replaced = True  # a report on it would repeat that on this one
             if before.is_executed:
                 self._open.pop(before, None)
         self._newest[use.key] = use
 
-    # --- inside: what the CPU does to them ---
+    # --- internals: changes by the CPU ---
 
     def _watch(self, use: _Use) -> None:
         """From now on the CPU can change the bytes, where they are mapped."""
@@ -269,12 +271,12 @@ class MapRaces(Check):
                 use.watched.append(part)
 
     def _look(self) -> None:
-        """Looks at all that is watched."""
+        """Compares everything that is watched."""
         for use in list(self._open):
             self._compare(use)
 
     def _release(self) -> None:
-        """The host did what may let queues go on: from now on the CPU must not change what they touch."""
+        """The host may have ended a wait: the CPU must not change what the queues access from now on."""
         if not self._held:
             return
         held, self._held, still = self._held, [], holds(self.device.context.gpu)
@@ -290,7 +292,7 @@ class MapRaces(Check):
             self._watch(use)
 
     def _settle(self) -> None:
-        """What is given up is not watched any more."""
+        """Stops watching freed memory."""
         if not self._freed:
             return
         gone = set()
@@ -302,7 +304,7 @@ class MapRaces(Check):
         self._drop([use for use in self._open if use.buffer in gone])
 
     def _drop(self, uses: list[_Use]) -> None:
-        """Those are done."""
+        """Removes uses that are done."""
         for use in uses:
             use.is_held, use.watched = False, []
             del self._open[use]
@@ -316,11 +318,11 @@ class MapRaces(Check):
         self._forget_heaps()
 
     def _forget_heaps(self) -> None:
-        """Those of which nothing is mapped, nor watched."""
+        """Removes heaps with nothing mapped or watched."""
         self._heaps = {number: heap for number, heap in self._heaps.items() if heap.maps or heap.watched}
 
     def _compare(self, use: _Use) -> None:
-        """Tells of bytes that the CPU has changed, once."""
+        """Reports bytes that the CPU has changed, once."""
         buffer = self.names.buffer(use.buffer) if use.watched else None
         if buffer is None:
             return
@@ -354,7 +356,7 @@ class MapRaces(Check):
             self.report(ids.MAP_RACE, finding.message, cause=finding.cause, **finding.fields(self._when(use)))
 
     def _mapped_there(self, use: _Use, address: int) -> tuple[Resource, int] | None:
-        """The buffer through which the CPU sees the byte, and its place there, if it is another one."""
+        """The mapped buffer through which the CPU sees the byte, and its offset, if it is another buffer."""
         part = next(each for each in use.watched if 0 <= address - each.address < each.end - each.begin)
         byte = part.begin + address - part.address
         for start, ((begin, end), _) in self._heaps[part.heap].maps.items():
@@ -364,7 +366,7 @@ class MapRaces(Check):
         return None
 
     def _when(self, use: _Use) -> str:
-        """Advice: when the CPU may write the bytes."""
+        """Hint: when the CPU may write the bytes."""
         before = ""
         if use.awaited is not None:
             before = f"Write before {self.names.fence(use.awaited.fence)} is set to {use.awaited.value}. "

@@ -1,4 +1,4 @@
-"""Group a, of query heaps: two queues that take or resolve the same timestamps."""
+"""Query heaps: two queues that write or resolve the same timestamps (group a)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _OPCODES = frozenset((int(Opcode.TIMESTAMP), int(Opcode.RESOLVE_QUERY)))
 
 
 class _Use(NamedTuple):
-    """The last command of a queue that wrote a query, or that read it."""
+    """The last command of a queue that wrote or read a query."""
 
     ticket: int
     command: NamedCommand
 
 
 class QueryHeaps(Check):
-    """Compares what a queue does to a query with what the other queues did to it last.
+    """Compares the use of a query with the last uses by other queues.
 
-    A query heap is memory that barriers do not name: between queues only fences order its uses.
+    Barriers do not name query heaps: between queues only fences order their use.
     """
 
     declarations = tuple(each for each in HAZARD_DECLARATIONS if each.id == ids.HAZARD_QUEUE)
@@ -47,12 +47,12 @@ class QueryHeaps(Check):
 
     @on(Freed)
     def freed(self, event: Freed) -> None:
-        """A heap was given up; garbage collection may bring this at any moment."""
+        """A heap was released; garbage collection may cause this at any moment."""
         if event.serial in self._uses:
             self._gone.append(event.serial)
 
     def _forget_queues(self, gone: Container[int]) -> None:
-        """Nothing can conflict with what these queues did."""
+        """Removes queues whose work nothing can conflict with."""
         for queries in self._uses.values():
             for uses in queries.values():
                 for key in [key for key in uses if key[0] in gone]:
@@ -60,7 +60,7 @@ class QueryHeaps(Check):
 
     @on(Accessing)
     def executing(self, event: Executing) -> None:
-        """A command is about to take timestamps or to resolve them."""
+        """A command is about to write timestamps or to resolve them."""
         if event.opcode not in _OPCODES:
             return
         while self._gone:
@@ -82,14 +82,14 @@ class QueryHeaps(Check):
         for index in range(first, first + count):
             uses = queries.setdefault(index, {})
             if self._compare(event.queue, use, writes, uses, f"query {index} of {heap.label}"):
-                break  # the lowest is told
+                break  # the lowest one is reported
         for index in range(first, first + count):
             queries.setdefault(index, {})[event.queue, writes] = use
 
     def _compare(
         self, queue: int, use: _Use, writes: bool, uses: dict[tuple[int, bool], _Use], query: str
     ) -> bool:
-        """Is there a use by another queue that nothing orders?  It is reported."""
+        """Reports an unordered use by another queue, if there is one."""
         known = self._clocks.of(queue)
         for (other, wrote), before in uses.items():
             conflicts = other != queue and (writes or wrote)

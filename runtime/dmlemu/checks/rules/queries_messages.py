@@ -1,4 +1,4 @@
-"""Words for queries that two queues use."""
+"""Messages on queries used by two queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def unordered(
     wrote: bool,
     fence: tuple[str, int] | None,
 ) -> dict[str, Any]:
-    """``fence``: what its queue signals behind ``before``, and what tells that it is done."""
+    """``fence``: the signal behind ``before`` that proves it done: fence and value."""
     return {
         "message": f"{now.command.name} on {now.queue} {_does(writes)} {query}, which {before.command.within} "
         f"(command {before.number} of {before.list}) on {before.queue} {_does(wrote)}, and no fence orders the two.",
@@ -33,7 +33,7 @@ def _does(writes: bool) -> str:
 
 
 def _advice(now: NamedCommand, before: NamedCommand, fence: tuple[str, int] | None) -> str:
-    if fence is None:  # which of them is to come first, the program knows
+    if fence is None:  # only the program knows which one is meant to come first
         return "Signal a fence behind the list that is to come first, and let the other queue wait for that value."
     return (
         f"Let {now.queue} wait until {fence[0]} reaches {fence[1]}, which {before.queue} signals behind it, "

@@ -1,4 +1,4 @@
-"""Group d: what the CPU reads and writes, buffers over the same bytes, and objects that are left over."""
+"""Resources: CPU reads and writes, overlapping placed buffers, and leaked objects (group d)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Span = tuple[int, int]  # first byte and the byte after the last one
 
 
 class _Write(NamedTuple):
-    """What a packet of a list writes, ``dmlk_footprint *``, what keeps that, and where it stands."""
+    """A write of a list's packet, ``dmlk_footprint *``, what keeps that alive, and its place."""
 
     packet: int
     pattern: Any
@@ -48,7 +48,7 @@ class _Write(NamedTuple):
 
 
 class EarlyReads(FlightCheck):
-    """What the CPU reads is compared with what commands write that it cannot know to be done."""
+    """Compares CPU reads with the writes of commands that the program cannot know to be done."""
 
     declarations = tuple(each for each in ADVICE if each.id == ids.READBACK_EARLY)
 
@@ -57,7 +57,7 @@ class EarlyReads(FlightCheck):
         self._writes: WeakKeyDictionary[Flight, list[_Write]] = WeakKeyDictionary()
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
-        """What the list writes of memory that the CPU reads is kept: the recording may be gone before."""
+        """Keeps the list's writes to CPU-readable memory: the recording may be released earlier."""
         if isinstance(recording, ListRecording):
             self._writes[flight] = list(_writes_of(recording, self.device.context.gpu.memory))
 
@@ -69,7 +69,7 @@ class EarlyReads(FlightCheck):
 
     @on(HostAccessed)
     def accessed(self, event: HostAccessed) -> None:
-        """The program read, or took a view that can be for nothing else."""
+        """The program read, or took a view that can only be for reading."""
         only_reads = event.reads and not event.writes
         if only_reads or (event.reads and event.resource.heap_type == HeapType.READBACK):
             self._read(event.resource, event.begin, event.end, "mapped memory")
@@ -96,8 +96,8 @@ class EarlyReads(FlightCheck):
 
 
 def _writes_of(recording: ListRecording, memory: Memory) -> Iterator[_Write]:
-    """What a list writes of memory that the CPU can see."""
-    # The GPU writes no upload buffer, and DirectML binds no readback buffer: that is for copies.
+    """The writes of a list to CPU-visible memory."""
+    # The GPU does not write upload buffers, and DirectML binds no readback buffer: only copies do.
     written = [each for each in recording.resources if each.heap_type != HeapType.UPLOAD]
     visible = [(each, spans) for each in written if (spans := visible_spans(each))]
     if not visible:
@@ -111,7 +111,7 @@ def _writes_of(recording: ListRecording, memory: Memory) -> Iterator[_Write]:
 
 
 def _is_marker(data: bytes, at: int, operand: int) -> bool:
-    """Writes of WriteBufferImmediate with a marker's mode are made for being looked at."""
+    """Writes of WriteBufferImmediate with a marker mode are meant to be read early."""
     if HEADER.unpack_from(data, at)[0] != Opcode.WRITE_IMMEDIATE:
         return False
     packet = decode_one(data, at)
@@ -120,7 +120,7 @@ def _is_marker(data: bytes, at: int, operand: int) -> bool:
 
 
 def _shared(buffer: Resource, begin: int, end: int, write: _Write) -> Span | None:
-    """The first byte of the buffer that is read and written, and where what is written may end."""
+    """The first byte of the buffer that is both read and written, and the end of the written range."""
     place = place_of(buffer)
     for part in write.parts:
         low, high = max(place.offset + begin, part.begin), min(place.offset + end, part.end)
@@ -140,7 +140,7 @@ def _shared(buffer: Resource, begin: int, end: int, write: _Write) -> Span | Non
 
 
 class _Open:
-    """What the program has written into a mapped buffer, and what its Unmaps have told."""
+    """What the program has written into a mapped buffer, and the ranges given to Unmap."""
 
     def __init__(self) -> None:
         self.written: list[Span] = []
@@ -148,7 +148,7 @@ class _Open:
 
 
 class UnmapRanges(Check):
-    """What the program wrote through the map is compared with what it tells Unmap."""
+    """Compares the bytes written through the map with the ranges given to Unmap."""
 
     declarations = tuple(each for each in ADVICE if each.id == ids.UNMAP_RANGE)
 
@@ -165,7 +165,7 @@ class UnmapRanges(Check):
 
     @on(HostUnmapped)
     def unmapped(self, event: HostUnmapped) -> None:
-        """With the last Unmap all must have been told."""
+        """By the last Unmap all written bytes must have been covered."""
         state = self._open.get(event.resource)
         if state is None:
             return
@@ -191,7 +191,7 @@ _begin_of = itemgetter(0)
 
 
 class _Found(NamedTuple):
-    """What is to be said when the call of ``ticket`` is done."""
+    """A finding, reported when the call of ``ticket`` is done."""
 
     queue: int
     ticket: int
@@ -199,7 +199,7 @@ class _Found(NamedTuple):
 
 
 class Overlaps(Check):
-    """Placed buffers that share bytes and are used together; where they conflict, HAZARD_ALIAS tells."""
+    """Placed buffers that overlap and are used together; HAZARD_ALIAS reports actual conflicts."""
 
     declarations = tuple(each for each in ADVICE if each.id == ids.HEAP_OVERLAP)
 
@@ -225,7 +225,7 @@ class Overlaps(Check):
 
     @on(Waited)
     def waited(self, event: Waited) -> None:
-        """The host has awaited something: what is done by now is told."""
+        """The host has waited: reports findings of calls that are done."""
         if event.queue or not self._found:
             return
         queues = {queue.serial: queue for queue in self.device.context.gpu.queues}
@@ -240,7 +240,7 @@ class Overlaps(Check):
 
 
 def _span(buffer: Resource) -> Span:
-    """Where in its heap a placed buffer lies."""
+    """The range of a placed buffer in its heap."""
     start = buffer.allocation.offset
     return start, start + buffer.width
 
@@ -251,7 +251,7 @@ def _common(first: Resource, second: Resource) -> Span:
 
 
 def _overlapping(placed: set[Resource]) -> Iterator[tuple[Resource, Resource]]:
-    """Each buffer that shares bytes with one before it in its heap, and that one; the older one first."""
+    """Each buffer that overlaps an earlier one in its heap, with that one; the older one first."""
     rows = sorted(placed, key=lambda each: (id(each.heap), _span(each), each.number))
     widest: Resource | None = None
     for each in rows:
@@ -284,17 +284,17 @@ def _has_aliasing(lists: list[ListRecording]) -> bool:
 
 
 class Leaks(Check):
-    """Looks at what is left when a program that releases its objects releases the device."""
+    """Lists the objects left when a program that releases its objects releases the device."""
 
     declarations = tuple(each for each in ADVICE if each.id == ids.RES_LEAK)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._releases = False  # garbage collection does it in most programs
+        self._releases = False  # most programs leave this to garbage collection
 
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
-        """The last one is the device."""
+        """The last object released is the device."""
         if not isinstance(event.object, Device):
             self._releases = True
             return

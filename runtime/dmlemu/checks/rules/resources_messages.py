@@ -1,4 +1,4 @@
-"""Words for resources and mapped memory."""
+"""Messages on resources and mapped memory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .lists_messages import calling, known, state
 
 __all__ = ["early_read", "leak", "overlap", "unmap_range"]
 
-_LISTED = 16  # objects of one report
+_LISTED = 16  # objects listed in one report
 
 
 def early_read(
     buffer: Resource, begin: int, end: int, flight: Flight, packet: int, is_done: bool
 ) -> dict[str, Any]:
-    """The CPU reads what a command may still be to write."""
+    """The CPU reads bytes that a pending command may still write."""
     command = flight.commands[packet]
     return {
         "message": f"The CPU reads bytes [{begin}, {end}) of {buffer.title()} before the GPU {known(is_done)} "
@@ -45,7 +45,7 @@ def overlap(first: Resource, second: Resource, begin: int, end: int, lists: list
 
 
 def unmap_range(buffer: Resource, written: tuple[int, int], told: list[tuple[int, int]]) -> dict[str, Any]:
-    """Unmap tells less than was written."""
+    """The ranges given to Unmap do not cover what was written."""
     ranges = " and ".join(f"[{begin}, {end})" for begin, end in told)
     said = f"tells only of {ranges}" if told else "says that nothing was"
     return {

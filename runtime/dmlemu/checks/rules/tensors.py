@@ -1,4 +1,4 @@
-"""Group a: tensor descs that DirectML accepts and that are rarely meant."""
+"""Group a: advice on tensor descs that DirectML accepts and that are probably mistakes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def packed(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def has_gaps(desc: BufferTensorDesc) -> bool:
-    """Are there bytes between the elements?  (What follows the last one is another matter.)"""
+    """Are there gaps between the elements?  (Padding after the last one does not count.)"""
     return desc.extent_in_bytes * 8 - desc.element_count * element_bits(desc.data_type) >= 8
 
 
@@ -39,7 +39,7 @@ def overlap(desc: BufferTensorDesc) -> tuple[tuple[int, ...], tuple[int, ...]] |
 
 
 def in_bytes(desc: BufferTensorDesc) -> tuple[int, ...] | None:
-    """The packed strides, if those given are exactly that many bytes."""
+    """The packed strides, if the given ones are these in bytes."""
     width = element_bits(desc.data_type) // 8
     right = packed(desc.sizes)
     if desc.strides is None or width < 2 or max(desc.sizes) == 1:
@@ -48,9 +48,9 @@ def in_bytes(desc: BufferTensorDesc) -> tuple[int, ...] | None:
 
 
 def other_layout(desc: BufferTensorDesc) -> messages.Mixture | None:
-    """A mixture of NCHW and NHWC in the strides: they are listed in the order of the layout in memory.
+    """Mixed NCHW and NHWC: the strides are listed in the order of the layout in memory.
 
-    Strides count per dimension of Sizes, in the order of Sizes.
+    Strides must be listed per dimension of Sizes, in the order of Sizes.
     """
     if desc.strides is None or desc.rank != 4 or tuple(desc.strides) == packed(desc.sizes):
         return None
@@ -63,9 +63,9 @@ def other_layout(desc: BufferTensorDesc) -> messages.Mixture | None:
 
 
 def other_sizes(desc: BufferTensorDesc) -> messages.Mixture | None:
-    """The same for the sizes: they are those of the memory, and the strides are right for the other order.
+    """The same for sizes: Sizes are listed in memory order, and Strides in the other order.
 
-    So are those of many a tensor that is meant: only elements that meet tell the mistake, and only where
+    Many intended tensors look like this: only overlapping elements prove the mistake, and only where
     channels, height and width are more than one, so that no other order has the same strides.
     """
     if desc.strides is None or desc.rank != 4 or min(desc.sizes[1:]) == 1:
@@ -78,13 +78,13 @@ def other_sizes(desc: BufferTensorDesc) -> messages.Mixture | None:
 
 
 class TensorAdvice(Check):
-    """Looks at the tensors of every operator that is created."""
+    """Checks the tensors of every operator that is created."""
 
     declarations = ADVICE
 
     @on(OperatorCreated)
     def look(self, event: OperatorCreated) -> None:
-        """Everything that is remarkable about the tensors."""
+        """Reports everything unusual about the tensors."""
         for field in event.operator.program.fields:
             if field.desc is not None:
                 for id, words in self._advice(field, field.desc):
@@ -101,7 +101,7 @@ class TensorAdvice(Check):
         mixture = other_layout(desc) or (other_sizes(desc) if shared is not None else None)
         if mixture is not None:
             yield ids.TENSOR_LAYOUT_GUESS, messages.layout_guess(field.path, desc, mixture, shared)
-            return  # what else is odd about the strides follows from that
+            return  # other oddities of the strides follow from that
         if elements is not None:
             yield ids.TENSOR_STRIDE_BYTES, messages.stride_bytes(field.path, desc, elements)
         if shared is not None:

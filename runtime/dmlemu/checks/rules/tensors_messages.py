@@ -1,4 +1,4 @@
-"""Words for tensor descs."""
+"""Messages on tensor descs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Index = tuple[int, ...]
 
 
 class Words(NamedTuple):
-    """The parts of a report that a finding decides."""
+    """The parts of a report that depend on the finding."""
 
     message: str
     field: str
     given: str
     expected: str
     hint: str = ""
-    severity: Severity | None = None  # other than the declared one
+    severity: Severity | None = None  # if other than the declared severity
 
 
 class Mixture(NamedTuple):
-    """NCHW or NHWC: of the sizes, of the strides, of the memory; and the strides that fit the sizes."""
+    """NCHW or NHWC for the sizes, the strides and the memory; and the strides that fit the sizes."""
 
     sizes: str
     strides: str
@@ -82,7 +82,7 @@ def layout_guess(
         f"{_list(fitting)}, in the order of Sizes",
         f"Strides[i] belongs to Sizes[i]; a tensor of these Sizes that lies as {memory} in memory has Strides "
         f"{_list(fitting)}.",
-        None if shared is not None else Severity.INFO,  # without elements that meet it might be meant
+        None if shared is not None else Severity.INFO,  # without overlapping elements it might be intended
     )
 
 

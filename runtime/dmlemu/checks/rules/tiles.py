@@ -1,4 +1,4 @@
-"""Group g, second half: what commands do with tiles of reserved buffers, and what becomes of the tiles."""
+"""Tiles: accesses to tiles of reserved buffers, and the lifetime of tiles (group g, second half)."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from ...d3d12.device import Device
 
 
-_FEW = 64  # mappings or commands of a buffer that are kept without a look at whether all know them to be done
+_FEW = 64  # mappings or commands of a buffer kept before completed ones are looked for
 
 
 _PARTS_WITHOUT_ORDER = (Opcode.DISPATCH, Opcode.COPY_BUFFER)
 
 
 class _Table(NamedTuple):
-    """Where the tiles of a reserved buffer stand: runs of NULL tiles, as footprints, and the others by heap.
+    """The tile mappings of a reserved buffer: runs of NULL tiles, as footprints, and the others by heap.
 
     ``is_shared``: some of them share bytes.
     """
@@ -66,7 +66,7 @@ class _Table(NamedTuple):
 
 
 class Tiles(Check):
-    """Looks at every access through a reserved buffer; without such buffers it costs nothing."""
+    """Checks every access through a reserved buffer; without such buffers it costs nothing."""
 
     declarations = (
         *DECLARATIONS,
@@ -82,14 +82,14 @@ class Tiles(Check):
 
     @on(Allocated)
     def allocated(self, event: Allocated) -> None:
-        """From the first reserved buffer on."""
+        """Subscribes with the first reserved buffer."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
             self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
-        """Tiles stand elsewhere."""
+        """Tiles were remapped."""
         for allocation in [each for each in self._tables if each.serial == event.allocation]:
             del self._tables[allocation]
 
@@ -178,22 +178,22 @@ def _shared(placed: list[Span]) -> Iterator[tuple[Span, Span]]:
 
 
 class _Use(NamedTuple):
-    """A packet of a list touches a reserved buffer."""
+    """A packet of a list accesses a reserved buffer."""
 
     packet: int
-    buffer: int  # its address
+    buffer: int  # address of the buffer
     pattern: Any
     keeper: Accesses
-    heaps: set[int]  # whose tiles it touches, by what is mapped, or what is planned when it is handed over
+    heaps: set[int]  # heaps whose tiles it accesses, by the current mapping, or the planned one at submission
 
 
 _USED_TILES = (ids.OBJECT_DELETED_IN_USE, ids.OBJECT_EVICTED_IN_USE, ids.RES_NOT_RESIDENT)
 
 
 class TileHeaps(FlightCheck):
-    """Heaps that are released or evicted while tiles of them are in use, and tiles that are used behind that.
+    """Heaps released or evicted while their tiles are in use, and tiles used after that.
 
-    As long as nobody touches its tiles, a heap may be released or evicted while they are mapped.
+    A heap may be released or evicted while its tiles are mapped, as long as nothing accesses them.
     """
 
     declarations = tuple(row for row in (*LIFETIMES, *RESOURCES) if row.id in _USED_TILES)
@@ -201,12 +201,12 @@ class TileHeaps(FlightCheck):
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
-        self._numbers: WeakKeyDictionary[Heap, int] = WeakKeyDictionary()  # of heaps whose tiles are mapped
+        self._numbers: WeakKeyDictionary[Heap, int] = WeakKeyDictionary()  # heaps whose tiles are mapped
         self._uses: WeakKeyDictionary[Flight, list[_Use]] = WeakKeyDictionary()
         self._released: dict[int, str] = {}
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
-        """Tiles are mapped, or a list is executed that touches some."""
+        """Tiles are mapped, or a list is executed that accesses some."""
         if not isinstance(recording, ListRecording):
             for thing in (reference() for reference in flight.needs):
                 if isinstance(thing, Heap) and not thing.released:
@@ -236,7 +236,7 @@ class TileHeaps(FlightCheck):
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
-        """What is executed from now on finds other tiles."""
+        """Commands executed from now on access other tiles."""
         for flight, uses in list(self._uses.items()):
             for use in uses:
                 buffer = self.names.buffer(use.buffer)
@@ -247,7 +247,7 @@ class TileHeaps(FlightCheck):
 
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
-        """A heap, maybe."""
+        """An object, possibly a heap, was released."""
         heap = event.object
         if isinstance(heap, Heap) and heap in self._numbers:
             self._released[self._numbers[heap]] = heap.title()
@@ -255,12 +255,12 @@ class TileHeaps(FlightCheck):
 
     @on(Evicted)
     def evicted(self, event: Evicted) -> None:
-        """A heap, maybe."""
+        """An object, possibly a heap, was evicted."""
         if isinstance(event.object, Heap) and event.object in self._numbers:
             self._look(ids.OBJECT_EVICTED_IN_USE, event.object, "Evict", "evicted")
 
     def _look(self, id: str, heap: Heap, call: str, happens: str) -> None:
-        """Does the GPU need tiles of the heap still?"""
+        """Does the GPU still need tiles of the heap?"""
         number = self._numbers[heap]
         for flight in self.in_flight():
             is_done = self.is_done(flight)
@@ -269,7 +269,7 @@ class TileHeaps(FlightCheck):
                 if buffer is None:
                     continue
                 heaps = use.heaps
-                if not is_done:  # it finds the tiles as they are mapped by then
+                if not is_done:  # it uses the mapping of that time
                     planned = planned_spans(buffer, flight.queue, flight.ticket)
                     heaps = _heaps_of(buffer, use.pattern, planned)
                 if number in heaps:
@@ -290,7 +290,7 @@ class TileHeaps(FlightCheck):
 
 
 def _heaps_of(buffer: Resource, pattern: Any, placed: list[Span]) -> set[int]:
-    """The heaps (``Span.heap``) whose tiles a footprint touches."""
+    """The heaps (``Span.heap``) whose tiles a footprint accesses."""
     start, found = buffer.address, set()
     for span in placed:
         begin = start + span.start
@@ -305,7 +305,7 @@ def _heaps_of(buffer: Resource, pattern: Any, placed: list[Span]) -> set[int]:
 
 
 class _Mapping(NamedTuple):
-    """An UpdateTileMappings call of a queue changes tiles [begin, end), as addresses, of a buffer."""
+    """A queue's UpdateTileMappings call changes tiles [begin, end), as addresses, of a buffer."""
 
     queue: int
     ticket: int
@@ -314,11 +314,11 @@ class _Mapping(NamedTuple):
     tiles: Any  # the same as a footprint
     label: str
     site: CallSite | None
-    known: Clock  # by the host, when it handed this over
+    known: Clock  # number of the host's call that submitted it
 
 
 class _Through(NamedTuple):
-    """A command of a list reached memory through a reserved buffer."""
+    """A command of a list accessed memory through a reserved buffer."""
 
     queue: int
     ticket: int
@@ -329,7 +329,7 @@ class _Through(NamedTuple):
 
 
 class TileOrder(Check):
-    """UpdateTileMappings against what other queues do with the same tiles: a fence has to order the two."""
+    """UpdateTileMappings against other queues' use of the same tiles: a fence has to order the two."""
 
     declarations = tuple(row for row in HAZARD_DECLARATIONS if row.id == ids.HAZARD_QUEUE)
 
@@ -337,8 +337,8 @@ class TileOrder(Check):
         super().__init__(device)
         self._clocks: HappensBefore = device.checks.clocks
         self._clocks.watchers.append(self._forget_queues)
-        self._handed: dict[tuple[int, int], list[_Mapping]] = {}  # not made yet: by queue and ticket
-        # Of those that are alike only the newest: if that is ordered, the others are.  By buffer.
+        self._handed: dict[tuple[int, int], list[_Mapping]] = {}  # not executed yet: by queue and ticket
+        # Of equal ones only the newest: if it is ordered, so are the others.  By buffer.
         self._made: dict[int, dict[Hashable, _Mapping]] = {}
         self._through: dict[int, dict[Hashable, _Through]] = {}
         self._most = _FEW
@@ -347,14 +347,14 @@ class TileOrder(Check):
 
     @on(Allocated)
     def allocated(self, event: Allocated) -> None:
-        """From the first reserved buffer on."""
+        """Subscribes with the first reserved buffer."""
         if event.kind == "reserved" and not self._looks:
             self._looks = True
             self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
 
     @on(Queued)
     def queued(self, event: Queued) -> None:
-        """A queue was told to map tiles."""
+        """A tile mapping was queued."""
         if event.opcode != Opcode.MAP_TILES:
             return
         queue = next(each for each in self.device.context.gpu.queues if each.serial == event.queue)
@@ -371,7 +371,7 @@ class TileOrder(Check):
 
     @on(TilesMapped)
     def mapped(self, event: TilesMapped) -> None:
-        """A queue has done it."""
+        """A queue has executed it."""
         self._settle()
         for made in self._handed.pop((event.queue, event.ticket), ()):
             buffer = self.names.buffer(made.begin)
@@ -380,7 +380,7 @@ class TileOrder(Check):
 
     @on(Freed)
     def freed(self, event: Freed) -> None:
-        """May come at any moment."""
+        """May be called at any moment."""
         if event.address in self._made or event.address in self._through:
             self._freed.append(event.address)
 
@@ -421,7 +421,7 @@ class TileOrder(Check):
         self._tidy(rows)
 
     def _tidy(self, rows: dict[Hashable, _Mapping] | dict[Hashable, _Through]) -> None:
-        """Now and then: forgets what all know to be done."""
+        """Occasionally removes what everyone knows to be done."""
         if len(rows) < self._most:
             return
         done = {queue: self._clocks.done_for_all(queue) for queue in {each.queue for each in rows.values()}}
@@ -430,12 +430,12 @@ class TileOrder(Check):
         self._most = max(_FEW, 2 * len(rows))
 
     def _is_behind(self, made: _Mapping, clock: Clock, other: _Through | _Mapping) -> bool:
-        """Does the mapping, made on a queue with that clock, come behind the other?"""
+        """Is the mapping, executed on a queue with that clock, ordered behind the other?"""
         is_done = self._clocks.is_done
         return is_done(clock, other.queue, other.ticket) or is_done(made.known, other.queue, other.ticket)
 
     def _forget_queues(self, gone: Container[int]) -> None:
-        """Nothing can conflict with what these queues did."""
+        """Removes queues whose work nothing can conflict with."""
         for made in self._made.values():
             for key in [key for key, each in made.items() if each.queue in gone]:
                 del made[key]
@@ -444,7 +444,7 @@ class TileOrder(Check):
                 del through[use]
 
     def _compare(self, made: _Mapping, through: _Through, buffer: Resource) -> None:
-        """Tells of a command that touches the tiles; nothing orders the two."""
+        """Reports a command that accesses the tiles and is not ordered against the mapping."""
         byte = ffi.new("uint64_t *")
         if lib.dmlk_footprints_meet(through.pattern, made.tiles, 0, 0, 2**64 - 1, byte) == 1:
             tile = (byte[0] - buffer.address) // TILE_SIZE

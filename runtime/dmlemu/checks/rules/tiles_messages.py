@@ -1,4 +1,4 @@
-"""Words for tiles of reserved buffers."""
+"""Messages on tiles of reserved buffers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VERBS = {READ: "reads", WRITE: "writes", READ | WRITE: "updates"}
 
 
 def null_tile(command: NamedCommand, access: Access, buffer: Resource, byte: int) -> dict[str, Any]:
-    """A command touches a NULL tile; ``byte``: the first one, of the buffer."""
+    """A command accesses a NULL tile; ``byte``: the first such byte of the buffer."""
     operand = command.operand(access)
     what = "0 is read" if access.access == READ else "what it writes is dropped"
     return {
@@ -79,7 +79,7 @@ def needed_heap(
     call: str,
     happens: str,
 ) -> dict[str, Any]:
-    """Something is done to a heap, by a call, while commands may need tiles of it."""
+    """A heap is released or evicted while commands may need its tiles."""
     return {
         "message": f"{heap.title()} is {happens} before the GPU {known(is_done)} {command} of {flight}, which needs "
         f"tiles of it through {buffer.title()}.",
@@ -91,7 +91,7 @@ def needed_heap(
 
 
 def used_heap(heap: str, buffer: Resource, flight: Flight, command: Command) -> dict[str, Any]:
-    """A command is executed that needs tiles of a heap that was released before."""
+    """A command is executed that needs tiles of a released heap."""
     return {
         "message": f"{command.name} needs tiles of {heap} through {buffer.title()}, and the heap has been released.",
         "operation": "ExecuteCommandLists",
@@ -114,7 +114,7 @@ def evicted_heap(heap: Heap, buffer: Resource, flight: Flight, command: Command)
 
 
 def unordered(command: NamedCommand, mapping: str, buffer: Resource, tile: int) -> dict[str, Any]:
-    """A command touches a tile that another queue maps; ``mapping``: that call, with its queue."""
+    """A command accesses a tile that another queue maps; ``mapping``: that call, with its queue."""
     return {
         "message": f"{command.command.name} on {command.queue} uses tile {tile} of {buffer.title()}, which "
         f"{mapping} maps, and no fence orders the two.",

@@ -64,7 +64,7 @@ _BINDINGS = (
     _refused(
         ids.BIND_SIZE_SMALL,
         "a bound range has fewer bytes than its tensor",
-        "The operator would read or write past the range, into whatever lies there. DirectML removes the device.",
+        "The operator would read or write past the range, into whatever is there. DirectML removes the device.",
         "Bind at least TotalTensorSizeInBytes. Sizes count elements: multiply by the element size when you compute "
         "SizeInBytes.",
         "BT8: DML_BUFFER_BINDING",
@@ -73,7 +73,7 @@ _BINDINGS = (
     _refused(
         ids.BIND_RANGE,
         "Offset and SizeInBytes reach past the end of the buffer",
-        "The bytes behind a buffer belong to somebody else, or to nobody.",
+        "The bytes after a buffer belong to another object, or are unmapped.",
         "Offset + SizeInBytes is at most the Width of the resource; SizeInBytes counts from Offset on.",
         "BT8: DML_BUFFER_BINDING",
         message_ids=(
@@ -121,7 +121,7 @@ _BINDINGS = (
         ids.BIND_TEMP_MISSING,
         "a dispatch needs a temporary resource, and none is bound or it is too small",
         "The operator keeps results between its steps there. Without it the device is removed.",
-        "Bind a buffer of at least TemporaryResourceSize bytes, as GetBindingProperties tells for this very "
+        "Bind a buffer of at least TemporaryResourceSize bytes, as GetBindingProperties returns for this "
         "dispatchable; it changes with sizes, flags and device.",
         "BT11: IDMLBindingTable::BindTemporaryResource",
         when=_RECORD,
@@ -149,7 +149,7 @@ _BINDINGS = (
     _refused(
         ids.BIND_OUT_OUT,
         "two outputs of a dispatch share bytes",
-        "Which of the two values stands there in the end depends on the order of threads.",
+        "Which of the two values remains depends on the order of threads.",
         "Give each output bytes of its own, up to its TotalTensorSizeInBytes.",
         "BT10: Binding in DirectML",
         when=_RECORD,
@@ -158,7 +158,7 @@ _BINDINGS = (
     _refused(
         ids.BIND_LATE,
         "a table is bound again after RecordDispatch, before its list was executed",
-        "RecordDispatch copies no bindings: they stand in the descriptor heap, where the GPU reads them when it "
+        "RecordDispatch copies no bindings: they are in the descriptor heap, where the GPU reads them when it "
         "executes. Binding again changes the dispatch that was recorded before.",
         "Use another table, over other descriptors, for the next dispatch. Operators compiled with DESCRIPTORS_VOLATILE "
         "may be bound until their list is executed.",
@@ -170,8 +170,8 @@ _BINDINGS = (
     _refused(
         ids.BIND_FOREIGN_DEVICE,
         "an object of another DirectML or Direct3D 12 device is used",
-        "Objects of different devices know nothing of each other, even over one adapter.",
-        "Create everything that works together from one device.",
+        "Objects of different devices cannot be used together, even on one adapter.",
+        "Create all objects that are used together from one device.",
         "DD4: IDMLDevice",
     ),
     _refused(
@@ -185,8 +185,8 @@ _BINDINGS = (
     _refused(
         ids.BIND_TABLE_EMPTY,
         "a binding table without a desc is used",
-        "A table that was created or reset without a DML_BINDING_TABLE_DESC knows neither what to bind for nor where "
-        "its descriptors stand.",
+        "A table that was created or reset without a DML_BINDING_TABLE_DESC has neither a dispatchable nor "
+        "descriptors.",
         "Reset it with a desc first.",
         "BT1: IDMLBindingTable::Reset",
         api="DML",
@@ -225,7 +225,7 @@ _DESCRIPTORS = (
     _refused(
         ids.DESC_HEAP_KIND,
         "a descriptor heap cannot be used for that",
-        "Views of buffers stand in heaps of type CBV_SRV_UAV; the CPU cannot read shader-visible heaps, so they are no "
+        "Views of buffers are in heaps of type CBV_SRV_UAV; the CPU cannot read shader-visible heaps, so they are no "
         "source of copies.",
         "Use a heap of type CBV_SRV_UAV, and one without SHADER_VISIBLE to copy from.",
         "DH1: D3D12_DESCRIPTOR_HEAP_DESC",
@@ -241,7 +241,7 @@ _DESCRIPTORS = (
         ids.DESC_HEAP_NOT_SET,
         "the list has no descriptor heap set, or another than the table's",
         "A GPU has one heap of views at a time. Descriptors in another one are not found.",
-        "Call SetDescriptorHeaps with the heap of the table's GPU handle before RecordDispatch; Reset of a list forgets it.",
+        "Call SetDescriptorHeaps with the heap of the table's GPU handle before RecordDispatch; Reset of a list clears it.",
         "BT2: ID3D12GraphicsCommandList::SetDescriptorHeaps",
         when=_RECORD,
         message_ids=(
@@ -253,7 +253,7 @@ _DESCRIPTORS = (
     _refused(
         ids.DESC_RANGE_SHARED,
         "two binding tables over the same descriptors are in use at the same time",
-        "The GPU reads descriptors when it executes. If two tables wrote the same ones, both dispatches compute with the "
+        "The GPU reads descriptors when it executes. If two tables wrote the same ones, both dispatches use the "
         "buffers of the second.",
         "Give each dispatch in flight a range of its own: add RequiredDescriptorCount of each to the next one's handles.",
         "BT14: IDMLBindingTable",
@@ -264,7 +264,7 @@ _DESCRIPTORS = (
     _refused(
         ids.DESC_INDEX,
         "a descriptor handle is past its heap, or of none",
-        "Handles are numbers: the start of a heap plus a multiple of the increment. Past the end stands other memory.",
+        "Handles are numbers: the start of a heap plus a multiple of the increment. Past the end is other memory.",
         "Compare the index with NumDescriptors, and take the increment from GetDescriptorHandleIncrementSize.",
         "DH4: D3D12_CPU_DESCRIPTOR_HANDLE",
         when=When.CALL,
@@ -305,7 +305,7 @@ OF_DESCRIPTORS = (
         _CORRUPTION,
         _SUBMIT,
         why="The GPU reads descriptors when it executes, some time after ExecuteCommandLists: it then finds the new "
-        "one and reads or writes the wrong buffer, on some cards and some days.",
+        "one and reads or writes the wrong buffer, depending on timing.",
         fix="Wait for the fence value behind the list before you write its descriptors again, or use others: a ring of "
         "as many ranges as there are frames in flight.",
         rule="DH10: ID3D12DescriptorHeap; BT14: IDMLBindingTable",
@@ -317,7 +317,7 @@ OF_DESCRIPTORS = (
         _ERROR,
         _SUBMIT,
         why="The CPU and the GPU handle of a table may be of different heaps; then the program copies the whole range "
-        "itself. Without that the GPU finds what stood there before.",
+        "itself. Without that the GPU reads the old descriptors.",
         fix="Call CopyDescriptors after binding and before ExecuteCommandLists, or give the table both handles of the "
         "same shader-visible slot.",
         rule="BT2: DML_BINDING_TABLE_DESC",
@@ -332,8 +332,8 @@ AT_EXECUTION = (
         "an operator runs with another persistent resource than its initializer filled, or with one that was written",
         _CORRUPTION,
         _EXECUTE,
-        why="A persistent resource holds weights in a form that only DirectML knows. Whatever else is written there "
-        "makes wrong results without any error.",
+        why="A persistent resource holds weights in a form that only DirectML knows. Any other write to it "
+        "gives wrong results without an error.",
         fix="Keep the buffer, its offset and its contents as long as the operator is used, and give each operator bytes "
         "of its own.",
         rule="2.8: IDMLOperatorInitializer",
@@ -359,7 +359,7 @@ _FAULTS = (
         ids.DESC_UNINIT,
         "the GPU uses a descriptor that was never written",
         _ERROR,
-        "A new descriptor heap holds nothing sensible: a GPU reads from anywhere, or hangs.",
+        "A new descriptor heap has undefined contents: a GPU reads from anywhere, or hangs.",
         "Bind every tensor, or create the view, before the list is executed.",
         "DH7: ID3D12DescriptorHeap",
         (
@@ -383,8 +383,8 @@ _FAULTS = (
         ids.DESC_KIND,
         "the GPU finds a descriptor of a kind that it cannot use",
         _ERROR,
-        "Outputs need an unordered access view. A null descriptor shows no memory.",
-        "Leave the descriptors of a binding table to the table: their order and kind are DirectML's own affair.",
+        "Outputs need an unordered access view. A null descriptor describes no memory.",
+        "Leave the descriptors of a binding table to the table: their order and kind are internal to DirectML.",
         "BT4: IDMLBindingTable",
         (
             MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH,

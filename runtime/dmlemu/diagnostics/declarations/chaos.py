@@ -10,10 +10,10 @@ DECLARATIONS = (
         "the result of a program changes with the seed of a chaos mode",
         Severity.ERROR,
         When.TEST,
-        "The program relies on something that no document promises: it may be wrong on another GPU, with "
-        "another driver, or on some days.",
+        "The program relies on something that the documentation does not promise: it may be wrong on another "
+        "GPU, with another driver, or with other timing.",
         "Look at what the mode does: a barrier is missing, memory is read before it is written, an address "
-        "or a layout is taken for granted.",
+        "or a layout is assumed.",
         rule="on request: dmlemu.testing.stable",
         api="DML",
     ),

@@ -5,12 +5,12 @@ from ..declaration import Declaration, When
 from ..report import Severity
 
 _WHY = (
-    "Commands of a queue start in order, but they may overlap: without a barrier between them the one may "
-    "see what the other has not done yet, or has done already. The result depends on the card and on chance."
+    "Commands of a queue start in order, but they may overlap: without a barrier between them one may read or "
+    "write bytes before or after the other does. The result depends on the GPU and on timing."
 )
 _FIX = (
     "Record a UAV barrier on the buffer between two dispatches, or a transition where its state changes. A UAV "
-    "barrier without a resource orders all of them; the end of an ExecuteCommandLists call does so too."
+    "barrier without a resource orders all of them; so does the end of an ExecuteCommandLists call."
 )
 _RULE = "ST15: Using UAV barriers and resource state barriers in DirectML"
 
@@ -47,10 +47,10 @@ HAZARD_DECLARATIONS = (
         "two queues touch the same bytes, one of them writes, and no fence orders the two commands",
         Severity.ERROR,
         When.EXECUTE,
-        why="Queues run at the same time, whatever the order in which they were given their work. Barriers order "
-        "nothing between them. UpdateTileMappings writes the page table, and all that goes through those tiles reads it.",
-        fix="Signal a fence on the one queue behind the command, and let the other queue, or the CPU that feeds it, "
-        "wait for that value.",
+        why="Queues run concurrently, whatever the order in which work was submitted. Barriers order "
+        "nothing between queues. UpdateTileMappings writes the page table, and every access to those tiles reads it.",
+        fix="Signal a fence on the first queue behind the command, and let the other queue, or the CPU before it submits "
+        "to that queue, wait for the value.",
         rule="ST19: Multi-engine synchronization",
     ),
     Declaration(
@@ -59,9 +59,9 @@ HAZARD_DECLARATIONS = (
         "barrier orders the two",
         Severity.ERROR,
         When.EXECUTE,
-        why="A barrier that names one buffer says nothing of another over the same memory, so that the commands may "
-        "overlap.",
-        fix="Record an aliasing barrier from the one buffer to the other between the commands, or execute them by "
+        why="A barrier on one buffer does not order accesses through another buffer over the same memory, so the "
+        "commands may overlap.",
+        fix="Record an aliasing barrier from one buffer to the other between the commands, or execute them in "
         "separate ExecuteCommandLists calls.",
         rule="AL1: D3D12_RESOURCE_ALIASING_BARRIER",
     ),
@@ -70,8 +70,8 @@ HAZARD_DECLARATIONS = (
         "a UAV barrier, whenever it was executed, was never the first to order two accesses that conflict",
         Severity.INFO,
         When.EXIT,
-        why="Each barrier makes the GPU wait until it is idle. One on the wrong buffer may also be a hazard elsewhere.",
-        fix="Leave the barrier out. Dispatches that only read the same bytes need none, and neither do commands of "
+        why="Each barrier makes the GPU wait until it is idle. A barrier on the wrong buffer may also mean a missing one.",
+        fix="Remove the barrier. Dispatches that only read the same bytes need none, and neither do commands of "
         "different ExecuteCommandLists calls.",
         rule=_RULE,
     ),
@@ -84,10 +84,10 @@ MAP_DECLARATIONS = (
         Severity.ERROR,
         When.EXECUTE,
         why="The GPU executes the command some time after ExecuteCommandLists: it may read the old bytes, the new ones, "
-        "or some of each, and of what both write either may be left. The same holds for memory that the CPU sees through "
+        "or some of each; where both write, either value may remain. The same holds for memory that the CPU maps through "
         "another buffer, and for tiles of its heap. If the queue waits for a fence before that command, the "
-        "CPU may write until it sets the fence, or hands a signal that sets it to another queue. What indices choose of a "
-        "tensor (GATHER_ELEMENTS) is known only when the command runs, and not compared.",
+        "CPU may write until it sets the fence, or hands a signal that sets it to another queue. The elements that "
+        "indices select (GATHER_ELEMENTS) are known only when the command runs, and are not compared.",
         fix="Wait for a fence value that is signalled behind the command before the bytes are written again, or write "
         "to another part of the buffer; or have the queue wait for a fence, and set it when the bytes are written.",
         rule="MP6: ID3D12Resource::Map",

@@ -21,8 +21,8 @@ DECLARATIONS = (
         "indices choose elements that are too scattered to be followed",
         Severity.MESSAGE,
         When.EXECUTE,
-        why="What indices choose is followed as up to 1024 regular pieces of the tensor. Of more, hazards and reads of "
-        "unwritten memory in that tensor are not reported for this dispatch; everything else is.",
-        fix="Nothing is to be done. A smaller test of the same program is followed exactly.",
+        why="The elements that indices select are tracked as up to 1024 regular pieces of the tensor. If there are more, "
+        "hazards and reads of unwritten memory in that tensor are not reported for this dispatch.",
+        fix="No change is needed. A smaller test of the same program is tracked exactly.",
     ),
 )

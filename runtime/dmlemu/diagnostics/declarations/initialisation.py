@@ -11,7 +11,7 @@ DECLARATIONS = (
         Severity.ERROR,
         When.EXECUTE,
         why="On a GPU such bytes hold whatever was there: results differ from run to run and from card to card. "
-        "Buffers that are created zeroed hold zeros, which is certain and rarely meant: that is a WARNING.",
+        "Buffers that are created zeroed hold zeros, which is defined but rarely intended: that is a WARNING.",
         fix="Upload everything that is read, or give the tensor the sizes and strides of what was uploaded. Rows past "
         "OutputCount, the bytes after an output's last element and temporary resources are undefined after the "
         "dispatch: do not read them.",
@@ -25,7 +25,7 @@ DECLARATIONS = (
         why="The contents of a temporary resource are undefined when a dispatch begins. The operator itself is at "
         "fault, or a graph whose edges reinterpret the bytes of a tensor with gaps.",
         fix="Give the tensors on both sides of the graph's edge the same sizes and strides; otherwise report it as a "
-        "mistake of the emulator.",
+        "bug of the emulator.",
         rule="BT11: IDMLBindingTable::BindTemporaryResource",
     ),
 )

@@ -51,7 +51,7 @@ REFUSALS = (
         "a second list is opened with an allocator that an open list records with",
         When.CALL,
         "Both would write their commands into the same memory.",
-        "Close the first list before, or give each list an allocator of its own.",
+        "Close the first list, or give each list an allocator of its own.",
         "CL4: ID3D12GraphicsCommandList::Reset",
         MessageId.COMMAND_ALLOCATOR_CONTENTION,
     ),
@@ -78,7 +78,7 @@ REFUSALS = (
         ids.FENCE_NEVER,
         "the program waits for a fence value that nothing can bring about any more",
         When.EXECUTE,
-        "On real hardware the program hangs here for ever: it waits for a Signal that was never queued, or queues wait "
+        "On real hardware the program hangs here: it waits for a Signal that was never queued, or queues wait "
         "for one another.",
         "Queue the Signal before the wait, on a queue that does not itself wait for what comes after.",
         "FN3: ID3D12CommandQueue::Wait",
@@ -105,7 +105,7 @@ REFUSALS = (
         ids.FENCE_EVENT,
         "the event to be set is the number of no eventfd",
         When.CALL,
-        "Nothing could be set: the program would wait for ever.",
+        "No event could be set: the program would wait indefinitely.",
         "Give an object with a method set(), such as a threading.Event, or the number that os.eventfd returned.",
         "FN8: ID3D12Fence::SetEventOnCompletion",
     ),
@@ -117,8 +117,8 @@ LIFETIMES = (
         "an allocator is reset while a list recorded with it is still to be executed, or may be",
         Severity.CORRUPTION,
         When.CALL,
-        why="The commands of the list stand in the memory of the allocator. Reset gives it to the next recording, and "
-        "the GPU executes whatever stands there then.",
+        why="The commands of the list are in the memory of the allocator. Reset reuses it for the next recording, and "
+        "the GPU executes whatever is there then.",
         fix="Wait for a fence value that is signalled behind the list before Reset, or take turns with several "
         "allocators, one per frame in flight.",
         rule="CL7: ID3D12CommandAllocator::Reset",
@@ -130,7 +130,7 @@ LIFETIMES = (
         "an object is evicted while a list that needs it is still to be executed, or may be",
         Severity.CORRUPTION,
         When.CALL,
-        why="The memory may be given to somebody else at once, and the GPU reads or writes what stands there then.",
+        why="The memory may be reused at once, and the GPU reads or writes whatever is there then.",
         fix="Wait for a fence value that is signalled behind the list before Evict.",
         rule="RD2: ID3D12Device::Evict",
         message_ids=(MessageId.OBJECT_EVICTED_WHILE_STILL_IN_USE,),
@@ -141,7 +141,7 @@ LIFETIMES = (
         "an operator initializer is reset while a list that it was recorded into is still to be executed, or may be",
         Severity.CORRUPTION,
         When.CALL,
-        why="The GPU works with what the initializer was made for; Reset replaces it.",
+        why="The GPU uses the operators of the initializer; Reset replaces them.",
         fix="Wait for a fence value that is signalled behind the list before Reset, or create another initializer.",
         rule="2.8: IDMLOperatorInitializer::Reset",
         level=_DEBUG,
@@ -151,7 +151,7 @@ LIFETIMES = (
         "a list is executed again before the GPU has finished it",
         Severity.ERROR,
         When.SUBMIT,
-        why="A list may be under way once. On Windows the device is removed.",
+        why="A list may be in flight only once. On Windows the device is removed.",
         fix="Wait for a fence value that is signalled behind the first execution, or record a second list.",
         rule="Q3: ID3D12CommandQueue::ExecuteCommandLists",
         message_ids=(MessageId.COMMAND_LIST_SYNC,),
@@ -162,8 +162,8 @@ LIFETIMES = (
         "an object is released while the GPU may need it, or used after its release",
         Severity.CORRUPTION,
         When.CALL,
-        why="Lists keep no references. The GPU reads and writes the memory all the same, which by then belongs to "
-        "something else, or to nobody: the device is removed.",
+        why="Lists keep no references. The GPU reads and writes the memory all the same, which may by then belong "
+        "to another object, or be unmapped: the device is removed.",
         fix="Release buffers, descriptor heaps, allocators, compiled operators and initializers after a fence value "
         "that is signalled behind the last list that needs them.",
         rule="CL9: IUnknown::Release",
@@ -179,7 +179,7 @@ REMARKS = (
         Severity.INFO,
         When.SUBMIT,
         why="It does nothing, and still costs as much as a real submission. Often the commands went into another list.",
-        fix="Leave the call out, or record the commands before.",
+        fix="Remove the call, or record commands into the list.",
         rule="Q2: ID3D12CommandQueue::ExecuteCommandLists",
         message_ids=(MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,),
     ),
@@ -188,8 +188,8 @@ REMARKS = (
         "a queue waits for a fence to reach 0",
         Severity.WARNING,
         When.CALL,
-        why="Every fence has reached 0 from its beginning on: nothing is awaited, and the order that was meant is not "
-        "there.",
+        why="Every fence has reached 0 when it is created: the wait has no effect, and the intended order does not "
+        "exist.",
         fix="Count values up from 1 and signal before waiting.",
         rule="FN3: ID3D12CommandQueue::Wait",
         message_ids=(MessageId.FENCE_ZERO_WAIT,),
@@ -203,8 +203,8 @@ FENCES = (
         "a fence gets a lower value than it has",
         Severity.WARNING,
         When.EXECUTE,
-        why="It is allowed and rarely meant: whoever waits for a value in between is released at once, or never, by "
-        "chance.",
+        why="It is allowed but rarely intended: a wait for a value in between ends at once or never, depending on "
+        "timing.",
         fix="Let the values of a fence only rise; give each queue a fence of its own.",
         rule="FN2: ID3D12Fence::Signal",
         message_ids=(MessageId.FENCE_INVALIDOPERATION,),

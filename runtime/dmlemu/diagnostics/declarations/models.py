@@ -4,7 +4,7 @@ from .. import ids
 from ..declaration import Declaration, When
 from ..report import Severity, Strictness
 
-_WHY = "Nothing has run: the whole model is read and checked before."
+_WHY = "Nothing has run: the whole model is read and checked first."
 
 
 def _refused(id: str, title: str, fix: str, why: str = _WHY) -> Declaration:
@@ -35,8 +35,8 @@ DECLARATIONS = (
         "a file that the model names lies outside the folders that it may use",
         "Move the file into the model's folder, the current one, or that of --input_path (to read only) or "
         "--output_path. --allow-paths permits any file: for models that you trust.",
-        why="A model may come from a stranger: it reads and writes where its user expects. Links are followed "
-        "before the place is judged.",
+        why="A model may be untrusted: it may access only the folders that its user expects. Links are resolved "
+        "before the check.",
     ),
     _refused(ids.MODEL_JSON, "the model is no JSON", "The report names line and column."),
     _refused(ids.MODEL_MISSING, "an object of the model lacks a member", "Add the member that is named."),

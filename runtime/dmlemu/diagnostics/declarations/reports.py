@@ -10,8 +10,8 @@ DECLARATIONS = (
         "a device has stored 100 different reports of one check",
         Severity.MESSAGE,
         When.EXECUTE,
-        "More would not help. The report's count tells how many there were; errors are raised all the same.",
-        "Begin with the first report of the check. device.reports.clear() starts anew.",
+        "Further reports are only counted, in the count of this one; errors are still raised.",
+        "Begin with the first report of the check. device.reports.clear() removes all reports.",
         level=Strictness.RUNTIME,
         no_example="The example would be a hundred reports.",
     ),
@@ -20,9 +20,9 @@ DECLARATIONS = (
         "an exception such as KeyboardInterrupt has ended a call in the middle",
         Severity.MESSAGE,
         When.EXECUTE,
-        "A check that was cut short may have missed what happened. All checks start anew once the GPU is idle, "
-        "and know nothing of what was before.",
-        "Nothing is to be done. Mistakes that involve work from before the exception are not reported.",
+        "A check that was interrupted may have missed events. All checks are restarted once the GPU is idle, "
+        "without any earlier state.",
+        "No change is needed. Mistakes that involve work from before the exception are not reported.",
         level=Strictness.DEBUG,
         no_example="The example would have to be interrupted at one moment.",
     ),

@@ -73,7 +73,7 @@ REFUSALS = (
         _CREATE,
         "Nothing is created. A placed buffer starts at a multiple of 65536 and takes its width rounded up to "
         "65536.",
-        "Add up the sizes that GetResourceAllocationInfo tells, and make the heap that large.",
+        "Add up the sizes that GetResourceAllocationInfo returns, and create a heap of that size.",
         "PL1 to PL3: ID3D12Device::CreatePlacedResource",
         MessageId.CREATERESOURCE_INVALIDALIGNMENT,
         MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
@@ -102,8 +102,8 @@ REFUSALS = (
         ids.RES_NOT_RESIDENT,
         "a list uses what has been evicted, or something is evicted more often than it was made resident",
         When.SUBMIT,
-        "The GPU would read memory that has been given to somebody else.",
-        "Call MakeResident before ExecuteCommandLists; calls count, as references do.",
+        "The GPU would access memory that may have been reused.",
+        "Call MakeResident before ExecuteCommandLists; calls are counted, like references.",
         "RD1, RD2: Residency",
         MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
         MessageId.MAKERESIDENT_NULLOBJECTARRAY,
@@ -115,7 +115,7 @@ REFUSALS = (
         ids.MAP_HEAP,
         "Map or Unmap is called on a buffer that the CPU cannot see",
         _CALL,
-        "A DEFAULT heap lies in the memory of the GPU, and there is no address that the CPU could use.",
+        "A DEFAULT heap is in GPU memory, which the CPU cannot address.",
         "Write into an UPLOAD buffer and copy it into this one, or copy this one into a READBACK buffer and read "
         "that after a fence.",
         "MP1: ID3D12Resource::Map",
@@ -126,7 +126,7 @@ REFUSALS = (
         ids.MAP_RANGE,
         "the range or the subresource of Map or Unmap does not exist",
         _CALL,
-        "The call fails. A range tells which bytes the CPU reads or has written, counted from the buffer's start.",
+        "The call fails. A range names the bytes that the CPU reads or has written, counted from the buffer's start.",
         "Give byte offsets inside the buffer, or no range: that means all of it.",
         "MP2, MP5: ID3D12Resource::Map",
         MessageId.MAP_INVALIDSUBRESOURCE,
@@ -139,7 +139,7 @@ REFUSALS = (
         ids.UNMAP_NOT_MAPPED,
         "Unmap is called more often than Map, or mapped memory is used after Unmap",
         _CALL,
-        "The pointer that Map gave is not valid any more: writing through it may go anywhere.",
+        "The pointer returned by Map is no longer valid: a write through it may go anywhere.",
         "Count Unmap as often as Map: 'with buffer.map() as memory:' does it. UPLOAD buffers may stay mapped "
         "while the GPU reads them.",
         "MP4: ID3D12Resource::Unmap",
@@ -150,7 +150,7 @@ REFUSALS = (
         ids.COPY_NULL,
         "a copy has no buffer as source or destination",
         _RECORD,
-        "The command is not recorded. In C++, Close fails and tells no more.",
+        "The command is not recorded. In C++, only Close fails, without the reason.",
         "Give both buffers.",
         "CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
         MessageId.COPYBUFFERREGION_NULLDST,
@@ -218,9 +218,9 @@ ADVICE = (
         "Unmap says that nothing, or less than the program has written, was written, or that a READBACK buffer was",
         Severity.WARNING,
         _CALL,
-        why="Where caches are not coherent, only the range that is told becomes visible to the GPU; tools that capture "
-        "a program keep nothing else. The CPU has no reason to write into a READBACK buffer.",
-        fix="Tell the range that was written; none at all means the whole buffer, an empty one means nothing.",
+        why="Where caches are not coherent, only the range passed to Unmap becomes visible to the GPU; capture tools "
+        "record nothing else. The CPU has no reason to write into a READBACK buffer.",
+        fix="Pass the range that was written; no range means the whole buffer, an empty one means nothing.",
         rule="MP5: ID3D12Resource::Unmap",
         message_ids=(MessageId.UNMAP_RANGE_NOT_EMPTY,),
         level=_DEBUG,
@@ -231,9 +231,9 @@ ADVICE = (
         "an aliasing barrier",
         Severity.INFO,
         _EXECUTE,
-        why="Buffers may share memory, and each sees what was written through the other, so that this may be meant. "
-        "When it is not, an offset is too small, and the one buffer overwrites the other.",
-        fix="Place the second buffer behind the first, whose size is its width rounded up to 65536; or record an "
+        why="Buffers may share memory, and each sees what was written through the other, so this may be intended. "
+        "If not, an offset is too small, and one buffer overwrites the other.",
+        fix="Place the second buffer after the first, whose size is its width rounded up to 65536; or record an "
         "aliasing barrier between the uses.",
         rule="PL4, AL1: Memory Aliasing and Data Inheritance",
         message_ids=(MessageId.HEAP_ADDRESS_RANGE_INTERSECTS_MULTIPLE_BUFFERS,),
@@ -243,7 +243,7 @@ ADVICE = (
         "the CPU reads bytes that a command writes before a fence tells that the command is done",
         Severity.ERROR,
         _CALL,
-        why="ExecuteCommandLists only hands the lists over. The copy runs some time later, and until then the buffer "
+        why="ExecuteCommandLists only submits the lists. The copy runs some time later, and until then the buffer "
         "holds what it held before, or a part of both.",
         fix="Signal a fence behind ExecuteCommandLists, wait for its value, and map the buffer then.",
         rule="MP6: ID3D12Resource::Map",
@@ -253,8 +253,8 @@ ADVICE = (
         "a program that releases its objects and its device has left some objects unreleased",
         Severity.WARNING,
         When.EXIT,
-        why="Every object keeps the device and its memory: in C++ it is lost until the process ends.",
-        fix="Release the objects that are listed, or use them in 'with' blocks; what holds them is told.",
+        why="Every object keeps the device and its memory: in C++ the memory is leaked until the process ends.",
+        fix="Release the objects that are listed, or use them in 'with' blocks; the report says what holds them.",
         rule="ID3D12DebugDevice::ReportLiveDeviceObjects",
         message_ids=(MessageId.LIVE_OBJECT_SUMMARY, MessageId.LIVE_DEVICE),
     ),

@@ -30,8 +30,8 @@ DECLARATIONS = (
         ids.STATE_BEFORE,
         "the state that a transition starts from, or that a command needs, is not the state of the buffer",
         When.RECORD,
-        "The driver flushes and invalidates caches by the states that it is told. Told the wrong one it leaves stale "
-        "bytes behind; Close fails, or the device is removed.",
+        "The driver flushes and invalidates caches according to the states in barriers. A wrong state leaves stale "
+        "bytes; Close fails, or the device is removed.",
         "Start from the state that the report names. Buffers are COMMON when ExecuteCommandLists begins, and their "
         "first use promotes them.",
         "ST1 to ST8",
@@ -43,9 +43,9 @@ DECLARATIONS = (
         ids.STATE_SAME,
         "a transition leads from a state to itself",
         When.RECORD,
-        "It does nothing where a barrier was meant. Between two dispatches that both use UNORDERED_ACCESS, only a UAV "
+        "It does nothing where a barrier was intended. Between two dispatches that both use UNORDERED_ACCESS, only a UAV "
         "barrier orders them.",
-        "Record a UAV barrier, or leave the transition out.",
+        "Record a UAV barrier, or remove the transition.",
         "ST7",
         MessageId.RESOURCE_BARRIER_MATCHING_STATES,
     ),
@@ -53,8 +53,8 @@ DECLARATIONS = (
         ids.STATE_COMBO,
         "a barrier names a state that cannot exist, or that the buffer cannot have",
         When.RECORD,
-        "A write state stands alone, UNORDERED_ACCESS needs a buffer created with ALLOW_UNORDERED_ACCESS, and buffers "
-        "of UPLOAD and READBACK heaps stay in one state for ever.",
+        "A write state cannot be combined with others, UNORDERED_ACCESS needs a buffer created with ALLOW_UNORDERED_ACCESS, and buffers "
+        "of UPLOAD and READBACK heaps never change their state.",
         "Name one write state, or any set of read states, that the buffer's flags and heap allow.",
         "ST6, ST9, ST16",
         MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
@@ -99,8 +99,8 @@ DECLARATIONS = (
         ids.BARRIER_DESC,
         "a barrier names no resource, a subresource that does not exist, or is of an unknown type",
         When.RECORD,
-        "None of the barriers of the call is recorded; in C++, Close fails and tells no more.",
-        "Make barriers with ResourceBarrier.transition, .uav and .aliasing.",
+        "None of the barriers of the call is recorded; in C++, only Close fails, without the reason.",
+        "Create barriers with ResourceBarrier.transition, .uav and .aliasing.",
         "ST10, ST11",
         MessageId.RESOURCE_BARRIER_NULL_POINTER,
         MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE,

@@ -42,9 +42,9 @@ ADVICE = (
         Severity.INFO,
         "Strides count elements. Given in bytes they reach as many times too far as an element has bytes, and the "
         "operator reads or writes every second or every fourth element. A view of one of several interleaved "
-        "channels looks the same, so this is a remark; when TotalTensorSizeInBytes gives the mistake away, "
-        "TENSOR_TOTAL_SMALL says it.",
-        "Divide the strides by the element size, or leave them out: None means packed.",
+        "channels looks the same, so this is a remark; when TotalTensorSizeInBytes proves the mistake, "
+        "TENSOR_TOTAL_SMALL reports it.",
+        "Divide the strides by the element size, or omit them: None means packed.",
         "TN4",
     ),
     _advice(
@@ -69,8 +69,8 @@ ADVICE = (
         ids.TENSOR_PADDED_OUT,
         "an output has gaps between its elements",
         Severity.INFO,
-        "The operator writes elements only: the bytes in the gaps keep what stood there. Whoever reads the buffer "
-        "as if it were packed finds old contents.",
+        "The operator writes elements only: the bytes in the gaps keep their contents. Code that reads the buffer "
+        "as if it were packed reads old contents.",
         "Read it back with the same strides; fill the buffer before if the gaps matter.",
         "TN11",
     ),
@@ -81,14 +81,14 @@ DECLARATIONS = (
     _refused(
         ids.TENSOR_RANK,
         "DimensionCount is outside of 1 to 8 (1 to 5 below feature level 3.0), or not allowed for the operator",
-        why="Every operator has its list of dimension counts; CreateOperator answers E_INVALIDARG for others.",
+        why="Every operator has its list of dimension counts; CreateOperator returns E_INVALIDARG for others.",
         fix="Add dimensions of size 1 in front, or merge neighbours that lie one behind the other in memory.",
         rule=f"TN2: {_TENSOR}",
     ),
     _refused(
         ids.TENSOR_SIZE_ZERO,
         "a size of a tensor is 0",
-        why="A tensor without elements cannot be described; CreateOperator answers E_INVALIDARG.",
+        why="A tensor without elements cannot be described; CreateOperator returns E_INVALIDARG.",
         fix="Leave the operator out when there is nothing to compute.",
         rule=f"TN3: {_TENSOR}",
     ),
@@ -102,7 +102,7 @@ DECLARATIONS = (
     _refused(
         ids.TENSOR_TOTAL_SMALL,
         "TotalTensorSizeInBytes is less than what sizes and strides reach",
-        why="The operator would touch bytes that do not belong to the tensor.",
+        why="The operator would access bytes that do not belong to the tensor.",
         fix="Compute it as DMLCalcBufferTensorSize does: up to the last element, rounded up to 4.",
         rule=f"TN6: {_TENSOR}",
     ),
@@ -188,15 +188,15 @@ DECLARATIONS = (
     _refused(
         ids.OP_NO_BROADCAST,
         "a tensor has size 1 where the operator does not broadcast by itself",
-        why="Element-wise operators want equal sizes; broadcasting is a matter of strides.",
+        why="Element-wise operators require equal sizes; broadcasting is done with strides.",
         fix="Give the full size and stride 0 in that dimension.",
         rule="the operator's page",
     ),
     _refused(
         ids.OP_NOT_EMULATED,
         "something is asked for that the emulator does not do",
-        why="It would be wrong silently otherwise. The call answers E_NOTIMPL.",
-        fix="See the reference of operators for what is there.",
+        why="The call returns E_NOTIMPL instead of a wrong result.",
+        fix="See the reference of operators for what is implemented.",
         rule="",
     ),
 )

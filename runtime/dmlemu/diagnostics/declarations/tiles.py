@@ -10,9 +10,9 @@ DECLARATIONS = (
         "a command reads or writes tiles of a reserved buffer that are mapped to no memory",
         Severity.WARNING,
         When.EXECUTE,
-        why="Such tiles read 0 and drop what is written to them from tiled resources tier 2 on; on tier 1 anything may "
-        "happen. A reserved buffer begins with all of its tiles like that, and mostly the mapping was forgotten.",
-        fix="Map the tiles with UpdateTileMappings, on the queue that executes the command or with a fence between, "
+        why="From tiled resources tier 2 on, such tiles read 0 and drop writes; on tier 1 the result is undefined. "
+        "All tiles of a new reserved buffer are unmapped: usually the mapping was forgotten.",
+        fix="Map the tiles with UpdateTileMappings, on the queue that executes the command or with a fence between the two, "
         "before it is executed.",
         rule="RS8: D3D12_TILED_RESOURCES_TIER",
     ),

@@ -22,7 +22,7 @@ DECLARATIONS = (
         ids.VAL_NAN_BORN,
         "a dispatch makes a NaN from finite numbers",
         Severity.WARNING,
-        "Everything that follows becomes NaN; where it began is no longer visible in the result.",
+        "Everything computed from it becomes NaN, and the result does not show where it began.",
         "Look at the operands that the report names: a logarithm or a root of a negative number, infinity minus infinity.",
     ),
     _value(
@@ -50,7 +50,7 @@ DECLARATIONS = (
         ids.VAL_QUANT_SATURATE,
         "a cast to 8 bits saturates more than a small share of the elements",
         Severity.INFO,
-        "Values beyond the limits are all the same afterwards: usually the scale is wrong.",
+        "Values beyond the limits become equal: usually the scale is wrong.",
         "Compute the scale from the range of the values.",
     ),
 )

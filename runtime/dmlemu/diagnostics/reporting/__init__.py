@@ -1,1 +1,1 @@
-"""What becomes of the reports of a device; public as :mod:`dmlemu.reporting`."""
+"""Storing, filtering and printing the reports of devices; public as :mod:`dmlemu.reporting`."""

@@ -1,4 +1,4 @@
-"""What every device starts with, settable in one place."""
+"""Defaults for every device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Defaults", "Response", "Sink", "defaults"]
 
 
 class Response(str, Enum):
-    """What a report does: leave the call as an exception, be a Python warning, or only be stored."""
+    """How a report is delivered: raised as an exception, issued as a Python warning, or only stored."""
 
     RAISE = "raise"
     WARN = "warn"
@@ -27,12 +27,12 @@ Sink = Callable[[Stored], None]
 
 @dataclass
 class Defaults:
-    """What devices start with, and what is done with the reports of all of them.
+    """Defaults of new devices, and the handling of the reports of all devices.
 
-    ``strictness``: of devices that are created without one.  ``response``: to their reports of
-    severity CORRUPTION and ERROR.  ``policy``: of adapters without one (None: ``Policy.LAZY``).
-    ``suppressions`` (a reason by the name or pattern of a check) and ``sinks`` hold for every device,
-    those that live already too.
+    ``strictness``: of devices created without one.  ``response``: to their reports of
+    severity CORRUPTION and ERROR.  ``policy``: of adapters created without one (None: ``Policy.LAZY``).
+    ``suppressions`` (a reason by the id or pattern of a check) and ``sinks`` apply to every device,
+    including existing ones.
     """
 
     strictness: Strictness = Strictness.STRICT
@@ -42,7 +42,7 @@ class Defaults:
     sinks: list[Sink] = field(default_factory=list)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """ValueError: no member of the enum is called so."""
+        """ValueError: the enum has no member of this name."""
         kinds = {"strictness": Strictness, "response": Response}
         super().__setattr__(name, kinds[name](value) if name in kinds else value)
 

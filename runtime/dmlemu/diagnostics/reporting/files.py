@@ -1,4 +1,4 @@
-"""Reports on paper: in files, on a terminal, and in a summary."""
+"""Report output: files, the terminal, and a summary."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["ReportFile", "print_reports", "summarize"]
 class ReportFile:
     """A sink that writes to a file, which is emptied first: a JSON line, or text if it ends in ``.txt``.
 
-    A report is written when it first happens, so that it survives a crash; :meth:`close`, at the latest
-    the end of the program, writes the file anew if there are counts to tell.  Into a pipe all is written
-    at the end.  What a forked process says is not written.
+    A report is written when it first occurs, so that it survives a crash; :meth:`close`, at the latest
+    the end of the program, rewrites the file if counts have changed.  Into a pipe everything is written
+    at the end.  Reports of a forked process are not written.
 
-    OSError, at the beginning or by :meth:`close`: the file cannot be written.  A report that is just being
-    made goes on.
+    OSError, raised at creation or by :meth:`close`: the file cannot be written.  Adding a
+    report never fails.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -57,7 +57,7 @@ class ReportFile:
         self._file.write(stored.text() + "\n\n" if self._is_text else stored.json() + "\n")
 
     def close(self) -> None:
-        """Completes the file; doing it again is harmless.  OSError: not all reports have been written."""
+        """Completes the file; may be called repeatedly.  OSError: not all reports have been written."""
         with self._lock:
             if self._is_open():
                 with self._failing_later():
@@ -79,12 +79,12 @@ class ReportFile:
 
     @contextmanager
     def _failing_later(self) -> Iterator[None]:
-        """An OSError closes the file, and is kept for :meth:`close`."""
+        """An OSError closes the file, and is raised by :meth:`close`."""
         try:
             yield
         except OSError as error:
             self._problem = error
-            with suppress(OSError):  # it has a buffer that still cannot be written
+            with suppress(OSError):  # its buffer cannot be written
                 self._file.close()
 
     def _close_at_exit(self) -> None:
@@ -96,7 +96,7 @@ class ReportFile:
 
 
 def _open_now(path: str, flags: int) -> int:
-    """Opens a file; OSError for a pipe that nobody reads, which would be waited for."""
+    """Opens a file; OSError for a pipe without a reader, on which opening would block."""
     try:
         handle = os.open(path, flags | os.O_NONBLOCK, 0o666)
     except OSError as error:

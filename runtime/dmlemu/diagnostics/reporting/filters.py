@@ -1,4 +1,4 @@
-"""Which reports are wanted: by severity, by D3D12_MESSAGE_ID, by the name of the check."""
+"""Report filters: by severity, by D3D12_MESSAGE_ID, by the id of the check."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _severity(value: Any) -> Severity:
         raise TypeError(f"severity_list must hold severities, not {type(value).__name__}.")
     if number not in list(Severity):
         with loading():
-            from ..refusal import refusal  # only now: most programs make no mistakes
+            from ..refusal import refusal  # imported late: most programs make no mistakes
 
         raise refusal(
             ids.ARGUMENT_RANGE,
@@ -75,10 +75,9 @@ class InfoQueueFilterDesc(Frozen):
 
 
 class InfoQueueFilter(Frozen):
-    """Which reports pass; mirrors ``D3D12_INFO_QUEUE_FILTER``.
+    """Filters reports; mirrors ``D3D12_INFO_QUEUE_FILTER``.
 
-    Those pass that no list of ``deny_list`` names, and that every list of ``allow_list`` names that is
-    not empty.
+    A report passes if no list of ``deny_list`` matches it, and every non-empty list of ``allow_list`` does.
     """
 
     allow_list: InfoQueueFilterDesc = InfoQueueFilterDesc()
@@ -103,6 +102,6 @@ class InfoQueueFilter(Frozen):
 
 
 def desc_of(what: tuple[Severity | int | str, ...]) -> InfoQueueFilterDesc:
-    """Severities and ids, told apart by their types."""
+    """Severities and ids, distinguished by type."""
     severities = tuple(each for each in what if isinstance(each, Severity))
     return InfoQueueFilterDesc(severities, tuple(each for each in what if not isinstance(each, Severity)))

@@ -1,8 +1,8 @@
-"""``device.reports``: everything that one device says.
+"""``device.reports``: all reports of one device.
 
-Checks find things while the GPU runs or in the middle of a call, where raising would tear something
-apart: they hand a report in, and the call that set the check off raises it when its work is done.
-Refusals are not among them: a call that cannot be done raises by itself, and nothing has happened.
+Checks find mistakes while the GPU runs or in the middle of a call, where raising would leave an
+inconsistent state: they add a report, and the call that caused it raises when its work is done.
+Refusals are different: a call that cannot be done raises immediately and has no effect.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ class _Declared(Protocol):
 
 
 class Reporter:
-    """Takes everything that one device says; one report per cause is kept, with a count.
+    """Stores the reports of one device; one report per cause is kept, with a count.
 
-    Iterates over what is stored, oldest first.  ``responses`` tells per severity what a report does:
+    Iterates over the stored reports, oldest first.  ``responses`` maps each severity to a response:
     CORRUPTION and ERROR are raised, the others only stored.  ``filters`` is a stack whose last entry
-    counts.  ``context`` are lines that every report gets.  All methods may be called from any thread.
+    applies.  ``context`` are lines added to every report.  All methods may be called from any thread.
     """
 
-    limit = 100  # different causes of one check that are stored
+    limit = 100  # different causes stored per check
 
     def __init__(self, response: Response | None = None) -> None:
         serious = defaults.response if response is None else Response(response)
         self.responses = {each: serious if each <= Severity.ERROR else Response.COLLECT for each in Severity}
         self.filters = [InfoQueueFilter()]
-        self.declared: dict[str, _Declared] = {}  # the layer of checks fills it
+        self.declared: dict[str, _Declared] = {}  # set by the layer of checks
         self.context: tuple[str, ...] = ()
         self._lock = threading.RLock()  # a finalizer that runs meanwhile may report, too
         self._stored: dict[tuple[str, Hashable], Stored] = {}
-        self._causes: dict[str, int] = {}  # how many are stored of each check
+        self._causes: dict[str, int] = {}  # number stored of each check
         self._suppressions: dict[str, str] = {}
         self._announced: set[str] = set()
         self._sinks: list[Sink] = []
@@ -67,30 +67,30 @@ class Reporter:
         with self._lock:
             return iter(list(self._stored.values()))
 
-    # --- what is wanted ---
+    # --- filters ---
 
     def allow(self, *what: Severity | int | str) -> None:
-        """Only these pass from now on: severities, names of checks, patterns of them, message numbers."""
+        """Only these pass from now on: severities, ids of checks, patterns of ids, message numbers."""
         self._check_known(what)
         self.filters[-1] += InfoQueueFilter(allow_list=desc_of(what))
 
     def deny(self, *what: Severity | int | str) -> None:
-        """These are dropped from now on, as if nobody had looked."""
+        """Drops these from now on."""
         self._check_known(what)
         self.filters[-1] += InfoQueueFilter(deny_list=desc_of(what))
 
     def suppress(self, id: str, reason: str) -> None:
         """Reports of a check, or of a pattern such as ``HAZARD_*``, are stored and counted, never raised.
 
-        ``reason`` is printed when the first one happens, and in the summary.  ValueError: no check is
-        called so, the reason is empty, or only refusals are meant, which cannot be suppressed.
+        ``reason`` is printed when the first one occurs, and in the summary.  ValueError: no check
+        matches, the reason is empty, or only refusals match, which cannot be suppressed.
         """
         self.check_suppression(id, reason)
         self._check_known((id,))
         self._suppressions[id] = reason
 
     def check_suppression(self, id: str, reason: str) -> None:
-        """ValueError: the reason is empty, or what is called so are refusals."""
+        """ValueError: the reason is empty, or the name matches only refusals."""
         _check_type(id, str, "id")
         _check_type(reason, str, "reason")
         if not reason.strip():
@@ -120,17 +120,17 @@ class Reporter:
         self._sinks.append(sink)
 
     def remove_sink(self, sink: Sink) -> None:
-        """Ends that.  ValueError: there is no such sink."""
+        """Removes a sink.  ValueError: there is no such sink."""
         if sink not in self._sinks:
             raise ValueError(f"{sink!r} is no sink of these reports.")
         self._sinks.remove(sink)
 
-    # --- what is said ---
+    # --- adding reports ---
 
     def add(self, report: Report, cause: Hashable = None, *, hresult: HResult | None = None) -> None:
-        """Takes a report.  Those of one ``cause`` (None: of one text) are one report with a count.
+        """Adds a report.  Those of one ``cause`` (None: of one text) are one report with a count.
 
-        ``hresult``: how the call at fault fails by itself; then nothing more is to be raised.
+        ``hresult``: the HRESULT with which the failing call itself raises; then nothing else is raised.
         """
         _check_type(report, Report, "report")
         missing = [line for line in self.context if line not in report.context]
@@ -151,8 +151,8 @@ class Reporter:
             sink(stored)
 
     def again(self, id: str, cause: Hashable) -> bool:
-        """Counts a further occurrence of a stored cause; False: tell it, for it is not stored, or not only
-        stored but raised or warned of."""
+        """Counts a further occurrence of a stored cause; False: not stored, or to be raised or warned about,
+        and must be added as a report."""
         with self._lock:
             stored = self._stored.get((id, cause))
             if stored is None:
@@ -163,7 +163,7 @@ class Reporter:
         return True
 
     def _store(self, report: Report, cause: Hashable, hresult: HResult | None) -> Stored:
-        """The entry of a cause.  One stands for all those of a check that are beyond the limit."""
+        """The entry of a cause.  Beyond the limit, one entry stands for all other causes of a check."""
         key: tuple[str, Hashable] = (report.id, cause)
         if key not in self._stored:
             if self._causes.get(report.id, 0) < self.limit:
@@ -175,7 +175,7 @@ class Reporter:
         return self._stored.setdefault(key, Stored(report, 0, hresult=hresult))
 
     def _reason(self, id: str) -> str:
-        """Why the reports of that check are suppressed; empty: they are not."""
+        """Why the reports of that check are suppressed; empty if they are not."""
         both = (self._suppressions, defaults.suppressions)
         found = (each[pattern] for each in both for pattern in each if fnmatchcase(id, pattern))
         return next(found, "")
@@ -186,7 +186,7 @@ class Reporter:
             print(f"{report.text().splitlines()[0]} is suppressed: {reason}\n", file=sys.stderr)
 
     def raise_pending(self) -> None:
-        """Warns of what is to be a warning, then raises the first report that is to be raised."""
+        """Issues pending Python warnings, then raises the first report that is to be raised."""
         if not self._pending:
             return
         with self._lock:
@@ -201,7 +201,7 @@ class Reporter:
                 raise Error(HResult.DXGI_ERROR_INVALID_CALL, report)
 
     def clear(self) -> None:
-        """Forgets what is stored, and what is still to be raised."""
+        """Removes stored and pending reports."""
         with self._lock:
             self._stored.clear()
             self._causes.clear()
@@ -209,7 +209,7 @@ class Reporter:
             self._pending.clear()
 
     def summary(self) -> str:
-        """What is stored, a line for each, with the reasons of what is suppressed; empty without any."""
+        """One line for each stored report, with the reasons of suppressed ones; empty if there are none."""
         return summarize(self)
 
 

@@ -1,4 +1,4 @@
-"""A report as it is kept."""
+"""Stored reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Stored"]
 
 @dataclass
 class Stored:
-    """A report, how often its cause came up, and the reason why it is suppressed (empty: it is not)."""
+    """A report, the count of its cause, and the reason why it is suppressed (empty: it is not)."""
 
     report: Report
     count: int = 1

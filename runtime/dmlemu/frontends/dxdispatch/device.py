@@ -1,4 +1,4 @@
-"""The Direct3D 12 side of running a model: one queue, one list, buffers up and down, timestamps."""
+"""The Direct3D 12 side of running a model: a queue, a list, uploads, read-backs, timestamps."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["MOST_NAME", "Device"]
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-MOST_NAME = 1000  # characters of a name of the model that objects of the API get
+MOST_NAME = 1000  # characters of a model's name used as an object name
 
 
 class Device(Session):
-    """A session with the one command list that everything is recorded into, executed and waited for."""
+    """A session with one command list, into which everything is recorded, executed and waited for."""
 
     def __init__(self, adapter: d3d12.Adapter, options: Options) -> None:
         flags = dml.CreateDeviceFlags.DEBUG if options.debug else dml.CreateDeviceFlags.NONE
@@ -54,7 +54,7 @@ class Device(Session):
         *,
         heap_flags: d3d12.HeapFlags = d3d12.HeapFlags.NONE,
     ) -> d3d12.Resource:
-        """A buffer with as much of the name as a message may show."""
+        """A buffer whose name is shortened for messages."""
         return super().buffer(elide(name, MOST_NAME), size, heap, heap_flags=heap_flags)
 
     def initial(self, size: int, initial: InitialValues, name: str) -> d3d12.Resource:
@@ -70,7 +70,7 @@ class Device(Session):
         return buffer
 
     def download(self, buffer: d3d12.Resource) -> Bytes:
-        """The bytes of a buffer, through a readback heap."""
+        """The bytes of a buffer, copied through a readback heap."""
         with self.readback_buffer("download", buffer.get_desc().width) as readback:
             self.transition(ResourceStates.UNORDERED_ACCESS, ResourceStates.COPY_SOURCE, buffer)
             self.list.copy_resource(readback, buffer)
@@ -84,7 +84,7 @@ class Device(Session):
         self._temporary.append(item)
 
     def record_dispatch(self, dispatchable: dml.CompiledOperator, table: dml.BindingTable) -> None:
-        """The repeated dispatch between two timestamps, with the barriers that were asked for."""
+        """Records the repeated dispatch between two timestamps, with the requested barriers."""
         barriers = [ResourceBarrier.uav(None)] * self._options.uav_barrier
         barriers += [ResourceBarrier.aliasing(None, None)] * self._options.aliasing_barrier
         self._timestamps.record(self.list)
@@ -95,10 +95,10 @@ class Device(Session):
         self._timestamps.record(self.list)
 
     def wait(self) -> None:
-        """As a session does; raises if a device was removed, with the mistake that removed it."""
+        """Waits as a session does; raises if a device was removed, with the mistake that removed it."""
         try:
             self.fence.wait(self.fence_value)
-        finally:  # after a removal this call fails, too
+        finally:  # after a removal this call fails too
             self.check_removed()
         super().wait()
         for item in self._temporary:
@@ -132,7 +132,7 @@ class Device(Session):
 
 
 def _removed(which: str, reason: HResult, cause: Report | None, where: tuple[str, ...] = ()) -> Error:
-    """``cause``: what the device said when it was removed; at strictness ``runtime`` nobody has heard it."""
+    """``cause``: the device's report of its removal; at strictness ``runtime`` it was not raised."""
     message = f"The {which} device was removed ({reason.name})."
     if cause is None:
         report = report_of(declared(ids.DEVICE_REMOVED), message, message_id=0)
@@ -157,7 +157,7 @@ class _Timestamps:
             self._count += 1
 
     def take(self) -> tuple[list[int], int]:
-        """The indices of the timestamps that are left, oldest first, and how many pairs are lost."""
+        """The indices of the remaining timestamps, oldest first, and how many pairs were overwritten."""
         first = max(0, self._count - self._capacity)
         kept = [i % self._capacity for i in range(first, self._count)]
         self._count = 0

@@ -26,7 +26,7 @@ class Resources:
         self._buffers[desc.name] = (desc, buffer)
 
     def find(self, name: str, path: str) -> d3d12.Resource:
-        """The buffer; ``path`` is the place that names it, for the message when it is deferred."""
+        """The buffer; ``path`` is the place that names it, for the error message if it is deferred."""
         if name not in self._buffers:
             message = (
                 f"{path} uses {quoted(name)}, a deferred resource; only ONNX dispatchables allocate those."
@@ -37,7 +37,7 @@ class Resources:
         return self._buffers[name][1]
 
     def bind(self, point: BindPoint, bindings: Bindings) -> list[dml.BufferBinding | None]:
-        """One entry per buffer of a bind point; what is not bound is None."""
+        """One entry per buffer of a bind point; unbound ones are None."""
         sources = bindings.get(point.name)
         if sources is None:
             return [None] * point.count
@@ -99,7 +99,7 @@ class DmlDispatchable:
             raise Error(error.hresult, add_context(error.report, where)) from None
 
     def _place(self, field: str) -> str:
-        """Where the model binds, or should bind, the tensor ``CompiledOperators[0].ATensor``."""
+        """The place where the model binds, or should bind, the tensor ``CompiledOperators[0].ATensor``."""
         bindings = f"{self._model.path}.bindings"
         tensor = re.match(r"CompiledOperators\[0\]\.(\w+)(?:\[(\d+)\])?", field)
         if tensor is None:
@@ -146,7 +146,7 @@ class DmlDispatchable:
         self._device.run()
 
     def _bind(self, points: list[BindPoint], bindings: Bindings) -> list[dml.BufferBinding | None]:
-        """What a graph has no edge for gets no binding, not even NONE."""
+        """Graph inputs and outputs without an edge get no binding, not even NONE."""
         return [
             entry
             for point in points
@@ -184,6 +184,6 @@ class DmlDispatchable:
 
 
 def _present(points: list[BindPoint]) -> list[tuple[int, str]]:
-    """The tensors that the desc has: their numbers among the operator's inputs (or outputs), and names."""
+    """The tensors present in the desc: their indices among the operator's inputs (or outputs), and names."""
     counted = [point for point in points for _ in range(point.count)]
     return [(number, point.name) for number, point in enumerate(counted) if point.present]

@@ -1,4 +1,4 @@
-"""A model that cannot be run: one report that names the place in the file."""
+"""Model errors: one report with the place in the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dmlemu.errors import Report, shorten
 
 
 class ModelError(Exception):
-    """The model or a file that it names is wrong; ``report`` says where, given and expected."""
+    """The model, or a file named in it, is wrong; ``report`` holds the place, given and expected."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report.text())
@@ -43,14 +43,14 @@ def model_error(
 
 
 def quoted(name: str) -> str:
-    """A name of the model as messages and printed lines show it: short, and without control characters."""
+    """A name of the model for messages and printed lines: short, and without control characters."""
     return f"'{shorten(name)}'"
 
 
 def add_context(report: Report, *context: str) -> Report:
-    """The report of an API call that a model made.
+    """The report of an API call made for a model.
 
-    Where Python made the call says nothing to the author of a model; ``context`` says what does.
+    The Python call site does not help the author of a model; ``context`` replaces it.
     """
     kept = [line for line in report.context if not line.startswith("While calling ")]
     return replace(report, context=(*kept, *context))

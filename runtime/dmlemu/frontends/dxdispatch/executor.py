@@ -28,14 +28,14 @@ from .timing import Samples, dispatch_lines
 
 __all__ = ["run_model"]
 
-_MOST_TEXT = 2000  # characters of a command that --print_commands shows
+_MOST_TEXT = 2000  # characters of a command shown by --print_commands
 
 
 def run_model(model: Model, adapter: d3d12.Adapter, options: Options, log: Callable[[str], None]) -> None:
-    """Runs every command of ``model``; ``log`` takes the lines of standard output.
+    """Runs every command of ``model``; ``log`` receives the lines of standard output.
 
-    Raises :class:`ModelError` for what the model does wrong and :class:`dmlemu.Error` for calls of
-    the API that fail, with the dispatchable or command that made them.
+    Raises :class:`ModelError` for mistakes in the model and :class:`dmlemu.Error` for API calls
+    that fail, with the dispatchable or command that made them.
     """
     targets = _targets(model, options)
     device = Device(adapter, options)
@@ -142,7 +142,7 @@ class Executor:
             )
         assert desc.initial is not None  # a deferred resource has no data to download
         dtype = dtype_of(desc.data_type)
-        # What was initialised is shown, not the padding behind it.
+        # The initialised elements are shown, not the padding after them.
         values = data[: desc.initial.size // dtype.itemsize * dtype.itemsize].view(dtype)
         if command.verbose:
             self._log(f"Resource {quoted(command.resource)}:\n{format_values_verbose(values)}")
@@ -190,7 +190,7 @@ def _milliseconds_since(start: float) -> float:
 
 
 class _While:
-    """Adds what was being done to an error of the API; call sites are the place in the model."""
+    """Adds the current dispatchable or command to an error of the API; call sites are places in the model."""
 
     def __init__(self, doing: str, path: str) -> None:
         self._doing = f"{doing} ({path})"

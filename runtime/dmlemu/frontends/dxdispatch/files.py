@@ -1,7 +1,7 @@
-"""Files that a model names: found in the folders that it may use, read whole, replaced whole.
+"""Files named in a model: confined to permitted folders, read whole, replaced whole.
 
-A model may come from a stranger.  Every file is opened from one of its folders on, directory by
-directory and without following links: what somebody else moves meanwhile leads nowhere.
+A model may be untrusted.  Every file is opened starting at one of its folders, directory by
+directory and without following links, so that concurrent renames cannot lead outside.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["EVERYWHERE", "File", "Folders", "exists", "read_whole", "unreadable"
 
 Buffer = bytes | bytearray | memoryview
 
-_MOST_BYTES = 4095  # of a path: PATH_MAX without its end
+_MOST_BYTES = 4095  # of a path: PATH_MAX without its terminator
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe is not waited for
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # does not wait for a pipe
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class File(Frozen):
-    """A file that a model names: ``place`` is where it really lies, links resolved, below ``root``.
+    """A file named in a model: ``place`` is its real path, links resolved, below ``root``.
 
     ``path`` is for messages, ``field`` the JSON path that names it.
     """
@@ -45,7 +45,7 @@ class File(Frozen):
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The regular file, for reading; :class:`ModelError` for what goes wrong meanwhile, too."""
+        """The regular file, opened for reading; :class:`ModelError` if it cannot be opened or read."""
         try:
             with _parent(self.root, self.place) as (folder, name):
                 _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), self.path, self.field)
@@ -61,7 +61,7 @@ class File(Frozen):
             return os.fstat(file.fileno()).st_size
 
     def read_into(self, offset: int, target: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
-        """Fills ``target`` with the file's bytes from ``offset`` on; the file has to have that many."""
+        """Fills ``target`` with the file's bytes from ``offset`` on; the file must be long enough."""
         view, done = target.data, 0
         with self.open() as file:
             file.seek(offset)
@@ -72,10 +72,10 @@ class File(Frozen):
                 done += count
 
     def write(self, parts: Sequence[Buffer]) -> None:
-        """Replaces the file in one step: on any failure the old file, or none, is there.
+        """Replaces the file in one step: on failure the old file, or none, remains.
 
-        Missing directories above it are made, as DxDispatch does.  Only regular files are replaced, and
-        their permissions stay.
+        Missing parent directories are created, as DxDispatch does.  Only regular files are replaced, and
+        they keep their permissions.
         """
         try:
             with _parent(self.root, self.place, create=True) as (folder, name):
@@ -85,17 +85,17 @@ class File(Frozen):
 
 
 class Folders(Frozen):
-    """The folders that a model may use, links resolved."""
+    """The permitted folders, links resolved."""
 
     roots: tuple[Path, ...]
 
     @classmethod
     def of(cls, *paths: Path | None) -> Folders:
-        """These and all below them; None is none."""
+        """These folders and everything below them; None for none."""
         return cls(tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in paths if path is not None)))
 
     def source(self, source: str, base: Path, field: str) -> File:
-        """A file to read: beside the model if it is there, else relative to the current directory."""
+        """A file to read: next to the model if it exists there, else relative to the current directory."""
         beside = base / source
         path = beside if exists(beside) else Path(source)
         try:
@@ -104,20 +104,20 @@ class Folders(Frozen):
             raise unreadable(path, field, error) from None
 
     def target(self, path: Path, field: str) -> File:
-        """A file to write, maybe a new one; a link stays, and what it leads to is written."""
+        """A file to write, possibly new; a link is kept, and its target is written."""
         try:
             return self._find(path, field)
         except (OSError, ValueError) as error:
             raise _unwritable(path, field, error) from None
 
     def _find(self, path: Path, field: str) -> File:
-        """OSError, such as that of a link to itself, is told only of a place inside the folders."""
+        """An OSError, such as that of a link to itself, is reported only for places inside the folders."""
         problem = None
         try:
             place = Path(os.path.realpath(path, strict=True))
         except OSError as error:
             place, problem = Path(os.path.realpath(path)), error
-        if len(os.fsencode(place)) > _MOST_BYTES:  # opened step by step, it would be no problem
+        if len(os.fsencode(place)) > _MOST_BYTES:  # opened step by step, this path would work
             problem = OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         for root in self.roots:
             if place.is_relative_to(root):
@@ -151,7 +151,7 @@ def exists(path: Path) -> bool:
 
 
 def read_whole(path: Path, field: str) -> bytes:
-    """The bytes of a regular file that the user names, wherever it lies."""
+    """The bytes of a regular file named by the user, in any folder."""
     try:
         _check_regular(path.stat(), path, field)
         return path.read_bytes()
@@ -176,9 +176,9 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _parent(root: Path, place: Path, *, create: bool = False) -> Iterator[tuple[int, str]]:
-    """The directory that holds ``place``, open, and the file's name in it.
+    """The directory that contains ``place``, opened, and the file's name in it.
 
-    ``place`` has no links; one that is found on the way was put there meanwhile and is not followed.
+    ``place`` has no links; a link found on the way was added meanwhile and is not followed.
     """
     *names, last = place.relative_to(root).parts or (".",)
     if create:
@@ -209,7 +209,7 @@ def _replace(folder: int, name: str, file: File, parts: Sequence[Buffer]) -> Non
     if old is not None:
         _check_regular(old, file.path, file.field)
     temporary = f".dmlemu-{os.urandom(8).hex()}"
-    handle = os.open(temporary, _WRITE, 0o666, dir_fd=folder)  # less what the umask takes
+    handle = os.open(temporary, _WRITE, 0o666, dir_fd=folder)  # reduced by the umask
     try:
         with open(handle, "wb") as new:
             for part in parts:

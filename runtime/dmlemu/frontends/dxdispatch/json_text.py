@@ -1,4 +1,4 @@
-"""JSON as DxDispatch reads it: comments and trailing commas are welcome, bare NaN and Infinity are not.
+"""JSON as DxDispatch reads it: comments and trailing commas are allowed, bare NaN and Infinity are not.
 
 DxDispatch's parser also stops after the root value, so whatever follows it is ignored.
 """
@@ -24,8 +24,8 @@ __all__ = ["BadNumber", "parse_json", "read_json"]
 _STRING_OR_COMMENT = re.compile(r'"[^"]*"?|//[^\n]*|/\*(?:.*?\*/|.*)', re.DOTALL)
 _STRING_OR_LAST_COMMA = re.compile(r'"[^"]*"?|,(?=[ \t\r\n]*[\]}])')
 _STRING_OR_BRACKET = re.compile(r'"[^"]*"?|[\[\]{}]')
-# Only such numbers may need a double or a BadNumber in place of what Python reads.
-_LARGE_NUMBERS = (re.compile(r"[0-9]{19}"), re.compile(r"[eE]\+?[0-9]{3}"))  # apart they are faster
+# Only these numbers may need a double or a BadNumber instead of what Python reads.
+_LARGE_NUMBERS = (re.compile(r"[0-9]{19}"), re.compile(r"[eE]\+?[0-9]{3}"))  # faster as separate expressions
 _SURROGATE = re.compile(r"\\u[dD][89abAB]")
 _SPACE = " \t\r\n"
 _MOST_DEPTH = 100
@@ -34,7 +34,7 @@ _MOST_DEPTH = 100
 class BadNumber(str):
     """A number that JSON cannot hold (NaN, Infinity, 1e999), as the file wrote it.
 
-    It is reported where a number is read, because only there its place in the model is known.
+    It is reported where a number is read, because only then its place in the model is known.
     """
 
 
@@ -57,7 +57,7 @@ def read_json(path: Path) -> Any:
 def parse_json(text: str, source: str) -> Any:
     """The root value of ``text``; ``source`` names the file in messages."""
     try:
-        value = _decode(text, source)  # plain JSON needs no second look
+        value = _decode(text, source)  # plain JSON needs no preprocessing
     except json.JSONDecodeError:
         text = _without_extensions(text)
         if not text.strip(_SPACE):
@@ -104,7 +104,7 @@ def _decoder(source: str, has_large_numbers: bool) -> json.JSONDecoder:
 
 
 def _integer(text: str) -> int | float | BadNumber:
-    """What 64 bits cannot hold is a floating-point number, as in DxDispatch."""
+    """An integer beyond 64 bits becomes a floating-point number, as in DxDispatch."""
     if len(text) <= 20:
         value = int(text)
         if -(2**63) <= value < 2**64:
@@ -118,12 +118,12 @@ def _float(text: str) -> float | BadNumber:
 
 
 def _masked(text: str) -> str:
-    """The text, as long as before, without the escapes that hide a quote."""
+    """The text, of equal length, without the escapes that hide a quote."""
     return text.replace(r"\\", "__").replace(r"\"", "__")
 
 
 def _without_extensions(text: str) -> str:
-    """Comments and trailing commas become spaces, so that lines and columns stay."""
+    """Replaces comments and trailing commas by spaces, so that lines and columns stay the same."""
     text = _blanked(text, _STRING_OR_COMMENT)
 
     def is_trailing(comma: int) -> bool:
@@ -136,7 +136,7 @@ def _without_extensions(text: str) -> str:
 
 
 def _blanked(text: str, pattern: re.Pattern[str], is_meant: Callable[[int], bool] | None = None) -> str:
-    """Spaces in place of what matches, strings apart; ``is_meant`` is asked where the match begins."""
+    """Replaces matches outside of strings by spaces; ``is_meant`` is called with the start of each match."""
     parts, done = [], 0
     for match in pattern.finditer(_masked(text)):
         start, end = match.span()
@@ -147,10 +147,10 @@ def _blanked(text: str, pattern: re.Pattern[str], is_meant: Callable[[int], bool
 
 
 def _is_shallow(value: Any) -> bool:
-    """A limit of our own, far from where Python's recursion ends."""
+    """A nesting limit well below Python's recursion limit."""
     boxes, kinds = [[value]], {dict, list}
     for _ in range(_MOST_DEPTH + 1):
-        # Most of a large model are lists of numbers: their types are looked at in C.
+        # A large model consists mostly of lists of numbers: their types are checked in C.
         boxes = [box for box in boxes if not kinds.isdisjoint(map(type, box))]
         inner = [each for box in boxes for each in box if type(each) in kinds]
         if not inner:
@@ -160,7 +160,7 @@ def _is_shallow(value: Any) -> bool:
 
 
 def _too_deep(text: str, source: str) -> ModelError:
-    """What :func:`_is_shallow` refuses, with the line where it becomes too deep."""
+    """The error for a text that :func:`_is_shallow` refuses, with the line where it becomes too deep."""
     depth, place = 0, 0
     for match in _STRING_OR_BRACKET.finditer(_masked(text)):
         depth += (match[0] in "[{") - (match[0] in "]}")

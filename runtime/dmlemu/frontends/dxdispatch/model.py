@@ -1,7 +1,7 @@
 """A DxDispatch model: resources, dispatchables and commands, read from JSON and checked.
 
 The format is that of https://github.com/microsoft/DirectML/blob/master/DxDispatch/doc/Guide.md.
-Members that it does not name are ignored, as DxDispatch ignores them.
+Members that the guide does not name are ignored, as DxDispatch ignores them.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class ResourceDesc(Frozen):
 
     @property
     def element_count(self) -> int:
-        """Elements of the buffer, without the padding up to 4 bytes that nobody asked for."""
+        """Elements of the buffer, without the padding up to 4 bytes."""
         return self.unpadded_size // dtype_of(self.data_type).itemsize
 
 
 class BindingSource(Frozen):
-    """A resource as a binding names it: ``offset`` in bytes."""
+    """A resource named in a binding: ``offset`` in bytes."""
 
     resource: str
     path: str
@@ -76,7 +76,7 @@ Bindings: TypeAlias = Mapping[str, tuple[BindingSource, ...]]
 
 
 class BindPoint(Frozen):
-    """A tensor field of an operator, to which ``count`` buffers are bound; ``present`` in the desc."""
+    """A tensor field of an operator, to which ``count`` buffers are bound; ``present``: it is in the desc."""
 
     name: str
     count: int
@@ -137,7 +137,7 @@ Command: TypeAlias = DispatchCommand | PrintCommand | WriteFileCommand
 
 
 class Model(Frozen):
-    """``folder``: where it lies."""
+    """``folder``: the folder of the file."""
 
     folder: Path
     resources: Mapping[str, ResourceDesc]
@@ -152,13 +152,13 @@ def read_model(
     *,
     allow_paths: bool = False,
 ) -> Model:
-    """Reads and checks ``path``; files that it names are beside it, or under ``input_path``.
+    """Reads and checks ``path``; files named in it are next to it, or under ``input_path``.
 
-    They have to lie in the model's folder, the current one or those that are given, links resolved,
+    They must be in the model's folder, the current one or the given ones, links resolved,
     unless ``allow_paths``.
 
-    Raises :class:`ModelError` for the first thing that is wrong.  No file but the model and the
-    headers of ``.npy`` files is read, nothing is allocated.
+    Raises :class:`ModelError` for the first mistake.  Only the model and the
+    headers of ``.npy`` files are read, and nothing is allocated.
     """
     if not exists(path) and input_path is not None:
         path = input_path / path
@@ -281,7 +281,7 @@ def _offset(node: Node, resource: ResourceDesc, resources: Mapping[str, Resource
 
 
 def _read_unused(node: Node, resources: Mapping[str, ResourceDesc]) -> None:
-    """Members that describe views of shaders mean nothing to DirectML, but must be what they claim."""
+    """Checks members that describe shader views: DirectML ignores them, but their types must be right."""
     for name in ("elementCount", "counterOffsetBytes"):
         if (member := node.get(name)) is not None:
             member.uint64()
@@ -303,7 +303,7 @@ def _named(node: Node, resources: Mapping[str, ResourceDesc]) -> ResourceDesc:
 
 
 def _check_names(node: Node, dispatchable: Dispatchable, points: Iterable[BindPoint]) -> None:
-    """Every name is a bind point and has as many buffers as it takes."""
+    """Checks that every name is a bind point and has the number of buffers it takes."""
     counts = {point.name: point.count for point in points}
     for name, value in node.members():
         if name not in counts:

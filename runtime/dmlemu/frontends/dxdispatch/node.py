@@ -1,6 +1,6 @@
 """A JSON value together with its place in the model, and the typed ways to read it.
 
-Each reader raises :class:`ModelError` with the place (``$.resources.A.initialValues[2]``), what was
+Each reader raises :class:`ModelError` with the place (``$.resources.A.initialValues[2]``), the value
 given and what is expected.  They accept what DxDispatch accepts: integers must be written without
 fraction or exponent and fit their type; floating-point numbers may be "nan", "inf" or "-inf".
 """
@@ -23,7 +23,7 @@ from .json_text import BadNumber
 __all__ = ["Node", "enum_prefix"]
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_MOST_NAME = 60  # characters of a name or text of the model in a message
+_MOST_NAME = 60  # characters of a model's text shown in a message
 _WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 E_ = TypeVar("E_", bound=IntEnum)
 F_ = TypeVar("F_", bound=IntFlag)
@@ -39,7 +39,7 @@ class Node:
         self.value = value
         self.path = path
 
-    # --- moving ---
+    # --- navigation ---
 
     def get(self, name: str) -> Node | None:
         """The member ``name``, or None; this node must be an object."""
@@ -48,7 +48,7 @@ class Node:
         return Node(self.value[name], self.path + _step(name))
 
     def __getitem__(self, name: str) -> Node:
-        """The member ``name``, which must be there."""
+        """The member ``name``, which must exist."""
         member = self.get(name)
         if member is None:
             raise self.missing(name)
@@ -121,7 +121,7 @@ class Node:
         return self._named(enum)
 
     def flags(self, enum: type[F_]) -> F_:
-        """One flag, or an array of flags that are joined."""
+        """One flag, or an array of flags that are combined."""
         result = enum(0)
         for element in self.elements() if isinstance(self.value, list) else [self]:
             result |= element._named(enum)
@@ -135,7 +135,7 @@ class Node:
             self.fail(ids.MODEL_VALUE, f"({quoted(name)}) is no {prefix.rstrip('_')}", quoted(name), expected)
         return member
 
-    # --- refusing ---
+    # --- errors ---
 
     def refuse(self, expected: str) -> NoReturn:
         self.fail(ids.MODEL_TYPE, f"({self.shown()}) is not {expected}", self.shown(), expected)
@@ -147,7 +147,7 @@ class Node:
         raise model_error(id, self.path, f"{self.path} {what}.", given=given, expected=expected, hint=hint)
 
     def shown(self) -> str:
-        """The value as the file wrote it, shortened."""
+        """The value as written in the file, shortened."""
         if isinstance(self.value, BadNumber):
             return elide(self.value, _MOST_NAME)
         if isinstance(self.value, (dict, list)):
@@ -169,7 +169,7 @@ def enum_prefix(enum: type[Enum]) -> str:
 
 
 def _step(name: str) -> str:
-    """``.name``, or ``['na me']`` for a name that does not read as one."""
+    """``.name``, or ``['na me']`` for a name that is no identifier."""
     if len(name) <= _MOST_NAME and _NAME.fullmatch(name):
         return f".{name}"
     return f"[{elide(name, _MOST_NAME)!r}]"

@@ -1,4 +1,4 @@
-"""Operator descs out of JSON, generically: the operators' declarations say what may stand where."""
+"""Operator descs from JSON, generically: the operators' declarations define the fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ARRAYS = (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY, FieldKind.FLOAT_ARRAY)
 
 
 def read_operator_desc(node: Node, *, fused: bool = False) -> OperatorDesc:
-    """The desc of ``{Type, Desc: {...}}`` or ``{Type, ...}``; ``type`` and ``desc`` do as well.
+    """The desc of ``{Type, Desc: {...}}`` or ``{Type, ...}``; ``type`` and ``desc`` are accepted too.
 
     A fused activation (``fused``) has no tensors of its own.
     """
@@ -46,7 +46,7 @@ def read_operator_desc(node: Node, *, fused: bool = False) -> OperatorDesc:
 
 
 def desc_node(node: Node) -> Node:
-    """Where the fields stand: in ``Desc`` or ``desc`` if there is one, else in ``node`` itself."""
+    """The node with the fields: ``Desc`` or ``desc`` if there is one, else ``node`` itself."""
     return node.get("Desc") or node.get("desc") or node
 
 
@@ -58,7 +58,7 @@ def located(error: Error, desc: Node, *context: str) -> ModelError:
 
 
 def _locate(node: Node, c_path: str) -> str:
-    """``OutputTensor.Sizes[2]`` from ``node`` on, through any ``Desc`` that the file puts between."""
+    """Resolves ``OutputTensor.Sizes[2]`` from ``node``, through any ``Desc`` in between."""
     head, _, rest = c_path.partition(".")
     name = head.partition("[")[0]
     if isinstance(node.value, dict) and name not in node.value:
@@ -107,7 +107,7 @@ def _read_field(desc: Node, field: Field, cls: type[OperatorDesc], fused: bool) 
 
 
 def _may_be_absent(field: Field, cls: type[OperatorDesc]) -> bool:
-    """Only what C passes by a pointer that may be null; our own defaults are no part of the format."""
+    """Only pointers that may be null in C; dmlemu's own defaults are not part of the format."""
     if field.optional:
         return True
     default = next(item.default for item in dataclasses.fields(cls) if item.name == field.name)
@@ -115,7 +115,7 @@ def _may_be_absent(field: Field, cls: type[OperatorDesc]) -> bool:
 
 
 def _counted(node: Node, name: str, count: int | None) -> list[Node]:
-    """The first ``count`` elements: C reads no more of them either."""
+    """The first ``count`` elements: C reads no others."""
     elements = node.elements()
     if count is not None and count > len(elements):
         what = f"has fewer elements ({len(elements)}) than {name} ({count})"

@@ -15,7 +15,7 @@ _QUEUES = {"direct": d3d12.CommandListType.DIRECT, "compute": d3d12.CommandListT
 _BARRIERS = {"none": (False, False), "uav": (True, False), "uav+aliasing": (True, True)}
 _LEVELS = {level.name.removeprefix("LEVEL_").replace("_", "."): level for level in dml.FeatureLevel}
 
-# Options of what the emulator does not have: accepted by the parser so that the refusal names them.
+# Options for features the emulator does not have: parsed so that the refusal can name them.
 _UNSUPPORTED = {
     "PIX captures": ("-c --pix_capture_type", "-o --pix_capture_name"),
     "HLSL dispatchables": ("--print_hlsl_disassembly!",),
@@ -167,7 +167,7 @@ def _add_timing(group: argparse._ArgumentGroup) -> None:
 
 
 def options_from(arguments: argparse.Namespace) -> Options:
-    """The options out of what ``add_options`` parsed."""
+    """The options from the result of argparse."""
     uav, aliasing = _BARRIERS[arguments.post_dispatch_barriers]
     run_for = arguments.milliseconds_to_run
     strictness = arguments.strictness or (Strictness.STRICT if arguments.debug else Strictness.DEBUG)

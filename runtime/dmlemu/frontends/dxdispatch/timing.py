@@ -24,7 +24,7 @@ class Samples(Frozen):
 
 
 def dispatch_lines(name: str, cpu: Samples, gpu: Samples, warmup: int, verbosity: int) -> list[str]:
-    """What is printed after a dispatch: one line, or with ``verbosity`` 1 statistics, 2 every sample."""
+    """The lines printed after a dispatch: one line, or with ``verbosity`` 1 statistics, 2 every sample."""
     head = f"Dispatch {quoted(name)}: {len(cpu.values)} iterations"
     if verbosity == 0:
         times = f", {_median(cpu.split(warmup)[1]):.4f} ms median (CPU)"
