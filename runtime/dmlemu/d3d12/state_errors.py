@@ -1,4 +1,4 @@
-"""Errors for resource states that do not fit."""
+"""Errors for resource state mismatches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def spell_state(state: int) -> str:
-    """A state for a message."""
+    """A state as messages spell it."""
     return spell(ResourceStates(state))
 
 
@@ -31,10 +31,10 @@ def conflict_error(
     hresult: HResult = HResult.E_INVALIDARG,
     copy_queue: bool = False,
 ) -> Error:
-    """The error for a use or a transition that does not fit the state of a resource.
+    """The error for a use or a transition that does not match the state of a resource.
 
-    ``since``: the command that brought the state about, in words.  ``user``: who uses the resource.
-    ``copy_queue``: it comes onto a COPY queue.
+    ``since``: the command that caused the state.  ``user``: the command that uses the resource.
+    ``copy_queue``: the list is executed on a COPY queue.
     """
     state, wanted = spell_state(conflict.state), spell_state(conflict.wanted)
     origin = " (promoted from COMMON)" if conflict.promoted else ""
@@ -76,7 +76,7 @@ def conflict_error(
 
 
 def _end(conflict: Conflict, resource: Resource) -> tuple[str, str, str]:
-    """Given, expected and the sentence for an END_ONLY that does not fit."""
+    """Given, expected and the message for an END_ONLY that does not match its begin."""
     states = f"from {spell_state(conflict.wanted)} to {spell_state(conflict.after)}"
     given = f"END_ONLY {states}"
     if conflict.split is None:

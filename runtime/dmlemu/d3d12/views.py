@@ -389,7 +389,7 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
 def write_view(
     context: DeviceContext, make: Callable[[], Descriptor], dest_descriptor: int, operation: str
 ) -> None:
-    """Writes what ``make`` returns where a view may stand (DH4)."""
+    """Writes the descriptor that ``make`` returns to a CPU handle of a CBV_SRV_UAV heap (DH4)."""
     if context.removed is not None:
         return
     try:
