@@ -194,7 +194,7 @@ class CommandQueue(DeviceChild):
             if recording in recordings:
                 raise refusal(
                     ids.LIST_EXECUTED_TWICE,
-                    f"{each} stands twice in one ExecuteCommandLists call.",
+                    f"{each} appears twice in one ExecuteCommandLists call.",
                     field=f"ppCommandLists[{i}]",
                     given=each,
                     expected="a list that is not pending",
@@ -409,7 +409,7 @@ class CommandQueue(DeviceChild):
     def _remark_zero_wait(self, fence: Fence) -> None:
         error = refusal(
             ids.FENCE_ZERO_WAIT,
-            f"{self} waits for {fence} to reach 0, which it always has.",
+            f"{self} waits for {fence} to reach 0, which every fence value satisfies.",
             operation="ID3D12CommandQueue::Wait",
             rule="FN3: ID3D12CommandQueue::Wait",
             message_id=MessageId.FENCE_ZERO_WAIT,

@@ -31,7 +31,7 @@ def _check_buffer(resource: object, operation: str, field: str) -> None:
         given = spell_object(resource)
         raise refusal(
             ids.COPY_NULL,
-            "{field} ({given}) is no buffer.",
+            "{field} ({given}) is not a buffer.",
             field=field,
             given=given,
             expected="a buffer",

@@ -61,7 +61,7 @@ class DescriptorHeap(DeviceChild):
         if not self._desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
             error = refusal(
                 ids.DESC_HEAP_NOT_VISIBLE,
-                f"The GPU handle of {self} is asked for, and the heap is not shader-visible.",
+                f"The GPU handle of {self} is requested, and the heap is not shader-visible.",
                 operation="GetGPUDescriptorHandleForHeapStart",
                 rule="DH3: ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart",
                 message_id=MessageId.DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE,
@@ -124,7 +124,7 @@ def check_desc(desc: DescriptorHeapDesc) -> None:
         return
     if desc.type in (DescriptorHeapType.RTV, DescriptorHeapType.DSV):
         raise refused(
-            f"A heap of type {spell(desc.type)} is to be shader-visible, and shaders cannot see such views.",
+            f"A heap of type {spell(desc.type)} is SHADER_VISIBLE, and shaders cannot see its descriptors.",
             field="pDescriptorHeapDesc.Flags",
             given=desc.flags,
             expected="NONE",
@@ -300,7 +300,7 @@ def _check_apart(destination: list[tuple[int, int]], source: list[tuple[int, int
     for (_, end, first_written), (start, _, second_written) in pairwise(spans):
         if start < end and (first_written or second_written):
             raise _refused_ranges(
-                f"Two descriptor ranges meet at handle {spell_handle(start)}.",
+                f"Two descriptor ranges overlap at handle {spell_handle(start)}.",
                 field="pDestDescriptorRangeStarts",
                 given=spell_handle(start),
                 expected="ranges that do not overlap",

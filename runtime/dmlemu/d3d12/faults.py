@@ -139,7 +139,7 @@ def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
     if fault.kind is FaultKind.BAD_ADDRESS:
         return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."
     if fault.kind is FaultKind.MISALIGNED:
-        return f"{what} begins in {where}, where {_elements(fault)} cannot stand."
+        return f"{what} begins in {where}, which is misaligned for {_elements(fault)}."
     return fault.message
 
 
@@ -149,7 +149,7 @@ _DONE = {0: "used", 1: "read", 2: "written", 3: "read and written"}
 def _spell_kind(fault: GpuFault) -> str:
     """The contents of a descriptor that cannot be used."""
     known = fault.given in list(DescriptorKind)
-    kind = f"a {DescriptorKind(fault.given).name}" if known else "bytes that are no descriptor"
+    kind = f"a {DescriptorKind(fault.given).name}" if known else "bytes that are not a descriptor"
     wanted = "a UAV" if fault.access & WRITE else "a UAV or an SRV"
     if known and (fault.given == DescriptorKind.UAV or (kind == "a SRV" and not fault.access & WRITE)):
         return "a null descriptor"

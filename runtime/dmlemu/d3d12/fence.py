@@ -89,9 +89,9 @@ def _open_event(descriptor: int) -> _EventFd:
     try:
         kind = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
-        raise refused(f"Event ({descriptor}) is no open file.") from None
+        raise refused(f"Event ({descriptor}) is not an open file.") from None
     if kind != "anon_inode:[eventfd]":
-        raise refused(f"Event ({descriptor}) is an open file, but no eventfd ({kind}).")
+        raise refused(f"Event ({descriptor}) is an open file, but not an eventfd ({kind}).")
     try:
         return _EventFd(descriptor)
     except OSError as error:
@@ -113,7 +113,7 @@ def check_timeout(timeout: float | None) -> float | None:
         return None
     seconds = number(timeout, "timeout")
     if not seconds >= 0:
-        raise outside(timeout, "timeout", "0 or more seconds, or None", "is no time to wait for")
+        raise outside(timeout, "timeout", "0 or more seconds, or None", "is not a valid timeout")
     return seconds
 
 

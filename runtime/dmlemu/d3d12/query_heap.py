@@ -77,7 +77,7 @@ def begin_error(type: QueryType) -> Error:
     """QY2: timestamps have EndQuery only."""
     return refusal(
         ids.QUERY,
-        f"A query of type {spell(type)} is begun, and a timestamp only ends.",
+        f"A query of type {spell(type)} is begun, and timestamps have EndQuery only.",
         field="Type",
         given=type,
         expected="EndQuery of type TIMESTAMP",

@@ -88,7 +88,7 @@ class RemovalRecord(Frozen):
         if self.address:
             yield f"  address: {self.address:#x}, {self.owner}"
         for queue in self.queues:
-            yield f"  {queue.queue} ({queue.pending} entries not done) had executed last:"
+            yield f"  {queue.queue} ({queue.pending} entries not done) last executed:"
             yield from (f"    {each}" for each in queue.executed)
             if not queue.executed:
                 yield "    nothing"

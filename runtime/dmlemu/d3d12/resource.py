@@ -268,7 +268,7 @@ class Resource(DeviceChild):
         if self.properties is None:
             raise refusal(
                 ids.RES_DESC,
-                "A reserved resource has no heap whose properties could be told.",
+                "A reserved resource has no heap whose properties could be returned.",
                 operation="GetHeapProperties",
                 rule="RS3: ID3D12Resource::GetHeapProperties",
                 message_id=MessageId.GETHEAPPROPERTIES_INVALIDRESOURCE,
@@ -445,7 +445,7 @@ class Resource(DeviceChild):
             return
         error = refusal(
             ids.UNMAP_RANGE,
-            f"The CPU is said to have written [{range.begin}, {range.end}) of {self}, a readback buffer.",
+            f"Unmap declares bytes [{range.begin}, {range.end}) of {self}, a READBACK buffer, as written.",
             operation="Unmap",
             rule="MP5: ID3D12Resource::Unmap",
             message_id=MessageId.UNMAP_RANGE_NOT_EMPTY,

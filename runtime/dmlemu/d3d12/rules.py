@@ -143,7 +143,7 @@ def check_heap_desc(desc: HeapDesc | None) -> None:
         (flags & _DENY_ALL == _DENY_ALL, "HP5", "pDesc.Flags", given, "at most two of three DENY_* flags",
          wrong, "The heap denies buffers and both kinds of textures ({}): nothing could lie in it."),
         (flags & _DISPLAY != 0, "HP6", "pDesc.Flags", given, "no ALLOW_DISPLAY",
-         wrong, "The heap has flags ({}), and only committed resources are for display."),
+         wrong, "The heap has flags ({}), and only committed resources may have them."),
     ), operation, "D3D12_HEAP_FLAGS")
     # fmt: on
 
@@ -194,13 +194,13 @@ def _check_heap_properties(
         (pool not in _MEMORY_POOLS, "HP3", pool_field, pool, "a member of D3D12_MEMORY_POOL",
          messages.pool, "Memory pool ({}) is not known."),
         (not custom and not no_page, "HP3", page_field, page, CpuPageProperty.UNKNOWN,
-         wrong, "A heap chooses a CPU page property ({}), and its type is not CUSTOM."),
+         wrong, "A heap has CPU page property ({}), and its type is not CUSTOM."),
         (not custom and not no_pool, "HP3", pool_field, pool, MemoryPool.UNKNOWN,
-         wrong, "A heap chooses a memory pool ({}), and its type is not CUSTOM."),
+         wrong, "A heap has memory pool ({}), and its type is not CUSTOM."),
         (custom and no_page, "HP3", page_field, page, "NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK",
-         wrong, "A CUSTOM heap leaves its CPU page property {}."),
+         wrong, "A CUSTOM heap has CPU page property {}."),
         (custom and no_pool, "HP3", pool_field, pool, "L0 or L1",
-         wrong, "A CUSTOM heap leaves its memory pool {}."),
+         wrong, "A CUSTOM heap has memory pool {}."),
         (video_back, "HP4", page_field, page, "NOT_AVAILABLE or WRITE_COMBINE",
          wrong, "A CUSTOM heap in video memory (L1) has the CPU page property {}."),
     ), operation, "D3D12_HEAP_PROPERTIES")
@@ -247,7 +247,7 @@ def custom_properties(node_mask: int, kind: HeapType) -> HeapProperties:
     check_node_mask(node_mask, operation, "nodeMask")
     invalid = MessageId.GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE
     unknown = MessageId.GETCUSTOMHEAPPROPERTIES_UNRECOGNIZEDHEAPTYPE
-    sentence = "Heap type ({}) stands for no fixed properties."
+    sentence = "Heap type ({}) has no fixed properties."
     expected = "DEFAULT, UPLOAD, READBACK or GPU_UPLOAD"
     rows = (
         (number == HeapType.CUSTOM, "HP8", "heapType", kind, expected, invalid, sentence),

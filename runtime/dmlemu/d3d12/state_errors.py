@@ -43,7 +43,7 @@ def conflict_error(
     came = f"Its state comes from {since}"
     if conflict.clash is Clash.SPLIT and copy_queue:
         rule, check, message_id = "ST17", ids.STATE_COPY_QUEUE, MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE
-        message = f"{resource} comes onto a COPY queue while a split barrier keeps it from being COMMON."
+        message = f"{resource} is used on a COPY queue while an open split barrier keeps it out of COMMON."
         given, expected = "between BEGIN_ONLY and END_ONLY", spell_state(COMMON)
         came, hint = f"The split barrier was begun by {since}", "End it on the queue on which it was begun."
     elif conflict.clash is Clash.SPLIT:
@@ -51,7 +51,7 @@ def conflict_error(
         expected, came = "no use before the barrier with END_ONLY", f"It was begun by {since}"
     elif conflict.clash is Clash.END:
         given, expected, message = _end(conflict, resource)
-        came = f"It was touched last by {since}"
+        came = f"It was last used by {since}"
     elif conflict.clash is Clash.BEFORE:
         message = f"A transition of {resource} starts from state ({wanted}); its state is {state}{origin}."
     else:

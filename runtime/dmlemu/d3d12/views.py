@@ -364,7 +364,7 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
     counter.check_open(_UAV)
     if raw or view.structure_byte_stride == 0:
         raise refused(
-            f"{counter} is to count a view that is not structured.",
+            f"{counter} is the counter of a view that is not structured.",
             field="pDesc.Buffer.StructureByteStride",
             given=view.structure_byte_stride,
             expected="at least 4, no RAW",
