@@ -402,7 +402,7 @@ def _name_bytes(operator: CompiledOperator, address: int) -> str:
 def _write(
     context: DeviceContext, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
-    """Writes the packets: one per kernel call, all with the table's GPU handle, and those of undefined bytes."""
+    """Writes the packets: one per kernel call, with the table's GPU handle, and those of undefined bytes."""
     assert bindings.desc is not None
     writer, table = command_list.writer, bindings.desc.gpu_descriptor_handle
     label, names = f"Dispatch of {dispatchable.label}", dispatchable.operand_names

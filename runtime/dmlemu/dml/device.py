@@ -321,7 +321,7 @@ class Device(Object):
         if self.context.level < FeatureLevel.LEVEL_2_1:
             raise refusal(
                 ids.OP_FEATURE_LEVEL,
-                f"IDMLDevice1 came with LEVEL_2_1; this device has {self.context.level.name}.",
+                f"IDMLDevice1 requires LEVEL_2_1; this device has {self.context.level.name}.",
                 operation=operation,
                 rule="2.12: IDMLDevice1",
                 hresult=HResult.E_NOINTERFACE,
@@ -460,7 +460,7 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
                 path = f"{field.path}.Sizes[{i}]"
                 raise refusal(
                     ids.OP_LIMIT,
-                    f"{path} ({size}) is above what this adapter takes for a leading size ({limit}).",
+                    f"{path} ({size}) is above this adapter's limit for a leading size ({limit}).",
                     operation=operation,
                     rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
                     field=path,

@@ -319,7 +319,7 @@ class _Rules:
         if output and flags:
             raise self.refused(
                 ids.OP_FIELD_RANGE,
-                "{field} (OWNED_BY_DML) marks an output; only inputs can belong to DirectML.",
+                "{field} (OWNED_BY_DML) is set on an output; only inputs can be OWNED_BY_DML.",
                 field=f"{self.field}.Flags",
                 given="OWNED_BY_DML",
                 expected="NONE",
@@ -334,7 +334,7 @@ class _Rules:
             if stride == 0 and size > 1:
                 raise self.refused(
                     ids.TENSOR_OUT_BROADCAST,
-                    f"{{field}} (0) gives the {size} elements of dimension {i} of an output one place.",
+                    f"{{field}} (0) gives the {size} elements of dimension {i} of an output one address.",
                     field=f"{self.field}.Strides[{i}]",
                     given=0,
                     expected=">= 1",
@@ -346,11 +346,11 @@ class _Rules:
             offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
             raise self.refused(
                 ids.TENSOR_OUT_OVERLAP,
-                f"{{field}} put elements {first} and {second} at one place, "
+                f"{{field}} put elements {first} and {second} at one address, "
                 f"{offset} elements from the start.",
                 field=f"{self.field}.Strides",
                 given=list(desc.strides),
-                expected="a place of its own for each element",
+                expected="a separate address for each element",
                 rule="TN5",
             )
 

@@ -333,7 +333,7 @@ class SlotCheck:
         offset = self._number("Offset", binding.offset)
         if offset % slot.alignment:
             what = (
-                f"is bound at Offset ({offset}) of {resource}, which is no multiple of {slot.alignment}, "
+                f"is bound at Offset ({offset}) of {resource}, which is not a multiple of {slot.alignment}, "
                 f"{self._alignment_name()}"
             )
             tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
@@ -411,7 +411,7 @@ class SlotCheck:
     def _number(self, member: str, value: object) -> int:
         number = as_integer(value)
         if number is None or not 0 <= number < 2**64:
-            what = f"is bound with {member} ({quote(value)}), which is no UINT64"
+            what = f"is bound with {member} ({quote(value)}), which is not a UINT64"
             raise self.refused(
                 ids.BIND_RANGE,
                 f"{self._title()} {what}.",

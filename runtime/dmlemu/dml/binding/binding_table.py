@@ -384,7 +384,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         if not isinstance(number, int) or number < 0:
             raise refused(
                 ids.OP_FIELD_RANGE,
-                "{field} ({given}) is no number it can hold.",
+                "{field} ({given}) is not a number that the field can hold.",
                 field=field,
                 given=quote(number),
                 expected="an unsigned integer",

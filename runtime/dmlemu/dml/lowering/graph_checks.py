@@ -135,7 +135,7 @@ class _Checks:
         if not nodes:
             raise _refused(
                 ids.OP_FIELD_RANGE,
-                "NodeCount (0) makes no graph.",
+                "NodeCount (0) is zero; a graph has at least one node.",
                 field="NodeCount",
                 given=0,
                 expected=">= 1",
@@ -164,7 +164,7 @@ class _Checks:
         if level < FeatureLevel.LEVEL_6_2:
             raise _refused(
                 ids.OP_FEATURE_LEVEL,
-                f"{path}.Type (CONSTANT) came with LEVEL_6_2; this device has {level.name}.",
+                f"{path}.Type (CONSTANT) requires LEVEL_6_2; this device has {level.name}.",
                 field=f"{path}.Type",
                 given="CONSTANT",
                 expected="OPERATOR",
@@ -246,7 +246,7 @@ class _Checks:
                     ids.GRAPH_EDGE_MISMATCH,
                     (
                         f"{path} feeds an output of {self._name(source[0])} to {self._input(port)}, which is "
-                        "OWNED_BY_DML; only an input of the graph can belong to DirectML."
+                        "OWNED_BY_DML; only an input of the graph can be."
                     ),
                     field=f"{path}.ToNodeInputIndex",
                     given="OWNED_BY_DML",
@@ -283,7 +283,7 @@ class _Checks:
             if end in results:
                 raise _refused(
                     ids.GRAPH_OUTPUT_UNSET,
-                    f"{path} gives output {end} of the graph, which {results[end][1]} gives already.",
+                    f"{path} feeds output {end} of the graph, which {results[end][1]} already feeds.",
                     field=field,
                     given="two edges",
                     expected="one edge for each output",
@@ -327,7 +327,7 @@ class _Checks:
         if port in graph.sources:
             raise _refused(
                 ids.GRAPH_INPUT_UNSET,
-                f"{path} feeds {self._input(port)}, which another edge feeds already.",
+                f"{path} feeds {self._input(port)}, which another edge already feeds.",
                 field=field,
                 given="two edges",
                 expected="one edge for each input",
@@ -359,7 +359,7 @@ class _Checks:
                 if field.desc is not None and (node, index) not in self.graph.sources:
                     raise _refused(
                         ids.GRAPH_INPUT_UNSET,
-                        f"{self._input((node, index))} is fed by no edge.",
+                        f"{self._input((node, index))} is not fed by any edge.",
                         field=f"Nodes[{node}]",
                         given="no edge",
                         expected=f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}",
@@ -394,7 +394,7 @@ class _Checks:
         shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
         raise _refused(
             ids.GRAPH_CYCLE,
-            f"The intermediate edges run in a circle: {shown}.",
+            f"The intermediate edges form a cycle: {shown}.",
             field=f"IntermediateEdges[{first}]",
             given=shown,
             expected="a graph without cycles",
