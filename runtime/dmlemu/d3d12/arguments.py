@@ -44,7 +44,7 @@ def integer(value: Any, field: str) -> int:
     """The value as an int; NumPy integers and enum members are accepted."""
     try:
         number = index(value)
-    except Exception:  # whatever the value's own method raises
+    except Exception:  # any exception of the value's own method
         raise _wrong(field, "an integer", value) from None
     if number.bit_length() > 128:
         raise outside(number, field, "a number of up to 64 bits", "is larger than any field of the API")
@@ -64,7 +64,7 @@ def sequence(value: Any, field: str) -> list[Any]:
         raise _wrong(field, "a sequence", value)
     try:
         return list(value)
-    except Exception:  # whatever the value's own method raises, as a memoryview of two dimensions does
+    except Exception:  # any exception of the value's own method, as of a memoryview of two dimensions
         raise _wrong(field, "a sequence", value) from None
 
 
@@ -110,7 +110,7 @@ def buffer(value: Any, field: str) -> bytes:
     """A copy of the bytes of an object with the buffer protocol."""
     try:
         return memoryview(value).tobytes()
-    except Exception:  # whatever the value's own method raises
+    except Exception:  # any exception of the value's own method
         raise _wrong(field, "bytes", value) from None
 
 

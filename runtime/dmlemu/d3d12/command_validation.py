@@ -89,7 +89,7 @@ def check_copy_buffer_region(
             given=src,
             expected="another buffer",
             object=dst,
-            hint="Two buffers placed over the same memory may stand for the two sides.",
+            hint="Two buffers placed over the same memory can be source and destination.",
             message_id=MessageId.COPY_ON_SAME_SUBRESOURCE,
         )
 

@@ -390,7 +390,7 @@ def _unsigned(field: str, value: object, most: int) -> int:
 def _u32_array(field: str, values: object) -> tuple[int, ...]:
     if not isinstance(values, (str, bytes)) and isinstance(values, Iterable):
         items = None
-        with suppress(Exception):  # whatever the value's own method raises
+        with suppress(Exception):  # any exception of the value's own method
             items = list(values)
         if items is not None:
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))

@@ -264,7 +264,7 @@ class DescValidator:
 def _is_integer(value: object, low: int, high: int) -> bool:
     try:
         return low <= index(value) <= high  # type: ignore[arg-type]
-    except Exception:  # whatever the value's own method raises
+    except Exception:  # any exception of the value's own method
         return False
 
 
