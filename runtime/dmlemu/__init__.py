@@ -47,7 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what is large when it is first asked for."""
+    """Imports large modules on first access."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _LATER[name]
@@ -62,7 +62,7 @@ def __dir__() -> list[str]:
 
 
 def _attach_checks(device: d3d12.Device) -> None:
-    from .checks import attach  # only now: a program that asks for no device does not wait for them
+    from .checks import attach  # imported here, so that programs without a device start faster
 
     attach(device)
 

@@ -1,4 +1,4 @@
-"""What the emulator says when something is wrong: HRESULTs, reports and the exception that carries them."""
+"""HRESULTs, reports, and the exception that carries them."""
 
 from .diagnostics.location import (
     CallSite,

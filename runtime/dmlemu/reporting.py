@@ -1,6 +1,6 @@
-"""What becomes of the reports of a device: filtered, suppressed, counted, stored, raised or written.
+"""Reporting: a device's reports are filtered, suppressed, counted, stored, raised or written.
 
-:class:`Reporter` is ``device.reports``; :data:`defaults` holds what every device starts with.
+:class:`Reporter` is ``device.reports``; :data:`defaults` holds the initial settings of every device.
 """
 
 from .diagnostics.reporting.defaults import Defaults, Response, Sink, defaults

@@ -1,8 +1,8 @@
-"""Writes what follows from the facts: the operator descs and enums of ``dmlemu.dml``, and the report.
+"""Generates the operator descs and enums of ``dmlemu.dml`` and the report from the facts.
 
-``operators.json`` and ``enums.json`` hold the facts, ``choices.json`` what sources leave open and how it was
-decided.  What is neither there nor decided is listed in ``report.md``, which must say that nothing is left.
-``python runtime/spec/generate.py``; ``--check`` only says what is out of date.
+``operators.json`` and ``enums.json`` hold the facts, ``choices.json`` the decisions on questions that the
+sources leave open.  Undecided questions are listed in ``report.md``, which must state that none is left.
+Run ``python runtime/spec/generate.py``; with ``--check`` it only lists files that are out of date.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def level(name: str) -> str:
     return name.removeprefix("DML_FEATURE_LEVEL_")
 
 
-# --- what is not decided ---
+# --- open questions ---
 
 
 def undecided() -> Iterator[str]:
@@ -169,7 +169,7 @@ def _docstring(struct: str, facts: Facts) -> list[str]:
 
 
 def page(struct: str, facts: Facts) -> str:
-    """Where Microsoft documents the operator."""
+    """The URL of Microsoft's documentation of the operator."""
     new = tuple(map(int, level(facts["introduced"]).split("_"))) >= (5, 1)
     root = "windows/ai/directml/api" if new else "windows/win32/api/directml"
     return f"https://learn.microsoft.com/{root}/ns-directml-{struct.lower()}"
@@ -195,7 +195,7 @@ def _tables_argument(name: str, facts: Facts) -> list[str]:
 
 
 def _rows(name: str, support: Facts) -> list[str]:
-    """``1_0 ATensor BTensor: 4-5 FLOAT32``: from that level on, these tensors have such ranks and types."""
+    """``1_0 ATensor BTensor: 4-5 FLOAT32``: from that level on, these tensors have these ranks and types."""
     rows = []
     for at, table in support.items():
         grouped: dict[tuple[str, str], list[str]] = {}
@@ -259,8 +259,8 @@ _HEAD_OF_DESCS = '''\
 """Every operator desc of DirectML.h, in the order of DML_OPERATOR_TYPE.
 
 Written by runtime/spec/generate.py.  Comments beside tensors are the dimensions that the newest table of
-the operator's page names; [x] may be left out.  What an operator means (rules, kernels, reference) stands in
-the modules of this folder.
+the operator's page names; [x] is optional.  Operator definitions (rules, kernels, reference) are in the
+other modules of this folder.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ class TestRecord:
         assert text.startswith("The device was removed with DXGI_ERROR_DEVICE_HUNG.\nFault injection")
         assert "  at: command queue 'compute', command list 'frame', command 3: Dispatch of" in text
         assert "command list 'frame', command 1: CopyBufferRegion (test_fault_injection.py:" in text
-        assert "command queue 'compute' (2 entries not done) had executed last:" in text
+        assert "command queue 'compute' (2 entries not done) last executed:" in text
         value = json.loads(record.json())
         assert (value["reason"], value["report"]["id"]) == ("DXGI_ERROR_DEVICE_HUNG", "DEVICE_REMOVED")
         assert value["queues"][0]["executed"][-1]["name"] == "ResourceBarrier"

@@ -1,4 +1,4 @@
-"""Adapters: each is a simulated GPU of its own."""
+"""Adapters: each one is a separate simulated GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_NAME = "dmlemu Virtual GPU"
 DEFAULT_MEMORY = 8 << 30  # bytes; they cost nothing until touched
 
 _DRIVER_VERSION = (0, 1, 0, 0)
-_VENDOR_ID, _DEVICE_ID = 0xD311, 0x0001  # assigned to nobody
+_VENDOR_ID, _DEVICE_ID = 0xD311, 0x0001  # not assigned to any vendor
 
 _lock = threading.Lock()
 _next_luid = 1
@@ -31,7 +31,7 @@ _adapters: weakref.WeakSet[Adapter] = weakref.WeakSet()
 
 
 def _free_locks() -> None:
-    """A thread of the parent process, which does not exist in a forked one, may have held them."""
+    """Replaces the locks in a forked process: a thread that held one exists only in the parent."""
     global _lock
     _lock = threading.Lock()
     for adapter in _adapters:
@@ -52,14 +52,14 @@ def _new_luid() -> Luid:
 class Adapter:
     """A simulated GPU; mirrors ``IDXCoreAdapter``.
 
-    ``dedicated_memory`` is its memory in bytes, after which creation fails with E_OUTOFMEMORY.
-    ``policy`` says when it executes: ``LAZY`` when the host waits, ``EAGER`` at submission, or
-    ``dmlemu.chaos(seed)``: in any way that the documents allow; None is what
-    ``dmlemu.reporting.defaults`` says when a device is created, ``LAZY`` if nothing.  The attributes are
+    ``dedicated_memory`` is its memory in bytes; creation that exceeds it fails with E_OUTOFMEMORY.
+    ``policy`` selects when it executes: ``LAZY`` when the host waits, ``EAGER`` at submission,
+    ``dmlemu.chaos(seed)`` in any order that the documentation allows.  None takes the policy of
+    ``dmlemu.reporting.defaults`` when a device is created, or ``LAZY`` if none is set.  The attributes are
     the DXCore properties of the same names.
 
-    ``max_gemm_batch`` imitates drivers that refuse GEMM tensors with a leading size above a limit, such
-    as 65535; None: any.
+    ``max_gemm_batch`` imitates drivers that reject GEMM tensors with a leading size above a limit, such
+    as 65535; None: no limit.
     """
 
     is_hardware = True
@@ -96,21 +96,21 @@ class Adapter:
 
     @property
     def policy(self) -> Policy | Chaos:
-        """As given, or the default as it is now."""
+        """The policy given, or the current default."""
         return self._policy or defaults.policy or Policy.LAZY
 
     def is_valid(self) -> bool:
-        """``IDXCoreAdapter::IsValid``: a simulated GPU is never unplugged."""
+        """``IDXCoreAdapter::IsValid``: always true, as a simulated GPU cannot be unplugged."""
         return True
 
     def is_feature_level_supported(self, level: FeatureLevel) -> bool:
-        """Can a device of that level be created?"""
+        """Whether a device of that feature level can be created."""
         from .features import MAX_FEATURE_LEVEL
 
         return integer(level, "level") <= MAX_FEATURE_LEVEL
 
     def query_memory_budget(self) -> MemoryBudget:
-        """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: the budget and its use, in bytes."""
+        """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: budget and current usage, in bytes."""
         memory = None if self._memory is None else self._memory()
         if memory is None or not memory.is_own:
             return MemoryBudget(self.dedicated_adapter_memory, 0)
@@ -120,7 +120,7 @@ class Adapter:
 
     @property
     def device(self) -> Object | None:
-        """The adapter's device while it lives, also in a forked process, where it is of no use."""
+        """The adapter's living device; in a forked process the parent's device, which is unusable there."""
         return None if self._device is None else self._device()
 
     def use(self, device: Object, memory: Memory) -> None:
@@ -128,7 +128,7 @@ class Adapter:
         self._device, self._memory = weakref.ref(device), weakref.ref(memory)
 
     def forget(self, device: Object) -> None:
-        """The device has ended."""
+        """The device of the adapter was destroyed."""
         with self.lock:
             if self.device is device:
                 self._device = self._memory = None

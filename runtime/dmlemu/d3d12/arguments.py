@@ -1,7 +1,7 @@
-"""Arguments from Python: what is no integer, struct or sequence raises TypeError, by the field's name.
+"""Argument conversion: a value of the wrong Python type raises a TypeError that names the field.
 
-Whether a number is legal is for the rules; one so large that no rule could say anything about it
-(Python does not even spell it) raises :class:`dmlemu.Error` here.
+Whether a number is legal is checked by the rules of the call.  A number wider than 64 bits, which no field
+can hold, raises :class:`dmlemu.Error` here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import Error, spell
 
 _Kind = TypeVar("_Kind")
 _Choice = TypeVar("_Choice", bound=Enum)
-_PLAIN = 2**64  # numbers within are integers of the API, or near enough for the rules to judge
+_PLAIN = 2**64  # numbers in this range are left to the rules
 
 
 def _wrong(field: str, what: str, value: object) -> TypeError:
@@ -41,10 +41,10 @@ def outside(value: object, field: str, expected: str, message: str = "is out of 
 
 
 def integer(value: Any, field: str) -> int:
-    """The value as an int; numpy's integers and enum members count."""
+    """The value as an int; NumPy integers and enum members are accepted."""
     try:
         number = index(value)
-    except Exception:  # whatever the value's own method raises
+    except Exception:  # any exception of the value's own method
         raise _wrong(field, "an integer", value) from None
     if number.bit_length() > 128:
         raise outside(number, field, "a number of up to 64 bits", "is larger than any field of the API")
@@ -52,7 +52,7 @@ def integer(value: Any, field: str) -> int:
 
 
 def instance(value: Any, kind: type[_Kind], field: str) -> _Kind:
-    """The value, which must be of that class."""
+    """The value; TypeError unless it is an instance of the class."""
     if not isinstance(value, kind):
         raise _wrong(field, f"a {kind.__name__}", value)
     return value
@@ -64,7 +64,7 @@ def sequence(value: Any, field: str) -> list[Any]:
         raise _wrong(field, "a sequence", value)
     try:
         return list(value)
-    except Exception:  # whatever the value's own method raises, as a memoryview of two dimensions does
+    except Exception:  # any exception of the value's own method, as of a memoryview of two dimensions
         raise _wrong(field, "a sequence", value) from None
 
 
@@ -91,7 +91,7 @@ def number(value: Any, field: str) -> float:
 
 
 def choice(value: Any, kind: type[_Choice], field: str, *others: str) -> _Choice:
-    """The member of an enum of texts that the value is or names; ``others`` the field may have, too."""
+    """The member of a string enum that the value is or names; ``others`` are further accepted values."""
     names = " or ".join([*(str(each.value) for each in kind), *others])
     if not isinstance(value, str):
         raise _wrong(field, names, value)
@@ -102,7 +102,7 @@ def choice(value: Any, kind: type[_Choice], field: str, *others: str) -> _Choice
 
 
 def text(value: Any, field: str) -> str:
-    """The value, which must be a str."""
+    """The value; TypeError unless it is a str."""
     return instance(value, str, field)
 
 
@@ -110,12 +110,12 @@ def buffer(value: Any, field: str) -> bytes:
     """A copy of the bytes of an object with the buffer protocol."""
     try:
         return memoryview(value).tobytes()
-    except Exception:  # whatever the value's own method raises
+    except Exception:  # any exception of the value's own method
         raise _wrong(field, "bytes", value) from None
 
 
 def callback(value: Any, field: str) -> Callable[..., Any]:
-    """The value, which must be callable."""
+    """The value; TypeError unless it is callable."""
     if not callable(value):
         raise _wrong(field, "a function", value)
     found: Callable[..., Any] = value
@@ -123,10 +123,10 @@ def callback(value: Any, field: str) -> Callable[..., Any]:
 
 
 class Struct(Frozen):
-    """Base of the structs: fields of numbers and of other structs are checked when one is made.
+    """Base of the structs: the types of number and struct fields are checked on construction.
 
-    A number that is a member of the field's enum becomes that member; any other stays as it is, for
-    the rules to judge.
+    A number that is a member of the field's enum becomes that member; any other number is kept and
+    checked by the call that takes the struct.
     """
 
     def __post_init__(self) -> None:
@@ -159,7 +159,7 @@ _table: dict[type, tuple[tuple[str, type], ...]] = {}
 
 
 def _fields(kind: type) -> tuple[tuple[str, type], ...]:
-    """The fields that are one class each: numbers, enums, structs."""
+    """The fields annotated with one class: numbers, enums, structs."""
     if kind not in _table:
         hints = get_type_hints(kind)
         _table[kind] = tuple((name, hint) for name, hint in hints.items() if isinstance(hint, type))

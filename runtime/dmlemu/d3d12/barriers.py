@@ -1,4 +1,4 @@
-"""ResourceBarrier: checks the barriers of one call and follows the transitions."""
+"""ResourceBarrier: checks the barriers of one call and tracks its transitions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _refused = partial(refusal, operation=_OPERATION, page="ID3D12GraphicsCommandLis
 def check_barriers(
     command_list: ListRecorder, recording: ListRecording, rows: Sequence[ResourceBarrier]
 ) -> None:
-    """Checks the barriers in order, as if each came alone (ST14); when one is wrong, none counts."""
+    """Checks the barriers in order, as separate calls would (ST14); if one is invalid, none is applied."""
     if not rows:
         wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
         message = "ResourceBarrier is called with no barriers."
@@ -68,7 +68,7 @@ def check_barriers(
 
 
 class _Call:
-    """One ResourceBarrier call: where its transitions led, and how to take them back."""
+    """One ResourceBarrier call: the state changes made so far, and how to undo them."""
 
     def __init__(self, command_list: ListRecorder, recording: ListRecording) -> None:
         self._list = command_list
@@ -207,7 +207,7 @@ class _Call:
             raise self._state_error(resource, state, field)
 
     def _state_error(self, resource: Resource, state: int, field: str) -> Error:
-        """Why :meth:`_check_state` refuses a state."""
+        """Why :meth:`_check_state` rejects a state."""
         text, kind, expressible = spell_state(state), self._list.type, self._list.states
         if state & ~states.KNOWN_STATES:
             return _refused(
@@ -287,7 +287,7 @@ class _Call:
 
 
 def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -> Error:
-    """ST6: a buffer in an UPLOAD or READBACK heap stays in the state that such heaps have."""
+    """ST6: a buffer in an UPLOAD or READBACK heap stays in the fixed state of its heap type."""
     text = spell_state(state)
     return _refused(
         ids.STATE_COMBO,
@@ -302,7 +302,7 @@ def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -
 
 
 def _check_flags(barrier: ResourceBarrier, path: str) -> None:
-    """ST13: only transitions can be split, and into a begin or an end."""
+    """ST13: only transitions can be split, with either BEGIN_ONLY or END_ONLY."""
     field = f"{path}.Flags"
     flags = integer(barrier.flags, field)
     if not flags:

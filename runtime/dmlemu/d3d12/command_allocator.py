@@ -1,4 +1,4 @@
-"""Command allocators: the memory of recorded commands, as far as its rules go."""
+"""Command allocators: ownership and reset rules of recorded commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .device_context import DeviceContext
 
     class OpenList(Protocol):
-        """A command list, as its allocator sees it."""
+        """What an allocator needs of a command list."""
 
         def records_with(self, allocator: CommandAllocator) -> bool: ...
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class AllocatorReset(NamedTuple):
-    """A command allocator was reset; as far as the GPU has come, it may be."""
+    """A command allocator was reset after the GPU finished all lists recorded with it."""
 
     allocator: CommandAllocator
 
@@ -32,7 +32,7 @@ class AllocatorReset(NamedTuple):
 class CommandAllocator(DeviceChild):
     """Owns the memory of the lists recorded with it; mirrors ``ID3D12CommandAllocator``.
 
-    One list at a time may record with it, and it may be reset when the GPU has executed them all.
+    One list at a time may record with it.  It may be reset once the GPU has executed all of its lists.
     """
 
     kind = "command allocator"
@@ -41,15 +41,16 @@ class CommandAllocator(DeviceChild):
         super().__init__(context)
         self.type = type
         self.recorder: OpenList | None = None  # opened with it last
-        self.generation = 0  # counts resets: recordings of an older one are gone
+        self.generation = 0  # counts resets: recordings of an earlier generation are invalid
         self._reset_at: CallSite | None = None
 
     def reset(self) -> None:
-        """Forgets all that was recorded with it.
+        """Discards everything recorded with it.
 
         Mirrors ``ID3D12CommandAllocator::Reset`` (nf-d3d12-id3d12commandallocator-reset).  E_FAIL
-        while a list records with it (CL7).  While the GPU still executes one of its lists the real
-        thing corrupts it; here that raises at strictness ``debug`` and ``strict``.
+        while a list records with it (CL7).  On real
+        hardware a reset while the GPU still executes one of its lists corrupts that list; here it raises at
+        strictness ``debug`` and ``strict``.
         """
         self.check_open("Reset")
         self.context.check_alive("Reset")
@@ -81,7 +82,7 @@ class CommandAllocator(DeviceChild):
 
     @property
     def reset_lines(self) -> tuple[str, ...]:
-        """For the context of a report: the line of the last reset."""
+        """The line of the last reset, for the context of a report."""
         return (f"{self.title()} was reset at {spell_site(self._reset_at)}",) if self._reset_at else ()
 
     def _check_done(self) -> None:

@@ -1,4 +1,4 @@
-"""Command lists: what is recorded, checked, and handed to a queue as packets."""
+"""Command lists: recording methods, which check their arguments and write packets."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def _unsupported(operation: str) -> Callable[..., None]:
 class CommandList(ListRecorder):
     """Records commands; mirrors ``ID3D12GraphicsCommandList``.
 
-    ListRecording methods are void in Direct3D 12.  At strictness ``debug`` and ``strict`` a wrong call
+    Recording methods are void in Direct3D 12.  At strictness ``debug`` and ``strict`` an invalid call
     raises :class:`dmlemu.Error`, its command is not recorded, and the list stays usable.  At
     ``runtime`` the first such error is kept and :meth:`close` raises it as E_INVALIDARG; calls on a
-    closed list are ignored, and nobody looks at the states in which commands use resources.
+    closed list are ignored, and resource states are not checked.
 
-    :meth:`close` ends the recording, as ``Close`` does; :meth:`release` gives the object up.
+    :meth:`close` ends the recording, as ``Close`` does; :meth:`release` releases the object.
     """
 
     # --- life cycle ---
@@ -95,8 +95,8 @@ class CommandList(ListRecorder):
         """Ends the recording: the list can be executed.
 
         Mirrors ``ID3D12GraphicsCommandList::Close`` (nf-d3d12-id3d12graphicscommandlist-close).
-        E_FAIL when it is closed already (CL5).  E_INVALIDARG at strictness ``runtime`` when a
-        recording call was wrong: the report is that call's.
+        E_FAIL when it is already closed (CL5).  E_INVALIDARG at strictness ``runtime`` when a
+        recording call was invalid, with the report of that call.
         """
         self.check_open("Close")
         self.context.check_alive("Close")
@@ -115,7 +115,7 @@ class CommandList(ListRecorder):
         recording.packets = self.writer.bytes()
         recording.owner = str(self)
         self._turned_at = self.context.here()
-        self.is_open = False  # an exception before leaves it open
+        self.is_open = False  # an exception before this line leaves the list open
         recording.allocator.recorder = None
         if self._error is not None:
             error, self._error = self._error, None
@@ -148,10 +148,10 @@ class CommandList(ListRecorder):
         self.start(allocator, operation)
 
     def disassemble(self) -> str:
-        """What the closed list is to the GPU: its packets, a line for each, below the command that made them.
+        """Disassembles the closed list: its packets, one per line, grouped by the command that wrote them.
 
-        A line has number and offset of the packet, its name and its fields.  Nothing in Direct3D 12 is like
-        it.  E_FAIL while the list is open.
+        A line holds number and offset of the packet, its name and its fields.  Not in Direct3D 12.
+        E_FAIL while the list is open.
         """
         self.check_open("disassemble")
         if self.is_open:
@@ -178,14 +178,14 @@ class CommandList(ListRecorder):
             lines.append(packet)
         return "\n".join(lines)
 
-    def _free(self) -> None:  # an open recording ends, so that its allocator is free again
+    def _free(self) -> None:  # end an open recording, so that its allocator is free again
         if self.is_open and self.recording is not None:
             self.is_open = False
             self.recording.allocator.recorder = None
         self.recording = None
 
     def clear_state(self, pipeline_state: None = None) -> None:
-        """Forgets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12)."""
+        """Unsets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12)."""
         if self.may_record("ClearState", SETTING):
             if pipeline_state is not None:
                 raise not_implemented("ClearState", "A pipeline state")
@@ -229,7 +229,7 @@ class CommandList(ListRecorder):
         params: Sequence[WriteBufferImmediateParameter],
         modes: Sequence[WriteBufferImmediateMode] | None = None,
     ) -> None:
-        """Writes 32-bit values to GPU virtual addresses, each a multiple of 4.
+        """Writes 32-bit values to GPU virtual addresses, which must be multiples of 4.
 
         Mirrors ``ID3D12GraphicsCommandList2::WriteBufferImmediate``
         (nf-d3d12-id3d12graphicscommandlist2-writebufferimmediate).
@@ -255,7 +255,7 @@ class CommandList(ListRecorder):
     ) -> None:
         """Fills a view with ``values`` (four u32, of which the format's components are used).
 
-        The GPU handle must be of the shader-visible heap that is set, the CPU handle the same view
+        The GPU handle must belong to the shader-visible heap that is set; the CPU handle is the same view
         in a heap that is not shader-visible.  ``rects`` limit it to elements [left, right).  Mirrors
         ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint``
         (nf-d3d12-id3d12graphicscommandlist-clearunorderedaccessviewuint).
@@ -303,10 +303,10 @@ class CommandList(ListRecorder):
 
     @_records("ResourceBarrier", TRANSFER)
     def resource_barrier(self, barriers: Sequence[ResourceBarrier] | ResourceBarrier) -> None:
-        """Transitions, aliasing and UAV barriers; they take effect in order (ST14).
+        """Records transition, aliasing and UAV barriers, which take effect in order (ST14).
 
         Mirrors ``ID3D12GraphicsCommandList::ResourceBarrier``
-        (nf-d3d12-id3d12graphicscommandlist-resourcebarrier).  When one of them is wrong, none is
+        (nf-d3d12-id3d12graphicscommandlist-resourcebarrier).  If one of them is invalid, none is
         recorded.
         """
         rows = [barriers] if isinstance(barriers, ResourceBarrier) else sequence(barriers, "barriers")
@@ -319,7 +319,7 @@ class CommandList(ListRecorder):
 
     @_records("SetDescriptorHeaps", SETTING)
     def set_descriptor_heaps(self, descriptor_heaps: Sequence[DescriptorHeap]) -> None:
-        """Sets the shader-visible heaps: at most one of views and one of samplers (DH8).
+        """Sets the shader-visible heaps: at most one CBV_SRV_UAV and one SAMPLER heap (DH8).
 
         Mirrors ``ID3D12GraphicsCommandList::SetDescriptorHeaps``
         (nf-d3d12-id3d12graphicscommandlist-setdescriptorheaps).
@@ -335,7 +335,7 @@ class CommandList(ListRecorder):
 
     @_records("BeginQuery", DRAWING)
     def begin_query(self, query_heap: QueryHeap, type: QueryType, index: int) -> None:
-        """Timestamps have no begin, and other queries are not emulated: always wrong (QY2).
+        """Always invalid: timestamps have only EndQuery, other queries are not emulated (QY2).
 
         Mirrors ``ID3D12GraphicsCommandList::BeginQuery``.
         """
@@ -343,7 +343,7 @@ class CommandList(ListRecorder):
 
     @_records("EndQuery", TRANSFER)
     def end_query(self, query_heap: QueryHeap, type: QueryType, index: int) -> None:
-        """Writes the GPU's clock into a slot of the heap when the commands before have run.
+        """Writes the GPU's clock to a slot of the heap when all preceding commands have run.
 
         Mirrors ``ID3D12GraphicsCommandList::EndQuery``
         (nf-d3d12-id3d12graphicscommandlist-endquery).
@@ -381,7 +381,7 @@ class CommandList(ListRecorder):
     # --- markers ---
 
     def set_marker(self, metadata: int, data: bytes | str) -> None:
-        """A remark for tools: metadata 0 UTF-16, 1 ANSI, 2 PIX; a str is encoded accordingly (Q5).
+        """A marker for tools: metadata 0 UTF-16, 1 ANSI, 2 PIX; a str is encoded accordingly (Q5).
 
         Mirrors ``ID3D12GraphicsCommandList::SetMarker``.
         """

@@ -1,4 +1,4 @@
-"""Command queues: hand closed lists to the GPU, signal and wait, map tiles."""
+"""Command queues: execute closed lists, signal and wait for fences, map tiles."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _QUEUE_TYPES = (CommandListType.DIRECT, CommandListType.COMPUTE, CommandListType
 
 
 class CommandQueue(DeviceChild):
-    """A row of work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``.
+    """Work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``.
 
-    What is queued is still executed when the queue has been released.
+    Work queued before the queue is released is still executed.
     """
 
     kind = "command queue"
@@ -52,21 +52,21 @@ class CommandQueue(DeviceChild):
         self.hardware = queue = self.context.gpu.create_queue(
             QueueKind(int(desc.type)), owner=weakref.ref(self)
         )
-        self._lock = threading.RLock()  # tickets are told in advance: one submission at a time
+        self._lock = threading.RLock()  # tickets are assigned in advance: one submission at a time
         self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:
-        """``ID3D12CommandQueue::GetDesc``; the node mask reads 1."""
+        """``ID3D12CommandQueue::GetDesc``; the node mask is returned as 1."""
         return self._desc
 
     def execute_command_lists(self, command_lists: Sequence[CommandList]) -> None:
         """Queues closed lists, in order.
 
         Mirrors ``ID3D12CommandQueue::ExecuteCommandLists``
-        (nf-d3d12-id3d12commandqueue-executecommandlists).  When a list is wrong (Q2, Q3) or its
-        resource states do not follow from those before (ST8), nothing is queued: at strictness
-        ``debug`` and ``strict`` that raises, at ``runtime`` it removes the device
-        (DXGI_ERROR_INVALID_CALL).
+        (nf-d3d12-id3d12commandqueue-executecommandlists).  When a list is invalid (Q2, Q3) or its
+        resource states do not match those that earlier lists left (ST8), nothing is queued: this raises
+        at strictness ``debug`` and ``strict`` and removes the device (DXGI_ERROR_INVALID_CALL) at
+        ``runtime``.
         """
         self.check_open("ExecuteCommandLists")
         if self.context.removed is not None:
@@ -86,7 +86,7 @@ class CommandQueue(DeviceChild):
         self.context.let_run()
 
     def signal(self, fence: Fence, value: int) -> None:
-        """Queues setting the fence, once all work before is done (FN2).
+        """Queues a signal: sets the fence when all preceding work is done (FN2).
 
         Mirrors ``ID3D12CommandQueue::Signal`` (nf-d3d12-id3d12commandqueue-signal).
         """
@@ -96,7 +96,7 @@ class CommandQueue(DeviceChild):
         self.context.let_run()
 
     def wait(self, fence: Fence, value: int) -> None:
-        """Queues holding all later work until the fence has reached ``value`` (FN3).
+        """Queues a wait: holds all later work until the fence reaches ``value`` (FN3).
 
         Mirrors ``ID3D12CommandQueue::Wait`` (nf-d3d12-id3d12commandqueue-wait).
         """
@@ -118,13 +118,13 @@ class CommandQueue(DeviceChild):
         range_tile_counts: Sequence[int] | None = None,
         flags: TileMappingFlags = TileMappingFlags.NONE,
     ) -> None:
-        """Queues mapping 64 KiB tiles of a reserved buffer to tiles of a heap (RS4 to RS7).
+        """Queues the mapping of 64 KiB tiles of a reserved buffer to tiles of a heap (RS4 to RS7).
 
         Mirrors ``ID3D12CommandQueue::UpdateTileMappings``
-        (nf-d3d12-id3d12commandqueue-updatetilemappings).  Counts follow from the lengths of the
-        sequences; None has the meaning of NULL there: no starts and no sizes is the whole resource,
-        no sizes is one tile each; no flags is NONE for all, no counts is all tiles for one range and
-        one each for several.
+        (nf-d3d12-id3d12commandqueue-updatetilemappings).  Counts are the lengths of the
+        sequences; None means what NULL means there: without starts and sizes the whole resource, without
+        sizes one tile each; without flags NONE for all; without counts all tiles for a single range and
+        one tile each for several.
         """
         self.check_open("UpdateTileMappings")
         if self.context.removed is not None:
@@ -161,7 +161,7 @@ class CommandQueue(DeviceChild):
         raise not_implemented("CopyTileMappings", "ID3D12CommandQueue::CopyTileMappings")
 
     def set_marker(self, metadata: int, data: bytes | str) -> None:
-        """A remark for tools, of which none listens (Q5); mirrors ``ID3D12CommandQueue::SetMarker``."""
+        """A marker for tools; has no effect (Q5); mirrors ``ID3D12CommandQueue::SetMarker``."""
         encode_marker(integer(metadata, "metadata"), data)
 
     def begin_event(self, metadata: int, data: bytes | str) -> None:
@@ -178,14 +178,14 @@ class CommandQueue(DeviceChild):
     def get_clock_calibration(self) -> ClockCalibration:
         """Both clocks at one moment; mirrors ``ID3D12CommandQueue::GetClockCalibration``.
 
-        The CPU's is ``time.monotonic_ns``; the GPU's is virtual and moves only by executed work.
+        The CPU clock is ``time.monotonic_ns``; the GPU clock is virtual and advances only with executed work.
         """
         return ClockCalibration(self.context.gpu.clock.now, time.monotonic_ns())
 
-    # --- inside ---
+    # --- internals ---
 
     def _check_lists(self, lists: list[CommandList]) -> list[ListRecording]:
-        """Q2, Q3: every list may be executed on this queue now."""
+        """Q2, Q3: checks that every list may be executed on this queue now."""
         if not lists:
             self._remark_empty()
         recordings: list[ListRecording] = []
@@ -194,7 +194,7 @@ class CommandQueue(DeviceChild):
             if recording in recordings:
                 raise refusal(
                     ids.LIST_EXECUTED_TWICE,
-                    f"{each} stands twice in one ExecuteCommandLists call.",
+                    f"{each} appears twice in one ExecuteCommandLists call.",
                     field=f"ppCommandLists[{i}]",
                     given=each,
                     expected="a list that is not pending",
@@ -409,7 +409,7 @@ class CommandQueue(DeviceChild):
     def _remark_zero_wait(self, fence: Fence) -> None:
         error = refusal(
             ids.FENCE_ZERO_WAIT,
-            f"{self} waits for {fence} to reach 0, which it always has.",
+            f"{self} waits for {fence} to reach 0, which every fence value satisfies.",
             operation="ID3D12CommandQueue::Wait",
             rule="FN3: ID3D12CommandQueue::Wait",
             message_id=MessageId.FENCE_ZERO_WAIT,
@@ -435,7 +435,7 @@ def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
 
 
 def _run_last_checks(recordings: list[ListRecording]) -> None:
-    """What was recorded may still object; then nothing has happened."""
+    """Runs the last checks of the recordings; if one fails, undoes the ones before."""
     undo: list[Callable[[], None]] = []
     try:
         for recording in recordings:
@@ -450,7 +450,7 @@ def _run_last_checks(recordings: list[ListRecording]) -> None:
 
 
 def _pageable(thing: Any) -> Any:
-    """What residency is counted of, also of DirectML's objects: a placed buffer's heap, else the object."""
+    """The object whose residency is counted: a placed buffer's heap, else the object itself."""
     return thing.pageable if isinstance(thing, Resource) else thing
 
 

@@ -1,4 +1,4 @@
-"""The arguments of recorded commands: what copies, clears and writes check before they are recorded."""
+"""Argument checks of recorded commands: copies, clears, immediate writes, descriptor heaps."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def _check_buffer(resource: object, operation: str, field: str) -> None:
-    """A buffer at all; whether it is alive and of this device is checked where it is used."""
+    """Checks that the argument is a buffer; lifetime and device are checked where it is used."""
     if not isinstance(resource, Resource):
         given = spell_object(resource)
         raise refusal(
             ids.COPY_NULL,
-            "{field} ({given}) is no buffer.",
+            "{field} ({given}) is not a buffer.",
             field=field,
             given=given,
             expected="a buffer",
@@ -89,7 +89,7 @@ def check_copy_buffer_region(
             given=src,
             expected="another buffer",
             object=dst,
-            hint="Two buffers placed over the same memory may stand for the two sides.",
+            hint="Two buffers placed over the same memory can be source and destination.",
             message_id=MessageId.COPY_ON_SAME_SUBRESOURCE,
         )
 
@@ -287,7 +287,7 @@ def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation
     if heap is not None and found is not None and found[0] is heap.hardware:
         return
     if found is not None and command_list.context.is_runtime:
-        return  # the runtime of Windows does not look at what is set
+        return  # the Windows runtime does not check which heaps are set
     where = "no shader-visible heap" if found is None else found[0].label
     raise refusal(
         ids.DESC_HEAP_NOT_SET,
@@ -355,7 +355,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
             message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
         )
     width = element_size(view.format)
-    assert width is not None  # of every view that can be created
+    assert width is not None  # every view that can be created has one
     return view.size // width
 
 

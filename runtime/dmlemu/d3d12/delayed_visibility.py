@@ -1,8 +1,8 @@
-"""What the CPU sees of mapped memory, as a copy that is brought up to date at chosen moments.
+"""Delayed visibility of mapped memory: the CPU works on a copy that is synchronized at defined points.
 
-Under chaos: writes of the CPU reach the GPU with ExecuteCommandLists or Unmap (MP7), or with a signal that
-may let a queue go on (MP6); what the GPU wrote reaches the CPU with Map or when it has seen a fence.
-Nothing earlier is promised.
+Under chaos, CPU writes become visible to the GPU at ExecuteCommandLists or Unmap (MP7), or at a signal that
+may unblock a queue (MP6).  GPU writes become visible to the CPU at Map or when it has observed a fence value.
+Direct3D 12 guarantees nothing earlier.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from dmlemu_hw.packets import Opcode
 
 from .resource import HostAccessed, HostMapped, Resource
 
-_PIECE = 1 << 20  # bytes that are compared at once
+_PIECE = 1 << 20  # bytes compared at a time
 
 Array = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Staging:
-    """A copy of ``memory`` for the CPU.  Both sides may write; a byte that both wrote is the CPU's.
+    """A copy of ``memory`` for the CPU.  Both sides may write; if both wrote a byte, the CPU's value wins.
 
-    Other threads of the host may write the copy at any moment: nothing but bytes that the GPU has
-    changed may be written to it.  For everything else the GPU's lock is to be held.
+    Other host threads may write the copy at any moment, so only bytes that the GPU has changed may be
+    written to it.  All other accesses require the GPU's lock.
     """
 
     def __init__(self, memory: memoryview) -> None:
         self._gpu: Array = np.frombuffer(memory, np.uint8)
         self._cpu: Array = np.zeros(len(memory), np.uint8)
-        self._seen: Array = np.zeros(len(memory), np.uint8)  # what both had last
+        self._seen: Array = np.zeros(len(memory), np.uint8)  # contents at the last synchronization
 
     @property
     def memory(self) -> memoryview:
@@ -44,7 +44,7 @@ class Staging:
         return memoryview(self._cpu)  # type: ignore[arg-type]
 
     def to_gpu(self, begin: int, end: int) -> None:
-        """Bytes that the CPU has changed become the GPU's."""
+        """Copies the bytes that the CPU has changed to the GPU's memory."""
         for part in _pieces(begin, end):
             cpu, seen = self._cpu[part], self._seen[part]
             if not np.array_equal(cpu, seen):
@@ -52,11 +52,11 @@ class Staging:
                 self._gpu[part][changed] = seen[changed] = cpu[changed]
 
     def to_cpu(self, begin: int, end: int) -> None:
-        """Bytes that the GPU has changed become the CPU's."""
+        """Copies the bytes that the GPU has changed to the CPU's copy."""
         for part in _pieces(begin, end):
             gpu, cpu, seen = self._gpu[part], self._cpu[part], self._seen[part]
             if not np.array_equal(gpu, seen):
-                # What the CPU has changed as well is the CPU's, and still to be brought to the GPU.
+                # Bytes that the CPU has changed too keep its value, which to_gpu copies later.
                 changed = (gpu != seen) & (cpu == seen)
                 cpu[changed] = seen[changed] = gpu[changed]
 
@@ -66,9 +66,9 @@ def _pieces(begin: int, end: int) -> list[slice]:
 
 
 class LateVisibility:
-    """Stagings of the heaps of one device that are mapped, and when they are brought up to date.
+    """The stagings of a device's mapped heaps, synchronized on events of the device.
 
-    Events come with the GPU's lock held; the calls of any thread take it.
+    Events arrive with the GPU's lock held; methods called by any thread take it.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -80,7 +80,7 @@ class LateVisibility:
         self._stream.subscribe(self._on_waited, Waited)
 
     def map(self, resource: Resource) -> memoryview:
-        """The CPU's view of a buffer, up to date; to be called once until the last :meth:`unmap`."""
+        """The CPU's view of a buffer, synchronized; called once until the last :meth:`unmap`."""
         heap, begin, end = _place(resource)
         with self._lock:
             if not self._follows_checks:
@@ -94,7 +94,7 @@ class LateVisibility:
             return mapped.staging.memory[begin:end]
 
     def unmap(self, resource: Resource, *, last: bool) -> None:
-        """What the CPU wrote so far is the GPU's; after the last Unmap nothing more is."""
+        """Makes the CPU's writes visible to the GPU; writes after the last Unmap never become visible."""
         heap, begin, end = _place(resource)
         with self._lock:
             mapped = self._heaps[heap]
@@ -102,7 +102,7 @@ class LateVisibility:
             if last:
                 mapped.write_only.discard(resource.address)
                 mapped.ranges[begin, end] -= 1
-                mapped.ranges += Counter()  # forgets those with 0
+                mapped.ranges += Counter()  # drops entries with count 0
                 if not mapped.ranges:
                     del self._heaps[heap]
 
@@ -110,7 +110,7 @@ class LateVisibility:
         heap, begin, end = _place(event.resource)
         mapped = self._heaps.get(heap)
         if mapped is None:
-            return  # another thread was faster and unmapped it
+            return  # unmapped by another thread meanwhile
         if event.maps == 1 and event.read == (0, 0):
             mapped.write_only.add(event.resource.address)
         elif event.read != (0, 0):
@@ -118,7 +118,7 @@ class LateVisibility:
         mapped.staging.to_cpu(begin, end)
 
     def _on_accessed(self, event: HostAccessed) -> None:
-        """A check may have put bytes of its own where the CPU is not to read, to see what it writes."""
+        """A check may have filled bytes outside the read range with a pattern, to detect the CPU's writes."""
         heap, begin, _ = _place(event.resource)
         mapped = self._heaps.get(heap)
         if mapped is not None and event.reads and event.resource.address in mapped.write_only:
@@ -128,7 +128,7 @@ class LateVisibility:
         if isinstance(event, Signalled) and event.queue:
             return  # that was the GPU
         if isinstance(event, Queued) and event.opcode != Opcode.SIGNAL:
-            return  # lets nothing go on
+            return  # unblocks no queue
         for mapped in list(self._heaps.values()):
             for begin, end in mapped.ranges:
                 mapped.staging.to_gpu(begin, end)
@@ -142,7 +142,7 @@ class LateVisibility:
 
 @dataclass
 class _Mapped:
-    """A heap that is mapped: which bytes of it, how often, and buffers that the CPU only writes."""
+    """A mapped heap: its mapped bytes, the map counts, and buffers that the CPU only writes."""
 
     staging: Staging
     ranges: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -150,7 +150,7 @@ class _Mapped:
 
 
 def _place(resource: Resource) -> tuple[HardwareHeap, int, int]:
-    """The heap of a buffer, and its bytes in there."""
+    """The heap of a buffer, and the buffer's byte range in it."""
     allocation = resource.allocation
     assert allocation.heap is not None  # reserved buffers cannot be mapped
     return allocation.heap, allocation.offset, allocation.offset + resource.width

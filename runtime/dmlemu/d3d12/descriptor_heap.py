@@ -61,7 +61,7 @@ class DescriptorHeap(DeviceChild):
         if not self._desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
             error = refusal(
                 ids.DESC_HEAP_NOT_VISIBLE,
-                f"The GPU handle of {self} is asked for, and the heap is not shader-visible.",
+                f"The GPU handle of {self} is requested, and the heap is not shader-visible.",
                 operation="GetGPUDescriptorHandleForHeapStart",
                 rule="DH3: ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart",
                 message_id=MessageId.DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE,
@@ -124,7 +124,7 @@ def check_desc(desc: DescriptorHeapDesc) -> None:
         return
     if desc.type in (DescriptorHeapType.RTV, DescriptorHeapType.DSV):
         raise refused(
-            f"A heap of type {spell(desc.type)} is to be shader-visible, and shaders cannot see such views.",
+            f"A heap of type {spell(desc.type)} is SHADER_VISIBLE, and shaders cannot see its descriptors.",
             field="pDescriptorHeapDesc.Flags",
             given=desc.flags,
             expected="NONE",
@@ -146,7 +146,7 @@ def check_desc(desc: DescriptorHeapDesc) -> None:
 def find_slot(
     context: DeviceContext, cpu_handle: int, operation: str, field: str
 ) -> tuple[DescriptorHeap, int]:
-    """The heap and index that a CPU handle means (DH4); raises for any other number."""
+    """The heap and index of a CPU handle (DH4); raises if the handle belongs to no heap."""
     found = context.gpu.descriptors.locate(integer(cpu_handle, field))
     heap = None if found is None else context.descriptor_heaps.get(found[0].cpu_start)
     assert heap is None or isinstance(heap, DescriptorHeap)
@@ -171,7 +171,7 @@ def write_descriptors(
     work: Callable[[], None],
     writer: str = "",
 ) -> None:
-    """Does the ``work`` that writes rows of descriptors, (CPU handle, count) each, and tells of it."""
+    """Runs ``work``, which writes ranges of descriptors (CPU handle, count), and emits events for them."""
     if not context.events.wants(DescriptorsWritten):
         work()
         return
@@ -293,14 +293,14 @@ def _check_range(
 
 
 def _check_apart(destination: list[tuple[int, int]], source: list[tuple[int, int]], operation: str) -> None:
-    """No destination range may meet another range."""
+    """No destination range may overlap another range."""
     spans = [(start, start + count * DESCRIPTOR_SIZE, True) for start, count in destination if count]
     spans += [(start, start + count * DESCRIPTOR_SIZE, False) for start, count in source if count]
     spans.sort()
     for (_, end, first_written), (start, _, second_written) in pairwise(spans):
         if start < end and (first_written or second_written):
             raise _refused_ranges(
-                f"Two descriptor ranges meet at handle {spell_handle(start)}.",
+                f"Two descriptor ranges overlap at handle {spell_handle(start)}.",
                 field="pDestDescriptorRangeStarts",
                 given=spell_handle(start),
                 expected="ranges that do not overlap",
@@ -310,7 +310,7 @@ def _check_apart(destination: list[tuple[int, int]], source: list[tuple[int, int
 
 
 def _pairs(destination: list[tuple[int, int]], source: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Cuts both rows of ranges where either one is cut: (to, from, count) each."""
+    """Splits both lists of ranges at the boundaries of either: (destination, source, count) each."""
     pairs = []
     rest = list(reversed(source))
     for start, count in destination:

@@ -1,8 +1,8 @@
-"""Who wrote the descriptors of a device's heaps, and which recorded commands still need them (BT14, DH10).
+"""Descriptor tracking: who wrote each descriptor, and which recorded commands still need it (BT14, DH10).
 
-The GPU reads descriptors when it executes: a program that writes them too early, or has two binding tables
-share them, computes with the wrong buffers.  Places of descriptors are GPU handles, of heaps that are not
-shader-visible the same numbers that they would have.
+The GPU reads descriptors when it executes: a program that overwrites them too early, or lets two binding
+tables share them, computes with the wrong buffers.  The place of a descriptor is its GPU handle; descriptors
+of heaps that are not shader-visible have the handle that they would have if they were.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .submissions import when_done
 
 __all__ = ["Binder", "ByPlace", "DescriptorUses", "Reader"]
 
-_FEW = 4096  # places that nobody looks through
+_FEW = 4096  # places kept before released heaps are purged
 _Value = TypeVar("_Value")
 
 
 class ByPlace(dict[int, _Value]):
-    """Something about descriptors, by their place."""
+    """A map keyed by descriptor place."""
 
     def __init__(self, descriptors: Descriptors) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class ByPlace(dict[int, _Value]):
         self._limit = _FEW
 
     def tidy(self) -> None:
-        """Lets go of the descriptors of released heaps, once there are many; places are never used again."""
+        """Drops the descriptors of released heaps, once there are many; places are never reused."""
         if len(self) < self._limit:
             return
         for place in list(self):
@@ -44,7 +44,7 @@ class ByPlace(dict[int, _Value]):
 
 
 class Binder(NamedTuple):
-    """A call of a binding table that wrote descriptors."""
+    """A call to a binding table method that wrote descriptors."""
 
     table: weakref.ref[Object]
     title: str
@@ -61,9 +61,9 @@ class Binder(NamedTuple):
 class Reader:
     """A recorded command that reads descriptors, from the GPU handle ``start`` on.
 
-    ``operands``: what the command calls each of them.  ``expected``: the bytes that each must hold when
-    its list is submitted; None where anything may stand, as nothing was bound or it may change until then
-    (``volatile``).  ``source`` is the place of the descriptors that the program is to copy there; 0: the
+    ``operands``: the command's name for each of them.  ``expected``: the bytes that each must hold when
+    its list is submitted; None if any content is allowed: nothing was bound, or it may change until then
+    (``volatile``).  ``source`` is the place of the descriptors that the program must copy there; 0 if the
     table, called ``title``, writes them in place.
     """
 
@@ -76,17 +76,17 @@ class Reader:
     source: int = 0
     table: weakref.ref[Object] | None = None
     title: str = ""
-    arrived: bool = False  # what was to be copied has once stood there
+    arrived: bool = False  # the expected descriptors were present at least once
 
     def differs(self, content: bytes) -> int | None:
-        """The first of the descriptors, whose bytes ``content`` are, that is not as expected."""
+        """The first descriptor whose bytes in ``content`` differ from the expected ones."""
         for at, data in enumerate(self.expected):
             if data is not None and content[at * DESCRIPTOR_SIZE :][:DESCRIPTOR_SIZE] != data:
                 return at
         return None
 
     def reads_as(self, other: Reader) -> bool:
-        """The same descriptors of the same table, as it was bound, in the same list?"""
+        """Whether both read the same descriptors of one table, bound the same way, in one list."""
         return (
             self.expected is other.expected
             and self.recording == other.recording
@@ -95,7 +95,7 @@ class Reader:
 
     @property
     def is_needed(self) -> bool:
-        """Is the GPU still to execute the command, or may its list still be submitted?"""
+        """Whether the GPU has yet to execute the command, or its list may still be submitted."""
         recording = self.recording()
         return recording is not None and recording.is_needed
 
@@ -106,7 +106,7 @@ class Reader:
 
     @property
     def when_done(self) -> str:
-        """Advice: what to wait for."""
+        """The hint: what to wait for."""
         recording = self.recording()
         if recording is None or recording.submitted is None:
             return ""
@@ -114,7 +114,7 @@ class Reader:
 
     @property
     def list_name(self) -> str:
-        """What the command list is called."""
+        """The name of the command list."""
         recording = self.recording()
         if recording is None:
             return "a command list"
@@ -126,7 +126,7 @@ class Reader:
 
     @property
     def context(self) -> str:
-        """Where it was recorded, for the context of a report."""
+        """The line that recorded it, for the context of a report."""
         at = f" at {self.command.recorded_at}" if self.command.recorded_at else ""
         table = f" with {self.title}" if self.title else ""
         place = f"command {self.command.number} of {self.list_name}"
@@ -134,7 +134,7 @@ class Reader:
 
 
 class DescriptorUses:
-    """The binders and readers of each descriptor of one device."""
+    """The binders and readers of every descriptor of one device."""
 
     def __init__(self, descriptors: Descriptors) -> None:
         self._binders: ByPlace[Binder] = ByPlace(descriptors)
@@ -154,7 +154,7 @@ class DescriptorUses:
     def add(self, reader: Reader, recording: Recording) -> None:
         """A command that reads descriptors was recorded.
 
-        One reader stands for all commands that a list has with one table as it is bound.
+        One reader represents all commands of a list that use one table with the same bindings.
         """
         readers = self._readers.setdefault(reader.start, [])
         if readers and readers[-1].reads_as(reader):
@@ -164,14 +164,14 @@ class DescriptorUses:
         for i in range(len(reader.operands)):
             readers = self._readers.setdefault(reader.start + i * DESCRIPTOR_SIZE, [])
             count = len(readers)
-            if count >= 8 and not count & (count - 1):  # most of them are over
+            if count >= 8 and not count & (count - 1):  # most of them are finished
                 readers[:] = [each for each in readers if each.is_needed]
             readers.append(reader)
 
     def of(self, recording: Recording) -> Sequence[Reader]:
-        """The readers of a recording, in its order."""
+        """The readers of a recording, in recording order."""
         return self._recorded.get(recording, ())
 
     def readers(self, handle: int) -> Iterator[Reader]:
-        """The recorded commands that still need the descriptor, the last one first."""
+        """The recorded commands that still need the descriptor, latest first."""
         return (each for each in reversed(self._readers.get(handle, ())) if each.is_needed)

@@ -1,4 +1,4 @@
-"""The device: creates everything, and says what it is."""
+"""ID3D12Device: object creation, descriptors, feature queries, removal."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ from .structs import (
 class Device(Object):
     """Creates resources, queues, lists and views; mirrors ``ID3D12Device``.
 
-    Methods with an HRESULT raise :class:`dmlemu.Error` when it is a failure.  Void methods with bad
-    arguments raise at strictness ``debug`` and ``strict`` and change nothing; at ``runtime`` they
-    remove the device (DXGI_ERROR_INVALID_CALL), as Windows does.  After removal, creation methods,
-    Map, Signal, Close and Reset raise DXGI_ERROR_DEVICE_REMOVED, void methods do nothing, and fences
-    read 2**64 - 1.
+        Methods with an HRESULT raise :class:`dmlemu.Error` when it is a failure.  Void methods with invalid
+        arguments raise at strictness ``debug`` and ``strict`` and change nothing; at ``runtime`` they
+        remove the device (DXGI_ERROR_INVALID_CALL), as Windows does.  After removal, creation methods,
+        Map, Signal, Close and Reset raise DXGI_ERROR_DEVICE_REMOVED, void methods do nothing, and fences
+        read 2**64 - 1.
 
-    ``removal_record`` tells what is known of a removal: the command, the address, what ran before.
-    ``info_queue`` holds warnings.  Devices are made by :func:`create_device`.
+    ``removal_record`` describes a removal: the command, the address, what ran before.
+        ``info_queue`` holds warnings.  Devices are made by :func:`create_device`.
     """
 
     kind = "device"
@@ -92,16 +92,16 @@ class Device(Object):
         if gpu.random(Mode.VISIBILITY) is not None:
             self.context.late_visibility = LateVisibility(gpu)
 
-    # --- what is noticed ---
+    # --- events and reports ---
 
     @property
     def events(self) -> EventStream:
-        """Everything that happens on the device, for those who subscribe."""
+        """The event stream of the device."""
         return self.context.events
 
     @property
     def reports(self) -> Reporter:
-        """Where reports of checks go."""
+        """The reporter that receives the reports of checks."""
         return self.context.reports
 
     @property
@@ -116,7 +116,7 @@ class Device(Object):
 
     @property
     def removal_record(self) -> RemovalRecord | None:
-        """What is known of the device's end, kept after it; None while it lives."""
+        """Why and where the device was removed; None while it is not."""
         return self.context.removal_record
 
     # --- queues, lists, fences ---
@@ -147,7 +147,7 @@ class Device(Object):
         command_allocator: CommandAllocator,
         initial_state: None = None,
     ) -> CommandList:
-        """A list that is open and records with the allocator (CL2).
+        """An open list that records with the allocator (CL2).
 
         Mirrors ``ID3D12Device::CreateCommandList`` (nf-d3d12-id3d12device-createcommandlist).
         ``initial_state`` (a pipeline state) must be None.
@@ -225,7 +225,7 @@ class Device(Object):
         initial_resource_state: ResourceStates,
         optimized_clear_value: ClearValue | None = None,
     ) -> Resource:
-        """A buffer with a heap of its own; E_INVALIDARG by HP3 to HP9 and RB1 to RB7, E_OUTOFMEMORY.
+        """A buffer with an implicit heap; E_INVALIDARG by HP3 to HP9 and RB1 to RB7, E_OUTOFMEMORY.
 
         Mirrors ``ID3D12Device::CreateCommittedResource``
         (nf-d3d12-id3d12device-createcommittedresource).  The memory is zero unless ``heap_flags``
@@ -243,10 +243,10 @@ class Device(Object):
         initial_state: ResourceStates,
         optimized_clear_value: ClearValue | None = None,
     ) -> Resource:
-        """A buffer at an offset of a heap, with an address of its own; E_INVALIDARG by PL1-PL3, RB1-RB7.
+        """A buffer at an offset in a heap, with its own address; E_INVALIDARG by PL1-PL3, RB1-RB7.
 
         Mirrors ``ID3D12Device::CreatePlacedResource`` (nf-d3d12-id3d12device-createplacedresource).
-        Buffers may overlap (PL4): they are the same bytes.
+        Buffers may overlap (PL4); they then share bytes.
         """
         return resource_creation.create_placed(
             self.context, heap, heap_offset, desc, initial_state, optimized_clear_value
@@ -258,7 +258,7 @@ class Device(Object):
         initial_state: ResourceStates,
         optimized_clear_value: ClearValue | None = None,
     ) -> Resource:
-        """A buffer of addresses only, all tiles NULL (RS2): ``CommandQueue.update_tile_mappings`` maps them.
+        """A buffer without memory, all tiles NULL (RS2): ``CommandQueue.update_tile_mappings`` maps them.
 
         Mirrors ``ID3D12Device::CreateReservedResource``
         (nf-d3d12-id3d12device-createreservedresource).  NULL tiles read 0 and drop writes.
@@ -268,7 +268,7 @@ class Device(Object):
     def get_resource_allocation_info(
         self, visible_mask: int, resource_descs: Sequence[ResourceDesc]
     ) -> ResourceAllocationInfo:
-        """Size and alignment of buffers laid one behind the other; size 2**64 - 1 for an invalid desc.
+        """Size and alignment of consecutively placed buffers; size 2**64 - 1 for an invalid desc.
 
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
@@ -284,7 +284,7 @@ class Device(Object):
         num_subresources: int = 1,
         base_offset: int = 0,
     ) -> CopyableFootprints:
-        """How a buffer lies in an upload buffer; all ones when the arguments are wrong.
+        """The layout of a buffer in an upload buffer; all ones when the arguments are invalid.
 
         Mirrors ``ID3D12Device::GetCopyableFootprints``.
         """
@@ -296,20 +296,20 @@ class Device(Object):
         return result
 
     def get_custom_heap_properties(self, node_mask: int, heap_type: HeapType) -> HeapProperties:
-        """What a heap type stands for, as properties of type CUSTOM (HP8).
+        """The CUSTOM heap properties equivalent to a heap type (HP8).
 
-        Mirrors ``ID3D12Device::GetCustomHeapProperties``; a type that is none raises.
+        Mirrors ``ID3D12Device::GetCustomHeapProperties``; an unknown type raises.
         """
         return rules.custom_properties(node_mask, heap_type)
 
     def make_resident(self, objects: Sequence[DeviceChild]) -> None:
-        """Counts each object's residency up (RD1); mirrors ``ID3D12Device::MakeResident``."""
+        """Increments each object's residency count (RD1); mirrors ``ID3D12Device::MakeResident``."""
         residency.make_resident(self.context, objects)
 
     def evict(self, objects: Sequence[DeviceChild]) -> None:
-        """Counts each object's residency down; at 0 lists that use it must not run (RD2).
+        """Decrements each object's residency count; at 0, lists that use it must not be executed (RD2).
 
-        Mirrors ``ID3D12Device::Evict``.  Contents and addresses stay.
+        Mirrors ``ID3D12Device::Evict``.  Contents and addresses are kept.
         """
         residency.evict(self.context, objects)
 
@@ -331,7 +331,7 @@ class Device(Object):
         return result
 
     def get_descriptor_handle_increment_size(self, descriptor_heap_type: DescriptorHeapType) -> int:
-        """Bytes from one descriptor handle to the next (DH4): 32 for every type.
+        """The distance between descriptor handles in bytes (DH4): 32 for every type.
 
         Mirrors ``ID3D12Device::GetDescriptorHandleIncrementSize``.
         """
@@ -393,7 +393,7 @@ class Device(Object):
         src_descriptor_range_sizes: Sequence[int] | None,
         descriptor_heaps_type: DescriptorHeapType,
     ) -> None:
-        """Copies rows of descriptors; sizes None means one each (DH5, DH6).
+        """Copies ranges of descriptors; sizes None means one each (DH5, DH6).
 
         Mirrors ``ID3D12Device::CopyDescriptors``.
         """
@@ -419,7 +419,7 @@ class Device(Object):
         src_descriptor_range_start: int,
         descriptor_heaps_type: DescriptorHeapType,
     ) -> None:
-        """Copies one row of descriptors (DH5, DH6).
+        """Copies one range of descriptors (DH5, DH6).
 
         Mirrors ``ID3D12Device::CopyDescriptorsSimple``.
         """
@@ -445,14 +445,14 @@ class Device(Object):
         """
         return resource_creation.create_query_heap(self.context, desc)
 
-    # --- what the device is ---
+    # --- properties and state ---
 
     def check_feature_support(self, feature: Feature, feature_support_data: Any = None) -> Any:
-        """What the device can do: the struct of the feature, filled in.
+        """Feature support: the struct of the feature, filled in.
 
         ``feature_support_data`` is needed where the struct has inputs.  Mirrors
         ``ID3D12Device::CheckFeatureSupport`` (nf-d3d12-id3d12device-checkfeaturesupport).
-        E_INVALIDARG: another struct than the feature's (DEV8), inputs out of range (DEV9), an
+        E_INVALIDARG: a struct that is not the feature's (DEV8), inputs out of range (DEV9), an
         unknown feature (DEV11).
         """
         return features.answer(feature, feature_support_data)
@@ -466,26 +466,26 @@ class Device(Object):
         return self.context.adapter.instance_luid
 
     def get_device_removed_reason(self) -> HResult:
-        """S_OK while the device lives, else why it was removed.
+        """S_OK until the device is removed, then the reason.
 
         Mirrors ``ID3D12Device::GetDeviceRemovedReason``.
         """
         return HResult.S_OK if self.context.removed is None else self.context.removed
 
     def remove_device(self) -> None:
-        """Takes the device away, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
+        """Removes the device, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
         error = refusal(
             ids.DEVICE_REMOVED,
             f"{self} was removed by RemoveDevice.",
             operation="RemoveDevice",
             rule="RM1: ID3D12Device5::RemoveDevice",
-            message_id=0,  # nobody is at fault
+            message_id=0,  # no error of the program
             hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
         )
         self.context.remove(HResult.DXGI_ERROR_DEVICE_REMOVED, error.report)
 
     def report_live_device_objects(self) -> LiveObjects:
-        """The objects not released yet, in the order of their creation; ``str`` of it says who holds them.
+        """The unreleased objects in creation order; ``str`` of the result names their holders.
 
         Mirrors ``ID3D12DebugDevice::ReportLiveDeviceObjects``, which prints them.
         """
@@ -513,9 +513,9 @@ class Device(Object):
         raise not_implemented("OpenSharedHandle", "ID3D12Device::OpenSharedHandle")
 
     def release(self) -> None:
-        """Gives up one reference; :func:`create_device` on a living device takes one more (DEV5).
+        """Releases one reference; :func:`create_device` on a living device adds one (DEV5).
 
-        The device ends when all are given up and the last object it created is gone.
+        The device is destroyed when all references and all objects it created are released.
         """
         super().release()
 

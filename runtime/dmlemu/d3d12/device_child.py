@@ -1,4 +1,4 @@
-"""What every object of a device has: the device, its context, and hardware that ends with it."""
+"""Device children: the device, its context, and hardware objects released with the child."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class DeviceChild(Object):
     """An object of one device, which it keeps alive; mirrors ``ID3D12DeviceChild``.
 
-    For the layers above Direct3D 12: ``context`` is what it shares with the device, ``number`` its place in
-    the order of creation, ``residency`` what MakeResident and Evict count, ``evicted_at`` the last Evict.
+    For the layers above Direct3D 12: ``context`` is shared with the device, ``number`` is its place in the
+    order of creation, ``residency`` its count of MakeResident and Evict, ``evicted_at`` the last Evict.
     """
 
     kind = "object of a device"
@@ -33,10 +33,10 @@ class DeviceChild(Object):
         self.number = context.register(self)
 
     def _own(self, *things: Any) -> None:
-        """These hardware objects are called by the object's name, and end with it.
+        """Names the hardware objects after this object and releases them with it.
 
-        Each also ends when it is garbage, as it is with the object: no registry may keep it, for it leads
-        to the device and so back to the object.
+        Garbage collection of the object releases them too.  No registry may refer to them: they refer to the
+        device, and so to the object.
         """
         self._hardware = things
         self._renamed()
@@ -69,6 +69,6 @@ class DeviceChild(Object):
                 self.context.forget(self.number)
 
     def _free(self) -> None:
-        """Gives back what the object holds of the GPU; called once, when it is released."""
+        """Frees the object's GPU resources; called once, when it is released."""
         for each in self._hardware:
             each.close()

@@ -1,4 +1,4 @@
-"""What the objects of a device, and the layers above, share: the GPU, reports, submissions, removal."""
+"""Device context, shared by a device's objects and the layers above: GPU, reports, submissions, removal."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _Result = TypeVar("_Result")
 
 
 class DeviceContext:
-    """What inner modules need of a device, as public members; each object of it has them as ``context``.
+    """The internal interface of a device; each of its objects holds it as ``context``.
 
-    It does not keep the device, which ends with the last reference to it or to one of its objects.
+    It does not keep the device alive; references to the device or to one of its objects do.
 
-    ``gpu``: the hardware.  ``strictness``, and ``is_runtime`` for the only one without a debug layer.
-    ``reports`` and ``info_queue``: where what is noticed goes.  ``checks``: attached by the layer of checks.
-    ``removed``: why the device was removed, with its ``removal_record``; None while it lives.
-    ``references``: how many create_device gave out (DEV5).  ``children``: the living objects by the order of
-    their creation.  ``resources`` by address, ``descriptor_heaps`` by CPU handle, ``recordings`` by serial;
-    ``names``: what they are called.  ``host_heaps``: those the CPU can see.  ``submissions``: what queues
-    have not done.  ``descriptor_uses``: who wrote and who reads descriptors.  ``late_visibility``: copies of
-    mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
+    ``gpu``: the hardware.  ``strictness``; ``is_runtime``: it is ``runtime``, without a debug layer.
+    ``reports`` and ``info_queue`` receive reports and messages.  ``checks``: attached by the checks layer.
+    ``removed``: why the device was removed, with its ``removal_record``; None while it is not.
+    ``references``: the number that create_device returned (DEV5).  ``children``: the living objects in
+    creation order.  ``resources`` by address, ``descriptor_heaps`` by CPU handle, ``recordings`` by serial;
+    ``names``: their names in messages.  ``host_heaps``: the CPU-visible heaps.  ``submissions``: work that
+    queues have not completed.  ``descriptor_uses``: writers and readers of descriptors.  ``late_visibility``:
+    copies of mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
     """
 
     def __init__(self, gpu: Gpu, strictness: Strictness, adapter: Adapter, device: Object) -> None:
@@ -87,7 +87,7 @@ class DeviceContext:
         self.descriptor_uses = DescriptorUses(gpu.descriptors)
         self.maps_lock = threading.RLock()
         self.late_visibility: LateCopies | None = None
-        self._watchers = 0  # events outside that are still to be set: the GPU must run by itself
+        self._watchers = 0  # host events not set yet: the GPU must run by itself
 
     @property
     def device(self) -> Object:
@@ -98,20 +98,20 @@ class DeviceContext:
 
     @property
     def events(self) -> EventStream:
-        """Everything that happens on the device, for those who subscribe."""
+        """The event stream of the device."""
         return self.gpu.events
 
     def __str__(self) -> str:
         return str(self.device)
 
-    # --- telling ---
+    # --- events and messages ---
 
     def here(self) -> CallSite | None:
-        """The program's line, for messages; at strictness runtime nobody needs it."""
+        """The program's line, for messages; empty at strictness runtime."""
         return None if self.is_runtime else call_site()
 
     def tell(self, *events: object) -> None:
-        """Emits events of the API; raises what a check has to say of them."""
+        """Emits events of the API; raises the errors that checks report for them."""
         if self.gpu.events:
             try:
                 with self.gpu.lock:
@@ -128,23 +128,23 @@ class DeviceContext:
             self.tell(ObjectReleased(thing))
 
     def begin_call(self, operation: str) -> None:
-        """Tells that a call that may fail begins; who listens may let it fail."""
+        """Emits the start of a call that returns an HRESULT; a subscriber may make it fail."""
         if self.gpu.events.wants(CallBegun):
             self.tell(CallBegun(operation))
 
     def inform(self, error: Error, severity: Severity | None = None) -> None:
-        """Says what is worth saying and no error; at strictness runtime nobody listens."""
+        """Stores a message that is no error; does nothing at strictness runtime."""
         if not self.is_runtime:
             self.reports.add(error.report if severity is None else replace(error.report, severity=severity))
             self.reports.raise_pending()
 
     def keep(self, error: Error) -> None:
-        """Stores an error that the call at fault tells by itself."""
+        """Stores an error that the failing call raises itself."""
         if not self.is_runtime:
             self.reports.add(error.report, hresult=error.hresult)
 
     def _rest_checks(self, error: BaseException) -> None:
-        """What leaves a call so may have ended a check in the middle."""
+        """Such an exception may have interrupted a check."""
         if self.checks is not None:
             self.checks.rest_after(error)
 
@@ -155,7 +155,7 @@ class DeviceContext:
     # --- running the GPU ---
 
     def run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
-        """Does something that may let the GPU execute; its faults become errors (RM3)."""
+        """Runs an action that may make the GPU execute; GPU faults become errors (RM3)."""
         try:
             if self.checks is not None and self.checks.is_resting:
                 self._resume_checks()
@@ -167,7 +167,7 @@ class DeviceContext:
             error = fault_error(self.names, fault, self.reports.context)
             if fault.kind is not FaultKind.REMOVED:
                 self.remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
-                if fault.kind is not FaultKind.INJECTED:  # that one is no mistake of the program
+                if fault.kind is not FaultKind.INJECTED:  # not an error of the program
                     self.keep(error)
             if self.is_runtime:
                 return otherwise
@@ -185,7 +185,7 @@ class DeviceContext:
             ) from None
         except ForeignProcess as error:
             raise self._foreign(error) from None
-        except BaseException as error:  # raised by the handler of a signal; a kernel that ran then is a fault
+        except BaseException as error:  # raised by a signal handler; a kernel interrupted by it is a fault
             self._rest_checks(error)
             if self.gpu.fault is not None and self.removed is None:
                 self.remove(
@@ -195,12 +195,12 @@ class DeviceContext:
             raise
 
     def let_run(self) -> None:
-        """While an event outside is to be set, nobody may ever wait through us: the GPU runs by itself."""
+        """Lets the GPU run by itself while a host event is pending: the program may wait outside dmlemu."""
         if self._watchers:
             self.run_gpu(self.gpu.drain, None)
 
     def watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], object]) -> None:
-        """Fires once all, or any, of the fences have reached their values."""
+        """Sets the event once all, or any, of the fences have reached their values."""
         self.check_process()
         left = len(pairs) if all_of_them else 1
         self._watchers += 1
@@ -220,13 +220,13 @@ class DeviceContext:
     # --- removal ---
 
     def reject(self, error: Error) -> None:
-        """A void method got bad arguments: raises, or at strictness runtime removes the device."""
+        """A void method got invalid arguments: raises, or at strictness runtime removes the device."""
         if error.hresult is HResult.E_NOTIMPL or not self.is_runtime:
             raise error
         self.remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
 
     def remove(self, reason: HResult, report: Report) -> None:
-        """Takes the device away, for good; the first reason stands."""
+        """Removes the device; the first reason is kept."""
         if self.removed is None:
             self.removed = reason
             self.gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
@@ -235,7 +235,7 @@ class DeviceContext:
     # --- rules of every call ---
 
     def check_process(self) -> None:
-        """A forked process has no part in its parent's devices."""
+        """A forked process cannot use its parent's devices."""
         try:
             self.gpu.memory.check_process()
         except ForeignProcess as error:
@@ -252,8 +252,8 @@ class DeviceContext:
         )
 
     def check_alive(self, operation: str) -> None:
-        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2), and when the device has ended or is another
-        process's."""
+        """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2); also raises when the device was released or
+        belongs to another process."""
         self.check_process()
         if self._ended:
             raise refusal(
@@ -281,7 +281,7 @@ class DeviceContext:
         )
 
     def check_child(self, child: object, kind: type[Object], operation: str, field: str) -> None:
-        """An argument must be a live object of this device and of its kind (OB3, CL9)."""
+        """Checks that an argument is a live object of the right kind and of this device (OB3, CL9)."""
         owner = getattr(child, "context", None)
         if isinstance(child, kind) and owner is self and not child.released:
             return
@@ -306,23 +306,23 @@ class DeviceContext:
             context=released_at(child) if released and isinstance(child, Object) else (),
         )
 
-    # --- objects, and names for what the GPU sees ---
+    # --- objects and their names ---
 
     def register(self, child: Object) -> int:
-        """Numbers a new object, among those of its kind and (returned) among all of the device's."""
+        """Assigns a new object its serial within its kind; returns its number within the device."""
         child.serial = next(self._serials.setdefault(child.kind, itertools.count(1)))
         number = next(self._child_numbers)
         self.children[number] = child
         return number
 
     def forget(self, number: int) -> None:
-        """The object of that number has been released."""
+        """The object with that number was released."""
         self.children.pop(number, None)
         if self.references == 0:
             self.end_if_unused()
 
     def end_if_unused(self) -> None:
-        """The device ends when all references are given up and the last of its objects is gone (DEV5)."""
+        """Destroys the device when all references and its last object are released (DEV5)."""
         if self.children or self._ended:
             return
         self._ended = True
@@ -333,7 +333,7 @@ class DeviceContext:
         self.reports.raise_pending()
 
     def next_recording(self) -> int:
-        """The serial of a recording that begins."""
+        """The serial of a new recording."""
         return next(self._recording_numbers)
 
 

@@ -1,4 +1,4 @@
-"""D3D12CreateDevice: one device for each adapter while it lives."""
+"""D3D12CreateDevice: one living device per adapter."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def create_device(
 ) -> Device:
     """The device of an adapter (None: the default one); the same object while it lives (DEV5).
 
-    Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` says how mistakes are
-    answered: None takes that of the living device, or of ``dmlemu.reporting.defaults``, which is
-    ``strict``.  E_INVALIDARG: the level is none that Direct3D 12 has (DEV3), or the living device has
+    Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` selects how errors are
+    handled: None takes that of the living device, else that of ``dmlemu.reporting.defaults``, which is
+    ``strict``.  E_INVALIDARG: Direct3D 12 has no such level (DEV3), or the living device has
     another strictness (DEV7).
-    DXGI_ERROR_UNSUPPORTED: the adapter does not reach the level (DEV4).  E_OUTOFMEMORY: this machine
-    has no memory or no open files left.  In a forked process, where objects of its parent's device fail
-    with DEVICE_FORKED, the adapter has a new device.
+    DXGI_ERROR_UNSUPPORTED: the adapter does not support the level (DEV4).  E_OUTOFMEMORY: the host is out of
+    memory or file descriptors.  In a forked process, where objects of the parent's device fail with
+    DEVICE_FORKED, the adapter gets a new device.
     """
     _check_feature_level(minimum_feature_level)
     adapter = create_adapter_list()[0] if adapter is None else instance(adapter, Adapter, "adapter")
@@ -42,7 +42,7 @@ def create_device(
         device = _living_device(adapter)
         if device is not None and strictness not in (None, device.context.strictness):
             device = None
-            gc.collect()  # what only a cycle of garbage keeps, as that of `evaluate`, does not live
+            gc.collect()  # a device kept only by a garbage cycle, as that of `evaluate`, is not alive
             device = _living_device(adapter)
         if device is None:
             try:
@@ -50,7 +50,7 @@ def create_device(
             except Error as error:
                 if error.hresult is not HResult.E_OUTOFMEMORY:
                     raise
-                gc.collect()  # devices that are garbage have open files until they are collected
+                gc.collect()  # unreachable devices hold file descriptors until they are collected
                 device = _new_device(adapter, strictness or defaults.strictness)
         else:
             _check_strictness(device, strictness)
@@ -70,13 +70,13 @@ def _new_device(adapter: Adapter, strictness: Strictness) -> Device:
 
 
 def _introduce(device: Device) -> None:
-    """Tells the layers above of a new device; if one of them refuses it, there is none."""
+    """Notifies the layers above of a new device; if one of them raises, the device is not created."""
     try:
         for tell in on_created:
             tell(device)
     except BaseException as error:
         device.context.adapter.forget(device)
-        if isinstance(error, OSError) and error.errno in HOST_IS_FULL:  # the checks need a file, too
+        if isinstance(error, OSError) and error.errno in HOST_IS_FULL:  # the checks open a file
             raise _host_is_full(error.strerror) from None
         raise
 
@@ -126,7 +126,7 @@ def _host_is_full(reason: str | None) -> Error:
 
 
 def _living_device(adapter: Adapter) -> Device | None:
-    """The adapter's device; in a forked process its parent's is of no use."""
+    """The adapter's device; in a forked process the parent's device does not count."""
     device = adapter.device
     return device if isinstance(device, Device) and device.context.gpu.memory.is_own else None
 

@@ -1,7 +1,7 @@
-"""What happens at the API, told on the device's event stream beside the events of the hardware.
+"""API events: emitted on the device's event stream beside the events of the hardware.
 
-They hold the objects themselves, for as long as a subscriber keeps them.  Those of mapped memory are
-declared in ``resource``, that of a reset in ``command_allocator``.
+An event refers to the objects themselves and keeps them alive.  The events of mapped memory are declared in
+``resource``, that of an allocator reset in ``command_allocator``.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ __all__ = [
 
 
 class CallBegun(NamedTuple):
-    """A call whose HRESULT may be a failure begins, of Direct3D or DirectML: nothing has happened yet.
+    """A Direct3D or DirectML call that returns an HRESULT starts; it has no effect yet.
 
-    An :class:`dmlemu.Error` that a subscriber raises is what the call fails with.
+    If a subscriber raises a :class:`dmlemu.Error`, the call fails with it.
     """
 
     operation: str
 
 
 class ObjectReleased(NamedTuple):
-    """The program released the object, of Direct3D or DirectML; garbage collection does not tell."""
+    """The program released a Direct3D or DirectML object; not emitted for garbage collection."""
 
     object: Object
 
 
 class Evicted(NamedTuple):
-    """The last user of an object, of Direct3D or DirectML, gave its memory up: it is not resident now."""
+    """The residency count of a Direct3D or DirectML object reached 0: it is not resident."""
 
     object: Object
 
@@ -44,8 +44,8 @@ class Evicted(NamedTuple):
 class DescriptorsWritten(NamedTuple):
     """A call wrote descriptors: ``place`` is the GPU handle of the first (see ``Descriptors.place``).
 
-    ``before`` and ``after``: the 32 bytes of each.  ``writer``: what the call writes for, in words: a
-    binding table, or nothing.
+    ``before`` and ``after``: the 32 bytes of each.  ``writer`` names the binding table that writes them;
+    empty for other calls.
     """
 
     place: int

@@ -1,4 +1,4 @@
-"""What the GPU ran into, in the words of the API."""
+"""GPU faults, reported in terms of the API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENTRY_NAMES = {
 _CORRUPTION, _ERROR = Severity.CORRUPTION, Severity.ERROR
 
 # fmt: off
-# Check, the nearest message number of the real ones, severity.
+# Check, the nearest D3D12_MESSAGE_ID, severity.
 _CHECKS = {
     FaultKind.BAD_PACKET:   (ids.GPU_BAD_PACKET, 0, _CORRUPTION),
     FaultKind.BAD_ADDRESS:  (ids.MEM_OOB_READ, MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, _CORRUPTION),
@@ -119,7 +119,7 @@ def _is_freed(names: Names, address: int) -> bool:
 
 
 def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
-    """What is wrong with an operand, by the name that the user knows; else what the hardware says."""
+    """The message with the operand's API name; the hardware's message when the operand is unknown."""
     if command is None or not 0 <= fault.operand < len(command.operands):
         return fault.message
     what = f"{command.operands[fault.operand]} of {command.brief}"
@@ -139,7 +139,7 @@ def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
     if fault.kind is FaultKind.BAD_ADDRESS:
         return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."
     if fault.kind is FaultKind.MISALIGNED:
-        return f"{what} begins in {where}, where {_elements(fault)} cannot stand."
+        return f"{what} begins in {where}, which is misaligned for {_elements(fault)}."
     return fault.message
 
 
@@ -147,9 +147,9 @@ _DONE = {0: "used", 1: "read", 2: "written", 3: "read and written"}
 
 
 def _spell_kind(fault: GpuFault) -> str:
-    """What stands in a descriptor that cannot be used."""
+    """The contents of a descriptor that cannot be used."""
     known = fault.given in list(DescriptorKind)
-    kind = f"a {DescriptorKind(fault.given).name}" if known else "bytes that are no descriptor"
+    kind = f"a {DescriptorKind(fault.given).name}" if known else "bytes that are not a descriptor"
     wanted = "a UAV" if fault.access & WRITE else "a UAV or an SRV"
     if known and (fault.given == DescriptorKind.UAV or (kind == "a SRV" and not fault.access & WRITE)):
         return "a null descriptor"

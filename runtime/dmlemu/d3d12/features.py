@@ -1,7 +1,7 @@
-"""What the emulated device can do: the structs of ``ID3D12Device::CheckFeatureSupport``.
+"""Feature support: the structs of ``ID3D12Device::CheckFeatureSupport``.
 
-The default of every field that the device fills in is its answer.  No shader code runs on the device
-yet, so it claims no optional shader instruction.
+The default of every output field is the device's answer.  No shader code runs on the device yet, so it
+reports no optional shader instruction as supported.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class FeatureDataD3D12Options(Frozen):
 
 
 class FeatureDataArchitecture(Struct):
-    """``D3D12_FEATURE_DATA_ARCHITECTURE``: a discrete adapter with memory of its own."""
+    """``D3D12_FEATURE_DATA_ARCHITECTURE``: a discrete adapter with dedicated memory."""
 
     node_index: int = 0
     tile_based_renderer: bool = False
@@ -84,7 +84,7 @@ class FeatureDataArchitecture1(Struct):
 
 
 class FeatureDataFeatureLevels(Frozen):
-    """``D3D12_FEATURE_DATA_FEATURE_LEVELS``: in the levels asked for, out the highest supported of them."""
+    """``D3D12_FEATURE_DATA_FEATURE_LEVELS``: in: the levels queried; out: the highest supported one."""
 
     feature_levels_requested: tuple[FeatureLevel, ...] = ()
     max_supported_feature_level: FeatureLevel | None = None
@@ -106,13 +106,13 @@ class FeatureDataGpuVirtualAddressSupport(Frozen):
 
 
 class FeatureDataShaderModel(Struct):
-    """``D3D12_FEATURE_DATA_SHADER_MODEL``: in the highest the program knows, out the lower of both."""
+    """``D3D12_FEATURE_DATA_SHADER_MODEL``: in, the program's highest; out, the highest of both."""
 
     highest_shader_model: ShaderModel = ShaderModel.NONE
 
 
 class FeatureDataRootSignature(Struct):
-    """``D3D12_FEATURE_DATA_ROOT_SIGNATURE``: in the highest the program knows, out the lower of both."""
+    """``D3D12_FEATURE_DATA_ROOT_SIGNATURE``: in, the program's highest; out, the highest of both."""
 
     highest_version: RootSignatureVersion = RootSignatureVersion.VERSION_1_1
 
@@ -273,7 +273,7 @@ def _root_signature(data: FeatureDataRootSignature) -> FeatureDataRootSignature:
 
 
 def _format_support(data: FeatureDataFormatSupport) -> FeatureDataFormatSupport:
-    if data.format == Format.UNKNOWN:  # that of buffers themselves, and of their structured views
+    if data.format == Format.UNKNOWN:  # the format of buffers and of structured views
         return replace(data, support1=_BUFFER, support2=0)
     if int(data.format) in TYPED:
         return replace(data, support1=_SUPPORT1, support2=_SUPPORT2)
@@ -285,7 +285,7 @@ def _queue_priority(data: FeatureDataCommandQueuePriority) -> FeatureDataCommand
     return replace(data, priority_for_type_is_supported=known)
 
 
-# Which struct a feature takes, and how the device answers; structs without input answer themselves.
+# The struct of each feature and the function that fills it in; structs without inputs are the answer.
 _ANSWERS: dict[int, tuple[type, Callable[[Any], Any]]] = {
     Feature.D3D12_OPTIONS: (FeatureDataD3D12Options, lambda _: FeatureDataD3D12Options()),
     Feature.ARCHITECTURE: (FeatureDataArchitecture, _architecture),
@@ -312,7 +312,7 @@ _ANSWERS: dict[int, tuple[type, Callable[[Any], Any]]] = {
 
 
 def answer(feature: Feature, data: Any = None) -> Any:
-    """The struct of ``feature`` with the device's answers; ``data`` holds the inputs, if it has some."""
+    """The struct of ``feature`` with the device's answers; ``data`` holds the inputs, if there are any."""
     number = integer(feature, "feature")
     if number not in list(Feature):
         raise refusal(

@@ -1,4 +1,4 @@
-"""Fences: the numbers by which host and queues wait for one another."""
+"""Fences: 64-bit values that host and queues signal and wait for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Event(Protocol):
-    """What can be set when a fence is reached: a ``threading.Event``, or anything with ``set()``."""
+    """An event that a fence can set: a ``threading.Event``, or anything with ``set()``."""
 
     def set(self) -> Any: ...
 
@@ -47,7 +47,7 @@ def check_flags(flags: FenceFlags) -> None:
 
 
 def check_value(value: int, operation: str, field: str) -> None:
-    """A fence value is an unsigned 64-bit number."""
+    """Checks that a fence value is an unsigned 64-bit number."""
     if not 0 <= integer(value, field) <= UINT64_MAX:
         raise refusal(
             ids.FENCE_VALUE,
@@ -61,13 +61,13 @@ def check_value(value: int, operation: str, field: str) -> None:
 
 
 class _EventFd:
-    """An eventfd of the caller; a duplicate of its number is kept, so that closing it is harmless."""
+    """An eventfd of the caller; a duplicate of the descriptor is kept, so the caller may close it."""
 
     def __init__(self, descriptor: int) -> None:
         self._file = HostFile.duplicate(descriptor)
 
     def set(self) -> None:
-        """Writes 1 (FN8).  A full one, which a write would wait for, is set already."""
+        """Writes 1 (FN8).  A full eventfd, on which the write would block, is already set."""
         poll = select.poll()
         poll.register(self._file.fd, select.POLLOUT)
         if poll.poll(0):
@@ -89,9 +89,9 @@ def _open_event(descriptor: int) -> _EventFd:
     try:
         kind = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
-        raise refused(f"Event ({descriptor}) is no open file.") from None
+        raise refused(f"Event ({descriptor}) is not an open file.") from None
     if kind != "anon_inode:[eventfd]":
-        raise refused(f"Event ({descriptor}) is an open file, but no eventfd ({kind}).")
+        raise refused(f"Event ({descriptor}) is an open file, but not an eventfd ({kind}).")
     try:
         return _EventFd(descriptor)
     except OSError as error:
@@ -99,7 +99,7 @@ def _open_event(descriptor: int) -> _EventFd:
 
 
 def notifier(event: Event | int) -> Callable[[], object]:
-    """How to fire an event: an int is an eventfd, to which 1 is written (FN8)."""
+    """The function that sets an event; an int is an eventfd, to which 1 is written (FN8)."""
     if isinstance(event, int) and not isinstance(event, bool):
         return _open_event(integer(event, "event")).set
     if isinstance(event, type) or not callable(getattr(event, "set", None)):
@@ -108,17 +108,17 @@ def notifier(event: Event | int) -> Callable[[], object]:
 
 
 def check_timeout(timeout: float | None) -> float | None:
-    """Seconds; None is for ever."""
+    """Seconds; None means no timeout."""
     if timeout is None:
         return None
     seconds = number(timeout, "timeout")
     if not seconds >= 0:
-        raise outside(timeout, "timeout", "0 or more seconds, or None", "is no time to wait for")
+        raise outside(timeout, "timeout", "0 or more seconds, or None", "is not a valid timeout")
     return seconds
 
 
 class Fence(DeviceChild):
-    """A 64-bit number that the host and queues set and wait for; mirrors ``ID3D12Fence``."""
+    """A 64-bit value that host and queues signal and wait for; mirrors ``ID3D12Fence``."""
 
     kind = "fence"
 
@@ -129,10 +129,10 @@ class Fence(DeviceChild):
         self._own(fence)
 
     def get_completed_value(self) -> int:
-        """The value now; 2**64 - 1 once the device is removed.
+        """The current value; 2**64 - 1 once the device is removed.
 
         Mirrors ``ID3D12Fence::GetCompletedValue`` (nf-d3d12-id3d12fence-getcompletedvalue).  Each
-        call lets the GPU take one step afterwards, so that polling ends.
+        call lets the GPU take one step afterwards, so that a polling loop terminates.
         """
         value = self.hardware.observe()
         self.context.run_gpu(self.context.gpu.step, False)
@@ -143,7 +143,7 @@ class Fence(DeviceChild):
         return self._flags
 
     def signal(self, value: int) -> None:
-        """Sets the value from the host, at once; it may be lower than before (FN2).
+        """Sets the value from the host, immediately; it may decrease (FN2).
 
         Mirrors ``ID3D12Fence::Signal`` (nf-d3d12-id3d12fence-signal).
         """
@@ -159,8 +159,8 @@ class Fence(DeviceChild):
         ``event``: an object with ``set()``, such as a ``threading.Event``, or the number of an
         eventfd.  Mirrors ``ID3D12Fence::SetEventOnCompletion``
         (nf-d3d12-id3d12fence-seteventoncompletion).  Blocking raises FENCE_NEVER when nothing can
-        bring the value about.  What ``set()`` raises comes out of the call in which the fence was
-        reached, such as ``signal`` or ``wait``, once that is done and all other events are set.
+        signal the value.  An exception of ``set()`` is raised from the call in which the fence reached
+        the value, such as ``signal`` or ``wait``, after that call is done and all other events are set.
         """
         self.check_open("SetEventOnCompletion")
         check_value(value, "ID3D12Fence::SetEventOnCompletion", "Value")
@@ -172,17 +172,17 @@ class Fence(DeviceChild):
     def wait(self, value: int, timeout: float | None = None) -> bool:
         """Runs the GPU until the fence reaches ``value``; False when ``timeout`` seconds pass before.
 
-        Not in Direct3D 12: there it takes an event and a wait for it.  Raises FENCE_NEVER when,
-        without a timeout, nothing can bring the value about.  The time is looked at between commands.
-        An exception in the middle of one that takes long, such as KeyboardInterrupt, ends it and removes
-        the device (DXGI_ERROR_DEVICE_HUNG): its results are undefined.
+        Not in Direct3D 12, where SetEventOnCompletion and a wait for the event do this.  Raises
+        FENCE_NEVER when, without a timeout, nothing can signal the value.  The timeout is checked between
+        commands.  An exception during a long command, such as KeyboardInterrupt, aborts the command and
+        removes the device (DXGI_ERROR_DEVICE_HUNG): its results are undefined.
         """
         self.check_open("Wait")
         check_value(value, "Wait", "Value")
         timeout = check_timeout(timeout)
         return self.context.run_gpu(lambda: self.context.gpu.wait(self.hardware, value, timeout), True)
 
-    def _free(self) -> None:  # whatever waits for it goes on (FN6)
+    def _free(self) -> None:  # releases whatever waits for it (FN6)
         self.context.run_gpu(self.hardware.close, None)
 
 

@@ -1,4 +1,4 @@
-"""How much memory buffers take, and how they lie in a buffer that is copied from."""
+"""GetResourceAllocationInfo and GetCopyableFootprints for buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UINT32_MAX = 2**32 - 1
 
 
 def resource_allocation_info(descs: Sequence[ResourceDesc], is_runtime: bool) -> ResourceAllocationInfo:
-    """Each desc behind the other, aligned up; an invalid one makes the size 2**64 - 1 (AI1)."""
+    """The descs placed consecutively, each aligned up; an invalid one makes the size 2**64 - 1 (AI1)."""
     size, alignment = 0, 1
     for desc in descs:
         try:
@@ -42,7 +42,7 @@ def resource_allocation_info(descs: Sequence[ResourceDesc], is_runtime: bool) ->
 def copyable_footprints(
     desc: ResourceDesc, first_subresource: int, num_subresources: int, base_offset: int, is_runtime: bool
 ) -> tuple[CopyableFootprints, Error | None]:
-    """The one footprint of a buffer; everything is filled with ones when the arguments are wrong (CF1)."""
+    """The footprint of a buffer; all fields are all ones when the arguments are invalid (CF1)."""
     first_subresource = integer(first_subresource, "first_subresource")
     num_subresources = integer(num_subresources, "num_subresources")
     base_offset = integer(base_offset, "base_offset")

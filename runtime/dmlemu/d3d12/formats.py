@@ -1,4 +1,4 @@
-"""What a typed buffer view needs to know of a ``DXGI_FORMAT``."""
+"""Element layouts of the ``DXGI_FORMAT`` values that typed buffer views support."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .enums import Format
 
 
 class FormatInfo(Frozen):
-    """Layout of one element: bits per component in memory order, and how they are read."""
+    """Layout of one element: bits per component in memory order, and their type."""
 
     bits: tuple[int, ...]
     kind: str  # FLOAT, UINT, SINT, UNORM, SNORM
@@ -32,6 +32,6 @@ def _read(format: Format) -> FormatInfo | None:
     return FormatInfo(bits, match["kind"]) if sum(bits) % 8 == 0 else None
 
 
-# The formats whose name says everything; depth, block-compressed, video and typeless ones are no
-# formats for a typed buffer.
+# The formats whose names give the layout; depth, block-compressed, video and typeless formats are not
+# allowed for a typed buffer.
 TYPED: dict[int, FormatInfo] = {int(format): info for format in Format if (info := _read(format)) is not None}

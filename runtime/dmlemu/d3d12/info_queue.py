@@ -1,4 +1,4 @@
-"""Making errors, and the queue that keeps the messages which are no errors."""
+"""Construction of errors, and the info queue, which stores warnings and information messages."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def spell_handle(value: int) -> str:
 
 
 class InfoQueue:
-    """Warnings and remarks of one device, oldest first; refusals are exceptions instead.
+    """Warnings and information messages of one device, oldest first; errors are exceptions instead.
 
-    Mirrors ``ID3D12InfoQueue1``, a view of what ``device.reports`` takes.  Equal messages are kept once,
-    with a count; those that are suppressed are left out.  The storage filters are those of
-    ``device.reports``: what they drop is not raised either.  Nothing is stored at strictness ``runtime``,
+    Mirrors ``ID3D12InfoQueue1`` as a view of ``device.reports``.  Equal messages are stored once, with a
+    count; suppressed messages are left out.  The storage filters are those of ``device.reports``: a message
+    that they drop is not raised either.  Nothing is stored at strictness ``runtime``,
     where no debug layer is present.
     """
 
@@ -54,11 +54,11 @@ class InfoQueue:
         return iter([stored.report for stored in self._all()])
 
     def get_message(self, message_index: int) -> Report:
-        """``ID3D12InfoQueue::GetMessage``; E_INVALIDARG: there is none of that index."""
+        """``ID3D12InfoQueue::GetMessage``; E_INVALIDARG: no message has that index."""
         return self._find(message_index, "GetMessage").report
 
     def get_count(self, message_index: int) -> int:
-        """How often that message came.  Not in Direct3D 12, which stores it as often."""
+        """How often that message was reported.  Not in Direct3D 12, which stores every repetition."""
         return self._find(message_index, "GetMessage").count
 
     def _all(self) -> list[Stored]:
@@ -84,38 +84,38 @@ class InfoQueue:
         return len(self._messages)
 
     def clear_stored_messages(self) -> None:
-        """``ID3D12InfoQueue::ClearStoredMessages``; ``device.reports`` keeps what it has."""
+        """``ID3D12InfoQueue::ClearStoredMessages``; ``device.reports`` keeps its reports."""
         with self._lock:
             self._messages.clear()
 
     # --- storage filters ---
 
     def add_storage_filter_entries(self, filter: InfoQueueFilter) -> None:
-        """Adds to the filter in force; mirrors ``ID3D12InfoQueue::AddStorageFilterEntries``."""
+        """Adds to the active filter; mirrors ``ID3D12InfoQueue::AddStorageFilterEntries``."""
         self._reports.filters[-1] += instance(filter, InfoQueueFilter, "pFilter")
 
     def get_storage_filter(self) -> InfoQueueFilter:
-        """The filter in force; mirrors ``ID3D12InfoQueue::GetStorageFilter``."""
+        """The active filter; mirrors ``ID3D12InfoQueue::GetStorageFilter``."""
         return self._reports.filters[-1]
 
     def clear_storage_filter(self) -> None:
-        """Everything is stored again; mirrors ``ID3D12InfoQueue::ClearStorageFilter``."""
+        """Clears the active filter; mirrors ``ID3D12InfoQueue::ClearStorageFilter``."""
         self._reports.filters[-1] = InfoQueueFilter()
 
     def push_storage_filter(self, filter: InfoQueueFilter) -> None:
-        """Puts this filter in force until it is popped; mirrors ``ID3D12InfoQueue::PushStorageFilter``."""
+        """Makes this the active filter until it is popped; mirrors ``ID3D12InfoQueue::PushStorageFilter``."""
         self._reports.filters.append(instance(filter, InfoQueueFilter, "pFilter"))
 
     def push_empty_storage_filter(self) -> None:
-        """Everything is stored until the pop; mirrors ``ID3D12InfoQueue::PushEmptyStorageFilter``."""
+        """Pushes a filter that stores everything; mirrors ``ID3D12InfoQueue::PushEmptyStorageFilter``."""
         self.push_storage_filter(InfoQueueFilter())
 
     def push_copy_of_storage_filter(self) -> None:
-        """A copy to add to until the pop; mirrors ``ID3D12InfoQueue::PushCopyOfStorageFilter``."""
+        """Pushes a copy of the active filter; mirrors ``ID3D12InfoQueue::PushCopyOfStorageFilter``."""
         self.push_storage_filter(self.get_storage_filter())
 
     def pop_storage_filter(self) -> None:
-        """Back to the filter before the last push; mirrors ``ID3D12InfoQueue::PopStorageFilter``."""
+        """Restores the filter before the last push; mirrors ``ID3D12InfoQueue::PopStorageFilter``."""
         if len(self._reports.filters) > 1:
             self._reports.filters.pop()
 
@@ -124,9 +124,9 @@ class InfoQueue:
         return len(self._reports.filters) - 1
 
     def set_break_on_severity(self, severity: Severity, enable: bool) -> None:
-        """Has messages of a severity raised, or no longer; mirrors ``ID3D12InfoQueue::SetBreakOnSeverity``.
+        """Selects whether messages of a severity are raised; mirrors ``ID3D12InfoQueue::SetBreakOnSeverity``.
 
-        CORRUPTION and ERROR are raised from the start.
+        CORRUPTION and ERROR are raised by default.
         """
         response = Response.RAISE if integer(enable, "bEnable") else Response.COLLECT
         self._reports.responses[self._severity(severity, "SetBreakOnSeverity")] = response
@@ -177,7 +177,7 @@ class InfoQueue:
             )
 
     def _take(self, stored: Stored) -> None:
-        """Stores a message and calls back, or counts the one that is stored already."""
+        """Stores a message and calls the callbacks; a message already stored is counted."""
         if not self.enabled or stored.suppressed:
             return
         report = stored.report

@@ -1,4 +1,4 @@
-"""The states of resources through the lists of one ExecuteCommandLists call."""
+"""Resource states across the command lists of one ExecuteCommandLists call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .states import COMMON, Clash, Conflict, Track, joins, leaves
 
 
 class Journey:
-    """The states of all resources through the lists of one ExecuteCommandLists call."""
+    """Tracks the states of all resources across the command lists of one call."""
 
     def __init__(self) -> None:
         self._states: dict[Resource, tuple[int, bool]] = {}
@@ -18,7 +18,7 @@ class Journey:
     def enter(
         self, resource: Resource, track: Track, recording: ListRecording | None = None
     ) -> Conflict | None:
-        """Joins one list's track of one resource; None when it fits what the lists before it left."""
+        """Applies one list's track of one resource; None when it fits the state that earlier lists left."""
         split = self._splits.get(resource, resource.split)
         if track.ends is not None:
             if split != track.ends:
@@ -42,12 +42,12 @@ class Journey:
         return None
 
     def origin(self, resource: Resource) -> str:
-        """For messages: the command that brought the resource into its state; empty: not known."""
+        """For messages: the command that put the resource into its state; empty if not known."""
         found = self._origins.get(resource)
         return resource.split_origin if found is None else found[0].told(found[1])
 
     def finish(self) -> None:
-        """The call was accepted: split barriers may stay open beyond it; all states decay (ST4)."""
+        """The call was accepted: keeps split barriers that stay open; all states decay (ST4)."""
         for resource, split in self._splits.items():
             resource.split_origin = self.origin(resource) if split is not None else ""
             resource.split = split

@@ -1,4 +1,4 @@
-"""What a command list is to those who record into it: its recording, packets, uses of resources."""
+"""Base of the command list, for recording methods: recording, packets, resource uses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["ListRecorder", "ListRecording", "check_allocator", "check_list_type"
 class ListRecording(Recording):
     """The recording of a command list, with the resources that its commands use.
 
-    ``tracks`` are the states of those whose state may change.
+    ``tracks`` hold the states of the resources whose state may change.
     """
 
     allocator: CommandAllocator
@@ -51,8 +51,8 @@ class ListRecording(Recording):
 class ListRecorder(DeviceChild):
     """Base of the command list, for the commands of Direct3D 12 and of the layers above.
 
-    ``recording`` is what it records, or recorded last, ``writer`` its packets; ``descriptor_heaps`` are set
-    now; ``states``: those that lists of its ``type`` can express.
+    ``recording`` is the current or last recording, ``writer`` its packets; ``descriptor_heaps`` are the ones
+    currently set; ``states``: the states that lists of its ``type`` can express.
     """
 
     kind = "command list"
@@ -61,13 +61,13 @@ class ListRecorder(DeviceChild):
         super().__init__(context)
         self.type = type
         self.is_open = False
-        self._error: Error | None = None  # strictness runtime: the first one since Reset
+        self._error: Error | None = None  # strictness runtime: the first error since Reset
         self.failed = False
         self.writer = PacketWriter()
         self.recording: ListRecording | None = None
         self.descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
         self.states = states.LIST_STATES.get(type, 0)
-        self._turned_at: CallSite | None = None  # where it was opened or closed last
+        self._turned_at: CallSite | None = None  # where it was last opened or closed
 
     def start(self, allocator: CommandAllocator, operation: str) -> None:
         """CL2, CL4: begins a recording with an allocator that is free and of the list's type."""
@@ -83,13 +83,13 @@ class ListRecorder(DeviceChild):
         self.failed = False
         self._turned_at = self.context.here()
         allocator.recorder = self
-        self.is_open = True  # an exception before leaves it closed
+        self.is_open = True  # an exception before this line leaves the list closed
 
     def records_with(self, allocator: CommandAllocator) -> bool:
         return self.is_open and self.recording is not None and self.recording.allocator is allocator
 
     def may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
-        """CL11, CL13; False when the call is to do nothing."""
+        """CL11, CL13; False when the call must do nothing."""
         if self.context.removed is not None:
             return False
         if not self.is_open:
@@ -124,7 +124,7 @@ class ListRecorder(DeviceChild):
         return False
 
     def reject(self, error: Error) -> None:
-        """A recording call was wrong: raises, or at strictness runtime keeps the error for Close."""
+        """A recording call was invalid: raises, or at strictness runtime keeps the error for Close."""
         if not self.context.is_runtime:
             raise error
         if self._error is None:
@@ -133,11 +133,11 @@ class ListRecorder(DeviceChild):
     def use_all(
         self, operation: str, *uses: tuple[Resource, int, str], executes: bool = True, user: str = ""
     ) -> None:
-        """Checks all uses (ST1, ST3, ST6), then notes all of them; raises without noting any.
+        """Checks all uses (ST1, ST3, ST6), then records them; raises without recording any.
 
-        A use is a resource, the state that it must be in, and what the call names it.
-        Without the debug layer nobody looks at the state of a use: strictness runtime skips that.
-        ``executes``: the GPU will have something to do.  ``user``: what uses them, in words.
+        A use is a resource, the state that it must be in, and its name in the call.
+        At strictness runtime, without a debug layer, the states are not checked.
+        ``executes``: the command gives the GPU work.  ``user``: the name of the command in messages.
         """
         recording = self.recording
         assert recording is not None
@@ -166,7 +166,7 @@ class ListRecorder(DeviceChild):
                     track.use(state, at)
 
     def need(self, *things: Object) -> None:
-        """The command that is recorded next names these objects."""
+        """The command recorded next refers to these objects."""
         recording = self.recording
         assert recording is not None
         at = len(recording.commands)
@@ -176,9 +176,9 @@ class ListRecorder(DeviceChild):
     def announce(
         self, opcode: Opcode, name: str, operands: tuple[str, ...] = (), *, joined: bool = False
     ) -> None:
-        """Notes, and tells the event stream, what the packet just written is called.
+        """Records the command of the packet just written, and emits an event for it.
 
-        ``joined``: it is a further part of the command before.
+        ``joined``: the packet is a further part of the preceding command.
         """
         recording = self.recording
         assert recording is not None
@@ -192,7 +192,7 @@ class ListRecorder(DeviceChild):
 
     @property
     def turned(self) -> tuple[str, ...]:
-        """For the context of a report: since when the list is open, or closed."""
+        """Where the list was opened or closed, for the context of a report."""
         what = "opened" if self.is_open else "closed"
         at = spell_site(self._turned_at)
         return (f"{self.title()} was {what} at {at}",) if at else ()
@@ -209,7 +209,7 @@ def _conflict_of_use(resource: Resource, state: int, tracks: dict[Resource, Trac
 def check_allocator(
     context: DeviceContext, allocator: CommandAllocator | None, type: CommandListType, operation: str
 ) -> None:
-    """CL2, CL4: an allocator that a list of ``type`` may record with now."""
+    """CL2, CL4: checks that a list of ``type`` may record with the allocator now."""
 
     refused = partial(refusal, field="pAllocator", object=allocator, operation=operation)
 
@@ -254,7 +254,7 @@ _LIST_TYPES = (
 
 
 def check_list_type(type: CommandListType, operation: str, rule: str) -> None:
-    """CL1 to CL3: the type must be one of a list that is emulated."""
+    """CL1 to CL3: the list type must be an emulated one."""
     if integer(type, "type") in _LIST_TYPES:
         return
     if type in list(CommandListType) and type != CommandListType.NONE:

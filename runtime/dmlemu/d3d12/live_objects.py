@@ -1,4 +1,4 @@
-"""What is alive, who made it and who holds it."""
+"""Live objects of a device: where each was created and what holds it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["LiveObjects"]
 
 
 class LiveObjects(list[DeviceChild]):
-    """Objects of a device; as text a line for each: its name, the line that created it, its holders."""
+    """Objects of a device; ``str`` gives one line each: name, creating line, holders."""
 
     def __init__(self, context: DeviceContext, objects: Iterable[DeviceChild]) -> None:
         super().__init__(objects)
@@ -35,7 +35,7 @@ class LiveObjects(list[DeviceChild]):
 
 
 def _holders(thing: DeviceChild, context: DeviceContext) -> Iterator[str]:
-    """What else than the program's variables keeps the object."""
+    """What keeps the object alive besides the program's variables."""
     pending = [recording for recording in context.submissions.recordings() if thing in recording.needs]
     for recording in pending:
         yield f"needed by {recording.owner}, which the GPU has not finished"

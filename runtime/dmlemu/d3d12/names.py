@@ -1,4 +1,4 @@
-"""Names for what the GPU sees: addresses, descriptors, and the commands of recordings."""
+"""Names in messages for GPU addresses, descriptors, and recorded commands."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Names"]
 
 
 class Names:
-    """What a device's addresses and recordings are called in messages.
+    """Names of a device's addresses and recordings in messages.
 
-    ``resources`` by address and ``recordings`` by serial: those that live.
+    ``resources`` by address and ``recordings`` by serial: the living ones.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -29,12 +29,12 @@ class Names:
         return None if allocation is None else self.resources.get(allocation.address)
 
     def address(self, address: int) -> str:
-        """The buffer at the address; without one, where the address lies."""
+        """The buffer at the address; if there is none, what the hardware knows of the address."""
         resource = self.resource_at(address)
         return self.gpu.memory.whereabouts(address) if resource is None else str(resource)
 
     def bytes_at(self, address: int, size: int) -> str:
-        """``bytes [0, 64) of buffer 'act'``; without a buffer, where the address lies."""
+        """``bytes [0, 64) of buffer 'act'``; if there is no buffer, what the hardware knows."""
         allocation, resource = self.gpu.memory.find(address), self.resource_at(address)
         if allocation is None or resource is None:
             return f"{size} bytes at {self.gpu.memory.whereabouts(address)}"

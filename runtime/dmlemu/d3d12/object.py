@@ -1,4 +1,4 @@
-"""What every Direct3D object has: a name, private data, the line that made it, and an end."""
+"""Base of all Direct3D objects: name, private data, the line that created it, release."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ WKPDID_D3D_DEBUG_OBJECT_NAME_W = UUID("4cca5fd8-921f-42c8-8566-70caf2a9b741")
 class Object:
     """Base of all Direct3D objects; mirrors ``ID3D12Object``.
 
-    An object is its own context manager: leaving the block releases it.  Without a block it is
-    released when the last reference to it goes.  ``serial`` counts the device's objects of one kind.
+    An object is its own context manager: leaving the block releases it.  Otherwise it is
+    released with the last reference to it.  ``serial`` counts the device's objects of one kind.
     """
 
     kind = "object"
-    _hardware: tuple[Any, ...] = ()  # what shows the name in messages and events, and ends with it
+    _hardware: tuple[Any, ...] = ()  # hardware objects with the same name, released with this object
 
     def __init__(self) -> None:
         self.serial = 0
@@ -37,7 +37,7 @@ class Object:
 
     @property
     def created_at(self) -> str:
-        """The ``file:line`` that created the object; empty when that is no line of a program."""
+        """The ``file:line`` that created the object; empty when it was not created by a program."""
         return self._created.innermost if self._created is not None else ""
 
     # --- names and private data ---
@@ -55,7 +55,7 @@ class Object:
 
     @property
     def name(self) -> str:
-        """The name given by :meth:`set_name` or as private data; empty without one."""
+        """The name set by :meth:`set_name` or as private data; empty if there is none."""
         wide = self._private_data.get(WKPDID_D3D_DEBUG_OBJECT_NAME_W)
         if isinstance(wide, bytes):
             return wide.decode("utf-32-le", "replace").rstrip("\0")
@@ -87,7 +87,7 @@ class Object:
         return value if isinstance(value, bytes) else struct.pack("<Q", 0 if value is None else id(value))
 
     def set_private_data(self, guid: UUID, data: bytes | None) -> HResult:
-        """Stores a copy of ``data``, any buffer, under ``guid``; None removes what is there.
+        """Stores a copy of ``data``, any buffer, under ``guid``; None removes it.
 
         Returns S_OK, or S_FALSE when there was nothing to remove.  Mirrors
         ``ID3D12Object::SetPrivateData`` (nf-d3d12-id3d12object-setprivatedata).
@@ -103,10 +103,10 @@ class Object:
         return HResult.S_OK
 
     def set_private_data_interface(self, guid: UUID, data: object | None) -> HResult:
-        """Stores a reference to an object, which lives as long as it is stored; None is a null pointer.
+        """Stores a reference to an object, which keeps it alive; None is a null pointer.
 
-        A null pointer is stored like any other: :meth:`set_private_data` with None removes what is
-        there.  Mirrors ``ID3D12Object::SetPrivateDataInterface``.
+        A null pointer is stored like any other; :meth:`set_private_data` with None removes it.
+        Mirrors ``ID3D12Object::SetPrivateDataInterface``.
         """
         self._private_data[instance(guid, UUID, "guid")] = data
         self._renamed()
@@ -115,7 +115,7 @@ class Object:
     # --- messages ---
 
     def __str__(self) -> str:
-        """The title, and in one parenthesis what it is and, without a name, where it was created."""
+        """The title, followed in parentheses by its details and, if unnamed, the line that created it."""
         details = [self._detail] if self._detail else []
         if self.created_at and not self.name:
             details.append(f"created at {self.created_at}")
@@ -126,7 +126,7 @@ class Object:
         return ""
 
     def title(self) -> str:
-        """What a sentence that has told the rest calls the object."""
+        """The short name, for sentences that follow one with the full name."""
         return f"{self.kind} '{shorten(self.name)}'" if self.name else f"{self.kind} #{self.serial}"
 
     def _renamed(self) -> None:
@@ -146,7 +146,7 @@ class Object:
         )
 
     def release(self) -> None:
-        """Gives up the object (``IUnknown::Release`` of the last reference); doing it again is harmless."""
+        """Releases the object (``IUnknown::Release`` of the last reference); repeating it has no effect."""
         self._release(tell=True)
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Object:
         self.release()
 
     def discard(self) -> None:
-        """:meth:`release` after an exception, which is not the program's doing: checks do not look at it."""
+        """:meth:`release` after an exception: not the program's own call, so checks ignore it."""
         self._release(tell=False)
 
     def __enter__(self: _Self) -> _Self:
@@ -166,14 +166,14 @@ class Object:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._release(tell=kind is None)  # what an exception leaves undone is not the program's mistake
+        self._release(tell=kind is None)  # work interrupted by an exception is not an error of the program
 
     def _release(self, *, tell: bool) -> None:
-        """:meth:`release`; ``tell``: the program meant to, and checks may look at it."""
+        """:meth:`release`; ``tell``: the program called it, so an event is emitted for the checks."""
         self.released = True
         self.released_at = call_site()
 
 
 def released_at(thing: Object) -> tuple[str, ...]:
-    """For the context of a report: the line that released the object."""
+    """The line that released the object, for the context of a report."""
     return (f"It was released at {spell_site(thing.released_at)}",) if thing.released_at else ()

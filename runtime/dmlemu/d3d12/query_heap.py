@@ -1,4 +1,4 @@
-"""Query heaps: where timestamps stand until they are resolved, and what the commands on them check."""
+"""Query heaps: timestamp storage, and the argument checks of query commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TIMESTAMP_TYPES = (QueryHeapType.TIMESTAMP, QueryHeapType.COPY_QUEUE_TIMESTAMP)
 
 
 class QueryHeap(DeviceChild):
-    """An array of 64-bit timestamps; mirrors ``ID3D12QueryHeap``.  Slots never written read 0."""
+    """An array of 64-bit timestamps; mirrors ``ID3D12QueryHeap``.  Unwritten slots read as 0."""
 
     kind = "query heap"
 
@@ -74,10 +74,10 @@ def check_desc(desc: QueryHeapDesc) -> None:
 
 
 def begin_error(type: QueryType) -> Error:
-    """QY2: timestamps only end."""
+    """QY2: timestamps have EndQuery only."""
     return refusal(
         ids.QUERY,
-        f"A query of type {spell(type)} is begun, and a timestamp only ends.",
+        f"A query of type {spell(type)} is begun, and timestamps have EndQuery only.",
         field="Type",
         given=type,
         expected="EndQuery of type TIMESTAMP",

@@ -1,4 +1,4 @@
-"""What a command list holds between Reset and Close, and which lists may record what."""
+"""Recordings: what a command list records between Reset and Close, and what each list type allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPUTE = CommandListType.COMPUTE
 _COPY = CommandListType.COPY
 _BUNDLE = CommandListType.BUNDLE
 
-# Which list types may record what (CL13).
+# The list types that may record each command (CL13).
 TRANSFER = frozenset({_DIRECT, _COMPUTE, _COPY})
 SHADING = frozenset({_DIRECT, _COMPUTE})
 SETTING = frozenset({_DIRECT, _COMPUTE, _BUNDLE})
@@ -28,10 +28,10 @@ DRAWING = frozenset({_DIRECT})
 
 
 class Command(NamedTuple):
-    """A recorded command in words, for messages: it keeps no object alive.
+    """The description of a recorded command, for messages; it keeps no object alive.
 
-    ``name``: ``CopyBufferRegion``, or what is dispatched.  ``number`` counts the list's commands from 0;
-    the packets of one dispatch share it.  ``operands``: what the packet's operands are called.
+    ``name``: ``CopyBufferRegion``, or the dispatched operator.  ``number`` counts the list's commands from 0;
+    the packets of one dispatch share it.  ``operands``: the names of the packet's operands.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Command(NamedTuple):
 
     @property
     def brief(self) -> str:
-        """The name in the middle of a sentence, without the details that stand behind it in parentheses."""
+        """The name in the middle of a sentence, without the details in parentheses."""
         return self.within.rsplit(" (", 1)[0] if self.name.endswith(")") else self.within
 
     @property
@@ -66,10 +66,10 @@ class Command(NamedTuple):
 
 @dataclass(eq=False)
 class Recording:
-    """One list's commands from Reset to Close, and what executing them demands.
+    """One list's commands from Reset to Close, and what executing them requires.
 
-    ``needs`` are the objects that its commands name, each with the index of the last such command, and
-    keeps them: garbage collection does not free them under submitted work.  Releasing one explicitly
+    ``needs`` are the objects that its commands refer to, each with the index of the last such command.  It
+    keeps them alive: garbage collection does not free them under submitted work.  An explicit release
     does, and the GPU then faults.
     """
 
@@ -79,33 +79,33 @@ class Recording:
     owner: str = ""
     needs: dict[Object, int] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)  # one per packet
-    # Last checks of ExecuteCommandLists, in recording order; each returns how to take back what it did.
+    # Last checks of ExecuteCommandLists, in recording order; each returns a function that undoes it.
     on_submit: list[Callable[[], Callable[[], None] | None]] = field(default_factory=list)
     submitted: tuple[HardwareQueue, int] | None = None
     executed_at: CallSite | None = None  # where ExecuteCommandLists was called
     packets: bytes = b""
     recorder: weakref.ref[Object] | None = None  # the command list
-    is_current: bool = True  # the command list has not begun another one
+    is_current: bool = True  # the command list has not started another one
 
     @cached_property
     def needed(self) -> dict[weakref.ref[Object], int]:
-        """``needs`` of a closed list, and its allocator (-1), by references that keep nothing alive."""
+        """``needs`` of a closed list, and its allocator (-1), as weak references."""
         needed: dict[weakref.ref[Object], int] = {weakref.ref(each): at for each, at in self.needs.items()}
         needed[weakref.ref(self.allocator)] = -1
         return needed
 
     @property
     def is_pending(self) -> bool:
-        """Is it submitted, and the GPU has not finished it?"""
+        """Whether it is submitted and the GPU has not finished it."""
         return self.submitted is not None and not self.submitted[0].done(self.submitted[1])
 
     def need(self, thing: Object) -> Command | None:
-        """The last command that names the object."""
+        """The last command that refers to the object."""
         at = self.needs.get(thing, len(self.commands))
         return self.commands[at] if at < len(self.commands) else None
 
     def told(self, packet: int, owner: str = "") -> str:
-        """``CopyResource (command 1 of command list 'frame', recorded at model.py:12)``; empty: not known."""
+        """``CopyResource (command 1 of command list 'frame', recorded at model.py:12)``; empty: unknown."""
         if not 0 <= packet < len(self.commands):
             return ""
         command = self.commands[packet]
@@ -114,20 +114,20 @@ class Recording:
 
     @property
     def pending(self) -> str:
-        """For the context of a report on a submitted one: since when it is under way, and where."""
+        """Where it was submitted, for the context of a report on a pending recording."""
         at = f" at {spell_site(self.executed_at)}" if self.executed_at else ""
         queue = self.submitted[0].label if self.submitted is not None else "no queue"
         return f"{self.owner} was handed to {queue}{at} and is pending"
 
     def find_released(self) -> Object | None:
-        """Something that executing it needs and that the program has released."""
+        """A released object that executing it needs."""
         if self.allocator.released:
             return self.allocator
         return next((thing for thing in self.needs if thing.released), None)
 
     @property
     def is_needed(self) -> bool:
-        """Is the GPU still to execute it, or may the list that recorded it still submit it?"""
+        """Whether the GPU has yet to execute it, or its list may still be submitted."""
         if self.submitted is None:
             return self.is_current and self.recorder is not None and self.recorder() is not None
         return self.is_pending

@@ -1,4 +1,4 @@
-"""What is known of a device's end: why it was removed, at which command, and what ran before."""
+"""Removal records: why a device was removed, at which command, and what ran before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DISPATCH = "Dispatch of "
 
 
 class Breadcrumb(Frozen):
-    """A command: the list that holds it, its number there, what it is, and the line that recorded it."""
+    """A command: its list, its number in the list, its name, and the line that recorded it."""
 
     list: str
     command: int
@@ -37,8 +37,8 @@ class Breadcrumb(Frozen):
 class QueueRecord(Frozen):
     """A queue at the moment of the removal.
 
-    ``executed``: the last commands that it completed, oldest first.  ``pending``: what it had not done of
-    lists, signals, waits and mappings, the one under way included.
+    ``executed``: the last commands that it completed, oldest first.  ``pending``: the number of lists,
+    signals, waits and mappings not completed, including the current one.
     """
 
     queue: str
@@ -47,12 +47,12 @@ class QueueRecord(Frozen):
 
 
 class RemovalRecord(Frozen):
-    """Why a device was removed, kept as long as it lives; mirrors what DRED tells
+    """Why a device was removed, kept as long as the device; mirrors the data of DRED
     (``ID3D12DeviceRemovedExtendedData``: breadcrumbs and the address of the page fault).
 
-    ``report`` says what went wrong.  If that was a command, ``queue`` and ``command`` name it, ``operator``
-    what it dispatches.  ``address`` is the GPU virtual address concerned (0: none), ``owner`` what lies, or
-    lay, there.  ``queues``: those that had been given work.
+    ``report`` describes the error.  If a command caused it, ``queue`` and ``command`` identify the command
+    and ``operator`` what it dispatched.  ``address`` is the GPU virtual address concerned (0: none),
+    ``owner`` the object that is, or was, at that address.  ``queues``: the queues that had received work.
     """
 
     reason: HResult
@@ -65,7 +65,7 @@ class RemovalRecord(Frozen):
     queues: tuple[QueueRecord, ...] = ()
 
     def text(self) -> str:
-        """The record for people."""
+        """The record as readable text."""
         return "\n".join(self._lines())
 
     def json(self) -> str:
@@ -88,14 +88,14 @@ class RemovalRecord(Frozen):
         if self.address:
             yield f"  address: {self.address:#x}, {self.owner}"
         for queue in self.queues:
-            yield f"  {queue.queue} ({queue.pending} entries not done) had executed last:"
+            yield f"  {queue.queue} ({queue.pending} entries not done) last executed:"
             yield from (f"    {each}" for each in queue.executed)
             if not queue.executed:
                 yield "    nothing"
 
 
 def removal_record(names: Names, submissions: Submissions, reason: HResult, report: Report) -> RemovalRecord:
-    """What is to be remembered of a device that has just been removed."""
+    """The record of a device that has just been removed."""
     fault = names.gpu.fault
     assert fault is not None
     all_queues = [_queue(names, submissions, progress) for progress in fault.progress]

@@ -1,4 +1,4 @@
-"""MakeResident and Evict: who counts on the memory of an object."""
+"""MakeResident and Evict: residency counts of objects."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .resource import Heap, Resource
 
 
 def make_resident(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
-    """RD1: counts each object's residency up."""
+    """RD1: increments each object's residency count."""
     context.check_alive("MakeResident")
     for each in _check_pageables(context, objects, "MakeResident", MessageId.MAKERESIDENT_NULLOBJECTARRAY):
         each.residency += 1
 
 
 def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
-    """RD1, RD2: counts it down; at 0 lists that use the object must not run."""
+    """RD1, RD2: decrements the counts; at 0, lists that use the object must not be executed."""
     context.check_alive("Evict")
     chosen = _check_pageables(context, objects, "Evict", MessageId.EVICT_NULLOBJECTARRAY)
     for each, count in Counter(chosen).items():

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class HostMapped(NamedTuple):
-    """Map: until Unmap the host may read bytes ``read`` of the buffer, and write any.
+    """Map: until Unmap the host may read bytes ``read`` of the buffer, and write any byte.
 
-    ``read``: first byte and the byte after the last one; both 0 for nothing.  ``maps`` are open now.
+    ``read``: first byte and the byte after the last one; both 0 for nothing.  ``maps``: the map count.
     """
 
     resource: Resource
@@ -38,9 +38,9 @@ class HostMapped(NamedTuple):
 
 
 class HostUnmapped(NamedTuple):
-    """Unmap: the host has, as it says, written bytes ``written``; ``maps`` stay open.
+    """Unmap: the host declares that it has written bytes ``written``; ``maps`` is the remaining count.
 
-    Releasing a mapped buffer ends all its maps, and says nothing: all of it may have been written.
+    Releasing a mapped buffer ends all its maps without a written range: all of it may have been written.
     """
 
     resource: Resource
@@ -51,9 +51,8 @@ class HostUnmapped(NamedTuple):
 class HostAccessed(NamedTuple):
     """The program touched, or took a view of, bytes [begin, end) of mapped memory.
 
-    ``reads`` and ``writes``: what it does with them; both for a view, which may be used for either.
-    What is done later through such a view is not told: only that elements of so many bytes, ``element``,
-    will be stored whole.
+    ``reads`` and ``writes``: the kind of access; both for a view, which allows either.  Later accesses
+    through such a view are not tracked; ``element`` is the size in bytes of the elements stored through it.
     """
 
     resource: Resource
@@ -67,7 +66,7 @@ class HostAccessed(NamedTuple):
 class Heap(DeviceChild):
     """Memory in which placed and reserved resources lie; mirrors ``ID3D12Heap``.
 
-    Its bytes live on while placed buffers or mapped tiles stand on them.
+    Its bytes are kept while placed buffers or mapped tiles use them.
     """
 
     kind = "heap"
@@ -80,15 +79,15 @@ class Heap(DeviceChild):
         self._own(heap)
 
     def get_desc(self) -> HeapDesc:
-        """``ID3D12Heap::GetDesc``: the size as asked for, alignment 65536 for 0, node masks 1."""
+        """``ID3D12Heap::GetDesc``: the size as given, alignment 65536 for 0, node masks 1."""
         return self._desc
 
 
 def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """The type of a view's elements, which are plain bytes."""
+    """The NumPy type of a view's elements, which must be plain data."""
     try:
         kind = np.dtype(dtype)
-    except Exception:  # NumPy raises whatever its argument does
+    except Exception:  # NumPy passes on any exception of its argument
         raise TypeError(f"dtype must be a NumPy data type, not {quote(dtype)}.") from None
     if kind.itemsize == 0 or kind.hasobject:
         raise outside(kind, "dtype", "a type of elements with bytes", "has no bytes that a buffer could hold")
@@ -96,7 +95,7 @@ def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def _bytes_of(index: Any, size: int) -> tuple[int, int]:
-    """First byte and the byte after the last one that an index of a memoryview means."""
+    """First byte, and the byte after the last one, of a memoryview index."""
     if isinstance(index, slice):
         chosen = range(*index.indices(size))
         return (min(chosen[0], chosen[-1]), max(chosen[0], chosen[-1]) + 1) if chosen else (0, 0)
@@ -108,8 +107,8 @@ class MappedMemory:
     """The bytes of a mapped buffer.
 
     ``memory`` is a writable memoryview, :meth:`view` and ``np.asarray`` give arrays without a copy,
-    indexing reads and writes bytes.  All of them raise once the buffer is unmapped; arrays taken
-    before stay usable, but what is written to them then is no longer promised to be seen.  As a
+    indexing reads and writes bytes.  All of them raise once the buffer is unmapped.  Arrays taken
+    before stay usable, but writes to them after Unmap need not become visible to the GPU.  As a
     context manager it unmaps the buffer.
     """
 
@@ -126,7 +125,7 @@ class MappedMemory:
 
     @property
     def unwatched(self) -> memoryview | None:
-        """For checks: :attr:`memory` without telling that it is looked at; None once it is unmapped."""
+        """For checks: :attr:`memory` without an access event; None once it is unmapped."""
         return self._memory
 
     def _opened(self) -> memoryview:
@@ -136,7 +135,7 @@ class MappedMemory:
                 f"The mapped memory of {self._resource} is used after Unmap.",
                 operation="MappedMemory",
                 rule="MP4: ID3D12Resource::Unmap",
-                message_id=0,  # the debug layer does not see the host's accesses
+                message_id=0,  # the real debug layer does not see the host's accesses
                 object=self._resource,
                 context=self._resource.unmapped,
             )
@@ -145,12 +144,12 @@ class MappedMemory:
     def view(self, dtype: npt.DTypeLike = np.uint8, offset: int = 0, count: int = -1) -> npt.NDArray[Any]:
         """An array over the buffer's bytes from byte ``offset`` on, without a copy.
 
-        ``count`` elements; -1 for all that fit.  E_INVALIDARG: elements without bytes of their own, or
-        not all of them in the buffer.  TypeError: ``dtype`` is none.
+        ``count`` elements; -1 for all that fit.  E_INVALIDARG: the elements are not plain data, or
+        not all of them lie in the buffer.  TypeError: ``dtype`` is not a data type.
 
-        Under strictness ``strict`` stores through the array are found by a pattern in bytes that nobody wrote
-        yet.  With elements of 8 and 16 bits that works in CREATE_NOT_ZEROED memory only: in memory that is
-        created with zeros, a partly filled upload is not reported.
+        At strictness ``strict`` stores through the array are detected by a pattern in bytes not written
+        yet.  With elements of 8 and 16 bits this works in CREATE_NOT_ZEROED memory only: in memory created
+        with zeros, a partly filled upload is not reported.
         """
         memory = self._opened()
         kind, size = _element_type(dtype), len(memory)
@@ -257,7 +256,7 @@ class Resource(DeviceChild):
         self._own(allocation, *implicit)
 
     def get_desc(self) -> ResourceDesc:
-        """``ID3D12Resource::GetDesc``: as created; alignment reads 65536."""
+        """``ID3D12Resource::GetDesc``: as created; the alignment is returned as 65536."""
         return self._desc
 
     def get_gpu_virtual_address(self) -> int:
@@ -269,7 +268,7 @@ class Resource(DeviceChild):
         if self.properties is None:
             raise refusal(
                 ids.RES_DESC,
-                "A reserved resource has no heap whose properties could be told.",
+                "A reserved resource has no heap whose properties could be returned.",
                 operation="GetHeapProperties",
                 rule="RS3: ID3D12Resource::GetHeapProperties",
                 message_id=MessageId.GETHEAPPROPERTIES_INVALIDRESOURCE,
@@ -284,10 +283,10 @@ class Resource(DeviceChild):
         """Lets the host read and write the buffer; maps are counted.
 
         Mirrors ``ID3D12Resource::Map`` (nf-d3d12-id3d12resource-map).  The memory always starts at
-        byte 0.  ``read_range``: what the host may read, None for everything, an empty one for
-        nothing: at strictness ``strict`` bytes that nobody has written then hold a pattern.  What is
-        read through an array or a pointer is seen by nobody, and one that is kept is read before the
-        fence unnoticed: await the fence first, or use chaos, under which the GPU's writes come late.
+        byte 0.  ``read_range``: the bytes that the host may read; None for all, an empty range for
+        none: at strictness ``strict`` unwritten bytes then hold a pattern.  Reads through an array or a
+        pointer are not tracked, so a read before the fence value is reached goes unreported: wait for the
+        fence first, or test under chaos, which delays the visibility of GPU writes.
         E_INVALIDARG: the heap is not CPU-visible (MP1), the subresource is not 0 (MP2), or
         the range runs past the buffer (MP5).
         """
@@ -308,10 +307,10 @@ class Resource(DeviceChild):
         return mapped
 
     def unmap(self, subresource: int = 0, written_range: Range | None = None) -> None:
-        """Ends one :meth:`map`; ``written_range`` as there: None means everything was written.
+        """Ends one :meth:`map`; ``written_range``: the bytes written, None for all.
 
         Mirrors ``ID3D12Resource::Unmap`` (nf-d3d12-id3d12resource-unmap); works after device
-        removal.  A void method: wrong calls raise at strictness ``debug`` and ``strict`` and do
+        removal.  A void method: invalid calls raise at strictness ``debug`` and ``strict`` and do
         nothing at ``runtime``.
         """
         try:
@@ -334,7 +333,7 @@ class Resource(DeviceChild):
             raise
         self._warn_written_readback(written_range)
         with self.context.maps_lock:
-            if self.map_count == 0:  # another thread was faster
+            if self.map_count == 0:  # unmapped by another thread meanwhile
                 return
             count = self.map_count = self.map_count - 1
             self._end_maps(last=count == 0)
@@ -349,7 +348,7 @@ class Resource(DeviceChild):
         """``ID3D12Resource::ReadFromSubresource`` is for textures: E_NOTIMPL."""
         raise not_implemented("ReadFromSubresource", "ReadFromSubresource")
 
-    def _free(self) -> None:  # the addresses fault from now on, also for work already submitted
+    def _free(self) -> None:  # the addresses fault from here on, also for work already submitted
         with self.context.maps_lock:
             was_mapped = self.mapped is not None
             if was_mapped:
@@ -373,7 +372,7 @@ class Resource(DeviceChild):
 
     @property
     def pageable(self) -> DeviceChild:
-        """What residency is counted of: a placed buffer's heap, else the buffer itself (PL5)."""
+        """The object whose residency is counted: a placed buffer's heap, else the buffer itself (PL5)."""
         return self if self.heap is None else self.heap
 
     @property
@@ -399,7 +398,7 @@ class Resource(DeviceChild):
 
     @property
     def unmapped(self) -> tuple[str, ...]:
-        """For the context of a report: the line that ended the last map."""
+        """The line that ended the last map, for the context of a report."""
         return (f"It was unmapped at {spell_site(self._unmapped_at)}",) if self._unmapped_at else ()
 
     def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
@@ -436,7 +435,7 @@ class Resource(DeviceChild):
             )
 
     def _span(self, range: Range | None) -> tuple[int, int]:
-        """The bytes that a range means: None is all of them, one without bytes (0, 0)."""
+        """The bytes of a range: all for None, (0, 0) for an empty range."""
         if range is None:
             return 0, self.width
         return (range.begin, range.end) if range.begin < range.end else (0, 0)
@@ -446,7 +445,7 @@ class Resource(DeviceChild):
             return
         error = refusal(
             ids.UNMAP_RANGE,
-            f"The CPU is said to have written [{range.begin}, {range.end}) of {self}, a readback buffer.",
+            f"Unmap declares bytes [{range.begin}, {range.end}) of {self}, a READBACK buffer, as written.",
             operation="Unmap",
             rule="MP5: ID3D12Resource::Unmap",
             message_id=MessageId.UNMAP_RANGE_NOT_EMPTY,

@@ -27,9 +27,9 @@ _Result = TypeVar("_Result")
 
 
 class OutOfMemoryGuard(Frozen):
-    """Turns the hardware's running out of memory into the error of a create method.
+    """Converts the hardware's out-of-memory error into the error of a create method.
 
-    ``field`` is empty where no argument has an influence.
+    ``field`` is empty if the size depends on no argument.
     """
 
     operation: str
@@ -38,7 +38,7 @@ class OutOfMemoryGuard(Frozen):
     message_id: int
 
     def run(self, work: Callable[[], _Result]) -> _Result:
-        """What ``work`` returns; E_OUTOFMEMORY when it finds no memory."""
+        """The result of ``work``; E_OUTOFMEMORY when memory is exhausted."""
         try:
             return work()
         except OutOfMemory as error:
@@ -61,7 +61,7 @@ def _out_of_memory_for_buffer(operation: str) -> OutOfMemoryGuard:
 
 
 def _place(memory: Memory, heap: HardwareHeap) -> tuple[HardwareHeap, Allocation]:
-    """An allocation over all of a new heap, which is given up again when there are no addresses."""
+    """An allocation over a whole new heap; the heap is freed when no address range is available."""
     try:
         return heap, memory.place(heap, 0, heap.size)
     except OutOfMemory:
@@ -183,7 +183,7 @@ def _poisons(context: DeviceContext, flags: HeapFlags) -> bool:
 
 
 def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resource:
-    """Last steps of every created buffer: addresses know it, and its initial state is remarked (RB8)."""
+    """Registers a created buffer by address; warns if its initial state is ignored (RB8)."""
     context = resource.context
     resource.began_common = state == ResourceStates.COMMON
     context.resources[resource.address] = resource

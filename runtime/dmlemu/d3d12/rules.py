@@ -1,8 +1,8 @@
-"""The rules for heaps and buffers: what the create methods check before they create anything.
+"""Validation rules of heaps and buffers, checked by the create methods.
 
-Most rules are rows of a table: whether the rule is broken, its id, the field and what it holds, what
-it should hold, the nearest D3D12_MESSAGE_ID, and the sentence that says so (``{}`` is what is given).
-The first broken one raises :class:`dmlemu.Error`.
+Most rules are rows of a table: whether the rule is violated, its id, the field and its value, the expected
+value, the nearest D3D12_MESSAGE_ID, and the message (``{}`` is the value given).  The first violated rule
+raises :class:`dmlemu.Error`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def round_up(value: int, alignment: int) -> int:
 def _check(
     rows: Iterable[_Row], operation: str, page: str, check: ids.Id = ids.RES_DESC, object: Any = ""
 ) -> None:
-    """Raises for the first broken rule; ``page`` is where the rules are written."""
+    """Raises for the first violated rule; ``page`` is the page that documents the rules."""
     for broken, rule, field, given, expected, message_id, sentence in rows:
         if broken:
             raise refusal(
@@ -92,7 +92,7 @@ _HEAP_ALIGNMENTS = (0, DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT, DEFAULT_MSAA_RESOUR
 
 
 class _HeapMessages(Frozen):
-    """CreateHeap and CreateCommittedResource report the same faults under numbers of their own."""
+    """CreateHeap and CreateCommittedResource report the same errors with different message ids."""
 
     type: MessageId
     page: MessageId
@@ -143,7 +143,7 @@ def check_heap_desc(desc: HeapDesc | None) -> None:
         (flags & _DENY_ALL == _DENY_ALL, "HP5", "pDesc.Flags", given, "at most two of three DENY_* flags",
          wrong, "The heap denies buffers and both kinds of textures ({}): nothing could lie in it."),
         (flags & _DISPLAY != 0, "HP6", "pDesc.Flags", given, "no ALLOW_DISPLAY",
-         wrong, "The heap has flags ({}), and only committed resources are for display."),
+         wrong, "The heap has flags ({}), and only committed resources may have them."),
     ), operation, "D3D12_HEAP_FLAGS")
     # fmt: on
 
@@ -167,7 +167,7 @@ def check_committed_heap(properties: HeapProperties | None, heap_flags: HeapFlag
 
 
 def _require(value: object, rule: str, operation: str, field: str, message_id: int) -> None:
-    """A pointer that must not be null."""
+    """Checks that a pointer argument is not null."""
     row = (value is None, rule, field, value, "a struct or an object", message_id, f"{field} is {{}}.")
     _check((row,), operation, f"ID3D12Device::{operation}")
 
@@ -175,7 +175,7 @@ def _require(value: object, rule: str, operation: str, field: str, message_id: i
 def _check_heap_properties(
     properties: HeapProperties, operation: str, path: str, messages: _HeapMessages
 ) -> None:
-    """HP3, HP4, HP7: type, page property, pool and node masks fit each other."""
+    """HP3, HP4, HP7: type, page property, pool and node masks are consistent."""
     kind, page, pool = properties.type, properties.cpu_page_property, properties.memory_pool_preference
     type_field, page_field, pool_field = (
         f"{path}.Type",
@@ -194,13 +194,13 @@ def _check_heap_properties(
         (pool not in _MEMORY_POOLS, "HP3", pool_field, pool, "a member of D3D12_MEMORY_POOL",
          messages.pool, "Memory pool ({}) is not known."),
         (not custom and not no_page, "HP3", page_field, page, CpuPageProperty.UNKNOWN,
-         wrong, "A heap chooses a CPU page property ({}), and its type is not CUSTOM."),
+         wrong, "A heap has CPU page property ({}), and its type is not CUSTOM."),
         (not custom and not no_pool, "HP3", pool_field, pool, MemoryPool.UNKNOWN,
-         wrong, "A heap chooses a memory pool ({}), and its type is not CUSTOM."),
+         wrong, "A heap has memory pool ({}), and its type is not CUSTOM."),
         (custom and no_page, "HP3", page_field, page, "NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK",
-         wrong, "A CUSTOM heap leaves its CPU page property {}."),
+         wrong, "A CUSTOM heap has CPU page property {}."),
         (custom and no_pool, "HP3", pool_field, pool, "L0 or L1",
-         wrong, "A CUSTOM heap leaves its memory pool {}."),
+         wrong, "A CUSTOM heap has memory pool {}."),
         (video_back, "HP4", page_field, page, "NOT_AVAILABLE or WRITE_COMBINE",
          wrong, "A CUSTOM heap in video memory (L1) has the CPU page property {}."),
     ), operation, "D3D12_HEAP_PROPERTIES")
@@ -228,11 +228,11 @@ def _check_known_heap_flags(flags: int, operation: str, field: str, messages: _H
 
 
 def full_properties(properties: HeapProperties) -> HeapProperties:
-    """As GetDesc and GetHeapProperties tell them: node masks read 1 (HP7)."""
+    """As GetDesc and GetHeapProperties return them: node masks are 1 (HP7)."""
     return replace(properties, creation_node_mask=1, visible_node_mask=1)
 
 
-# What a heap type stands for on a discrete adapter (HP8).
+# The properties of each heap type on a discrete adapter (HP8).
 _CUSTOM_PROPERTIES = {
     HeapType.DEFAULT: (CpuPageProperty.NOT_AVAILABLE, MemoryPool.L1),
     HeapType.UPLOAD: (CpuPageProperty.WRITE_COMBINE, MemoryPool.L0),
@@ -247,7 +247,7 @@ def custom_properties(node_mask: int, kind: HeapType) -> HeapProperties:
     check_node_mask(node_mask, operation, "nodeMask")
     invalid = MessageId.GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE
     unknown = MessageId.GETCUSTOMHEAPPROPERTIES_UNRECOGNIZEDHEAPTYPE
-    sentence = "Heap type ({}) stands for no fixed properties."
+    sentence = "Heap type ({}) has no fixed properties."
     expected = "DEFAULT, UPLOAD, READBACK or GPU_UPLOAD"
     rows = (
         (number == HeapType.CUSTOM, "HP8", "heapType", kind, expected, invalid, sentence),
@@ -259,7 +259,7 @@ def custom_properties(node_mask: int, kind: HeapType) -> HeapProperties:
 
 
 def is_cpu_visible(properties: HeapProperties) -> bool:
-    """MP1: may resources in such a heap be mapped?"""
+    """MP1: whether resources in such a heap may be mapped."""
     if properties.type == HeapType.CUSTOM:
         return properties.cpu_page_property != CpuPageProperty.NOT_AVAILABLE
     return properties.type != HeapType.DEFAULT
@@ -281,9 +281,9 @@ _REFUSED_BUFFER_FLAGS = (
 
 
 def check_resource_desc(desc: ResourceDesc | None, operation: str, is_runtime: bool) -> ResourceDesc:
-    """RB1 to RB3: a legal buffer, returned as GetDesc tells it.
+    """RB1 to RB3: checks a buffer's desc; returns it as GetDesc does.
 
-    ``is_runtime``: only what the runtime of Windows refuses is wrong, not all that the documents do.
+    ``is_runtime``: only what the Windows runtime rejects is an error, not everything the documents forbid.
     """
     _require(desc, "RB1", operation, "pDesc", MessageId.CREATERESOURCE_INVALIDDESC)
     desc = instance(desc, ResourceDesc, "desc")
@@ -343,7 +343,7 @@ def _check_buffer_flags(desc: ResourceDesc, operation: str, is_runtime: bool) ->
     ]
     for flag, why in _REFUSED_BUFFER_FLAGS:
         if is_runtime and flag == ResourceFlags.DENY_SHADER_RESOURCE:
-            continue  # it takes this one without ALLOW_DEPTH_STENCIL
+            continue  # the runtime accepts this flag without ALLOW_DEPTH_STENCIL
         sentence = f"A buffer has flag {spell(flag)}, {why}."
         rows.append((flags & int(flag) != 0, "RB3", field, desc.flags, f"no {spell(flag)}", wrong, sentence))
     expected = "no USE_TIGHT_ALIGNMENT: D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT says NOT_SUPPORTED"
@@ -362,7 +362,7 @@ def check_buffer(
     operation: str,
     is_runtime: bool,
 ) -> ResourceDesc:
-    """RB1 to RB7: a legal buffer for a heap of type ``kind`` (None: reserved), as GetDesc tells it."""
+    """RB1 to RB7: checks a buffer's desc for heap type ``kind`` (None: reserved), as GetDesc returns it."""
     desc = check_resource_desc(desc, operation, is_runtime)
     given = type(clear_value).__name__
     wrong = MessageId.CREATERESOURCE_INVALIDCLEARVALUE
@@ -386,7 +386,7 @@ def _check_flags_in_heap(desc: ResourceDesc, kind: HeapType | None, operation: s
 
 
 def allowed_states(kind: HeapType | None) -> int | None:
-    """The states in which a buffer of an UPLOAD or READBACK heap stays for ever (RB6, ST6); else None."""
+    """The fixed states of a buffer in an UPLOAD or READBACK heap (RB6, ST6); else None."""
     if kind == HeapType.UPLOAD:
         return GENERIC_READ
     return COPY_DEST if kind == HeapType.READBACK else None
@@ -395,7 +395,7 @@ def allowed_states(kind: HeapType | None) -> int | None:
 def _check_initial_state(
     state: int, desc: ResourceDesc, kind: HeapType | None, operation: str, is_runtime: bool
 ) -> None:
-    """RB6, RB7.  The runtime asks no flag for a state that it ignores (RB8)."""
+    """RB6, RB7.  The runtime requires no flag for an initial state that it ignores (RB8)."""
     fixed, missing = allowed_states(kind), missing_flag(state, int(desc.flags))
     if is_runtime and not state & ResourceStates.RAYTRACING_ACCELERATION_STRUCTURE:
         missing = None
@@ -443,7 +443,7 @@ def missing_flag(state: int, flags: int) -> ResourceFlags | None:
 
 
 def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: int) -> None:
-    """PL1 to PL3: a buffer fits where it is placed."""
+    """PL1 to PL3: checks that a buffer fits at its offset in the heap."""
     operation, offset = "CreatePlacedResource", integer(offset, "heap_offset")
     size, capacity = round_up(desc.width, TILE), round_up(heap.size_in_bytes, TILE)
     misplaced = offset < 0 or offset % TILE != 0

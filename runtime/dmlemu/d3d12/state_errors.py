@@ -1,4 +1,4 @@
-"""Errors for resource states that do not fit."""
+"""Errors for resource state mismatches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def spell_state(state: int) -> str:
-    """A state for a message."""
+    """A state as messages spell it."""
     return spell(ResourceStates(state))
 
 
@@ -31,10 +31,10 @@ def conflict_error(
     hresult: HResult = HResult.E_INVALIDARG,
     copy_queue: bool = False,
 ) -> Error:
-    """The error for a use or a transition that does not fit the state of a resource.
+    """The error for a use or a transition that does not match the state of a resource.
 
-    ``since``: the command that brought the state about, in words.  ``user``: who uses the resource.
-    ``copy_queue``: it comes onto a COPY queue.
+    ``since``: the command that caused the state.  ``user``: the command that uses the resource.
+    ``copy_queue``: the list is executed on a COPY queue.
     """
     state, wanted = spell_state(conflict.state), spell_state(conflict.wanted)
     origin = " (promoted from COMMON)" if conflict.promoted else ""
@@ -43,7 +43,7 @@ def conflict_error(
     came = f"Its state comes from {since}"
     if conflict.clash is Clash.SPLIT and copy_queue:
         rule, check, message_id = "ST17", ids.STATE_COPY_QUEUE, MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE
-        message = f"{resource} comes onto a COPY queue while a split barrier keeps it from being COMMON."
+        message = f"{resource} is used on a COPY queue while an open split barrier keeps it out of COMMON."
         given, expected = "between BEGIN_ONLY and END_ONLY", spell_state(COMMON)
         came, hint = f"The split barrier was begun by {since}", "End it on the queue on which it was begun."
     elif conflict.clash is Clash.SPLIT:
@@ -51,7 +51,7 @@ def conflict_error(
         expected, came = "no use before the barrier with END_ONLY", f"It was begun by {since}"
     elif conflict.clash is Clash.END:
         given, expected, message = _end(conflict, resource)
-        came = f"It was touched last by {since}"
+        came = f"It was last used by {since}"
     elif conflict.clash is Clash.BEFORE:
         message = f"A transition of {resource} starts from state ({wanted}); its state is {state}{origin}."
     else:
@@ -76,7 +76,7 @@ def conflict_error(
 
 
 def _end(conflict: Conflict, resource: Resource) -> tuple[str, str, str]:
-    """Given, expected and the sentence for an END_ONLY that does not fit."""
+    """Given, expected and the message for an END_ONLY that does not match its begin."""
     states = f"from {spell_state(conflict.wanted)} to {spell_state(conflict.after)}"
     given = f"END_ONLY {states}"
     if conflict.split is None:

@@ -1,10 +1,10 @@
-"""Resource states of buffers: which are legal, and what a command list demands and leaves behind.
+"""Resource states of buffers: legal states, and the entry and exit states of a command list.
 
-Every buffer is COMMON when an ExecuteCommandLists call starts, because it decays when the call
-before ends.  So a list needs no knowledge of the world: per resource it keeps what it demands on
+Every buffer is COMMON when an ExecuteCommandLists call starts, because it decays at the end of the
+previous call.  So a list needs no outside knowledge: per resource it keeps the states required on
 entry (the union of uses before its first transition, and that transition's before-state) and the
-state in which it leaves the resource.  ExecuteCommandLists then joins these summaries, list by
-list, in time proportional to the resources and not to the commands.
+state in which it leaves the resource.  ExecuteCommandLists then combines these summaries, list by
+list, in time proportional to the number of resources, not of commands.
 
 States are plain ints here (bits of ``D3D12_RESOURCE_STATES``): flags objects are slow.
 """
@@ -48,7 +48,7 @@ KNOWN_STATES = WRITE_STATES | int(
     | ResourceStates.VIDEO_ENCODE_READ
 )
 
-# What the lists of each type can express (ST17, ST18); direct lists can express everything.
+# The states that each list type can use (ST17, ST18); direct lists can use all.
 LIST_STATES = {
     CommandListType.DIRECT: KNOWN_STATES,
     CommandListType.BUNDLE: KNOWN_STATES,
@@ -75,15 +75,15 @@ def is_combination(state: int) -> bool:
 
 
 def joins(state: int, use: int) -> bool:
-    """May a resource promoted to ``state`` be promoted further to ``use``? (ST2, ST3)"""
+    """Whether a resource promoted to ``state`` may be promoted further to ``use`` (ST2, ST3)."""
     return state == use or not (is_write(state) or is_write(use))
 
 
 def leaves(promoted: int, before: int) -> bool:
-    """Does a transition from ``before`` fit a resource that was promoted to ``promoted``?
+    """Whether a transition from ``before`` matches a resource promoted to ``promoted``.
 
-    A written one must be named exactly; one that was only read may have been promoted to any
-    wider set of read states.
+    A write state must match exactly; a resource that was only read may have been promoted to any larger
+    set of read states.
     """
     if is_write(promoted):
         return before == promoted
@@ -91,19 +91,19 @@ def leaves(promoted: int, before: int) -> bool:
 
 
 class Clash(Enum):
-    """What does not fit: a use, the state before a transition, or the halves of a split barrier."""
+    """The kind of mismatch: a use, the state before a transition, or the halves of a split barrier."""
 
     USE = "use"
     BEFORE = "before"
-    SPLIT = "split"  # touched between begin and end
+    SPLIT = "split"  # used between begin and end
     END = "end"  # an end without its begin
 
 
 class Conflict(Frozen):
-    """A use or a transition that does not fit: ``state`` is what the resource is in.
+    """A use or a transition that does not match ``state``, the state of the resource.
 
-    ``wanted`` is what the use needs or the transition starts from; of an END_ONLY, ``after`` is where it
-    leads, and ``split`` what was begun.
+    ``wanted`` is the state that the use needs or the transition starts from; for an END_ONLY, ``after`` is
+    its after-state, and ``split`` the (before, after) of the barrier that was begun.
     """
 
     clash: Clash
@@ -116,13 +116,13 @@ class Conflict(Frozen):
 
 @dataclass
 class Track:
-    """What one list does to one resource.
+    """The states of one resource within one list.
 
     ``uses``: union of the states used before the first transition.  ``before``: that transition's
     before-state, None while there is none.  ``state``: the state since then; while ``promoted`` it
-    grew out of COMMON by use.  ``split``: the (before, after) of a begin-only barrier that has not
-    ended.  ``ends``: the (before, after) of an end-only barrier whose begin another list holds.
-    ``since``: number of the packet that brought the state about, for messages; -1: not known.
+    results from implicit promotion.  ``split``: the (before, after) of a begin-only barrier that has not
+    ended.  ``ends``: the (before, after) of an end-only barrier whose begin is in another list.
+    ``since``: number of the packet that caused the state, for messages; -1 if not known.
     """
 
     uses: int = 0
@@ -176,7 +176,7 @@ class Track:
         if self.promoted:
             return None if leaves(self.state, before) else Conflict(Clash.BEFORE, self.state, True, before)
         if self.state in (COMMON, before):
-            return None  # really COMMON: any state that it could be promoted to may be named (ST5)
+            return None  # actually COMMON: any state that it could be promoted to is accepted (ST5)
         return Conflict(Clash.BEFORE, self.state, False, before)
 
     def transition(self, before: int, after: int, flags: int, at: int = -1) -> None:

@@ -1,7 +1,7 @@
 """The structs of ``d3d12.h``: frozen dataclasses with the fields of the C struct in its order.
 
-Defaults are what a buffer needs, so that most fields can be left out.  A field of a wrong Python type
-raises TypeError; whether a number is legal is for the call that takes the struct.
+Defaults are the values for buffers, so that most fields can be left out.  A field of a wrong Python type
+raises TypeError; whether a number is legal is checked by the call that takes the struct.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ResourceDesc(Struct):
 
 
 class ClearValue(Frozen):
-    """``D3D12_CLEAR_VALUE``: no buffer may have one (it must be left out)."""
+    """``D3D12_CLEAR_VALUE``: not allowed for buffers (must be left out)."""
 
     format: Format
     color: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
@@ -213,7 +213,7 @@ class QueryHeapDesc(Struct):
 
 
 class TiledResourceCoordinate(Struct):
-    """``D3D12_TILED_RESOURCE_COORDINATE``: a tile of 64 KiB; a buffer's tiles are one row, counted by x."""
+    """``D3D12_TILED_RESOURCE_COORDINATE``: a tile of 64 KiB; a buffer's tiles are one row, indexed by x."""
 
     x: int = 0
     y: int = 0
@@ -239,7 +239,7 @@ class WriteBufferImmediateParameter(Struct):
 
 
 class Rect(Struct):
-    """``D3D12_RECT``; of a buffer's clear only ``left`` and ``right`` count, in elements."""
+    """``D3D12_RECT``; a buffer's clear uses only ``left`` and ``right``, in elements."""
 
     left: int
     top: int

@@ -1,4 +1,4 @@
-"""What was handed to queues and the GPU has not done: who needs an object, and when it is free again."""
+"""Pending submissions: which work needs an object, and when the object is free again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["Submission", "Submissions", "advice", "when_done"]
 
 @dataclass(eq=False)
 class Submission:
-    """What one call gave a queue; ``ticket`` is the last one that it took.
+    """The work that one call submitted to a queue; ``ticket`` is the last one it was assigned.
 
-    ``recordings`` of the lists that it executes, or the ``needs`` of other work, which ``command`` names.
+    ``recordings`` of the lists that it executes, or the ``needs`` of other work, described by ``command``.
     """
 
     queue: HardwareQueue
@@ -31,7 +31,7 @@ class Submission:
 
 
 class Submissions:
-    """The submissions of one device.  They keep what the GPU needs from garbage collection."""
+    """The submissions of one device.  They keep the objects that the GPU needs alive."""
 
     def __init__(self, lock: Lock) -> None:
         self._work: dict[HardwareQueue, deque[Submission]] = {}
@@ -39,15 +39,15 @@ class Submissions:
         self._lock = lock
 
     def add(self, submission: Submission) -> None:
-        """Before the queue gets the work: what never came there counts as done."""
+        """Called before the queue gets the work; work that never reaches the queue counts as done."""
         with self._lock:
             self._work.setdefault(submission.queue, deque()).append(submission)
 
     def forget_done(self) -> None:
-        """Lets go of what the GPU has done."""
+        """Drops completed submissions."""
         if not self._work:
             return
-        done = []  # ends outside of the lock: objects may end with it
+        done = []  # freed outside the lock: objects may be released with it
         with self._lock:
             for queue, work in list(self._work.items()):
                 while work and queue.done(work[0].ticket):
@@ -58,7 +58,7 @@ class Submissions:
                     del self._work[queue]
 
     def find(self, queue: int, ticket: int) -> Submission | None:
-        """The submission with that last ticket, by the serial of its queue."""
+        """The submission on a queue, given by its serial, that ends with that ticket."""
         with self._lock:
             for work in self._work.values():
                 for each in reversed(work):
@@ -78,7 +78,7 @@ class Submissions:
         return [(owner, command) for owner, commands in lists for command in commands[-most:]]
 
     def recordings(self) -> Iterator[Recording]:
-        """Those that the GPU has not finished, oldest first on each queue."""
+        """The submissions that the GPU has not finished, oldest first per queue."""
         with self._lock:
             found = [
                 recording for work in self._work.values() for each in work for recording in each.recordings
@@ -86,12 +86,12 @@ class Submissions:
         return (each for each in found if each.is_pending)
 
     def recorded_with(self, allocator: Object) -> Recording | None:
-        """One that stands in the allocator."""
+        """A pending submission whose commands are in the allocator."""
         return next((each for each in self.recordings() if each.allocator is allocator), None)
 
 
 def advice(queue: str, signal: tuple[str, int] | None) -> str:
-    """What to await: ``signal`` is the first that stands behind the work, a fence and its value."""
+    """The hint what to wait for; ``signal`` is the first fence and value signaled after the work."""
     if signal is None:
         return f"Signal a fence on {queue} behind it and wait for that value; no Signal is queued there."
     fence, value = signal

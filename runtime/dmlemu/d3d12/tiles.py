@@ -1,4 +1,4 @@
-"""UpdateTileMappings: regions of a reserved buffer meet ranges of a heap."""
+"""UpdateTileMappings: matches regions of a reserved buffer with ranges of a heap."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _refused = partial(
 
 
 def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]:
-    """RS4, RS5, RS7: the mappings to be made, in order; raises for arguments that do not fit."""
+    """RS4, RS5, RS7: the mappings to be made, in order; raises for invalid arguments."""
     resource = mapping.resource
     if resource is None:
         raise _refused(
@@ -184,7 +184,7 @@ def _region(
 
 
 def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
-    """The heap ranges, with the defaults of what is None."""
+    """The heap ranges, with defaults for arrays that are None."""
     range_flags, heap_starts, counts = (
         None if each is None else integers(each, field)
         for each, field in (
@@ -238,7 +238,7 @@ def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
 
 
 def _first_tiles(ranges: list[_Range], total: int) -> Iterator[_Range]:
-    """The ranges without what follows their first ``total`` tiles."""
+    """The ranges, truncated to their first ``total`` tiles."""
     for flag, start, count in ranges:
         if total:
             taken = min(count, total)
@@ -292,7 +292,7 @@ def _check_heap(context: DeviceContext, mapping: TileMapping, ranges: list[_Rang
 def _join(
     regions: list[tuple[int, int]], ranges: list[_Range], heap: HardwareHeap | None
 ) -> Iterator[Region]:
-    """Walks both rows side by side and cuts them where either one is cut."""
+    """Splits both lists at the boundaries of either."""
     rest = list(reversed(ranges))
     for tile, count in regions:
         while count:

@@ -364,7 +364,7 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
     counter.check_open(_UAV)
     if raw or view.structure_byte_stride == 0:
         raise refused(
-            f"{counter} is to count a view that is not structured.",
+            f"{counter} is the counter of a view that is not structured.",
             field="pDesc.Buffer.StructureByteStride",
             given=view.structure_byte_stride,
             expected="at least 4, no RAW",
@@ -389,7 +389,7 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
 def write_view(
     context: DeviceContext, make: Callable[[], Descriptor], dest_descriptor: int, operation: str
 ) -> None:
-    """Writes what ``make`` returns where a view may stand (DH4)."""
+    """Writes the descriptor that ``make`` returns to a CPU handle of a CBV_SRV_UAV heap (DH4)."""
     if context.removed is not None:
         return
     try:

@@ -1,9 +1,9 @@
-"""DirectML: tensors, operators, binding tables and the recorder of dispatches.
+"""DirectML: tensors, operators, binding tables and the command recorder.
 
 Names are those of ``DirectML.h``: methods in snake_case with the parameters of the C++ methods,
 structs as frozen dataclasses without the prefix, enum members unchanged.  Methods that return an
 HRESULT raise :class:`dmlemu.Error` when it is a failure.  Operator descs (``dml.GemmOperatorDesc``)
-are imported when first asked for.
+are imported on first access.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Operator descs, which are loaded when one is first asked for."""
+        """Loads the operator descs on first access."""
         if name.endswith("OperatorDesc"):
             from ..errors import loading
 

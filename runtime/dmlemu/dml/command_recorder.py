@@ -1,4 +1,4 @@
-"""ListRecording dispatches (api: IDMLCommandRecorder), and what must hold before one is recorded."""
+"""IDMLCommandRecorder: records dispatches, after checking list, dispatchable and binding table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PAGE = "IDMLCommandRecorder::RecordDispatch"
 
 
 class CommandRecorder(DeviceChild):
-    """Mirrors ``IDMLCommandRecorder``: stateless, may record into any number of lists."""
+    """Mirrors ``IDMLCommandRecorder``: stateless; may record into any number of lists."""
 
     kind = "command recorder"
 
@@ -45,13 +45,13 @@ class CommandRecorder(DeviceChild):
     ) -> None:
         """Records the dispatch of a compiled operator or an initializer.
 
-        The list is open, of type DIRECT or COMPUTE, and has the descriptor heap of the table's GPU
-        handle set.  The table is for this dispatchable, and everything mandatory is bound (unless the
-        operator was compiled with DESCRIPTORS_VOLATILE).  No barriers are recorded: the caller places
-        UAV barriers between dependent dispatches.  The recorder and the table may be released at
-        once; the dispatchable, the buffers and the descriptors must outlive the GPU's work.
+        The list must be open, of type DIRECT or COMPUTE, with the descriptor heap of the table's GPU
+        handle set.  The table must be for this dispatchable, with all mandatory bindings (unless the
+        operator was compiled with DESCRIPTORS_VOLATILE).  No barriers are recorded: the caller records
+        UAV barriers between dependent dispatches.  The recorder and the table may be released
+        immediately; the dispatchable, the buffers and the descriptors must outlive the GPU's work.
 
-        A void method: see :class:`dmlemu.dml.Device` for what its mistakes do.  Mirrors
+        A void method: see :class:`dmlemu.dml.Device` for its errors.  Mirrors
         ``IDMLCommandRecorder::RecordDispatch``.
         """
         context = self.context
@@ -71,7 +71,7 @@ class CommandRecorder(DeviceChild):
 def _record(
     context: DeviceContext, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> DispatchRecorded | None:
-    """Records a dispatch of objects that belong together; returns what is to be told of it."""
+    """Records a dispatch of objects that were checked to match; returns its event."""
     if not command_list.may_record(_OPERATION, SHADING):
         return None
     if dispatchable.descriptor_count:
@@ -104,7 +104,7 @@ def _note_descriptors(
     first: int,
     bindings: BindingTable,
 ) -> None:
-    """The recorded dispatch needs the table's descriptors until the GPU has executed it."""
+    """Registers that the dispatch needs the table's descriptors until the GPU has executed it."""
     desc = bindings.desc
     assert desc is not None
     dispatchable, start = desc.dispatchable, desc.gpu_descriptor_handle
@@ -143,7 +143,7 @@ _refused = partial(refusal, operation=_OPERATION, page=_PAGE)
 def _check_arguments(
     context: DeviceContext, command_list: object, dispatchable: object, bindings: object
 ) -> None:
-    """The three objects are what they should be, ours, and belong together."""
+    """Checks that the three objects have the right types and device, and match each other."""
     for field, value, kind in (
         ("CommandList", command_list, CommandList),
         ("Dispatchable", dispatchable, Dispatchable),
@@ -186,7 +186,7 @@ def _check_arguments(
 
 
 def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable) -> None:
-    """The heap of the table's GPU handle is the one that is set on the list."""
+    """Checks that the heap of the table's GPU handle is set on the list."""
     heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
     if heap is not None and heap.hardware is bindings.heap:
         return
@@ -208,7 +208,7 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
 
 
 def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
-    """Everything mandatory is bound and no written range meets another; checked once per set of bindings."""
+    """Checks that all mandatory slots are bound and no written range overlaps; once per set of bindings."""
     if context.strictness is not Strictness.RUNTIME and not dispatchable.volatile:
         _check_descriptors(context, dispatchable, bindings)
     if bindings.complete:
@@ -218,16 +218,16 @@ def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings
             if not (slot.absent or slot.optional or slot in bindings.bound):
                 raise _unbound(dispatchable, slot)
     if context.strictness is not Strictness.RUNTIME:
-        # Of an unused graph input no byte is read.
+        # No byte of an unused graph input is read.
         _check_aliases(dispatchable, [bound for bound in bindings.bound.values() if bound.slot.size])
     bindings.complete = True
 
 
 def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
-    """No other table has overwritten what this one bound."""
+    """Checks that no other table has overwritten the descriptors of this one."""
     start = bindings.visible_start
     if not start:
-        return  # what is to be copied may be overwritten once it is
+        return  # descriptors to be copied may be overwritten after the copy
     uses = context.d3d12.descriptor_uses
     for at, data in enumerate(bindings.descriptors()):
         place = start + at * DESCRIPTOR_SIZE
@@ -275,7 +275,7 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
 
 
 def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
-    """BT10: what the dispatch writes meets nothing else that it uses, but for documented in-place work."""
+    """BT10: checks that written bytes overlap no other binding, except for documented in-place execution."""
     by_slot = {each.slot: each for each in bound}
     places = [Place(each.slot, each.host) for each in bound]
     clash = find_clash(dispatchable, places, _meet_here, lambda a, b: a.address == b.address)
@@ -284,7 +284,7 @@ def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
 
 
 def _meet_here(a: Footprint, b: Footprint) -> Meeting | None:
-    """In the host's memory, where placed resources that are aliased have one address."""
+    """By host address, as aliased placed resources have the same host address."""
     low, high = a.byte_range
     if b.address >= high or b.byte_range[1] <= low:
         return None
@@ -316,7 +316,7 @@ def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second:
 def _track_initialization(
     command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
-    """What was initialised, and where, is known when lists are submitted: in their order."""
+    """Defers the check of the initialization to submission, as lists take effect in that order."""
     recording = command_list.recording
     assert recording is not None
     if isinstance(dispatchable, OperatorInitializer):
@@ -331,16 +331,16 @@ def _track_initialization(
         if dispatchable.volatile and slot.descriptor is not None:
             assert bindings.desc is not None
             handle = bindings.desc.gpu_descriptor_handle + slot.descriptor * DESCRIPTOR_SIZE
-            place = partial(_shown, bindings.context, handle)  # it may be bound until then
+            place = partial(_shown, bindings.context, handle)  # it may be bound until submission
         where = f"Recorded by {_OPERATION} into {command_list} at {caller()}"
         recording.on_submit.append(partial(_check_initialized, dispatchable, place, where))
 
 
 def _shown(context: DeviceContext, handle: int) -> int:
-    """The address that a descriptor shows; 0: none."""
+    """The address in a descriptor; 0: none."""
     try:
         return Descriptor.decode(context.gpu.descriptors.content(handle, 1)).address
-    except ValueError:  # the heap is gone, or nothing sensible stands there: the GPU will tell
+    except ValueError:  # heap released or invalid descriptor: the GPU reports it
         return 0
 
 
@@ -350,7 +350,7 @@ def _address(bindings: BindingTable, slot: Slot) -> int:
 
 
 def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]:
-    """Returns how to take it back, should the submission fail."""
+    """Marks the operators as initialized; returns a function that undoes it if the submission fails."""
     before = {operator: operator.initialized_at for operator in places}
 
     def put(values: Mapping[CompiledOperator, int | None]) -> None:
@@ -362,7 +362,7 @@ def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]
 
 
 def _check_initialized(operator: CompiledOperator, place: Callable[[], int], where: str) -> None:
-    """``where`` the dispatch was recorded, for the message: submitting is what fails."""
+    """``where`` names the line that recorded the dispatch, as the error is raised at submission."""
     if operator.initialized_at is None:
         raise _refused(
             ids.OP_NOT_INITIALIZED,
@@ -402,7 +402,7 @@ def _name_bytes(operator: CompiledOperator, address: int) -> str:
 def _write(
     context: DeviceContext, command_list: CommandList, dispatchable: Dispatchable, bindings: BindingTable
 ) -> None:
-    """The packets: one per kernel call, all with the table's GPU handle, and what they leave undefined."""
+    """Writes the packets: one per kernel call, with the table's GPU handle, and those of undefined bytes."""
     assert bindings.desc is not None
     writer, table = command_list.writer, bindings.desc.gpu_descriptor_handle
     label, names = f"Dispatch of {dispatchable.label}", dispatchable.operand_names
@@ -422,7 +422,7 @@ def _write(
         command_list.need(dispatchable, *command_list.descriptor_heaps.values())
     temporary = dispatchable.temporary
     if poison and temporary.descriptor is not None:
-        discard(temporary, 0, temporary.size, poison)  # whatever it held before
+        discard(temporary, 0, temporary.size, poison)  # regardless of its previous content
     if is_chaos and isinstance(dispatchable, OperatorInitializer):
         for slot in dispatchable.outputs:
             if slot.descriptor is not None:

@@ -1,4 +1,4 @@
-"""The DirectML device: makes operators, compiles them, and makes what dispatches them."""
+"""IDMLDevice: creates and compiles operators, creates initializers, binding tables and recorders."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def create_device(
 ) -> Device:
     """A new DirectML device over a Direct3D 12 device; mirrors ``DMLCreateDevice1``.
 
-    ``feature_level`` is the level of the emulated DirectML (the real one has the level of its
-    version): operators, data types and ranks that came later are refused.  ``minimum_feature_level``
-    is what the program asks for.
+    ``feature_level`` is the level of the emulated DirectML (on Windows, its version determines the
+    level): operators, data types and ranks introduced later are rejected.  ``minimum_feature_level``
+    is the level that the program requires.
 
     Raises :class:`dmlemu.Error`: DXGI_ERROR_UNSUPPORTED when the minimum is above ``feature_level``,
     DXGI_ERROR_SDK_COMPONENT_MISSING for the DEBUG flag below level 5_2 without the Direct3D debug
@@ -103,7 +103,7 @@ def create_device(
         )
     _check_flags(flags, int(CreateDeviceFlags.DEBUG), operation)
     level = _member(FeatureLevel, feature_level, "feature_level", operation)
-    # Levels of the future are no mistake of the caller, just unsupported.
+    # A level unknown to this version is not an invalid argument, just unsupported.
     if not isinstance(minimum_feature_level, int):
         raise _refused(
             field="MinimumFeatureLevel",
@@ -144,10 +144,10 @@ def create_device(
 class Device(Object):
     """Mirrors ``IDMLDevice1``: not a singleton, thread-safe, keeps its Direct3D 12 device alive.
 
-    A mistake in a method that returns void raises :class:`dmlemu.Error` at the strictness ``debug``
-    and ``strict`` of the Direct3D device and leaves everything usable.  At ``runtime`` it puts this
-    device into the removed state, as on Windows: from then on methods raise DXGI_ERROR_DEVICE_REMOVED,
-    void methods do nothing, and :meth:`get_device_removed_reason` says why.
+    An invalid call of a method that returns void raises :class:`dmlemu.Error` at strictness ``debug``
+    and ``strict`` of the Direct3D device, which stays usable.  At ``runtime`` it puts this device into the
+    removed state, as on Windows: from then on methods raise DXGI_ERROR_DEVICE_REMOVED, void methods do
+    nothing, and :meth:`get_device_removed_reason` returns the reason.
     """
 
     kind = "DirectML device"
@@ -160,10 +160,10 @@ class Device(Object):
 
     @property
     def removed_by(self) -> Error | None:
-        """The mistake that removed this device (strictness ``runtime``)."""
+        """The error that removed this device (strictness ``runtime``)."""
         return self.context.removed_by
 
-    # --- what it can do ---
+    # --- feature support ---
 
     @property
     def feature_level(self) -> FeatureLevel:
@@ -231,7 +231,7 @@ class Device(Object):
         )
 
     def _supports(self, data_type: TensorDataType) -> bool:
-        """Some operator of this level takes tensors of the type."""
+        """Whether some operator of this level supports tensors of the type."""
         return any(
             data_type in allowed.data_types
             for operator in emulated()
@@ -246,7 +246,7 @@ class Device(Object):
         """Checks an operator desc and keeps a copy; mirrors ``IDMLDevice::CreateOperator``.
 
         Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a tensor, shape, type or
-        level that the operator does not allow; E_NOTIMPL, by name, for what is not emulated.
+        level that the operator does not allow; E_NOTIMPL for an operator that is not emulated.
         """
         self.context.check_alive("CreateOperator")
         if not is_operator_desc(desc):
@@ -272,9 +272,9 @@ class Device(Object):
         return operator
 
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
-        """Makes an operator dispatchable; mirrors ``IDMLDevice::CompileOperator``.
+        """Compiles an operator into a dispatchable; mirrors ``IDMLDevice::CompileOperator``.
 
-        ALLOW_HALF_PRECISION_COMPUTATION and DISABLE_META_COMMANDS change nothing here: results are
+        ALLOW_HALF_PRECISION_COMPUTATION and DISABLE_META_COMMANDS have no effect: results are
         the same with and without.  Raises E_INVALIDARG for unknown flags and for operators of another
         device.
         """
@@ -301,14 +301,14 @@ class Device(Object):
         )
 
     def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
-        """Makes a whole graph of operators one dispatchable; mirrors ``IDMLDevice1::CompileGraph``.
+        """Compiles a graph of operators into one dispatchable; mirrors ``IDMLDevice1::CompileGraph``.
 
-        The result has the graph's inputs and outputs, InputCount and OutputCount of them, keeps nothing
-        of ``desc`` and has an initializer run of its own.  Between connected tensors bytes pass: their
-        sizes, strides and types may differ, their TotalTensorSizeInBytes must not.  An input without
-        edges may be bound or be NONE.  Outputs may not be bound where inputs are.
+        The result has InputCount inputs and OutputCount outputs, does not refer to ``desc`` and needs its
+        own initialization.  Connected tensors pass raw bytes: their sizes, strides and types may differ,
+        their TotalTensorSizeInBytes must not.  An input without edges may be bound or NONE.  Outputs must
+        not be bound to the same bytes as inputs.
 
-        Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a graph that breaks a rule
+        Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a graph that violates a rule
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
         feature level 2_1.
         """
@@ -321,7 +321,7 @@ class Device(Object):
         if self.context.level < FeatureLevel.LEVEL_2_1:
             raise refusal(
                 ids.OP_FEATURE_LEVEL,
-                f"IDMLDevice1 came with LEVEL_2_1; this device has {self.context.level.name}.",
+                f"IDMLDevice1 requires LEVEL_2_1; this device has {self.context.level.name}.",
                 operation=operation,
                 rule="2.12: IDMLDevice1",
                 hresult=HResult.E_NOINTERFACE,
@@ -359,7 +359,7 @@ class Device(Object):
         """A table over a range of descriptors; without a desc it is empty until its ``reset``.
 
         Mirrors ``IDMLDevice::CreateBindingTable``.  Raises E_INVALIDARG when the range is too small,
-        lies in no descriptor heap, or its GPU handle is not shader-visible.
+        is not in a descriptor heap, or its GPU handle is not shader-visible.
         """
         self.context.check_alive("CreateBindingTable")
         return BindingTable(self.context, desc)
@@ -372,14 +372,14 @@ class Device(Object):
     # --- residency ---
 
     def make_resident(self, pageables: Sequence[Dispatchable]) -> None:
-        """Counts one more user of each object's memory; mirrors ``IDMLDevice::MakeResident``.
+        """Increments each object's residency count; mirrors ``IDMLDevice::MakeResident``.
 
         Raises E_INVALIDARG for anything but compiled operators and initializers of this device.
         """
         self._page(pageables, +1, "MakeResident")
 
     def evict(self, pageables: Sequence[Dispatchable]) -> None:
-        """Counts one user less; an object is resident while its count is positive (it starts with 1).
+        """Decrements the count; an object is resident while its count is positive (initially 1).
 
         Mirrors ``IDMLDevice::Evict``.  Raises E_INVALIDARG as :meth:`make_resident`, and for an object
         that is not resident.
@@ -429,9 +429,9 @@ class Device(Object):
     # --- removal ---
 
     def get_device_removed_reason(self) -> HResult:
-        """S_OK, or why the device was removed; mirrors ``IDMLDevice::GetDeviceRemovedReason``.
+        """S_OK, or the reason of the device removal; mirrors ``IDMLDevice::GetDeviceRemovedReason``.
 
-        The removal of the Direct3D 12 device removes this one; not the other way round.
+        Removal of the Direct3D 12 device removes this device, but not vice versa.
         """
         return self.context.removed_reason
 
@@ -451,7 +451,7 @@ def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
 
 
 def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
-    """What the adapter's profile does not take."""
+    """Rejects tensors that the adapter's profile does not support."""
     if limit is None or desc.TYPE is not OperatorType.GEMM:
         return
     for field in tensor_fields(desc):
@@ -460,7 +460,7 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
                 path = f"{field.path}.Sizes[{i}]"
                 raise refusal(
                     ids.OP_LIMIT,
-                    f"{path} ({size}) is above what this adapter takes for a leading size ({limit}).",
+                    f"{path} ({size}) is above this adapter's limit for a leading size ({limit}).",
                     operation=operation,
                     rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
                     field=path,

@@ -1,4 +1,4 @@
-"""What the objects of a DirectML device share: its Direct3D 12 context, level, removal."""
+"""Device context, shared by a DirectML device's objects: Direct3D 12 context, level, removal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["DeviceContext", "removed_error"]
 
 
 class DeviceContext:
-    """What inner modules need of a DirectML device, as public members; its objects have it as ``context``.
+    """The internal interface of a DirectML device; its objects hold it as ``context``.
 
-    It does not keep the device.  ``d3d12``: the context of the Direct3D 12 device, ``gpu`` and
-    ``strictness`` as there.  ``level``: the feature level.  ``removed_by``: the mistake that removed the
+    It does not keep the device alive.  ``d3d12``: the context of the Direct3D 12 device, with the same
+    ``gpu`` and ``strictness``.  ``level``: the feature level.  ``removed_by``: the error that removed the
     device (strictness ``runtime``).  ``evaluator``: what ``dmlemu.evaluate`` keeps between calls.
     """
 
@@ -49,7 +49,7 @@ class DeviceContext:
         return str(self.device)
 
     def count(self, kind: str) -> int:
-        """The serial of a new object of a kind."""
+        """The serial of a new object within its kind."""
         self._counts[kind] += 1
         return self._counts[kind]
 
@@ -67,7 +67,7 @@ class DeviceContext:
         return self.d3d12.removed or HResult.S_OK
 
     def is_removed(self) -> bool:
-        """Void methods then do nothing."""
+        """Whether the device is removed; void methods then do nothing."""
         return self.removed_reason != HResult.S_OK
 
     def check_alive(self, operation: str) -> None:
@@ -87,7 +87,7 @@ class DeviceContext:
 
 
 def removed_error(operation: str, reason: str) -> Error:
-    """What calls on a removed device raise."""
+    """The error of calls on a removed device."""
     return refusal(
         ids.DEVICE_REMOVED,
         f"The DirectML device is removed ({reason}).",

@@ -1,4 +1,4 @@
-"""What happens to objects of DirectML, for those who listen to a device's events."""
+"""DirectML events, emitted on the device's event stream."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["DispatchRecorded", "GraphCompiled", "OperatorCreated"]
 
 
 class OperatorCreated(NamedTuple):
-    """CreateOperator has accepted a desc."""
+    """CreateOperator accepted a desc."""
 
     operator: Operator
 
 
 class GraphCompiled(NamedTuple):
-    """CompileGraph has accepted a graph; ``graph`` is what it was checked into."""
+    """CompileGraph accepted a graph; ``graph`` is its checked form."""
 
     desc: GraphDesc
     graph: Graph
@@ -28,9 +28,9 @@ class GraphCompiled(NamedTuple):
 
 
 class DispatchRecorded(NamedTuple):
-    """RecordDispatch has recorded a dispatch, from command ``first`` of the list on.
+    """RecordDispatch recorded a dispatch, starting at command ``first`` of the list.
 
-    ``table`` is the GPU handle of its descriptors.  ``persistent``: the operators that it initialises, or
+    ``table`` is the GPU handle of its descriptors.  ``persistent``: the operators that it initializes, or
     the one that it runs, with address (0: not bound) and size in bytes of the persistent resource.
     """
 

@@ -1,4 +1,4 @@
-"""What every DirectML object has, and how DirectML's errors are made."""
+"""Base of all DirectML objects, and construction of DirectML errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DeviceChild(Object):
 
 
 def check_own(context: DeviceContext, child: DeviceChild, field: str, operation: str) -> None:
-    """``child`` was made by the device and not released."""
+    """Checks that ``child`` was created by the device and is not released."""
     if child.released:
         raise refusal(
             ids.OBJECT_DELETED_IN_USE,

@@ -1,4 +1,4 @@
-"""An operator in words, from its declaration: the page of the reference, and what ``explain`` prints."""
+"""Operator documentation from its declaration: the reference page, and the output of ``explain``."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _KINDS = {
 
 
 def documentation(desc: type[OperatorDesc]) -> str:
-    """Where Microsoft documents the operator."""
+    """The URL of Microsoft's documentation of the operator."""
     return (desc.__doc__ or "").split()[-1]
 
 
 def describe(desc: type[OperatorDesc]) -> str:
-    """The operator's page in Markdown: what it does, its fields and their rules, types, its reference."""
+    """The operator's page in Markdown: description, fields and their rules, types, reference code."""
     name = desc.TYPE.name
     place = "may be bound where an input is" if desc.IN_PLACE else "must not overlap an input"
     parts = [
@@ -58,7 +58,7 @@ def describe(desc: type[OperatorDesc]) -> str:
 
 
 def _meaning(desc: type[OperatorDesc]) -> str:
-    """What the operator does: its definition's text, or the facts' formula if it has none."""
+    """The description: the definition's docstring, or the formula of the facts if there is none."""
     definition = definition_class(desc.TYPE)
     if definition is not None:
         return inspect.cleandoc(definition.__doc__ or "")

@@ -1,4 +1,4 @@
-"""Do two elements of a strided tensor stand at one place?  An exact answer for every legal layout.
+"""Overlap: whether two elements of a strided tensor share an address, exact for every legal layout.
 
 The question is whether integers d_i with |d_i| < size_i, not all zero, give sum(d_i * stride_i) = 0.
 """
@@ -19,11 +19,11 @@ _Array = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def shared_element(sizes: Sequence[int], strides: Sequence[int]) -> tuple[Index, Index] | None:
-    """Two different indices with one address, or None when every element has its own.
+    """Two different indices with the same address, or None if there are none.
 
     Needs sizes >= 1 with fewer than 2**32 elements and addresses below 2**32 (rule TN3).  Nested layouts,
-    the usual case, are decided at once; the others by a search that never grows beyond some 2**20
-    numbers, whatever the layout.
+    the usual case, are decided immediately; all others by a search over at most about 2**20
+    numbers.
     """
     dimensions = [i for i, size in enumerate(sizes) if size > 1]
     step = _steps([sizes[i] for i in dimensions], [strides[i] for i in dimensions])
@@ -38,7 +38,7 @@ def shared_element(sizes: Sequence[int], strides: Sequence[int]) -> tuple[Index,
 def _steps(sizes: Sequence[int], strides: Sequence[int]) -> list[int] | None:
     """The d_i, not all zero, or None."""
     order = sorted(range(len(sizes)), key=lambda i: strides[i])
-    while order:  # a stride that the smaller ones together cannot reach takes no part
+    while order:  # a stride that all smaller ones together cannot reach is not involved
         *rest, last = order
         if strides[last] <= sum((sizes[i] - 1) * strides[i] for i in rest):
             break
@@ -60,7 +60,7 @@ def _steps(sizes: Sequence[int], strides: Sequence[int]) -> list[int] | None:
 
 
 def _search(sizes: list[int], strides: list[int]) -> list[int] | None:
-    """Meets in the middle: the longest dimension is an arithmetic progression, the others two groups.
+    """Meet in the middle: the longest dimension is an arithmetic progression, the others form two groups.
 
     A solution is a + b + d * stride = 0 with a and b sums over the groups.  So b must lie in the
     residue class of -a, at most (size - 1) strides away; sorting b by (residue, quotient) makes that
@@ -83,10 +83,10 @@ def _search(sizes: list[int], strides: list[int]) -> list[int] | None:
     low = np.searchsorted(keys, base + np.maximum(quotient - reach, -quotients), side="left")
     high = np.searchsorted(keys, base + np.minimum(quotient + reach, quotients), side="right")
     found = high - low
-    found[len(a) // 2] -= 1  # all d = 0 is no solution; the middle of a group is its d = 0
+    found[len(a) // 2] -= 1  # all d = 0 is not a solution; the middle of a group is its d = 0
     if not found.any():
         return None
-    # Solutions come in pairs, d and -d, so the first b that fits belongs to one that is not all 0.
+    # Solutions come in pairs, d and -d, so the first matching b belongs to one that is not all 0.
     i = int(np.flatnonzero(found)[0])
     j = int(order[low[i]])
     d = -(int(a[i]) + int(b[j])) // stride
@@ -121,7 +121,7 @@ def _assemble(
     long: tuple[int, int],
     sizes: list[int],
 ) -> list[int]:
-    """The d of a solution from the positions of its two sums."""
+    """The d of a solution, from the positions of its two sums."""
     step = [0] * count
     step[long[0]] = long[1]
     for group, position in (left, right):

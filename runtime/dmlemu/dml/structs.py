@@ -1,4 +1,4 @@
-"""The small structs of DirectML.h that descs and bindings are made of."""
+"""The small structs of DirectML.h that descs and bindings contain."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class ScalarUnion(Frozen):
 
     @classmethod
     def of(cls, data_type: TensorDataType, value: float) -> ScalarUnion:
-        """``value`` in the member of ``data_type``; the rest is 0.
+        """``value`` in the member of ``data_type``; the other bytes are 0.
 
-        Raises :class:`dmlemu.Error` (E_INVALIDARG) when the type cannot hold the value, or is of 4 bits,
-        which the union has no member for.
+        Raises :class:`dmlemu.Error` (E_INVALIDARG) when the type cannot hold the value, or has 4 bits,
+        for which the union has no member.
         """
         dtype = _member_type(data_type)
         if dtype.kind in "iu":
@@ -91,11 +91,11 @@ class ScalarUnion(Frozen):
                 api="DML",
             )
         number = int(value) if dtype.kind in "iu" else value
-        with np.errstate(over="ignore"):  # too large is infinite, as in C
+        with np.errstate(over="ignore"):  # values out of range become infinite, as in C
             return cls(np.array(number, dtype).tobytes().ljust(8, b"\0"))
 
     def value(self, data_type: TensorDataType) -> int | float:
-        """The member of ``data_type``; E_INVALIDARG for the types that the union has no member for."""
+        """The member of ``data_type``; E_INVALIDARG for types without a member."""
         dtype = _member_type(data_type)
         number: int | float = np.frombuffer(self.bytes, dtype, 1)[0].item()
         return number
@@ -143,7 +143,7 @@ class BufferBinding(Frozen):
 
 
 class BufferArrayBinding(Frozen):
-    """Mirrors ``DML_BUFFER_ARRAY_BINDING``: one entry per input tensor of an operator to initialise."""
+    """Mirrors ``DML_BUFFER_ARRAY_BINDING``: one entry per input tensor of an operator to initialize."""
 
     bindings: Sequence[BufferBinding | None] = ()
 
@@ -151,8 +151,8 @@ class BufferArrayBinding(Frozen):
 class BindingDesc(Frozen):
     """Mirrors ``DML_BINDING_DESC``.
 
-    Wherever one is expected, ``None``, a :class:`BufferBinding` or a :class:`BufferArrayBinding` stands
-    for NONE, BUFFER and BUFFER_ARRAY.
+    Wherever one is expected, ``None``, a :class:`BufferBinding` or a :class:`BufferArrayBinding` is
+    accepted for NONE, BUFFER and BUFFER_ARRAY.
     """
 
     type: BindingType = BindingType.NONE

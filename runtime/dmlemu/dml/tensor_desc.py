@@ -1,4 +1,4 @@
-"""Buffer tensors: what ``DML_BUFFER_TENSOR_DESC`` says about bytes, and the rules TN1 to TN8.
+"""Buffer tensors: ``DML_BUFFER_TENSOR_DESC``, its size calculation, and the rules TN1 to TN8.
 
 Sizes and strides count elements; a dimension of stride 0 repeats.  Documented at
 https://learn.microsoft.com/windows/win32/api/directml/ns-directml-dml_buffer_tensor_desc and
@@ -76,7 +76,7 @@ def element_bits(data_type: TensorDataType) -> int:
 def calc_buffer_tensor_size(
     data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
-    """The least TotalTensorSizeInBytes of a tensor, as the published ``DMLCalcBufferTensorSize`` has it.
+    """The minimum TotalTensorSizeInBytes of a tensor, as the published ``DMLCalcBufferTensorSize``.
 
     ``strides`` None means packed.  The result is a multiple of 4; 0 for ``UNKNOWN`` and for a tensor
     without elements.  The published helper adds strided indices in 32 bits and wraps; this one does not.
@@ -102,8 +102,8 @@ class BufferTensorDesc(Frozen):
     the last dimension fastest.  ``total_tensor_size_in_bytes`` None takes the least size that holds
     the tensor (see :func:`calc_buffer_tensor_size`).
 
-    Raises :class:`dmlemu.Error` (E_INVALIDARG) at once for what the C struct could not hold: values
-    that are no integers or do not fit its fields.  The rules of DirectML are checked where DirectML
+    Raises :class:`dmlemu.Error` (E_INVALIDARG) immediately for values that the C struct cannot hold:
+    non-integers and integers out of the field's range.  The rules of DirectML are checked where DirectML
     checks them, in ``create_operator``.
     """
 
@@ -168,7 +168,7 @@ class BufferTensorDesc(Frozen):
 
     @property
     def extent_in_bytes(self) -> int:
-        """From the start of the first element to the end of the last one; what is left is padding."""
+        """From the start of the first element to the end of the last one; the rest is padding."""
         last = sum((n - 1) * stride for n, stride in zip(self.sizes, self.effective_strides, strict=True))
         return ((last + 1) * element_bits(self.data_type) + 7) // 8
 
@@ -187,7 +187,7 @@ class BufferTensorDesc(Frozen):
     def check(self, field: str, operation: str, level: FeatureLevel, *, output: bool) -> None:
         """The rules TN1 to TN8 for a tensor field of an operator (``field``: "OutputTensor").
 
-        Raises :class:`dmlemu.Error` with E_INVALIDARG for the first broken one.
+        Raises :class:`dmlemu.Error` with E_INVALIDARG for the first violated rule.
         """
         rules = _Rules(self, field, operation)
         rules.type_and_rank(level)
@@ -199,7 +199,7 @@ class BufferTensorDesc(Frozen):
 
 
 class _Rules:
-    """The checks of one tensor, with what every message needs."""
+    """The checks of one tensor, with the context for their messages."""
 
     def __init__(self, desc: BufferTensorDesc, field: str, operation: str) -> None:
         self.desc, self.field = desc, field
@@ -294,7 +294,7 @@ class _Rules:
             )
 
     def _strides_in_bytes(self, total: int) -> str:
-        """The hint for strides that, taken as bytes, reach exactly the total size."""
+        """The hint for strides in bytes: divided by the element size, they give exactly the total size."""
         desc, width = self.desc, element_bits(self.desc.data_type) // 8
         strides = desc.effective_strides
         if width < 2 or desc.strides is None or any(stride % width for stride in strides):
@@ -319,7 +319,7 @@ class _Rules:
         if output and flags:
             raise self.refused(
                 ids.OP_FIELD_RANGE,
-                "{field} (OWNED_BY_DML) marks an output; only inputs can belong to DirectML.",
+                "{field} (OWNED_BY_DML) is set on an output; only inputs can be OWNED_BY_DML.",
                 field=f"{self.field}.Flags",
                 given="OWNED_BY_DML",
                 expected="NONE",
@@ -334,7 +334,7 @@ class _Rules:
             if stride == 0 and size > 1:
                 raise self.refused(
                     ids.TENSOR_OUT_BROADCAST,
-                    f"{{field}} (0) gives the {size} elements of dimension {i} of an output one place.",
+                    f"{{field}} (0) gives the {size} elements of dimension {i} of an output one address.",
                     field=f"{self.field}.Strides[{i}]",
                     given=0,
                     expected=">= 1",
@@ -346,11 +346,11 @@ class _Rules:
             offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
             raise self.refused(
                 ids.TENSOR_OUT_OVERLAP,
-                f"{{field}} put elements {first} and {second} at one place, "
+                f"{{field}} put elements {first} and {second} at one address, "
                 f"{offset} elements from the start.",
                 field=f"{self.field}.Strides",
                 given=list(desc.strides),
-                expected="a place of its own for each element",
+                expected="a separate address for each element",
                 rule="TN5",
             )
 
@@ -373,7 +373,7 @@ def _data_type(value: object) -> TensorDataType:
 
 
 def _unsigned(field: str, value: object, most: int) -> int:
-    """``value`` as an int of a C field; NumPy integers are welcome, bool is no number."""
+    """``value`` as an int of a C field; accepts NumPy integers, not bool."""
     number = as_integer(value)
     if number is not None and 0 <= number <= most:
         return number
@@ -390,7 +390,7 @@ def _unsigned(field: str, value: object, most: int) -> int:
 def _u32_array(field: str, values: object) -> tuple[int, ...]:
     if not isinstance(values, (str, bytes)) and isinstance(values, Iterable):
         items = None
-        with suppress(Exception):  # whatever the value's own method raises
+        with suppress(Exception):  # any exception of the value's own method
             items = list(values)
         if items is not None:
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))

@@ -7,5 +7,5 @@ from .stage import Stage
 
 @pytest.fixture
 def stage() -> Stage:
-    """A strict device on a simulated GPU of its own."""
+    """A strict device on a separate simulated GPU."""
     return Stage()

@@ -1,4 +1,4 @@
-"""A device with a queue and a few short ways to make and run things."""
+"""Test stage: a device with queues, and helpers to create buffers and run lists."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ INVALID_CALL = HResult.DXGI_ERROR_INVALID_CALL
 
 
 class Stage:
-    """One simulated GPU of its own with a device and a queue of each type."""
+    """A separate simulated GPU with a device and a queue of each type."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Stage:
         flags: ResourceFlags | None = None,
         state: ResourceStates | None = None,
     ) -> Resource:
-        """A committed buffer, by default with the UAV flag where its heap allows it."""
+        """A committed buffer, by default with the UAV flag if its heap type allows it."""
         if flags is None:
             flags = UAV if heap == HeapType.DEFAULT else ResourceFlags.NONE
         if state is None:
@@ -124,7 +124,7 @@ class Stage:
         return self.device.create_command_list(0, type, allocator), allocator
 
     def submit(self, *lists: CommandList) -> None:
-        """Closes the lists where needed and executes them on the queue of their type."""
+        """Closes the lists if they are open and executes them on the queue of their type."""
         for each in lists:
             if each.is_open:
                 each.close()
@@ -155,7 +155,7 @@ def transition(resource: Resource | None, before: ResourceStates, after: Resourc
 
 @contextmanager
 def fails(rule: str, hresult: HResult = INVALID, message_id: int | None = None) -> Iterator[None]:
-    """The block raises an Error that names this rule, HRESULT and message number, and says it well."""
+    """Asserts that the block raises an Error with this rule, HRESULT and message id, and a good message."""
     with pytest.raises(Error) as raised:
         yield
     error, report = raised.value, raised.value.report
@@ -167,7 +167,7 @@ def fails(rule: str, hresult: HResult = INVALID, message_id: int | None = None) 
 
 
 def check_message(error: Error) -> None:
-    """What every message owes its reader."""
+    """Asserts the requirements on every message."""
     report = error.report
     first_line = report.message.splitlines()[0]
     assert first_line.endswith("."), first_line
@@ -178,6 +178,6 @@ def check_message(error: Error) -> None:
 
 
 def remarks(stage: Stage) -> list[int]:
-    """The message numbers in the info queue."""
+    """The message ids in the info queue."""
     queue = stage.device.info_queue
     return [queue.get_message(i).d3d12_id for i in range(queue.get_num_stored_messages())]

@@ -251,7 +251,7 @@ def test_RB8_initial_state_is_ignored(stage: Stage) -> None:
     upload = stage.upload(np.arange(4))
     commands, _ = stage.record()
     other = stage.buffer(state=STATE.COPY_SOURCE, width=32)
-    commands.copy_resource(other, upload)  # promoted from COMMON, whatever was asked for
+    commands.copy_resource(other, upload)  # promoted from COMMON, regardless of the requested state
     stage.run(commands)
 
 
@@ -555,7 +555,7 @@ def test_RS5_bad_arguments(stage: Stage, arguments: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize(
     "arguments, expected",
     [
-        (([START(0)], [SIZE(4)], "heap", [NONE], [2], [9]), [3, 4, 5, 6]),  # 11 tiles would leave the heap
+        (([START(0)], [SIZE(4)], "heap", [NONE], [2], [9]), [3, 4, 5, 6]),  # 11 tiles would run past the heap
         (([START(0), START(1)], [SIZE(4), SIZE(2)], "heap", [NULL, NONE], [0, 3], [4, 3]), [0, 4, 5, 0]),
         (([START(1)], None, "heap", [REUSE, NONE], [5, 7], [3, 4]), [0, 6, 0, 0]),
         (([START(0)], [SIZE(2)], "heap", [SKIP, NONE, NONE], [0, 4, 99], [1, 1, 1]), [0, 5, 0, 0]),
@@ -598,7 +598,7 @@ def test_RS6_mapping_is_queue_work(stage: Stage) -> None:
 
 
 def test_RS7_several_buffers_share_tiles(stage: Stage) -> None:
-    """One allocation as three buffers, each in a state of its own, as TensorFlow does it."""
+    """One allocation as three buffers, each in a different state, as TensorFlow does."""
     heap = stage.device.create_heap(HeapDesc(2 * TILE, flags=HeapFlags.ALLOW_ONLY_BUFFERS))
     uav, source, target = (reserve(stage, 2) for _ in range(3))
     for each in (uav, source, target):
@@ -632,7 +632,7 @@ def test_RS8_null_tiles_read_0_and_drop_writes(stage: Stage) -> None:
 
 
 def test_RS8_heap_released_while_mapped() -> None:
-    """The bytes live on; it is legal only while nobody touches them."""
+    """The bytes are kept; legal only while they are not accessed."""
     stage = Stage(Strictness.RUNTIME)
     heap = numbered(stage, 1)
     buffer = reserve(stage, 1)

@@ -298,13 +298,13 @@ def test_CM4_needs_uav_state(stage: Stage) -> None:
 
 
 def components(format: Format) -> list[tuple[str, int, str]]:
-    """Channel, bits and kind of each component, the lowest bits first: all that the name says."""
+    """Channel, bits and kind of each component, lowest bits first, as the name gives them."""
     names, kind = format.name.rsplit("_", 1)
     return [(name, int(bits), kind) for name, bits in re.findall(r"([RGBA])(\d+)", names)]
 
 
 def cleared_formats(stage: Stage) -> list[Format]:
-    """The formats that the device claims to store to typed views, which are those it clears."""
+    """The formats with UAV_TYPED_STORE support; exactly these can be cleared."""
     typed_store, found = 0x80, []
     for format in Format:
         asked = FeatureDataFormatSupport(format)
@@ -323,7 +323,7 @@ def element(format: Format, numbers: dict[str, int]) -> int:
 
 
 def cleared_element(stage: Stage, format: Format, values: Sequence[float], *, is_float: bool) -> int:
-    """Clears 3 of 5 elements, sees that the others stay, and returns what the 3 hold."""
+    """Clears 3 of 5 elements, asserts that the others are unchanged, and returns the 3."""
     width = sum(bits for _, bits, _ in components(format)) // 8
     clears = Clears(stage, UnorderedAccessViewDesc(format, buffer=BufferUav(0, 4)))
     name = "clear_unordered_access_view_" + ("float" if is_float else "uint")
@@ -357,7 +357,7 @@ def converted(value: float, bits: int, kind: str) -> int:
     if bits >= 16:
         with np.errstate(over="ignore"):
             return int(np.array(value).astype(f"f{bits // 8}").view(f"u{bits // 8}"))
-    # A half without its sign and with fewer bits: the rest is cut off.
+    # A half without sign and with fewer mantissa bits: the rest is truncated.
     half = int(np.array(max(value, 0.0), "f2").view("u2"))
     assert half & ((1 << (15 - bits)) - 1) == 0, "choose a number that the small format holds"
     return half >> (15 - bits)
@@ -377,7 +377,7 @@ def test_CM4_a_float_clear_converts_to_every_format(stage: Stage, values: tuple[
     given = dict(zip("RGBA", np.array(values, np.float32).tolist(), strict=True))
     for format in cleared_formats(stage):
         if format == Format.R11G11B10_FLOAT and values[0] not in (0.0, -1.0):
-            continue  # has a test of its own
+            continue  # tested separately
         expected = {
             channel: converted(given[channel], bits, kind) for channel, bits, kind in components(format)
         }
@@ -402,11 +402,11 @@ def test_CM4_a_float_clear_converts_to_every_format(stage: Stage, values: tuple[
         ("R10G10B10A2_UINT", (0x1010, 0x1020, 0x1030, 0x41), 0x43008010),
         ("R10G10B10A2_UNORM", (0x1010, 0x1020, 0x1030, 0x41), 0x43008010),
         ("R10G10B10A2_UNORM", (0.5004887585532747, 1.0, 0.0, 1.0), 0xC00FFE00),
-        # NaN is 0 where there is none; -128 is a second -1 that nothing is converted to.
+        # NaN converts to 0 in formats without NaN; -128 is a second encoding of -1, never produced.
         ("R8G8B8A8_UNORM", (np.nan, np.inf, -np.inf, 1.0), 0xFF00FF00),
         ("R8G8B8A8_SNORM", (np.nan, np.inf, -np.inf, -1.0), 0x81817F00),
         ("R8G8B8A8_SINT", (np.nan, np.inf, -np.inf, -1.9), 0xFF807F00),
-        # The largest numbers are 65024 and 64512; what lies between numbers goes towards 0.
+        # The largest numbers are 65024 and 64512; values in between round toward 0.
         ("R11G11B10_FLOAT", (65023.0, 1e30, 65000.0, 0.0), 0x7BE | 0x7BF << 11 | 0x3DF << 22),
         ("R11G11B10_FLOAT", (np.nan, np.inf, -np.inf, 0.0), 0x7E0 | 0x7C0 << 11),
         # Denormals: steps of 2**-20 and of 2**-19.
@@ -585,7 +585,7 @@ def test_QY4_clocks(stage: Stage) -> None:
     assert copies.get_timestamp_frequency() == queue.get_timestamp_frequency()
 
 
-# --- what listens ---
+# --- events ---
 
 
 def test_commands_are_announced(stage: Stage) -> None:

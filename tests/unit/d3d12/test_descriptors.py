@@ -125,7 +125,7 @@ class Copies:
             self.device.create_unordered_access_view(self.buffer, None, view, self.source + 32 * i)
 
     def seen(self) -> list[int | None]:
-        """Which of the source's views stands in each slot of the target."""
+        """The number of the source view in each slot of the target."""
         rows = []
         for i in range(8):
             view = self.device.context.gpu.descriptors.read(self.target + 32 * i)
@@ -204,7 +204,7 @@ def test_DH6_ranges_must_not_overlap(copies: Copies) -> None:
             [copies.target, copies.target + 32], [2, 1], [source, source + 64], [2, 1], VIEWS
         )
     copies.device.copy_descriptors_simple(2, source + 64, source, VIEWS)
-    # The same source twice is fine.
+    # The same source twice is legal.
     copies.device.copy_descriptors([copies.target], [4], [source, source], [2, 2], VIEWS)
 
 

@@ -46,7 +46,7 @@ def test_FN2_signals_of_host_and_queue(stage: Stage) -> None:
     fence.signal(5)
     assert fence.get_completed_value() == 5
     stage.queue.signal(fence, 9)
-    assert fence.get_completed_value() == 5  # the GPU runs when it is waited for
+    assert fence.get_completed_value() == 5  # the GPU runs when the host waits
     fence.wait(9)
     assert fence.get_completed_value() == 9
 
@@ -79,7 +79,7 @@ def test_FN3_a_wait_is_over_once_the_value_was_reached_also_behind_another(
     second.signal(0)
     assert not done.wait(1, timeout=0.01)
     first.signal(8)
-    assert done.wait(1)  # FENCE_NEVER: the wait would have forgotten
+    assert done.wait(1)  # FENCE_NEVER if the wait had lost it
 
 
 @pytest.mark.dmlemu(expect=["FENCE_BACKWARDS"])

@@ -1,4 +1,4 @@
-"""Whatever is passed, a call answers with dmlemu.Error or TypeError, and the device stays usable."""
+"""Invalid arguments of any kind: calls raise dmlemu.Error or TypeError, and the device stays usable."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VIEWS = DescriptorHeapType.CBV_SRV_UAV
 
 
 class BadSequence:
-    """Raises whatever it is asked for."""
+    """A sequence and number whose conversions raise."""
 
     def __iter__(self) -> None:  # type: ignore[misc]
         raise ZeroDivisionError
@@ -50,7 +50,7 @@ class BadSequence:
 
 
 class World:
-    """One of everything, and for every method a call that succeeds."""
+    """One object of each kind, and a succeeding call of every method."""
 
     def __init__(self) -> None:
         self.stage = stage = Stage()
@@ -221,7 +221,7 @@ class World:
         ]
 
 
-pytestmark = pytest.mark.dmlemu(expect=["*"])  # mistakes of every kind
+pytestmark = pytest.mark.dmlemu(expect=["*"])  # errors of every kind
 NAMES = list(World().calls())
 
 

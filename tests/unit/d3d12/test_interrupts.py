@@ -1,4 +1,4 @@
-"""What may happen to a program at any moment: Ctrl-C, a fork, an event that is no good."""
+"""Interruptions at any moment: Ctrl-C, a fork, an unusable event."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_RM3_ctrl_c_ends_a_kernel_that_takes_long() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Tests that run in the background of a shell have inherited that Ctrl-C is ignored.
+        # Tests that run in the background of a shell inherit SIGINT ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Handles that are dropped or closed give everything back to the host."""
+"""Leaks: released or garbage-collected objects free all memory and files of the host."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def use_everything(close: bool) -> None:
 
 
 def leave_work(strictness: Strictness, close: bool) -> weakref.ref[Device]:
-    """What a test leaves that fails between ExecuteCommandLists and the wait."""
+    """The state after a failure between ExecuteCommandLists and the wait."""
     stage = Stage(strictness)
     source, target = stage.buffer(), stage.buffer()
     heap = stage.device.create_heap(HeapDesc(65536))
@@ -73,7 +73,7 @@ def leave_work(strictness: Strictness, close: bool) -> weakref.ref[Device]:
 
 
 def collect() -> None:
-    for _ in range(3):  # what goes in one round may have held the rest
+    for _ in range(3):  # objects freed in one round may have held others
         gc.collect()
 
 
@@ -125,7 +125,7 @@ def test_devices_that_are_garbage_do_not_use_up_the_open_files() -> None:
 
 
 def make_each(stage: Stage) -> list[Any]:
-    """One object of each kind, and what checks take a note of, but no work for the GPU."""
+    """One object of each kind, and calls that checks record, but no work for the GPU."""
     device, visible = stage.device, stage.heap(visible=True)
     committed, upload, heap = stage.buffer(), stage.upload(np.arange(64)), device.create_heap(HeapDesc(65536))
     placed = device.create_placed_resource(heap, 0, ResourceDesc.buffer(256), STATE.COMMON)
@@ -151,7 +151,7 @@ def make_each(stage: Stage) -> list[Any]:
 def test_what_the_gpu_never_sees_leaves_nothing(
     strictness: Strictness, close: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(descriptor_uses, "_FEW", 8)  # so many descriptors of released heaps are remembered
+    monkeypatch.setattr(descriptor_uses, "_FEW", 8)  # so many of released heaps are kept
     stage, rounds = Stage(strictness), 100
 
     def objects() -> Counter[str]:
@@ -169,7 +169,7 @@ def test_what_the_gpu_never_sees_leaves_nothing(
     for _ in range(rounds):
         cycle()
     more = objects() - before
-    more.pop("Write", None)  # who wrote what: a fixed number is kept
+    more.pop("Write", None)  # writers of bytes: a fixed number is kept
     assert [name for name, count in more.items() if count > rounds / 2] == []
 
 

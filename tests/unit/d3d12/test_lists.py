@@ -210,7 +210,7 @@ def test_CL9_a_list_that_needs_a_released_resource_is_not_executed(strictness: S
     commands.close()
     source.close()
 
-    if strictness is Strictness.RUNTIME:  # nobody looks: the GPU faults
+    if strictness is Strictness.RUNTIME:  # not checked: the GPU faults
         stage.queue.execute_command_lists([commands])
         stage.finish()
         assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
@@ -231,7 +231,7 @@ def test_CL9_garbage_collection_of_a_queue_frees_nothing_under_its_work(stage: S
         queue.signal(stage.fence, 1)
         return target
 
-    target = hand_over()  # queue, list, allocator and source are gone
+    target = hand_over()  # queue, list, allocator and source are released
     gc.collect()
     stage.fence.wait(1)
     assert target.map().view()[0] == 5
@@ -262,7 +262,7 @@ def test_CL9_a_released_resource_cannot_be_recorded(stage: Stage) -> None:
 def test_CL9_garbage_collection_frees_nothing_under_recorded_work(stage: Stage) -> None:
     buffer = stage.buffer()
     commands, _ = stage.record()
-    commands.copy_resource(buffer, stage.upload(np.full(256, 5, np.uint8)))  # no name holds the source
+    commands.copy_resource(buffer, stage.upload(np.full(256, 5, np.uint8)))  # no other reference
     stage.run(commands)
 
     assert stage.read(buffer)[0] == 5
@@ -316,7 +316,7 @@ def test_CL11_wrong_calls_make_a_runtime_close_fail() -> None:
     commands.copy_buffer_region(stage.buffer(), 250, stage.buffer(), 0, 10)
     commands.copy_resource(stage.buffer(8), stage.buffer(4))
 
-    with fails("CM1", INVALID, 841):  # the first of both
+    with fails("CM1", INVALID, 841):  # the first of the two errors
         commands.close()
     allocator.reset()
     commands.reset(allocator)
@@ -624,7 +624,7 @@ def test_CL9_released_objects_are_not_usable(stage: Stage) -> None:
 
 
 def test_Q4_queues_and_lists_from_several_threads(stage: Stage) -> None:
-    """Each thread records lists of its own; all submit to one queue and wait."""
+    """Each thread records its own lists; all submit to one queue and wait."""
     sums: list[int] = []
 
     def work(value: int) -> None:
@@ -650,7 +650,7 @@ def test_Q4_queues_and_lists_from_several_threads(stage: Stage) -> None:
     assert sorted(sums) == [1, 2, 3, 4]
 
 
-# --- packets in words ---
+# --- packets as text ---
 
 
 def test_a_closed_list_can_be_disassembled(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""docs/reference/rules-d3d12.md names every rule once, and tests that exist."""
+"""docs/reference/rules-d3d12.md lists every rule once, with tests that exist."""
 
 from __future__ import annotations
 

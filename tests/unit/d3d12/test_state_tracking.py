@@ -1,4 +1,4 @@
-"""Lists keep summaries of states; joining them says the same as following every command."""
+"""State summaries of lists give the same results as tracking every command in order."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ acts = st.lists(st.one_of(uses, turns.map(lambda row: Turn(*row))), max_size=6)
 
 
 class OneBuffer:
-    """Stands for a resource: states are followed per identity."""
+    """A stand-in for a resource: states are tracked per identity."""
 
     split: tuple[int, int] | None = None
 
 
 def follow(rows: list[Any]) -> tuple[Track, int | None]:
-    """Plays commands one after the other; the index of the first that does not fit."""
+    """Tracks commands one by one; returns the index of the first conflicting one."""
     track = Track()
     for i, act in enumerate(rows):
         if act.play(track) is not None:

@@ -40,7 +40,7 @@ BEGIN, END = ResourceBarrierFlags.BEGIN_ONLY, ResourceBarrierFlags.END_ONLY
 
 
 class Track:
-    """A list with three buffers and short words for what is done to them."""
+    """A list with three buffers and short methods for commands on them."""
 
     def __init__(self, stage: Stage, type: CommandListType = DIRECT) -> None:
         self.stage = stage
@@ -182,7 +182,7 @@ def test_ST5_a_common_buffer_may_be_named_in_any_state(track: Track, before: STA
 
 
 def test_ST5_as_DxDispatch_does_it(track: Track) -> None:
-    """Buffers made in COMMON, barriered as if they were UAV, in every call anew."""
+    """Buffers created in COMMON, with barriers from UAV, repeated in every call."""
     for _ in range(2):
         commands, _ = track.stage.record()
         track.turn(STATE.UNORDERED_ACCESS, STATE.COPY_DEST, commands)
@@ -294,7 +294,7 @@ def test_ST8_before_state_across_lists(track: Track) -> None:
     with fails("ST8", INVALID_CALL, 527):
         track.stage.submit(track.list, second)
     track.stage.submit(track.list)
-    track.stage.run(second)  # in a call of its own the buffer is COMMON again
+    track.stage.run(second)  # in a separate call the buffer is COMMON again
 
 
 def test_ST8_after_promotion_in_an_earlier_list(track: Track) -> None:
@@ -481,7 +481,7 @@ def test_ST14_array_order_and_all_or_nothing(track: Track) -> None:
                 transition(track.buffer, STATE.COPY_SOURCE, STATE.COMMON),
             ]
         )
-    # Nothing of that counts.
+    # None of it is applied.
     assert track.list.writer.count == 0
     track.write()
     track.stage.run(track.list)

@@ -1,4 +1,4 @@
-"""Binding tables: the rules BT1 to BT16, each broken alone; what they allow is allowed."""
+"""Binding tables: rules BT1 to BT16, each violated alone, and legal uses."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_BT2_the_heap_is_set_on_the_list(world: World) -> None:
 
 
 def test_BT3_no_descriptors_no_heap(world: World) -> None:
-    """An initializer with nothing to do needs neither a heap nor sensible handles."""
+    """An initializer with nothing to do needs neither a heap nor valid handles."""
     compiled = world.compile(identity())
     initializer = world.dml.create_operator_initializer([compiled])
     assert initializer.get_binding_properties() == dml.BindingProperties(0, 0, 0)
@@ -372,7 +372,7 @@ TILES = 4
 
 
 def mapped_tiles(world: World) -> tuple[d3d12.Resource, Any]:
-    """A reserved buffer over the tiles of a CUSTOM heap, and the heap's bytes as the host has them mapped."""
+    """A reserved buffer over the tiles of a CUSTOM heap, and the heap's bytes as mapped by the host."""
     heap = world.d3d12.create_heap(d3d12.HeapDesc(TILES * TILE, CUSTOM))
     desc = d3d12.ResourceDesc.buffer(TILES * TILE, UAV)
     reserved = world.d3d12.create_reserved_resource(desc, d3d12.ResourceStates.COMMON)
@@ -382,7 +382,7 @@ def mapped_tiles(world: World) -> tuple[d3d12.Resource, Any]:
 
 
 def test_BT9_the_host_may_write_to_tiles_of_a_bound_buffer() -> None:
-    """A reserved buffer has no heap type; whatever the host does meanwhile, indices are those of elements."""
+    """A reserved buffer has no heap type; indices stay valid even if the host changes them meanwhile."""
     world = World(Strictness.RUNTIME)
     source, mapped = mapped_tiles(world)
     target, values = world.buffer(), np.asarray(mapped).view(np.float32)
@@ -399,7 +399,7 @@ def test_BT9_the_host_may_write_to_tiles_of_a_bound_buffer() -> None:
     world.execute()
     over = threading.Event()
 
-    def write() -> None:  # what was the largest is gone a moment later
+    def write() -> None:  # the largest index changes a moment later
         for largest in itertools.cycle(range(1, 1000)):
             values[::32] = largest
             if over.is_set():
@@ -418,7 +418,7 @@ def test_BT9_the_host_may_write_to_tiles_of_a_bound_buffer() -> None:
         thread.join()
 
 
-# --- BT10: what is written meets nothing else ---
+# --- BT10: written bytes overlap nothing else ---
 
 
 def prepared(world: World, desc: dml.OperatorDesc) -> dml.CompiledOperator:
@@ -648,7 +648,7 @@ def test_BT14_rebinding_too_early(world: World) -> None:
     world.recorder.record_dispatch(world.list, compiled, table)
     with refused("BIND_LATE", "BT14", "InputTensor"):
         table.bind_inputs([Binding(world.buffer())])
-    world.execute()  # the GPU finished: now it may
+    world.execute()  # legal once the GPU has finished
     table.bind_inputs([Binding(world.buffer())])
     assert world.works()
 
@@ -662,11 +662,11 @@ def test_BT14_another_table_over_the_same_descriptors(world: World) -> None:
     with refused("DESC_RANGE_SHARED", "BT14", "InputTensor") as caught:
         other.bind_inputs(buffers[2:3])
     assert caught.report.d3d12_id == 1001
-    other.reset(world.table_desc(compiled, first=8))  # another range at once
+    other.reset(world.table_desc(compiled, first=8))  # another range immediately
     other.bind_inputs(buffers[2:3])
     world.list.close()
     world.list.reset(world.d3d12.create_command_allocator(d3d12.CommandListType.COMPUTE))
-    table.bind_inputs(buffers[2:3])  # the recording is gone without having run
+    table.bind_inputs(buffers[2:3])  # the recording was discarded without running
     world.list.set_descriptor_heaps([world.heap])
     assert world.works()
 
@@ -742,7 +742,7 @@ def test_a_failed_bind_writes_nothing(world: World) -> None:
     assert world.read(target) == [11, 22, 33, 44]
 
 
-# --- strictness runtime: mistakes of void methods remove the DirectML device ---
+# --- strictness runtime: errors of void methods remove the DirectML device ---
 
 
 @pytest.mark.parametrize(

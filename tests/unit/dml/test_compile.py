@@ -1,4 +1,4 @@
-"""Programs: what operators lower to, and how it lies in descriptors and in the persistent resource."""
+"""Programs: lowered operators, and their layout in descriptors and the persistent resource."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StackOperatorDesc(
     introduced="1_0",
     tables="1_0 InputTensors OutputTensors: 4 FLOAT32",
 ):
-    """Arrays of tensors, copied one by one; stands in for JOIN and SPLIT."""
+    """Arrays of tensors, copied one by one; a stand-in for JOIN and SPLIT."""
 
     input_tensors: Sequence[dml.BufferTensorDesc] = schema.input_tensor(count="InputCount")
     output_tensors: Sequence[dml.BufferTensorDesc] = schema.output_tensor(count="OutputCount")

@@ -1,4 +1,4 @@
-"""Initialising and recording (api 2.8 and 2.10): what must hold, what is promised, what is seen."""
+"""Initialization and RecordDispatch (api 2.8 and 2.10): requirements, guarantees, packets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def world() -> World:
 
 
 def weights(world: World) -> tuple[dml.CompiledOperator, d3d12.Resource, d3d12.Resource, d3d12.Resource]:
-    """A GEMM whose B belongs to DirectML, with A, B and a persistent buffer of its own."""
+    """A GEMM whose B is OWNED_BY_DML, with A, B and a persistent buffer."""
     compiled = world.compile(gemm(flags=OWNED), name="gemm")
     a, b, persistent = (world.buffer(name=name) for name in ("a", "b", "persistent"))
     world.write(a, A)
@@ -171,7 +171,7 @@ def test_2_8_dispatched_before_it_is_initialised(world: World) -> None:
     world.list = world.session.list = world.d3d12.create_command_list(0, kind, allocator)
     world.initialize(compiled)
     world.list.close()
-    world.queue.execute_command_lists([world.list, late])  # in this order it is right
+    world.queue.execute_command_lists([world.list, late])  # this order is legal
     world.list.reset(world.allocator)
     assert world.works()
 
@@ -327,7 +327,7 @@ def test_2_10_the_same_operator_twice_in_one_list(world: World) -> None:
 
 
 def test_2_10_descriptors_are_read_when_the_gpu_executes() -> None:
-    """At strictness runtime nothing stops a program from binding again too early: as on Windows."""
+    """At strictness runtime binding again too early is not detected, as on Windows."""
     world = World(Strictness.RUNTIME)
     compiled = world.compile(identity())
     early, late, target = world.buffer(), world.buffer(), world.buffer()

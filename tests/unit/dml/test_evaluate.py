@@ -1,4 +1,4 @@
-"""evaluate(): one operator on arrays, whatever the layout."""
+"""evaluate(): one operator on arrays of any layout."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_anything_is_packed() ->
             dmlemu.evaluate(desc, input_tensor=array)
         assert caught.value.hresult is HResult.E_OUTOFMEMORY
         assert time.perf_counter() - started < 1
-        test_one_call()  # with the exception, and all that it holds, still there
+        test_one_call()  # while the exception keeps its objects alive
 
 
 def test_broadcast_arrays_are_packed_without_being_spread() -> None:
@@ -338,7 +338,7 @@ class SecondInterrupt:
         return self._step
 
     def _step(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
-        sys.settrace(self._step)  # from now on every function is followed
+        sys.settrace(self._step)  # every function is traced from here
         self._left -= event == "line" and not self.happened
         if self._left < 0 and not self.happened:
             self.happened = True
@@ -348,7 +348,7 @@ class SecondInterrupt:
 
 
 def test_a_second_interrupt_while_the_parts_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever it comes, the next call does the rest, and computes what it should."""
+    """Wherever it is raised, the next call completes the cleanup and computes correctly."""
     adapter = d3d12.Adapter()
     device = d3d12.create_device(adapter)
     mine = dml.create_device(device)
@@ -397,7 +397,7 @@ def test_an_interrupt_in_the_middle_of_a_check_starts_all_checks_anew() -> None:
 
 @pytest.mark.parametrize("kind", [Check, HappensBefore])
 def test_an_interrupt_while_checks_start_anew_leaves_no_subscription_behind(kind: type) -> None:
-    """It comes where one of theirs has just begun, and nobody has been given it."""
+    """It is raised when an object was just created and not returned yet."""
     device = d3d12.create_device(d3d12.Adapter())
     mine = dml.create_device(device)
 

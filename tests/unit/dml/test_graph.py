@@ -1,4 +1,4 @@
-"""Graphs: the rules GR1 to GR9, and graphs that compute."""
+"""Graphs: rules GR1 to GR9, and results of graphs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(
     outputs: Sequence[tuple[int, Any]],
     owned: Sequence[int] = (),
 ) -> list[Any]:
-    """Initialises and dispatches; ``outputs``: how many elements of which type each one has."""
+    """Initializes and dispatches; ``outputs``: element count and type of each output."""
     buffers: dict[int, dml.BufferBinding] = {}
     for i, array in arrays.items():
         buffer = world.buffer(max(256, array.nbytes), f"in {i}")
@@ -93,7 +93,7 @@ FOUR = (4, np.float32)
 
 
 def chain(world: World, **changes: Any) -> dml.GraphDesc:
-    """(a + b) through RELU: the graph that the tests of rules break."""
+    """(a + b) through RELU: the graph that the rule tests modify."""
     edges: dict[str, Any] = {
         "inputs": [(0, 0, 0), (1, 0, 1)],
         "between": [(0, 0, 1, 0)],
@@ -236,7 +236,7 @@ def test_GR2_an_absent_tensor_has_no_edge() -> None:
 
 
 def test_GR2_outputs_may_be_unused() -> None:
-    """NONZERO_COORDINATES has two outputs; only the second is asked for."""
+    """NONZERO_COORDINATES has two outputs; only the second is connected."""
     world = World()
     desc = dml.NonzeroCoordinatesOperatorDesc(
         input_tensor=tensor(4),
@@ -293,7 +293,7 @@ def test_GR3_types_are_not_converted() -> None:
 
 
 def test_GR3_readers_of_one_graph_input_may_differ() -> None:
-    """The binding serves all: the largest size and the strictest alignment."""
+    """The binding must satisfy all readers: the largest size and alignment."""
     world = World()
     small = dml.ActivationReluOperatorDesc(
         input_tensor=tensor(2, guaranteed_base_offset_alignment=64), output_tensor=tensor(2)
@@ -308,7 +308,7 @@ def test_GR3_readers_of_one_graph_input_may_differ() -> None:
     assert run(world, compiled, {0: -ABCD}, [FOUR, (2, np.float32)]) == [[0] * 4, [0] * 2]
 
 
-# --- GR4: inputs that belong to DirectML ---
+# --- GR4: OWNED_BY_DML inputs ---
 
 
 @pytest.mark.parametrize("source", ["operator", "constant"])
@@ -370,7 +370,7 @@ def test_GR5_an_unused_input_is_bound_or_not() -> None:
 
 
 def test_GR5_nothing_of_an_unused_input_is_read() -> None:
-    """So it may even be where an output is; but it has to be a buffer."""
+    """So it may even overlap an output; but it must be a buffer."""
     world = World()
     compiled = world.dml.compile_graph(
         make(world, [identity()], inputs=[(0, 0, 0)], outputs=[(0, 0, 0)], counts=(2, 1))
@@ -557,7 +557,7 @@ def test_GR9_names_are_optional() -> None:
         world.dml.compile_graph(wrong)
 
 
-# --- whatever else may stand there ---
+# --- invalid arguments ---
 
 
 @pytest.mark.parametrize(
@@ -629,7 +629,7 @@ def test_2_7_larger_than_any_buffer() -> None:
     world.dml.create_operator_initializer([graph])
 
 
-# --- graphs that compute ---
+# --- results of graphs ---
 
 
 def test_add_activation_reduce() -> None:
@@ -658,7 +658,7 @@ def test_add_activation_reduce() -> None:
 
 
 def test_diamond() -> None:
-    """x -> RELU(x), CLIP(x) -> their sum, with a temporary of a node's own between (FLOAT16 GEMM)."""
+    """x -> RELU(x), CLIP(x) -> their sum, with a node's own temporary in between (FLOAT16 GEMM)."""
     world = World()
     clip = dml.ElementWiseClipOperatorDesc(input_tensor=tensor(4), output_tensor=tensor(4), min=-1.5, max=2.5)
     compiled = world.dml.compile_graph(
@@ -678,7 +678,7 @@ def test_diamond() -> None:
 
 
 def test_int8_convolution_and_cast() -> None:
-    """Weights belong to DirectML, the zero point is a constant."""
+    """The weights are OWNED_BY_DML, the zero point is a constant."""
     world = World()
     convolve = dml.ConvolutionIntegerOperatorDesc(
         input_tensor=dml.BufferTensorDesc(INT8, (1, 2, 3, 3)),

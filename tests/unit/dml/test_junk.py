@@ -1,4 +1,4 @@
-"""Whatever stands in a desc or a binding: an Error that names the field, and nothing else happens."""
+"""Junk in descs and bindings: raises an Error that names the field, with no other effect."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_junk_in_operator_descs(desc: Any) -> None:
 
 
 def attempts(world: World, table: dml.BindingTable, junk: Any) -> list[Callable[[], None]]:
-    """Calls with ``junk`` in one place each; ``table`` is for a GEMM or its initializer."""
+    """Calls with ``junk`` in one field each; ``table`` is for a GEMM or its initializer."""
     good = dml.BufferBinding(world.buffer())
     rest = [good, None]
     return [

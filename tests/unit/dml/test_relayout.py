@@ -1,4 +1,4 @@
-"""Inputs flagged OWNED_BY_DML are kept as their kernels read them fastest."""
+"""OWNED_BY_DML inputs are stored in the layout that their kernels read fastest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def convolution(filter_type: Any, sizes: list[int], strides: list[int] | None = 
     )
 
 
-# Blocks of 16 filters by 4 channels, quads of channels last: strides of blocks and of what is in one.
+# Blocks of 16 filters by 4 channels, quads of channels last: strides of blocks and within a block.
 BLOCKS = (1152, 4, 64, 1, 384, 128)
 
 

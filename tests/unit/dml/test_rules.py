@@ -1,4 +1,4 @@
-"""The vocabulary of rules by itself, on operators that need more of it than those that are emulated."""
+"""The rule classes themselves, on operators that use more of them than the emulated ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tensor(*sizes: int) -> BufferTensorDesc:
 
 
 def wrong(rule: Rule, desc: Any, level: FeatureLevel = NEWEST) -> list[tuple[str, str]]:
-    """Path and id of what the rule demands and the desc does not fulfil."""
+    """Path and id of the rule's demands that the desc violates."""
     return [(demand.place.path(desc), demand.id or demand.place.id) for demand in unmet([rule], desc, level)]
 
 

@@ -1,4 +1,4 @@
-"""docs/reference/rules-dml.md names every rule once, and tests that exist."""
+"""docs/reference/rules-dml.md lists every rule once, with tests that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffer tensor descs: DMLCalcBufferTensorSize and the rules TN1 to TN8, each broken alone."""
+"""Buffer tensor descs: DMLCalcBufferTensorSize and the rules TN1 to TN8, each violated alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ U32 = 2**32 - 1
 def refused(
     desc: dml.BufferTensorDesc, *, output: bool = False, level: LEVELS = LEVELS.LEVEL_6_4
 ) -> tuple[str, str, str]:
-    """Checks a desc that breaks one rule: (check id, rule id, field)."""
+    """Checks a desc that violates one rule: (check id, rule id, field)."""
     with pytest.raises(Error) as caught:
         desc.check("OutputTensor" if output else "InputTensor", "CreateOperator", level, output=output)
     assert caught.value.hresult is HResult.E_INVALIDARG
@@ -179,7 +179,7 @@ def test_TN3_size_zero() -> None:
 def test_TN3_element_count() -> None:
     assert accepted(f32([1, U32]))
     assert refused(f32([65536, 65536])) == ("TENSOR_INDEX_OVERFLOW", "TN3", "InputTensor.Sizes")
-    # Broadcasting does not lessen the count.
+    # Broadcasting does not reduce the count.
     broadcast = f32([65536, 65536], [0, 1])
     assert refused(broadcast) == ("TENSOR_INDEX_OVERFLOW", "TN3", "InputTensor.Sizes")
 
@@ -206,7 +206,7 @@ def test_TN4_any_order_broadcast_and_overlap_are_legal_for_inputs(strides: list[
     assert accepted(f32([2, 3, 4], strides))
 
 
-# --- TN5: outputs have one place per element ---
+# --- TN5: output elements have distinct addresses ---
 
 
 def test_TN5_output_broadcast() -> None:
@@ -220,7 +220,7 @@ def test_TN5_output_overlap() -> None:
     desc = f32([2, 4], [2, 1])
     assert refused(desc, output=True) == ("TENSOR_OUT_OVERLAP", "TN5", "OutputTensor.Strides")
     assert accepted(desc)
-    with pytest.raises(Error, match=r"elements \(0, 2\) and \(1, 0\) at one place"):
+    with pytest.raises(Error, match=r"elements \(0, 2\) and \(1, 0\) at one address"):
         desc.check("OutputTensor", "CreateOperator", LEVELS.LEVEL_6_4, output=True)
 
 
@@ -230,7 +230,7 @@ def test_TN5_output_overlap() -> None:
         ([2, 3, 4], [12, 4, 1]),
         ([2, 3, 4], [1, 2, 6]),  # permuted
         ([2, 3, 4], [100, 10, 1]),  # padded
-        ([3, 2], [2, 3]),  # woven: 0 2 4 and 3 5 7
+        ([3, 2], [2, 3]),  # interleaved: 0 2 4 and 3 5 7
     ],
 )
 def test_TN5_outputs_without_overlap(sizes: list[int], strides: list[int]) -> None:

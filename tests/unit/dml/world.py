@@ -1,4 +1,4 @@
-"""A device with everything a dispatch needs, and short ways to build the cases of the tests."""
+"""Test world: devices and everything a dispatch needs, with helpers to build test cases."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def half_gemm() -> dml.OperatorDesc:
 
 
 class World:
-    """A session with devices of its own, and the names and sizes of these tests."""
+    """A session with separate devices, and the names and sizes of these tests."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class World:
         self.queue, self.allocator, self.list = session.queue, session.allocator, session.list
         self.fence, self.recorder = session.fence, session.recorder
 
-    # --- making things ---
+    # --- creation ---
 
     def descriptors(self, count: int, visible: bool = True) -> d3d12.DescriptorHeap:
         flags = d3d12.DescriptorHeapFlags.SHADER_VISIBLE if visible else d3d12.DescriptorHeapFlags.NONE
@@ -119,7 +119,7 @@ class World:
     def table(self, dispatchable: Any, first: int = 0) -> dml.BindingTable:
         return self.session.table(dispatchable, first)
 
-    # --- doing things ---
+    # --- execution ---
 
     def initialize(
         self,
@@ -142,7 +142,7 @@ class World:
         return self.session.bind(compiled, inputs, outputs, first=first)
 
     def execute(self) -> None:
-        """Runs the list to its end and opens it again."""
+        """Executes the list, waits, and reopens it."""
         self.session.run()
 
     def write(self, buffer: d3d12.Resource, data: np.ndarray[Any, Any], offset: int = 0) -> None:
@@ -166,7 +166,7 @@ class World:
 
 
 class refused:
-    """``with refused("BIND_COUNT", "BT5", "BindingCount"):`` - the call inside breaks just that rule."""
+    """``with refused("BIND_COUNT", "BT5", "BindingCount"):`` - the call inside violates just that rule."""
 
     def __init__(self, id: str, rule: str, field: str, hresult: HResult = HResult.E_INVALIDARG) -> None:
         self.expected = (id, rule, field, hresult)

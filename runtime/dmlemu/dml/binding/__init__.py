@@ -1,1 +1,1 @@
-"""Binding tables: what is bound to a dispatchable, and the rules of it."""
+"""Binding tables and the rules of bindings."""

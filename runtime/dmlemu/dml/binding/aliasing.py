@@ -1,6 +1,6 @@
-"""Do the bindings of one dispatch share bytes that it writes (BT10)?  Exact, element by element.
+"""Aliasing: whether bindings of one dispatch share bytes that it writes (BT10), exact to the element.
 
-Outputs may be interleaved, as the columns of a matrix are; one shared byte is too much.
+Interleaved outputs, such as columns of a matrix, are allowed; a single shared byte is an error.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..tensor_desc import BufferTensorDesc, element_bits
 __all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]
 
 
-_LOOKED_AT = 4096  # elements, for the first that is not the same to both
+_LOOKED_AT = 4096  # elements searched for the first that differs
 
 
 class Place(NamedTuple):
-    """A slot and the address of what is bound there, of whatever kind the meeting understands."""
+    """A slot and the address bound to it, of the kind that the ``Meet`` function uses."""
 
     slot: Slot
     address: int
@@ -35,8 +35,8 @@ class Place(NamedTuple):
 class Clash(NamedTuple):
     """Two bindings share a byte; ``second`` is the one to move.
 
-    ``byte`` is the address at which the first one has it, ``second_byte`` the second one's; the words say
-    what it is to each.
+    ``byte`` is its address in the first binding, ``second_byte`` in the second; ``is_to_first`` and
+    ``is_to_second`` describe it in each, for messages.
     """
 
     first: Place
@@ -48,7 +48,7 @@ class Clash(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """The lowest shared byte, as the address that each of both has it at."""
+    """The lowest shared byte, as its address in each of the two bindings."""
 
     first: int
     second: int
@@ -58,7 +58,7 @@ Meet = Callable[[Footprint, Footprint], Meeting | None]
 
 
 def touches(dispatchable: Dispatchable, slot: Slot) -> tuple[Touch, ...]:
-    """What a dispatch touches of a slot's binding."""
+    """The bytes that a dispatch accesses in a slot's binding."""
     found = dispatchable.touches.get(slot)
     if found is None:
         found = dispatchable.touches[slot] = tuple(_touches(dispatchable, slot))
@@ -100,10 +100,10 @@ def _bytes(start: int, size: int) -> Footprint:
 def find_clash(
     dispatchable: Dispatchable, places: Sequence[Place], meet: Meet, same: Callable[[Place, Place], bool]
 ) -> Clash | None:
-    """The first two bindings that share a byte which the dispatch writes, but for in-place work.
+    """The first two bindings that share a byte which the dispatch writes, except legal in-place execution.
 
-    ``meet`` tells where two footprints share a byte, ``same`` whether two bindings of one layout are the
-    same bytes.
+    ``meet`` finds the lowest byte that two footprints share; ``same`` tests whether two bindings of one
+    layout are the same bytes.
     """
     for a, b in combinations(places, 2):
         roles = {a.slot.role, b.slot.role}
@@ -124,7 +124,7 @@ def _meet(dispatchable: Dispatchable, first: Place, second: Place, meet: Meet) -
     for x in touches(dispatchable, first.slot):
         for y in touches(dispatchable, second.slot):
             if x.padding and y.padding:
-                continue  # nobody relies on either
+                continue  # neither content is defined
             found = meet(x.at(first.address), y.at(second.address))
             if found is None:
                 continue
@@ -143,7 +143,7 @@ def _meet(dispatchable: Dispatchable, first: Place, second: Place, meet: Meet) -
 
 
 def _where_elements_differ(x: Touch, y: Touch, clash: Clash, meet: Meet) -> Clash | None:
-    """The lowest byte, among the first elements, that is another element to each: equal ones may meet."""
+    """The lowest shared byte, among the first elements, that belongs to different elements."""
     a, b = x.at(clash.first.address), y.at(clash.second.address)
     sizes = a.sizes
     if a.element_bits % 8:
@@ -167,7 +167,7 @@ def _where_elements_differ(x: Touch, y: Touch, clash: Clash, meet: Meet) -> Clas
 
 
 def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[ids.Id, str]:
-    """The check that a clash breaks, and why, in words."""
+    """The check that a clash violates, and the reason for the message."""
     roles = {clash.first.slot.role, clash.second.slot.role}
     if roles == {Role.OUTPUT}:
         return ids.BIND_OUT_OUT, "both are written"
@@ -182,7 +182,7 @@ def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[ids.Id, str]
 
 
 def one_layout(a: Slot, b: Slot) -> bool:
-    """In place: elements at the same places."""
+    """Whether both have the same elements at the same addresses (in-place execution)."""
     first, second = a.desc, b.desc
     return (
         first is not None

@@ -1,4 +1,4 @@
-"""The rules of bindings: what a buffer must be to be bound to a slot (BT5 to BT12, TN7, DD4)."""
+"""Binding validation: the requirements on a buffer bound to a slot (BT5 to BT12, TN7, DD4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METHODS = {
 
 _NO_RESOURCE = MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE
 
-_SHOWN = 12  # bindings in a message
+_SHOWN = 12  # most bindings listed in a message
 
 _RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
 
@@ -55,19 +55,19 @@ class Bound(NamedTuple):
 
     @property
     def range(self) -> str:
-        """``bytes [16, 32)``: what of its buffer is used."""
+        """``bytes [16, 32)``: the bytes of its buffer that are used."""
         return f"bytes [{self.offset}, {self.offset + self.slot.size})"
 
 
 def page_of(role: Role) -> str:
-    """The page of the method that binds these."""
+    """The documentation page of the bind method for the role."""
     return f"IDMLBindingTable::{METHODS[role]}"
 
 
 def counted(
     dispatchable: Dispatchable, role: Role, bindings: Sequence[Binding] | None, count: int
 ) -> list[BindingDesc]:
-    """The bindings as descs, if there are as many as the dispatchable has slots."""
+    """The bindings as descs; raises if their number differs from the dispatchable's slots."""
     given = _as_list(dispatchable, role, "Bindings", () if bindings is None else bindings)
     if len(given) != count:
         which = "one per operator" if dispatchable.grouped else "optional tensors included"
@@ -90,7 +90,7 @@ def counted(
 
 
 def _in_order(dispatchable: Dispatchable, role: Role) -> tuple[str, ...]:
-    """Which bindings are expected, where there are not too many to tell."""
+    """The expected bindings in order, if there are few enough to list."""
     slots = dispatchable.outputs
     if role is Role.INPUT:
         slots = () if dispatchable.grouped else tuple(slot for slot, *_ in dispatchable.inputs)
@@ -117,7 +117,7 @@ def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -
 
 
 def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) -> BindingDesc:
-    """The desc that ``binding`` is or stands for."""
+    """The desc that ``binding`` is or abbreviates."""
     if isinstance(binding, BindingDesc):
         fits = {
             BindingType.NONE: type(None),
@@ -152,7 +152,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
 def group(
     dispatchable: Dispatchable, index: int, slots: Sequence[Slot], desc: BindingDesc
 ) -> list[tuple[Slot, BindingDesc]]:
-    """The bindings of one operator's inputs, from the BUFFER_ARRAY that its initializer gets."""
+    """The bindings of one operator's inputs, from the BUFFER_ARRAY bound to its initializer."""
     path, role = f"Bindings[{index}]", Role.INPUT
     array: Sequence[object] = ()
     if isinstance(desc.desc, BufferArrayBinding):
@@ -196,7 +196,7 @@ def group(
 
 
 class SlotCheck:
-    """The rules of one binding."""
+    """The checks of one binding."""
 
     def __init__(self, context: DeviceContext, dispatchable: Dispatchable, slot: Slot) -> None:
         self.context, self.dispatchable, self.slot = context, dispatchable, slot
@@ -204,12 +204,12 @@ class SlotCheck:
 
     @property
     def refused(self) -> partial[Error]:
-        """:func:`refusal` by the method that binds."""
+        """:func:`refusal` with the bind method as operation."""
         role = self.slot.role
         return partial(refusal, operation=METHODS[role], page=page_of(role), object=self.dispatchable)
 
     def find(self, desc: BindingDesc) -> Bound | None:
-        """The buffer that ``desc`` binds; None for NONE where nothing may be bound."""
+        """The buffer that ``desc`` binds; None for NONE."""
         slot, kind = self.slot, desc.type.name
         if slot.absent and desc.type is not BindingType.NONE:
             owned = "OWNED_BY_DML" in slot.absent
@@ -242,7 +242,7 @@ class SlotCheck:
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
     def _missing(self, otherwise: ids.Id = ids.BIND_TYPE) -> ids.Id:
-        """The check that a slot without what it needs breaks."""
+        """The check that a missing binding of the slot violates."""
         if self._is_owned() and otherwise == ids.BIND_TYPE:
             return ids.BIND_OWNED_BY_DML
         if self.slot.role is Role.TEMPORARY:
@@ -255,11 +255,11 @@ class SlotCheck:
         return "BT6" if self.slot.role in (Role.INPUT, Role.OUTPUT) else self.rule
 
     def _is_owned(self) -> bool:
-        """An input at initialisation: only what DirectML is to own is bound there."""
+        """An input at initialization: only OWNED_BY_DML tensors are bound there."""
         return self.slot.role is Role.INPUT and isinstance(self.dispatchable, OperatorInitializer)
 
     def _resource(self, resource: object) -> Resource:
-        """Device, life, heap type and UAV flag."""
+        """Device, lifetime, heap type and UAV flag."""
         if not isinstance(resource, Resource):
             given = "NULL" if resource is None else type(resource).__name__
             raise self.refused(
@@ -291,8 +291,8 @@ class SlotCheck:
                 expected=parent,
                 rule="DD4",
             )
-        # A reserved buffer has no heap type, and BT9 does not concern it: its tiles may lie in any heap, in
-        # those that the host can write too, and are mapped when the queue gets there.
+        # BT9 does not apply to reserved buffers, which have no heap type: their tiles may lie in any heap,
+        # CPU-visible ones included, and are mapped when the queue executes the mapping.
         heap, allowed = resource.heap_type or HeapType.DEFAULT, self._heap_types()
         if heap not in allowed:
             expected = " or ".join(kind.name for kind in allowed)
@@ -306,7 +306,7 @@ class SlotCheck:
                 expected=expected,
                 rule="BT9",
             )
-        # What an initializer reads from an upload heap cannot be, and need not be, a UAV.
+        # A buffer in an upload heap cannot be a UAV; an initializer may read it nevertheless.
         flags = resource.get_desc().flags
         if heap is HeapType.DEFAULT and not flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
             what = f"is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS"
@@ -333,7 +333,7 @@ class SlotCheck:
         offset = self._number("Offset", binding.offset)
         if offset % slot.alignment:
             what = (
-                f"is bound at Offset ({offset}) of {resource}, which is no multiple of {slot.alignment}, "
+                f"is bound at Offset ({offset}) of {resource}, which is not a multiple of {slot.alignment}, "
                 f"{self._alignment_name()}"
             )
             tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
@@ -387,7 +387,7 @@ class SlotCheck:
         return offset, size
 
     def _alignment_name(self) -> str:
-        """What demands the alignment."""
+        """The reason for the required alignment."""
         slot = self.slot
         if slot.role is Role.TEMPORARY:
             return "DML_TEMPORARY_BUFFER_ALIGNMENT"
@@ -398,7 +398,7 @@ class SlotCheck:
         return "DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT"
 
     def _why(self) -> str:
-        """Where the size comes from that a slot needs."""
+        """The reason for the size that a slot needs."""
         desc = self.slot.desc
         if desc is None:
             return "that it needs"
@@ -411,7 +411,7 @@ class SlotCheck:
     def _number(self, member: str, value: object) -> int:
         number = as_integer(value)
         if number is None or not 0 <= number < 2**64:
-            what = f"is bound with {member} ({quote(value)}), which is no UINT64"
+            what = f"is bound with {member} ({quote(value)}), which is not a UINT64"
             raise self.refused(
                 ids.BIND_RANGE,
                 f"{self._title()} {what}.",
@@ -428,7 +428,7 @@ class SlotCheck:
         return f"{self.slot.path}{self._position()} of {self.dispatchable.title()}"
 
     def _position(self) -> str:
-        """`` (binding 2)``: where the user finds it in his list."""
+        """`` (binding 2)``: its index in the caller's list."""
         if self.slot.role not in (Role.INPUT, Role.OUTPUT):
             return ""
         if self.slot.role is Role.OUTPUT:

@@ -1,7 +1,7 @@
-"""Binding tables: buffers become descriptors in a range of a descriptor heap (rules BT1 to BT16).
+"""Binding tables: write bound buffers as descriptors into a range of a descriptor heap (BT1 to BT16).
 
-A bind checks everything first and then writes raw UAV descriptors at the CPU handle at once; nothing
-refers to the table afterwards, so it may be reset or dropped once a dispatch is recorded (BT4).
+A bind method checks everything first and then writes raw UAV descriptors to the CPU handle immediately.  A
+recorded dispatch does not refer to the table, so it may then be reset or released (BT4).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class BindingTableDesc(Frozen):
 class BindingTable(DeviceChild):
     """Mirrors ``IDMLBindingTable``.  Not thread-safe.
 
-    The bind methods return void: see :class:`dmlemu.dml.Device` for what their mistakes do.  Wherever
-    a binding is expected, None, a :class:`BufferBinding` or a :class:`BufferArrayBinding` may stand
+    The bind methods return void: see :class:`dmlemu.dml.Device` for their errors.  Wherever
+    a binding is expected, None, a :class:`BufferBinding` or a :class:`BufferArrayBinding` is accepted
     for a :class:`BindingDesc` of type NONE, BUFFER or BUFFER_ARRAY.
     """
 
@@ -67,25 +67,25 @@ class BindingTable(DeviceChild):
         super().__init__(context)
         self.desc: BindingTableDesc | None = None
         self.bound: dict[Slot, Bound] = {}
-        self.heap: DescriptorHeap | None = None  # the hardware's, of the GPU handle
-        self.visible_start = 0  # GPU handle of what binds write; 0: not visible, copied later
-        self.complete = False  # the recorder found nothing wrong since the last bind
+        self.heap: DescriptorHeap | None = None  # the hardware's descriptor memory of the GPU handle
+        self.visible_start = 0  # GPU handle of the descriptors written; 0: not shader-visible, copied later
+        self.complete = False  # the recorder found no error since the last bind
         self._used: tuple[tuple[Resource, int, str], ...] | None = None
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
-        self._inside: tuple[str, str, CallSite | None] = ("", "", None)  # its name, the method, its line
+        self._inside: tuple[str, str, CallSite | None] = ("", "", None)  # thread name, method, line
         self._set(desc)
 
     @property
     def dispatchable(self) -> Dispatchable | None:
-        """What the table binds for."""
+        """The dispatchable that the table binds for."""
         return None if self.desc is None else self.desc.dispatchable
 
     def reset(self, desc: BindingTableDesc | None = None) -> None:
-        """Forgets all bindings and serves another dispatchable or range; None leaves the table empty.
+        """Clears all bindings and sets another dispatchable or range; None leaves the table empty.
 
-        Mirrors ``IDMLBindingTable::Reset``.  Raises E_INVALIDARG as ``create_binding_table`` does, and
-        then changes nothing.
+        Mirrors ``IDMLBindingTable::Reset``.  Raises E_INVALIDARG as ``create_binding_table`` does and
+        leaves the table unchanged.
         """
         self.context.check_alive("Reset")
         with self.alone("Reset"):
@@ -105,15 +105,15 @@ class BindingTable(DeviceChild):
                 self.visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
         self.desc = desc
         self.bound = {}
-        self._written: dict[int, bytes] = {}  # descriptors by their place in the range
+        self._written: dict[int, bytes] = {}  # descriptors by their index in the range
         self._changed()
 
     def _release(self, *, tell: bool) -> None:
         super()._release(tell=tell)
-        self._set(None)  # a table that is gone keeps no buffer (BT13)
+        self._set(None)  # a released table keeps no buffer alive (BT13)
 
     def _changed(self) -> None:
-        """Forgets what was worked out from the bindings."""
+        """Invalidates everything computed from the bindings."""
         self.complete, self._used, self._expected = False, None, None
 
     def bind_inputs(self, bindings: Sequence[Binding] | None = None) -> None:
@@ -126,7 +126,7 @@ class BindingTable(DeviceChild):
 
         def find(target: Dispatchable) -> list[tuple[Slot, BindingDesc]]:
             if target.grouped and _is_nothing(bindings) and not any(map(_wanted, target.inputs)):
-                return []  # nothing is owned: may be skipped
+                return []  # no owned tensors: the binding may be omitted
             descs = counted(target, Role.INPUT, bindings, len(target.inputs))
             if not target.grouped:
                 return [(slots[0], desc) for slots, desc in zip(target.inputs, descs, strict=True)]
@@ -167,7 +167,7 @@ class BindingTable(DeviceChild):
         self._bind(role, lambda target: [(target.persistent, as_desc(target, role, "Binding", binding))])
 
     def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
-        """Checks all bindings that ``find`` gives, then writes them."""
+        """Checks all bindings that ``find`` returns, then writes them."""
         context, method = self.context, METHODS[role]
         if context.is_removed():
             return
@@ -182,7 +182,7 @@ class BindingTable(DeviceChild):
             context.reject(error)
 
     def _write(self, bound: Sequence[tuple[Slot, Bound | None]], start: int, method: str) -> None:
-        """Notes the bindings and writes their descriptors."""
+        """Stores the bindings and writes their descriptors."""
         written: dict[int, bytes] = {}
         for slot, buffer in bound:
             self.bound.pop(slot, None)
@@ -229,7 +229,7 @@ class BindingTable(DeviceChild):
         )
 
     def descriptors(self) -> tuple[bytes | None, ...]:
-        """What stands in each descriptor of the range by the bindings; None where nothing was bound."""
+        """The expected content of each descriptor of the range; None where nothing was bound."""
         if self._expected is None:
             assert self.desc is not None
             count = self.desc.dispatchable.descriptor_count
@@ -247,7 +247,7 @@ class BindingTable(DeviceChild):
         return self._used
 
     def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
-        """BT14: no recorded dispatch still needs the descriptors that are about to be written."""
+        """BT14: checks that no recorded dispatch still needs the descriptors about to be written."""
         if not self.visible_start:
             return
         uses = self.context.d3d12.descriptor_uses
@@ -311,12 +311,12 @@ class BindingTable(DeviceChild):
                 given="an empty table",
                 expected="a table that was reset with a desc",
             )
-        check_range(self.context, desc, method)  # an initializer may have been reset, a heap released
+        check_range(self.context, desc, method)  # an initializer may have been reset or a heap released
         return desc.dispatchable, desc.cpu_descriptor_handle
 
 
 class _Alone:
-    """Around a method of a table: no other thread may be inside one, whatever its turn."""
+    """Wraps a table method: raises when another thread is inside a method of the table."""
 
     def __init__(self, table: BindingTable, method: str) -> None:
         self._table, self._method = table, method
@@ -348,7 +348,7 @@ def _is_nothing(bindings: object) -> bool:
 
 
 def _wanted(slots: Sequence[Slot]) -> bool:
-    """Something must be bound to one of the slots."""
+    """Whether one of the slots requires a binding."""
     return not all(slot.absent for slot in slots)
 
 
@@ -360,7 +360,7 @@ def _descriptor(buffer: Bound | None) -> Descriptor:
 
 
 def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) -> None:
-    """BT1 to BT3: the dispatchable is ours and the range is large enough, ours and visible."""
+    """BT1 to BT3: dispatchable and range belong to this device; the range is large enough and visible."""
 
     refused = partial(refusal, operation=operation, page="DML_BINDING_TABLE_DESC")
 
@@ -384,7 +384,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         if not isinstance(number, int) or number < 0:
             raise refused(
                 ids.OP_FIELD_RANGE,
-                "{field} ({given}) is no number it can hold.",
+                "{field} ({given}) is not a number that the field can hold.",
                 field=field,
                 given=quote(number),
                 expected="an unsigned integer",
@@ -403,7 +403,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
             rule="BT2",
         )
     if not needed:
-        return  # the handles are not looked at
+        return  # the handles are ignored
     hardware = context.gpu.descriptors
     for field, handle, place in (
         ("CPUDescriptorHandle", desc.cpu_descriptor_handle, hardware.locate(desc.cpu_descriptor_handle)),

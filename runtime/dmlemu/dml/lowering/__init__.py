@@ -1,1 +1,1 @@
-"""From operator descs and graphs to kernel calls: what a compiled operator dispatches."""
+"""Lowering: operator descs and graphs to the kernel calls of a compiled operator."""

@@ -1,8 +1,8 @@
-"""From an operator to kernel calls: what :meth:`OperatorDesc.lower` writes, and its form in packets.
+"""Programs: the kernel calls that definitions lower operators to, and their encoding in packets.
 
 The table of a compiled operator has one descriptor per tensor field, in the order of the struct (arrays
-element by element, inputs before outputs, absent optional tensors included), then the temporary and
-the persistent resource, each if there is one.
+element by element, inputs before outputs, absent optional tensors included), then one each for the
+temporary and the persistent resource if it has them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
     "copy_calls",
 ]
 
-# Slots that get their number when the whole program is known.
+# Slots that are numbered when the whole program is known.
 TEMPORARY, PERSISTENT = -1, -2
 ABSENT = 0xFFFFFFFF  # DMLK_SLOT_NONE
 
@@ -51,7 +51,7 @@ class Access(IntEnum):
 
 
 class TensorField(Frozen, eq=False):
-    """One tensor of an operator desc as bindings count them: absent optional tensors have no ``desc``.
+    """One tensor of an operator desc, with a binding of its own; ``desc`` is None if it is absent.
 
     For a graph: one of its inputs or outputs.  ``unused``: an input that no node reads.
     """
@@ -65,17 +65,17 @@ class TensorField(Frozen, eq=False):
 
 
 class Kept(Frozen):
-    """A packed layout in blocks, as an operand with more axes.
+    """A packed, blocked layout, expressed as an operand with more axes.
 
-    ``blocks``: how many neighbours along each axis are in one; unless that is 1, the axis becomes two, that
-    of blocks and that of places in one.  ``order``: those axes from the outermost to the innermost.
+    ``blocks``: the block size along each axis; an axis with a block size above 1 is split into two, the
+    block index and the index in the block.  ``order``: the resulting axes, outermost first.
     """
 
     blocks: tuple[int, ...]
     order: tuple[int, ...]
 
     def split(self, operand: Operand) -> Operand:
-        """The same elements with these axes, where they are; blocks divide the sizes."""
+        """The operand viewed with the split axes, in its original layout; blocks must divide the sizes."""
         sizes, strides = [], []
         for size, stride, block in zip(operand.sizes, operand.strides, self.blocks, strict=True):
             sizes += [size // block, block] if block > 1 else [size]
@@ -84,11 +84,11 @@ class Kept(Frozen):
 
 
 class Operand(Frozen):
-    """A tensor of a kernel call: where it lives, its layout in elements and how it is used.
+    """A tensor of a kernel call: its location, its layout in elements and its access.
 
-    ``slot`` is a descriptor of the table, or stands for the temporary or persistent resource until
+    ``slot`` is a descriptor of the table, or TEMPORARY or PERSISTENT until
     the program is packed.  ``offset`` and ``byte_size`` are bytes inside the descriptor's range.
-    ``kept``: the layout that the kernel reads fastest; an input flagged OWNED_BY_DML is kept so.
+    ``kept``: the layout that the kernel reads fastest, used for OWNED_BY_DML inputs.
     """
 
     slot: int
@@ -117,7 +117,7 @@ _NOTHING = Operand(ABSENT, Access.READ, TensorDataType.UNKNOWN, (), (), 0)
 
 
 class Temporary(Frozen):
-    """A packed tensor in the temporary resource, for what one kernel call hands to the next."""
+    """A packed tensor in the temporary resource, passed from one kernel call to the next."""
 
     data_type: TensorDataType
     sizes: tuple[int, ...]
@@ -144,7 +144,7 @@ class KernelCall(Frozen):
 
 
 class Call(NamedTuple):
-    """A kernel call, and what a dispatch packet carries of it: ``tensors`` are the ``operands`` in bytes."""
+    """A kernel call encoded for a dispatch packet: ``tensors`` are the ``operands`` in bytes."""
 
     kernel: int
     tensors: tuple[bytes, ...]
@@ -153,7 +153,7 @@ class Call(NamedTuple):
 
 
 class Owned(Frozen):
-    """Bytes of the persistent resource, where an input flagged OWNED_BY_DML lives."""
+    """The bytes of the persistent resource that hold an OWNED_BY_DML input."""
 
     offset: int
     size: int
@@ -164,9 +164,9 @@ class Owned(Frozen):
         return replace(operand, slot=slot, offset=self.offset + operand.offset, byte_size=size)
 
     def copies(self, source: int, target: int, readers: Iterable[Operand]) -> Iterator[KernelCall]:
-        """What the initializer does; slots of the bound input and of the persistent resource.
+        """The initializer's calls, given the slots of the bound input and of the persistent resource.
 
-        Only what ``readers`` read is copied: of bytes in gaps nobody knows anything.
+        Only bytes that ``readers`` read are copied: the content of gaps is unknown.
         """
         for layout in dict.fromkeys(replace(each, slot=source, sizes=each.sizes_once) for each in readers):
             place = replace(self.place(layout, target), access=Access.WRITE)
@@ -174,11 +174,11 @@ class Owned(Frozen):
 
 
 class Lowered:
-    """What one dispatch does: kernel calls over the tensors of its table, of an operator or a graph.
+    """The kernel calls of one dispatch, of an operator or a graph, on the tensors of its table.
 
-    ``fields`` are the tensors that are bound, in the order of their descriptors.  Operands name them by
-    slot wherever they live: inputs flagged OWNED_BY_DML live in the persistent resource once the
-    initializer has copied them there, in the same layout; packing redirects the operands.
+    ``fields`` are the tensors that are bound, in the order of their descriptors.  Operands refer to them by
+    slot: OWNED_BY_DML inputs too, which the initializer copies to the persistent resource; packing
+    redirects their operands to it.
     """
 
     def __init__(self, fields: tuple[TensorField, ...]) -> None:
@@ -194,17 +194,17 @@ class Lowered:
         self.owned[slot] = Owned(self.reserve_persistent(size), size)
 
     def readers(self, slot: int) -> list[Operand]:
-        """The operands that read the input, each layout once."""
+        """The operands that read the input, one per layout."""
         return list(dict.fromkeys(each for call in self.calls for each in call.operands if each.slot == slot))
 
     def reserve_temporary(self, size: int) -> int:
-        """The offset of so many bytes of their own in the temporary resource."""
+        """Allocates bytes in the temporary resource; returns their offset."""
         offset = self.temporary_size
         self.temporary_size = _align(offset + size, TEMPORARY_BUFFER_ALIGNMENT)
         return offset
 
     def reserve_persistent(self, size: int) -> int:
-        """The offset of so many bytes of their own in the persistent resource."""
+        """Allocates bytes in the persistent resource; returns their offset."""
         offset = self.persistent_size
         self.persistent_size = _align(offset + size, PERSISTENT_BUFFER_ALIGNMENT)
         return offset
@@ -218,16 +218,16 @@ class Lowered:
         return len(self.fields) + bool(self.temporary_size)
 
     def pack(self) -> tuple[Call, ...]:
-        """The calls with everything that does not depend on bindings already in bytes.
+        """The calls, with everything that does not depend on bindings encoded in bytes.
 
-        Nothing in this layer reads these bytes again: what is asked of a call its operands tell.
+        This layer never decodes these bytes; it uses the operands of a call instead.
         """
         return tuple(
             pack(replace(call, operands=tuple(map(self._placed, call.operands)))) for call in self.calls
         )
 
     def _placed(self, operand: Operand) -> Operand:
-        """The operand at its place among the descriptors."""
+        """The operand with its final descriptor slot."""
         if operand.slot == TEMPORARY:
             return replace(operand, slot=self.temporary_slot)
         if operand.slot == PERSISTENT:
@@ -258,7 +258,7 @@ class Program(Lowered):
     ) -> Operand:
         """A tensor field by its Python name (``index`` in an array field), as an operand to read.
 
-        ``sizes`` and ``strides``, given together, show its bytes in another layout.  An absent
+        ``sizes`` and ``strides``, given together, view its bytes in another layout.  An absent
         optional tensor gives an absent operand.
         """
         return self._operand(Access.READ, name, index, sizes, strides)
@@ -306,13 +306,13 @@ class Program(Lowered):
 
 
 def pack(call: KernelCall) -> Call:
-    """The call, with operands that name descriptors, in the bytes of a packet."""
+    """The call, with operands that refer to descriptors, encoded for a packet."""
     records = tuple(operand.record() for operand in call.operands)
     return Call(kernels.number(call.kernel), records, call.constants, call.operands)
 
 
 def owned_bytes(desc: BufferTensorDesc) -> int:
-    """Bytes that the persistent resource keeps of an owned input: up to its last element."""
+    """The bytes of an owned input in the persistent resource: up to the end of its last element."""
     return calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
 
 
@@ -335,11 +335,11 @@ def copy_calls(
         )
 
 
-_CONSTANT_CHUNK = 2**16  # bytes that one packet carries
+_CONSTANT_CHUNK = 2**16  # data bytes per packet
 
 
 def constant_calls(slot: int, offset: int, data: bytes) -> Iterator[KernelCall]:
-    """Writes ``data`` (a multiple of 4 bytes) to ``offset`` in a slot; the packets carry it."""
+    """Writes ``data`` (a multiple of 4 bytes), carried in the packets, to ``offset`` in a slot."""
     for start in range(0, len(data), _CONSTANT_CHUNK):
         part = data[start : start + _CONSTANT_CHUNK]
         layout = (TensorDataType.UINT32, (len(part) // 4,), (1,), len(part))

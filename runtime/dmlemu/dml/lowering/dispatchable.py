@@ -1,4 +1,4 @@
-"""What a binding table binds for and a recorder records: compiled operators and their initializers."""
+"""Dispatchables: compiled operators and operator initializers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INITIALIZE = "CreateOperatorInitializer"
 
 
 class Role(Enum):
-    """What a binding is to its dispatchable; the value is for messages."""
+    """The role of a binding; the value is its text in messages."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -47,11 +47,11 @@ class Role(Enum):
 
 
 class Slot(Frozen, eq=False):
-    """One binding that a dispatchable wants, or must not get.
+    """One binding of a dispatchable.
 
-    ``size`` and ``alignment`` are bytes; ``descriptor`` is the place in the table's range, None when
-    the slot has none.  ``absent`` says why nothing may be bound here; empty when a buffer must be, or
-    may be (``optional``).  ``desc`` is the layout of an input or output tensor.
+    ``size`` and ``alignment`` are in bytes; ``descriptor`` is the index in the table's range, None if
+    the slot has none.  ``absent`` is the reason why only NONE may be bound; empty if a buffer must be, or
+    may be (``optional``), bound.  ``desc`` is the layout of an input or output tensor.
     """
 
     path: str
@@ -65,7 +65,7 @@ class Slot(Frozen, eq=False):
 
 
 class Touch(NamedTuple):
-    """Bytes that a dispatch touches of one binding; addresses count from the binding's first byte.
+    """The bytes that a dispatch accesses in one binding, as offsets from the binding's first byte.
 
     ``padding``: bytes after the last element up to TotalTensorSizeInBytes, which may be overwritten.
     """
@@ -77,7 +77,7 @@ class Touch(NamedTuple):
         return self.footprint._replace(address=self.footprint.address + address)
 
     def describe(self, byte: int) -> str:
-        """``element (0, 2, 1)``, or what else the byte is; ``byte`` counts from the binding's first."""
+        """``element (0, 2, 1)``, or another description of the byte at offset ``byte`` in the binding."""
         if self.padding:
             return "a byte after the last element, which may be overwritten,"
         element = element_at(self.footprint, byte)
@@ -111,7 +111,7 @@ class Operator(DeviceChild):
 
 
 class Dispatchable(DeviceChild):
-    """Work that one dispatch does; mirrors ``IDMLDispatchable``."""
+    """Work executed by one dispatch; mirrors ``IDMLDispatchable``."""
 
     inputs: tuple[tuple[Slot, ...], ...] = ()
     """Bindings of ``bind_inputs``: one slot each, or a group that a BUFFER_ARRAY binds."""
@@ -135,13 +135,13 @@ class Dispatchable(DeviceChild):
         self._forget("label")
 
     def _forget(self, *names: str) -> None:
-        """Cached properties that are to be worked out anew."""
+        """Invalidates cached properties."""
         for name in names:
             self.__dict__.pop(name, None)
 
     @cached_property
     def label(self) -> str:
-        """What its commands are called in messages."""
+        """The name of its commands in messages."""
         return str(self)
 
     def slots(self) -> Iterator[Slot]:
@@ -154,13 +154,13 @@ class Dispatchable(DeviceChild):
 
     @cached_property
     def operand_names(self) -> tuple[tuple[str, ...], ...]:
-        """What the tensors of each call are called: the path of the binding that they belong to."""
+        """The names of each call's tensors in messages: the paths of their bindings."""
         paths = {slot.descriptor: slot.path for slot in self.slots() if slot.descriptor is not None}
         return tuple(tuple(paths.get(each.slot, "") for each in call.operands) for call in self.calls)
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
-        """What each descriptor of the table is called."""
+        """The name of each descriptor of the table in messages."""
         paths = {slot.descriptor: slot.path for slot in self.slots()}
         return tuple(paths.get(at, "") for at in range(self.descriptor_count))
 
@@ -190,7 +190,7 @@ class CompiledOperator(Dispatchable):
 
     Its table has a descriptor for each tensor of the operator in the struct's order, inputs first,
     absent and owned ones included, then one each for the temporary and persistent resource it needs.
-    ``type_name`` says in messages what it runs; ``in_place``: outputs may be bound where inputs are.
+    ``type_name`` names what it runs in messages; ``in_place``: outputs may share buffers with inputs.
     """
 
     kind = "compiled operator"
@@ -239,7 +239,7 @@ class CompiledOperator(Dispatchable):
         self.constants = tuple(lowered.constants)
         self.fields = lowered.fields
         self.initialized_at: int | None = None
-        """GPU address of the persistent resource that was initialised (0 without one); None: not yet."""
+        """GPU address of the initialized persistent resource (0 without one); None if not yet initialized."""
 
     @property
     def _detail(self) -> str:
@@ -247,13 +247,13 @@ class CompiledOperator(Dispatchable):
 
 
 class InitializerReset(NamedTuple):
-    """An operator initializer was made one of other operators."""
+    """An operator initializer was reset to other operators."""
 
     initializer: OperatorInitializer
 
 
 class OperatorInitializer(Dispatchable):
-    """Initialises compiled operators, all in one dispatch; mirrors ``IDMLOperatorInitializer``.
+    """Initializes compiled operators, all in one dispatch; mirrors ``IDMLOperatorInitializer``.
 
     Copies the inputs flagged OWNED_BY_DML, and the constants of graphs, into the operators' persistent
     resources.
@@ -266,11 +266,11 @@ class OperatorInitializer(Dispatchable):
     def __init__(self, context: DeviceContext, operators: Sequence[CompiledOperator]) -> None:
         _check_operators(context, operators)
         super().__init__(context)
-        self._resetting = Lock()  # Reset may come from several threads
+        self._resetting = Lock()  # Reset may be called from several threads
         self._set(operators)
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
-        """Makes this the initializer of other operators; not while the GPU uses it.
+        """Sets other operators to initialize; not allowed while the GPU uses the initializer.
 
         Mirrors ``IDMLOperatorInitializer::Reset``.  Raises E_INVALIDARG for anything but compiled
         operators of this device, DXGI_ERROR_DEVICE_REMOVED after removal.
@@ -321,7 +321,7 @@ class OperatorInitializer(Dispatchable):
 
 
 def _check_operators(context: DeviceContext, operators: object) -> None:
-    """CompiledOperators are compiled operators of this device."""
+    """Checks that CompiledOperators are compiled operators of this device."""
     if not isinstance(operators, (list, tuple)):
         raise _not_compiled("CompiledOperators", operators)
     for i, operator in enumerate(operators):
@@ -358,7 +358,7 @@ def _tensor_slot(field: TensorField, number: int, owned: bool) -> Slot:
 
 
 def _initializer_input(operator: int, field: TensorField, descriptor: int | None) -> Slot:
-    """The slot of an operator's input at initialisation: only what DirectML owns is bound."""
+    """The slot of an operator's input at initialization: only OWNED_BY_DML tensors are bound."""
     path = f"CompiledOperators[{operator}].{field.path}"
     if descriptor is None or field.desc is None:
         return Slot(path, Role.INPUT, None, absent="is not OWNED_BY_DML")

@@ -1,7 +1,7 @@
-"""Graphs become kernel calls: those of their nodes, with operands moved to where the tensors live.
+"""Graph lowering: the kernel calls of the nodes, with operands redirected to where the tensors are stored.
 
-A tensor that a graph input feeds lives where that is bound, and one that feeds a graph output likewise;
-what else nodes hand to each other lives in the temporary resource, constants in the persistent one.
+Tensors connected to graph inputs and outputs are stored in the bound buffers, other tensors between nodes
+in the temporary resource, and constants in the persistent resource.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def lower_graph(graph: Graph) -> Lowered:
 
 
 def _input_fields(graph: Graph) -> Iterator[TensorField]:
-    """An input must serve every node that reads it: the largest range, the strictest alignment."""
+    """A graph input's requirements: the largest size and alignment of all nodes that read it."""
     for i in range(graph.input_count):
         readers = graph.readers.get(i)
         desc: BufferTensorDesc | None = None
@@ -76,7 +76,7 @@ def _place_constants(graph: Graph, lowered: Lowered, places: dict[Port, Place]) 
 def _lower_node(
     graph: Graph, number: int, node: Operator, lowered: Lowered, places: dict[Port, Place]
 ) -> None:
-    """Adds the calls of a node; everything it reads has its place."""
+    """Adds the calls of a node; the tensors that it reads have been placed before."""
     program = node.program
     for i, field in enumerate(graph.outputs(number)):
         if field.desc is not None and (number, i) not in places:

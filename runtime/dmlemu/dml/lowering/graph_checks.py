@@ -1,4 +1,4 @@
-"""The rules of graphs (GR1 to GR6), and a graph in the form that lowering reads."""
+"""Graph validation (GR1 to GR6), and the checked graph as input to lowering."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ GRAPH = -1
 
 
 class Graph:
-    """A graph whose rules hold.
+    """A valid graph.
 
-    ``nodes`` are operators and the bytes of constants, ``order`` runs each after those it reads,
-    ``sources`` says which output feeds a node's input, ``results`` which one each graph output is, and
-    ``readers`` has the tensors of the nodes that read a graph input.
+    ``nodes`` are operators and the bytes of constants; ``order`` is their topological order; ``sources``
+    maps a node's input to the output that feeds it, ``results`` each graph output to a node's output, and
+    ``readers`` a graph input to the tensors of the nodes that read it.
     """
 
     def __init__(self) -> None:
@@ -74,20 +74,20 @@ class Graph:
         return self._fields[node][1]
 
     def tensor(self, output: Port) -> BufferTensorDesc:
-        """The tensor that a node's output gives."""
+        """The tensor of a node's output."""
         desc = self.outputs(output[0])[output[1]].desc
-        assert desc is not None  # edges come from tensors that are there
+        assert desc is not None  # edges start at tensors that are present
         return desc
 
     def extent(self, output: Port) -> int:
-        """Bytes up to its last element."""
+        """Bytes up to the end of its last element."""
         return owned_bytes(self.tensor(output))
 
 
 def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
     """The graph that ``desc`` describes.
 
-    Raises :class:`dmlemu.Error` (E_INVALIDARG) for the first rule it breaks.
+    Raises :class:`dmlemu.Error` (E_INVALIDARG) for the first violated rule.
     """
     if not isinstance(desc, GraphDesc):
         raise _refused(
@@ -102,7 +102,7 @@ def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
 
 
 class _Checks:
-    """Reads a desc part by part; each part may rely on those before it."""
+    """Reads a desc part by part; each part relies on the checks of the preceding ones."""
 
     def __init__(self, context: DeviceContext, desc: GraphDesc) -> None:
         self.context, self.desc, self.graph = context, desc, Graph()
@@ -135,7 +135,7 @@ class _Checks:
         if not nodes:
             raise _refused(
                 ids.OP_FIELD_RANGE,
-                "NodeCount (0) makes no graph.",
+                "NodeCount (0) is zero; a graph has at least one node.",
                 field="NodeCount",
                 given=0,
                 expected=">= 1",
@@ -164,7 +164,7 @@ class _Checks:
         if level < FeatureLevel.LEVEL_6_2:
             raise _refused(
                 ids.OP_FEATURE_LEVEL,
-                f"{path}.Type (CONSTANT) came with LEVEL_6_2; this device has {level.name}.",
+                f"{path}.Type (CONSTANT) requires LEVEL_6_2; this device has {level.name}.",
                 field=f"{path}.Type",
                 given="CONSTANT",
                 expected="OPERATOR",
@@ -246,7 +246,7 @@ class _Checks:
                     ids.GRAPH_EDGE_MISMATCH,
                     (
                         f"{path} feeds an output of {self._name(source[0])} to {self._input(port)}, which is "
-                        "OWNED_BY_DML; only an input of the graph can belong to DirectML."
+                        "OWNED_BY_DML; only an input of the graph can be."
                     ),
                     field=f"{path}.ToNodeInputIndex",
                     given="OWNED_BY_DML",
@@ -283,7 +283,7 @@ class _Checks:
             if end in results:
                 raise _refused(
                     ids.GRAPH_OUTPUT_UNSET,
-                    f"{path} gives output {end} of the graph, which {results[end][1]} gives already.",
+                    f"{path} feeds output {end} of the graph, which {results[end][1]} already feeds.",
                     field=field,
                     given="two edges",
                     expected="one edge for each output",
@@ -316,7 +316,7 @@ class _Checks:
     def _to(
         self, path: str, edge: InputGraphEdgeDesc | IntermediateGraphEdgeDesc
     ) -> tuple[Port, BufferTensorDesc]:
-        """The node's input where an edge ends, and its tensor; it has no other edge."""
+        """The node's input where an edge ends, and its tensor; raises if it has another edge."""
         graph = self.graph
         node = _index(f"{path}.ToNodeIndex", edge.to_node_index, len(graph.nodes), "node")
         inputs, field = graph.inputs(node), f"{path}.ToNodeInputIndex"
@@ -327,7 +327,7 @@ class _Checks:
         if port in graph.sources:
             raise _refused(
                 ids.GRAPH_INPUT_UNSET,
-                f"{path} feeds {self._input(port)}, which another edge feeds already.",
+                f"{path} feeds {self._input(port)}, which another edge already feeds.",
                 field=field,
                 given="two edges",
                 expected="one edge for each input",
@@ -351,7 +351,7 @@ class _Checks:
     def _output(self, port: Port) -> str:
         return f"{self.graph.outputs(port[0])[port[1]].path} of {self._name(port[0])}"
 
-    # --- the whole ---
+    # --- the whole graph ---
 
     def _every_input_is_fed(self) -> None:
         for node in range(len(self.graph.nodes)):
@@ -359,7 +359,7 @@ class _Checks:
                 if field.desc is not None and (node, index) not in self.graph.sources:
                     raise _refused(
                         ids.GRAPH_INPUT_UNSET,
-                        f"{self._input((node, index))} is fed by no edge.",
+                        f"{self._input((node, index))} is not fed by any edge.",
                         field=f"Nodes[{node}]",
                         given="no edge",
                         expected=f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}",
@@ -367,7 +367,7 @@ class _Checks:
                     )
 
     def _order(self) -> None:
-        """Of the nodes that could run next, the first in the list does."""
+        """The topological order; of the nodes that are ready, the first in the list comes first."""
         sorter: TopologicalSorter[int] = TopologicalSorter()
         for node in range(len(self.graph.nodes)):
             sorter.add(node)
@@ -387,14 +387,14 @@ class _Checks:
             sorter.done(node)
 
     def _cycle(self, nodes: Sequence[int]) -> NoReturn:
-        """``nodes`` follow each other, the last is the first again."""
+        """The error for a cycle; the last of ``nodes`` equals the first."""
         steps = set(pairwise(nodes))
         edges = enumerate(self.desc.intermediate_edges)
         first = next(i for i, edge in edges if (edge.from_node_index, edge.to_node_index) in steps)
         shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
         raise _refused(
             ids.GRAPH_CYCLE,
-            f"The intermediate edges run in a circle: {shown}.",
+            f"The intermediate edges form a cycle: {shown}.",
             field=f"IntermediateEdges[{first}]",
             given=shown,
             expected="a graph without cycles",
@@ -439,7 +439,7 @@ def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
 
 
 def _integer(value: object) -> int:
-    """-1 for what is no number."""
+    """The index; -1 if the value is not a number."""
     number = as_integer(value)
     return -1 if number is None else number
 

@@ -1,4 +1,4 @@
-"""The structs that graphs are described with."""
+"""The structs of graph descs."""
 
 from __future__ import annotations
 

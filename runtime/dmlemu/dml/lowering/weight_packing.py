@@ -1,8 +1,8 @@
-"""Inputs flagged OWNED_BY_DML live in the persistent resource in layouts of their own.
+"""Weight packing: layouts of OWNED_BY_DML inputs in the persistent resource.
 
-That is what the flag is for: an initializer has the time to lay weights out as operators read them fastest.
-Under chaos axes are permuted and padded by lot: operators compute the same, but a program that looks into the
-persistent resource, or copies from it, does not find what it put there.
+The flag exists so that an initializer can store weights in the layout that operators read fastest.  Under
+chaos, axes are permuted and padded at random: operators compute the same, but a program that reads or copies
+the persistent resource does not find the data that it uploaded.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .compile import Access, Kept, KernelCall, Lowered, Operand, Owned
 
 __all__ = ["laid_out", "relaid"]
 
-_MOST_PADDING = 3  # elements behind each row of an axis
+_MOST_PADDING = 3  # elements after each row of an axis
 _MOST_LEAD = 4  # multiples of the alignment before each input
 _LARGE = 1 << 28  # bytes; with padding strides stay within 32 bits
 
 
 class _Relaid(Owned):
-    """An input whose elements ``read`` reads once, kept with other strides for readers with ``sizes``."""
+    """An input, read once by ``read``, and stored with other strides for readers with ``sizes``."""
 
     read: Operand
     sizes: tuple[int, ...]
@@ -40,9 +40,9 @@ class _Relaid(Owned):
 
 
 def laid_out(lowered: Lowered) -> Lowered:
-    """The program, with inputs that it owns in the layouts that their kernels read fastest.
+    """The program, with owned inputs in the layouts that their kernels read fastest.
 
-    One that is read in several layouts stays as it is bound, as does one that repeats elements.
+    An input that is read in several layouts, or repeats elements, keeps the layout in which it is bound.
     """
     for slot, kept in lowered.owned.items():
         readers = lowered.readers(slot)
@@ -61,13 +61,13 @@ def _pack(owned: Owned, reader: Operand, kept: Kept) -> Owned:
 
 
 def relaid(lowered: Lowered, random: Random) -> Lowered:
-    """The same program with other layouts of the inputs that it owns, in other places.
+    """The same program with owned inputs in other layouts at other offsets.
 
-    One that is read in several layouts, or is very large, only moves.
+    An input that is read in several layouts, or is very large, changes only its offset.
     """
     result = copy(lowered)
     result.owned = {}
-    if not lowered.constants:  # they stay where they are
+    if not lowered.constants:  # kept unchanged
         result.persistent_size = 0
     for slot, kept in random.sample(sorted(lowered.owned.items()), len(lowered.owned)):
         readers = lowered.readers(slot)
@@ -91,6 +91,6 @@ def _draw(lowered: Lowered, reader: Operand, random: Random) -> Owned:
 
 
 def _reserve(lowered: Lowered, size: int, random: Random) -> int:
-    """The offset of so many bytes, which is not where the last ones ended."""
+    """The offset for so many bytes, at a distance from the previous allocation."""
     lead = MINIMUM_BUFFER_TENSOR_ALIGNMENT * random.randint(1, _MOST_LEAD)
     return lowered.reserve_persistent(lead + size) + lead

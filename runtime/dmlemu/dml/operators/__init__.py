@@ -1,6 +1,6 @@
-"""The operators: what DirectML declares (``descs``, generated) and what each means (one module per family).
+"""The operators: DirectML's declarations (``descs``, generated) and definitions (one module per family).
 
-``from dmlemu import dml; dml.ConvolutionIntegerOperatorDesc`` imports the declarations, and no definition.
+``from dmlemu import dml; dml.ConvolutionIntegerOperatorDesc`` imports the declarations only.
 """
 
 from __future__ import annotations

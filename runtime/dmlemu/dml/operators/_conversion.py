@@ -1,12 +1,12 @@
-"""How numbers change their type: the rules of CAST, used wherever a value meets another type.
+"""Number conversion: the rules of CAST, used for every conversion between data types.
 
 * float to narrower float: nearest even, overflow to infinity, NaN stays NaN;
 * float to integer: toward zero, then to the nearest limit of the type, NaN to 0;
 * integer to narrower integer: the low bits;
 * integer to float: nearest even.
 
-DirectML's documents name only the second rule's first part; docs/reference/left-open.md gives reasons for
-the rest.
+DirectML's documentation states only the first part of the second rule; docs/reference/left-open.md gives the
+reasons for the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def convert(values: Any, data_type: TensorDataType) -> Array:
             return source.astype(target)
         limits = np.iinfo(target)
         whole = np.trunc(np.where(np.isnan(source), 0.0, source.astype(np.float64)))
-        # Both limits are powers of two once 1 is added to the upper one, so they are exact as floats.
+        # The lower limit and the upper limit plus 1 are powers of two (or 0), so they are exact as floats.
         too_high, too_low = whole >= float(limits.max) + 1.0, whole < float(limits.min)
         inside: Array = np.where(too_high | too_low, 0.0, whole).astype(target)
         inside[too_high], inside[too_low] = limits.max, limits.min
@@ -44,7 +44,7 @@ def convert(values: Any, data_type: TensorDataType) -> Array:
 
 
 def float64(values: Any) -> Array:
-    """``values`` in FLOAT64 with quiet NaNs: NumPy's fmin and fmax let a signalling one win."""
+    """``values`` in FLOAT64 with quiet NaNs: NumPy's fmin and fmax return a signaling NaN."""
     with np.errstate(invalid="ignore"):
         exact: Array = np.asarray(values).astype(np.float64)
     return np.where(np.isnan(exact), np.nan, exact)

@@ -1,6 +1,6 @@
-"""Families: operators that compute each element of the output from the elements at its place.
+"""Families: operators that compute each output element from the input elements with the same coordinates.
 
-What they compute is a line of ``kernels_c/operators/element_wise/functions.inc``, and ``function`` in NumPy.
+The function is a line of ``kernels_c/operators/element_wise/functions.inc``, and ``function`` in NumPy.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class ElementWise(Definition):
     """Inputs of one type and an output, of the same sizes."""
 
     KERNEL: ClassVar[str]
-    """The name of its line."""
+    """The function's name in ``functions.inc``."""
 
     EXAMPLE: ClassVar[Mapping[str, Any]] = {}
-    """The fields of the example, but for the tensors."""
+    """The fields of the example, except the tensors."""
 
     INPUTS: ClassVar[tuple[str, ...]]
 
     function: Callable[..., Array]
-    """The reference: inputs, floats in FLOAT64 and integers as they are, to the output, not yet rounded."""
+    """The reference: maps inputs, floats as FLOAT64 and integers unchanged, to the unrounded output."""
 
     def lower(self, program: Program) -> None:
         data_type = getattr(self.desc, self.INPUTS[0]).data_type
@@ -67,7 +67,7 @@ class ElementWise(Definition):
 
 
 class Unary(ElementWise):
-    """One input, perhaps scaled; ``function(x, alpha=...)`` gets the FLOATs of the desc by their names."""
+    """One input, optionally scaled; ``function(x, alpha=...)`` gets the FLOATs of the desc by name."""
 
     INPUTS = ("input_tensor",)
 
@@ -77,17 +77,17 @@ class Unary(ElementWise):
     )
 
     CONSTANTS: ClassVar[Mapping[str, str]] = {}
-    """What the line calls a field of the desc, where its name is not alpha, beta or gamma."""
+    """The parameter in ``functions.inc`` of each desc field that is not alpha, beta or gamma."""
 
     def constants(self, working: TensorDataType, output: TensorDataType) -> bytes:
         return kernels.pack(self.KERNEL, **self._scale_bias(), **self.parameters(working, output))
 
     def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, Any]:
-        """The kernel's constants beside ScaleBias."""
+        """The kernel's constants besides ScaleBias."""
         return {self.CONSTANTS.get(name, name): value for name, value in self.arguments(output).items()}
 
     def arguments(self, data_type: TensorDataType) -> dict[str, Any]:
-        """What ``function`` gets beside the input, for an output of that type."""
+        """The arguments of ``function`` besides the input, for an output of that type."""
         fields = (item for item in operator_fields(type(self.desc)) if item.kind is FieldKind.FLOAT)
         return {item.name: float(np.float32(getattr(self.desc, item.name))) for item in fields}
 
@@ -116,7 +116,7 @@ def scaled(x: Array, scale_bias: ScaleBias | None, data_type: TensorDataType) ->
 
 
 class Identity(Unary):
-    """The input, or what ScaleBias makes of it; without that the bits are copied."""
+    """The input, scaled by ScaleBias if given; otherwise the bits are copied."""
 
     KERNEL = "identity"
     KEEPS_NANS = True

@@ -1,6 +1,6 @@
 """Fused activations: an operator desc inside another, applied to each result before it is stored.
 
-The inner desc has no tensors of its own.  What may be fused, and from which feature level on:
+The inner desc has no tensors of its own.  Fusable operators and their feature levels:
 https://learn.microsoft.com/windows/ai/directml/dml-fused-activations
 """
 
@@ -34,13 +34,13 @@ _GIVEN = "a tensor desc"
 
 
 class Fusable(Unary):
-    """The activations that every host may fuse, from the level that introduced them on."""
+    """The activations that every host may fuse, from the level that introduced them."""
 
     FUSABLE = True
 
 
 class Fused(Rule):
-    """The rules of the field FusedActivation; ``also`` is what this host fuses beyond the activations."""
+    """The rules of the field FusedActivation; ``also``: what this host fuses besides the activations."""
 
     def __init__(self, also: Mapping[OperatorType, FeatureLevel] = _NONE) -> None:
         self.also = also
@@ -79,7 +79,7 @@ class Fused(Rule):
 
 
 class _Type(Attribute):
-    """``FusedActivation.Type``, as messages have it."""
+    """``FusedActivation.Type``, as messages spell it."""
 
     __slots__ = ()
 
@@ -115,14 +115,14 @@ class _Fusable(Values):
         return "DML_OPERATOR_ACTIVATION_RELU"
 
     def outside(self, domain: Values) -> list[str]:
-        """Those that need no other field than tensors."""
+        """The names of operators outside the set whose fields are all tensors."""
         plain = [cls for cls in declared().values() if all(item.is_tensor for item in operator_fields(cls))]
         names = [f"DML_OPERATOR_{cls.TYPE.name}" for cls in plain]
         return [name for name in names if name not in self]
 
 
 class _Tensor(Attribute):
-    """A tensor of the activation, which has none."""
+    """A tensor of the activation, which must be absent."""
 
     __slots__ = ()
 

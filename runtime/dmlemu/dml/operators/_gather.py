@@ -1,4 +1,4 @@
-"""Family: operators that choose elements of a tensor by indices that stand in another one."""
+"""Family: operators that select elements of a tensor by indices in another tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Gather(Definition):
-    """Copies what IndicesTensor chooses of InputTensor to OutputTensor, along Axis."""
+    """Copies the elements of InputTensor that IndicesTensor selects along Axis to OutputTensor."""
 
     KEEPS_NANS = True
     RULES: ClassVar[Sequence[Rule]] = (
@@ -26,7 +26,7 @@ class Gather(Definition):
 
 
 def nearest(indices: Array, size: int) -> Array:
-    """Where indices into ``size`` elements lead: below 0 they count from the end, then they are clamped."""
+    """Resolved indices into ``size`` elements: negative ones count from the end, then all are clamped."""
     if indices.dtype.kind == "u":
         inside: Array = np.minimum(indices, indices.dtype.type(size - 1))
         return inside.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Family: operators that make each output of the input's elements under a window."""
+"""Family: operators that compute each output element from the input elements under a window."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Pooling(Definition):
-    """A pooling by the kernel of the family ``pooling`` that is named ``KERNEL``.
+    """A pooling operator that runs the ``pooling`` kernel named ``KERNEL``.
 
-    Numbered variants share a class: without Dilations the places of a window are neighbours.
+    Numbered variants share a class: without Dilations the places of a window are adjacent.
     """
 
     KERNEL: ClassVar[str]
@@ -40,7 +40,7 @@ class Pooling(Definition):
         return steps
 
     def constants(self) -> Mapping[str, Any]:
-        """The kernel's constants beside those of the window."""
+        """The kernel's constants besides those of the window."""
         return {}
 
     def lower(self, program: Program) -> None:
@@ -60,8 +60,8 @@ class Pooling(Definition):
         )
 
     def places(self, x: Array) -> Iterator[tuple[Array, Array, Array]]:
-        """For each place of the window in row-major order, and for each output: the element there, 0 outside
-        the input; is the place inside the input; is it inside the input or its padding."""
+        """For each place of the window in row-major order, and each output: the element there, 0 outside
+        the input; whether the place is inside the input; whether it is inside the input or its padding."""
         desc, spatial = self.desc, len(self.desc.strides)
         for place in np.ndindex(*desc.window_size):
             at, inside, padded = [], np.array(True), np.array(True)

@@ -27,8 +27,8 @@ def _reduced_sizes(desc: Any) -> Iterator[tuple[int, int, str]]:
             yield d, size, f"the size of InputTensor, since dimension {d} is not in Axes {list(desc.axes)}"
 
 
-# The documents say nothing of repeated and of no axes: a repeated one is refused (it is never what the
-# caller meant), an empty list reduces each element by itself.
+# The documentation does not cover repeated or empty axes: a repeated one is rejected, as it is never
+# intended; an empty list reduces each element by itself.
 REDUCED = (
     Axis("axes", of="input_tensor"),
     SameRank("input_tensor", "output_tensor"),
@@ -44,7 +44,7 @@ REDUCED = (
 def call_reduce(
     program: Program, function: ReduceFunction, axes: Sequence[int], direction: AxisDirection
 ) -> None:
-    """The call of the function's kernel; ``direction`` breaks the ties of ARGMAX and ARGMIN."""
+    """The call of the function's kernel; ``direction`` resolves the ties of ARGMAX and ARGMIN."""
     kernel = f"reduce_{function.name.lower()}"
     constants = kernels.pack(
         kernel,
@@ -63,7 +63,7 @@ def reduced(x: Array, axes: Sequence[int]) -> Array:
 def index_of_extreme(
     x: Array, axes: Sequence[int], output: BufferTensorDesc, largest: bool, direction: AxisDirection
 ) -> Array:
-    """ARGMAX and ARGMIN: where the extreme stands among the elements reduced together.
+    """ARGMAX and ARGMIN: the index of the extreme among the elements reduced together.
 
     Ties: INCREASING takes the first, DECREASING the last.  A NaN never beats a number; where all are NaN
     the index is 0.
@@ -77,7 +77,7 @@ def index_of_extreme(
 
 
 class Argument(Definition):
-    """ARGMAX and ARGMIN: they differ in which element they look for."""
+    """ARGMAX and ARGMIN, which differ only in the element searched for."""
 
     FUNCTION: ClassVar[ReduceFunction]
 

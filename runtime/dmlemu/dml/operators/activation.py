@@ -159,7 +159,7 @@ class ActivationSoftplus(Fusable, of="ACTIVATION_SOFTPLUS"):
 
 
 class ActivationSoftsign(Fusable, of="ACTIVATION_SOFTSIGN"):
-    """``output = x / (1 + |x|)``; infinite x give NaN, as the formula has it."""
+    """``output = x / (1 + |x|)``; infinite x give NaN, as in the formula."""
 
     KERNEL = "softsign"
 
@@ -211,6 +211,6 @@ class ActivationGelu(Fusable, of="ACTIVATION_GELU"):
     ULPS = 1
 
     def function(self, x: Array) -> Array:
-        # 1 + erf(y) is erfc(-y), which stays exact where erf is next to -1.
+        # 1 + erf(y) is erfc(-y), which stays exact where erf is close to -1.
         y: Array = 0.5 * x * np.vectorize(erfc, otypes=[np.float64])(-x / sqrt(2))
         return y

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class Argmin(Argument, of="ARGMIN"):
-    """The index of the smallest among the elements that are reduced together.
+    """The index of the smallest of the elements that are reduced together.
 
     The index counts in row-major order over the reduced axes only, whatever the order of Axes; the rank
-    stays and reduced dimensions have size 1.  Of equal values INCREASING takes the first and DECREASING
-    the last; a NaN never beats a number, and where all are NaN the index is 0.  Axes may be empty, then
-    every index is 0.
+    is kept and reduced dimensions have size 1.  Of equal values INCREASING takes the first and DECREASING
+    the last; a NaN never beats a number, and where all are NaN the index is 0.  With empty
+    Axes every index is 0.
     """
 
     desc: ArgminOperatorDesc

@@ -19,12 +19,12 @@ class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):
 
     Place w of the window of output o reads element ``o * Strides[i] + w * Dilations[i] - StartPadding[i]``
     along spatial dimension i; places outside the input add nothing.  The sum is divided by the number of
-    places inside the input or, with IncludePadding, inside the input or its padding; where there is none the
+    places inside the input or, with IncludePadding, inside the input or its padding; if there are none, the
     result is 0.
 
-    The output may be larger than the padded input has windows for (an output size rounded up): what of a
-    window is past the end of the padding is not counted.  Sums are made in FLOAT32 in row-major order of the
-    window, also of FLOAT16, and divided in FLOAT32.
+    The output may be larger than the number of windows in the padded input (an output size rounded up):
+    places past the end of the padding are not counted.  Sums are computed in FLOAT32 in row-major order of
+    the window, also for FLOAT16, and divided in FLOAT32.
     """
 
     desc: AveragePoolingOperatorDesc | AveragePooling1OperatorDesc

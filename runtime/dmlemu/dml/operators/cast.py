@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class Cast(Definition, of="CAST"):
     """Converts each element to the output's type; any listed type to any other, or to itself.
 
-    Float to integer drops the fraction and stops at the type's limits, NaN gives 0; integer to narrower
-    integer keeps the low bits; everything to float rounds to nearest even.  To the same type the bits
-    are copied.
+    Float to integer truncates and saturates at the type's limits, NaN gives 0; integer to narrower
+    integer keeps the low bits; any type to float rounds to nearest even.  A conversion to the same type
+    copies the bits.
     """
 
     desc: CastOperatorDesc

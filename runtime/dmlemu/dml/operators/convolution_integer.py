@@ -54,7 +54,7 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
     elements.  Strides move the window, Dilations spread the filter's elements; both are at least 1.
 
     Zero points are subtracted before the product; a missing one is 0.  The input has one, the filter one
-    or one per output channel; they share one DimensionCount, and all their sizes are 1 but that of the
+    or one per output channel; they share one DimensionCount, and all their sizes are 1 except that of the
     channels (the second of 4 dimensions; with fewer, the first or the second).  A padded position adds
     nothing: it counts as the zero point.  Sums wrap as INT32.
 
@@ -125,7 +125,7 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
             zero_points = np.asarray(inputs["filter_zero_point_tensor"]).astype(np.int64)
             w = w - zero_points.reshape(-1, *[1] * (w.ndim - 1))
         y = np.zeros(desc.output_tensor.sizes, np.int64)
-        # Spatial dimensions first: what stands at one position is then one index away.
+        # Spatial dimensions first: one index then selects everything at a position.
         x, w, y_at = (np.moveaxis(each, (0, 1), (-2, -1)) for each in (x, w, y))
         filters = w.shape[-2]
         for channel in range(filters):
@@ -148,8 +148,8 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
 def _channel_dimension(zero_point: BufferTensorDesc) -> int:
     """Which dimension of the filter's zero points counts output channels.
 
-    ``{1, C, 1, 1}``; from feature level 4_0 on every other dimension may be left out, so that C is the
-    first or the second of fewer.
+    ``{1, C, 1, 1}``; from feature level 4_0 on every other dimension may be omitted, so that C is the
+    first or the second of fewer dimensions.
     """
     if zero_point.rank == 4:
         return 1
@@ -158,7 +158,7 @@ def _channel_dimension(zero_point: BufferTensorDesc) -> int:
 
 
 def _filter(program: Program, groups: int) -> Operand:
-    """The kernel takes four channels of 16 filters at a time, where they are if they lie so."""
+    """The filter, kept in blocks of four channels by 16 filters, which the kernel processes at a time."""
     filter = program.read("filter_tensor")
     filters, channels, *window = filter.sizes
     if filters // groups % _FILTERS or channels % _CHANNELS:
@@ -169,7 +169,7 @@ def _filter(program: Program, groups: int) -> Operand:
 
 
 def _zero_points(program: Program, name: str, tensor: BufferTensorDesc | None) -> Operand:
-    """The zero points as the kernel takes them: one dimension, of size 1 or of the output channels."""
+    """The zero points in the kernel's form: one dimension, of size 1 or of the output channels."""
     if tensor is None:
         return program.read(name)
     channel = _channel_dimension(tensor)

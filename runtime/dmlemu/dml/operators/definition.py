@@ -1,8 +1,8 @@
-"""What an operator means: the rules of its desc, the kernels that run it, its reference in NumPy.
+"""Operator definitions: the rules of a desc, the kernels that run it, its reference in NumPy.
 
-A definition is one class, in a module of this folder; the folder is the list.  Operators of one family, and
-numbered variants of one operator, share a class.  DirectML's other operators have a desc and no definition:
-they are declared, and not emulated.
+A definition is one class in a module of this folder; all modules of the folder are searched.  Numbered
+variants of one operator, and operators of one family, share a class.  DirectML's other operators have a desc
+but no definition: they are declared, not emulated.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class Definition:
     """
 
     desc: Any
-    """The desc, of the class that a subclass annotates."""
+    """The desc, of the class annotated in the subclass."""
 
     FUSABLE: ClassVar[bool] = False
-    """Every operator with a FusedActivation may have it there, from the level that introduced it on."""
+    """Whether every operator with a FusedActivation accepts it, from the level that introduced it."""
 
     ULPS: ClassVar[int] = 0
     """How far a float may be from the reference, in units in the last place of the output's type.
 
-    The reference computes in FLOAT64 and rounds once; so do the kernels, with their own exp and the like.
+    The reference computes in FLOAT64 and rounds once; so do the kernels, with their own exp, log etc.
     """
 
     KEEPS_NANS: ClassVar[bool] = False
-    """Elements are copied or converted, not computed: NaNs keep their sign and payload."""
+    """Whether elements are copied or converted, not computed: NaNs keep their sign and payload."""
 
     RULES: ClassVar[Sequence[Rule]] = ()
     """Shape and field rules, in the order of their checks; ranks and data types are checked before."""
@@ -72,12 +72,12 @@ class Definition:
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        """The fields of a small desc that is legal from the level that introduced the operator on."""
+        """The fields of a small desc that is legal from the operator's first feature level."""
         raise NotImplementedError
 
 
 def unmet(rules: Iterable[Rule], desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
-    """What the rules demand and the desc does not fulfil, up to a value that the other rules compute with."""
+    """The violated demands of the rules; stops after a wrong value that later rules compute with."""
     for rule in rules:
         if rule.holds(desc):
             continue

@@ -9,10 +9,10 @@ from .validation import DescValidator
 
 
 def check_operator(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
-    """All that an operator's declaration and rules demand, on a device of feature level ``level``.
+    """Checks the declaration and the rules of an operator desc on a device of feature level ``level``.
 
     The tensor descs' own rules (sizes, strides, total size, alignment) are checked elsewhere and first.
-    ``operation`` is the call that the report names.  Raises :class:`dmlemu.Error` (E_INVALIDARG).
+    ``operation`` is the call named in the report.  Raises :class:`dmlemu.Error` (E_INVALIDARG).
     """
     check = DescValidator(desc, level, operation)
     check.feature_level()

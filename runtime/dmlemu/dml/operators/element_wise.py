@@ -1,4 +1,4 @@
-"""Element-wise operators that are a function and nothing else."""
+"""Element-wise operators defined by a function of one or two elements."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .rules import SameSizes
 
 
 class ElementWiseIdentity(Identity, of="ELEMENT_WISE_IDENTITY"):
-    """Copies a tensor, perhaps to another layout: ``output = input``, or ``input * Scale + Bias``.
+    """Copies a tensor, possibly to another layout: ``output = input``, or ``input * Scale + Bias``.
 
     Without ScaleBias the bits are copied: NaN payloads and denormals stay.  With it the arithmetic is
     FLOAT32 with two roundings (FLOAT64 for FLOAT64 tensors), and integers are converted back as CAST
-    does.  Types and sizes of input and output are equal; strides need not be.
+    does.  Types and sizes of input and output are equal; strides may differ.
     """
 
     EXAMPLE = {"scale_bias": ScaleBias(2.0, 10.0)}
@@ -40,7 +40,7 @@ class ElementWiseBitXor(BinaryBits, of="ELEMENT_WISE_BIT_XOR"):
 
 
 class ElementWiseBitCount(Unary, of="ELEMENT_WISE_BIT_COUNT"):
-    """``output`` = number of 1 bits in each element of the input, as it stands in memory.
+    """``output`` = number of 1 bits in each element of the input, as stored in memory.
 
     The input's type only gives the width: INT8 -1 has 8, FLOAT32 -0.0 has 1.  The output is UINT32 or
     UINT8, whatever the input's type; sizes are equal.
@@ -73,8 +73,9 @@ class ElementWiseSqrt(Unary, of="ELEMENT_WISE_SQRT"):
 
 
 class ElementWiseAtanYx(Binary, of="ELEMENT_WISE_ATAN_YX"):
-    """``output = atan2(A, B)``: the angle of the point with y = A and x = B, from -pi to pi, signs of zeros
-    counting as in C; DirectML leaves the angle of (0, 0) undefined, here it is 0 or pi with the sign of A."""
+    """``output = atan2(A, B)``: the angle of the point with y = A and x = B, from -pi to pi; signs of zeros
+    are treated as in C.  DirectML does not define the angle of (0, 0); here it is 0 or pi
+    with the sign of A."""
 
     KERNEL = "atan_yx"
     ULPS = 1

@@ -48,7 +48,7 @@ class ElementWiseClip(Unary, of="ELEMENT_WISE_CLIP"):
 class ElementWiseClip1(Unary, of="ELEMENT_WISE_CLIP1"):
     """Limits each element to the closed range Min to Max: ``output = max(Min, min(x, Max))``.
 
-    As ELEMENT_WISE_CLIP with bounds in the tensor's own type, and the other order: where Min > Max
+    As ELEMENT_WISE_CLIP, with bounds in the tensor's type and the opposite order: where Min > Max
     every element becomes Min; a NaN becomes Max.
     """
 

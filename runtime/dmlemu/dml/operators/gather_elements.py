@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class GatherElements(Gather, of="GATHER_ELEMENTS"):
     """``output[c] = input[c with c[Axis] = indices[c]]``: all coordinates but the one on Axis stay the same.
 
-    The output has the sizes of the indices, and these may be more or fewer than the input's on Axis only.
+    The output has the sizes of the indices, which may differ from the input's along Axis only.
     Elements are copied bit by bit.  A signed index below 0 counts from the end: -1 is the last element.
 
-    The documents do not say what an index outside of the dimension does: here the nearest element is read,
-    and MEM_INDEX_VALUE tells of it.
+    The documentation does not define an index outside the dimension: here the nearest element is read, and
+    MEM_INDEX_VALUE reports the index.
     """
 
     desc: GatherElementsOperatorDesc

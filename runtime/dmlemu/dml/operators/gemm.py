@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _dimensions(desc: GemmOperatorDesc) -> tuple[int, int, int, int]:
-    """M and K of A, K and N of B: dimensions as the caller wrote them, before the transforms."""
+    """M and K of A, K and N of B: dimensions before the transforms."""
     rank = desc.a_tensor.rank
     m, k = (rank - 2, rank - 1)[:: -1 if desc.trans_a else 1]
     k_of_b, n = (rank - 2, rank - 1)[:: -1 if desc.trans_b else 1]
@@ -59,7 +59,7 @@ class Gemm(Definition, of="GEMM"):
         Sizes("b_tensor", _size_of_b, "K is the same in A and in B."),
         Sizes("output_tensor", _sizes_of_product, "The output has M of A and N of B as its last two sizes."),
         SameSizes("output_tensor", "c_tensor"),
-        # From 6_1 on ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1 too, once they are defined.
+        # From 6_1 on also ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1, once they are defined.
         Fused({OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0}),
     )
 

@@ -37,12 +37,12 @@ def _rows_and_columns(desc: NonzeroCoordinatesOperatorDesc) -> Iterator[tuple[in
 class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
     """Lists the coordinates of all elements that are not zero, in ascending logical order.
 
-    OutputCountTensor gets their number; row r of OutputCoordinatesTensor, sizes ``{1.., M, N}``, the
-    coordinates of the r-th one.  M is the element count of the input: the worst case.  N lies between
+    OutputCountTensor gets their number; row r of OutputCoordinatesTensor, sizes ``{1.., M, N}``, gets
+    the coordinates of the r-th one.  M is the element count of the input: the worst case.  N lies between
     the input's effective rank (its DimensionCount less the leading dimensions of size 1) and its
-    DimensionCount; a row holds the coordinates along the last N dimensions, so what N has beyond the
+    DimensionCount; a row holds the coordinates along the last N dimensions, columns beyond the
     effective rank are leading columns of 0.  An input without any dimension above 1 has effective rank
-    0, and one column of 0.
+    0 and one column of 0.
 
     -0.0 is zero, NaN is not.  The order is that of the logical index, whatever the strides.  Rows at and
     past the count are undefined.  Below feature level 4_0 the three tensors share one DimensionCount.

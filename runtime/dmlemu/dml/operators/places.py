@@ -1,4 +1,4 @@
-"""Where a value stands in an operator desc: its C path, how to read it, the desc with another value there."""
+"""Places of values in an operator desc: the C path, reading the value, the desc with another value."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Place:
     id: ids.Id = ids.OP_FIELD_RANGE
     """The check that reports a wrong value here."""
     first: bool = True
-    """Sizes are computed with the value: while it is wrong nothing can be said of them."""
+    """Whether other rules compute with the value, so that they cannot be checked while it is wrong."""
 
     def __init__(self, name: str, index: int = 0) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class Place:
         raise NotImplementedError
 
     def struct(self, desc: OperatorDesc) -> OperatorDesc:
-        """The desc whose documentation states the rule: ``desc``, or one that stands in it."""
+        """The desc whose documentation states the rule: ``desc``, or one nested in it."""
         return desc
 
     def value(self, desc: OperatorDesc) -> Any:
@@ -69,7 +69,7 @@ class Place:
         raise NotImplementedError
 
     def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
-        """What the declaration allows here: the C type, or the operator's table at a feature level."""
+        """The values that the declaration allows: by C type, or by the operator's table at a level."""
         raise NotImplementedError
 
 
@@ -114,7 +114,7 @@ class Element(Place):
 
 
 class Count(Place):
-    """The length of an array, and of all that its count counts: ``DimensionCount``."""
+    """The length of an array, and of all arrays with the same count: ``DimensionCount``."""
 
     __slots__ = ()
 
@@ -207,7 +207,7 @@ class DataType(Place):
 
 
 class Inner(Place):
-    """A place in the operator desc that stands in the field ``name``: ``FusedActivation.Alpha``."""
+    """A place in the operator desc nested in the field ``name``: ``FusedActivation.Alpha``."""
 
     def __init__(self, name: str, place: Place) -> None:
         super().__init__(name)
@@ -264,5 +264,5 @@ def _exchanged(numbers: Sequence[Any], index: int, value: Any) -> list[Any]:
 
 
 def resized(numbers: Sequence[int], length: int) -> list[int]:
-    """The last ``length`` numbers, or ones before them."""
+    """The last ``length`` numbers, padded with leading ones."""
     return [1] * (length - len(numbers)) + list(numbers)[max(0, len(numbers) - length) :]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _F = ReduceFunction
 _ARGUMENTS = (_F.ARGMAX, _F.ARGMIN)
 
-# Elements reduced together stand in the last dimension: FLOAT64, or integers that wrap in their type.
+# Elements reduced together are in the last dimension: FLOAT64, or integers that wrap in their type.
 _REFERENCE: Mapping[ReduceFunction, Callable[[Array], Array]] = {
     _F.AVERAGE: lambda rows: rows.mean(-1),
     _F.L1: lambda rows: np.abs(rows).sum(-1, dtype=rows.dtype),
@@ -45,7 +45,7 @@ class Reduce(Definition, of="REDUCE"):
 
     Which types are allowed depends on the function; the table is the union.  The output has the input's
     type, or an integer type for ARGMAX and ARGMIN.  Integers wrap.  A NaN never beats a number in MAX,
-    MIN, ARGMAX and ARGMIN.  Axes may be empty, then each element is reduced by itself.
+    MIN, ARGMAX and ARGMIN.  With empty Axes each element is reduced by itself.
     """
 
     desc: ReduceOperatorDesc

@@ -1,11 +1,11 @@
-"""The rules of an operator's fields as data: what a definition lists in ``RULES``.
+"""The rules of an operator's fields as data, which a definition lists in ``RULES``.
 
-A rule says what it demands of a desc, one value at a time: a place and the values allowed there.  All else
-follows: what is refused and how it is told, the sentence in the reference, how hypothesis makes a legal desc
-(:mod:`dmlemu.testing.operator_strategies`) and the desc that breaks only this rule, which tests derive.
+A rule yields demands on a desc, each a place and the values allowed there.  Everything else is derived from
+them: validation and its messages, the sentence in the reference, the hypothesis strategies for legal descs
+(:mod:`dmlemu.testing.operator_strategies`) and the descs that violate only this rule, for tests.
 
-Ranks, data types and missing tensors are in the declaration's table, checked before any rule.  Fields are
-named as in Python; an optional tensor that is absent satisfies every rule.
+Ranks, data types and missing tensors are checked first, by the declaration's table.  Fields have their
+Python names; an absent optional tensor satisfies every rule.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ __all__ = [
 class Demand(NamedTuple):
     """The values allowed at one place of a desc.
 
-    The message is "{path} ({value}) {clause}."; without ``clause`` it says what ``allowed`` refuses, and
-    ``why``.  ``id`` is the place's own unless it is given; ``given`` and ``expected`` are the value and what
-    is allowed unless other numbers say more.
+    The message is "{path} ({value}) {clause}."; ``clause`` defaults to the refusal of ``allowed`` and
+    ``why``.  ``id`` defaults to the place's id; ``given`` and ``expected`` default to the value and the
+    allowed values.
     """
 
     place: Place
@@ -61,18 +61,18 @@ class Demand(NamedTuple):
 
 
 class Rule:
-    """One rule of an operator; a subclass says what it demands and, in one sentence, why."""
+    """One rule of an operator; a subclass implements its demands and its sentence in the reference."""
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
-        """In the order in which they are told; a value that others compute with comes first."""
+        """The demands in reporting order; a value that others compute with comes first."""
         raise NotImplementedError
 
     def holds(self, desc: OperatorDesc) -> bool:
-        """A quick answer for most legal descs; False: each demand must be looked at."""
+        """A fast path for most legal descs; False: every demand must be checked."""
         return False
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        """The rule as the reference has it, in Markdown."""
+        """The rule's sentence in the reference, in Markdown."""
         raise NotImplementedError
 
 
@@ -80,7 +80,7 @@ class Rule:
 
 
 class _Same(Rule):
-    """What is equal for all ``names``; the first that is present is the measure."""
+    """A property that is equal for all ``names``; the first present field sets it."""
 
     WHAT = ""
 
@@ -88,7 +88,7 @@ class _Same(Rule):
         self.names = names
 
     def compared(self, field: Any) -> object:
-        """What must be equal, of a field that is present."""
+        """The place in a present field that must be equal."""
         raise NotImplementedError
 
     def holds(self, desc: OperatorDesc) -> bool:
@@ -96,7 +96,7 @@ class _Same(Rule):
         return not fields or all(self.compared(field) == self.compared(fields[0]) for field in fields[1:])
 
     def others(self, desc: OperatorDesc) -> tuple[str, list[str]]:
-        """The measure, and what is compared with it."""
+        """The field that sets the value, and the fields compared with it."""
         first, *others = [name for name in self.names if getattr(desc, name) is not None] or [""]
         return first, others
 
@@ -193,8 +193,8 @@ class SameSizes(_Same):
 class Sizes(Rule):
     """Sizes of a tensor that follow from other fields.
 
-    ``follow`` gives, of a desc, the dimension, the size (or the set of allowed ones) and why: a clause that
-    ends "... is not 4, {why}."
+    ``follow`` returns for a desc the dimension, the size (or the set of allowed sizes) and the reason, a
+    clause that ends "... is not 4, {why}."
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class Sizes(Rule):
 
 
 class Ones(Rule):
-    """All sizes of a tensor are 1, but the last ``but_last``; ``why``: "since ..."."""
+    """All sizes of a tensor are 1, except the last ``but_last``; ``why``: "since ..."."""
 
     def __init__(self, name: str, why: str, but_last: int = 0) -> None:
         self.name = name
@@ -268,8 +268,8 @@ class Window(Rule):
     """Strides, WindowSize (or a filter tensor), Dilations if there are any, StartPadding and EndPadding: the
     output has one element for each position of the window in the padded input.
 
-    ``window`` is the array or the tensor that has the window's sizes.  ``or_more``: the output may have more
-    elements, whose windows hang over the end of the padding.
+    ``window`` is the array or the tensor that gives the window's sizes.  ``or_more``: the output may have
+    more elements, whose windows extend past the end of the padding.
     """
 
     def __init__(self, source: str, target: str, window: str, *, or_more: bool = False) -> None:
@@ -279,7 +279,7 @@ class Window(Rule):
         self.or_more = or_more
 
     def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
-        """Python's integers hold whatever the paddings add up to."""
+        """Computed with Python integers, as the paddings may add up to more than 32 bits."""
         source = getattr(desc, self.source)
         for i in range(source.rank - 2):
             padded = source.sizes[2 + i] + desc.start_padding[i] + desc.end_padding[i]
@@ -322,11 +322,11 @@ class Window(Rule):
         )
 
 
-# --- fields that are no tensors ---
+# --- fields that are not tensors ---
 
 
 class AtLeast(Rule):
-    """A number, or each of an array, is not below ``least``."""
+    """A number, or each number of an array, is at least ``least``."""
 
     def __init__(self, name: str, least: int) -> None:
         self.name = name
@@ -346,7 +346,7 @@ class AtLeast(Rule):
 
 
 class Axis(Rule):
-    """An axis, or each of several, is a dimension of a tensor; none stands twice."""
+    """An axis, or each axis of an array, is a dimension of a tensor; no axis is repeated."""
 
     def __init__(self, name: str, of: str) -> None:
         self.name = name
@@ -365,7 +365,7 @@ class Axis(Rule):
             clause = f"is not below {rank.path(desc)} ({dimensions})"
             yield Demand(place, Between(0, dimensions - 1), clause=clause)
             if isinstance(place, Element):
-                given, clause = list(getattr(desc, self.name)), f"stands in {c_name} twice"
+                given, clause = list(getattr(desc, self.name)), f"occurs in {c_name} twice"
                 yield Demand(
                     place, Except(tuple(before)), clause=clause, given=given, expected="each axis once"
                 )
@@ -379,7 +379,7 @@ class Axis(Rule):
 
 
 class Length(Rule):
-    """An array has a number for each dimension of a tensor, or with ``spatial`` for each but two."""
+    """An array has a number for each dimension of a tensor, or with ``spatial`` for each except two."""
 
     def __init__(self, name: str, of: str, *, spatial: bool = False) -> None:
         self.name = name

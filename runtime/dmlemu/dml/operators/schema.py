@@ -1,7 +1,7 @@
-"""What an operator desc declares: its fields in C order, its feature levels, ranks and data types.
+"""Operator desc declarations: fields in C order, feature levels, ranks and data types.
 
-The classes themselves are in ``descs.py``, which is generated from ``runtime/spec``.  Validation, reading the
-C struct, DxDispatch JSON, the reference pages, hypothesis strategies and the command line all read them here.
+The classes are in ``descs.py``, which is generated from ``runtime/spec``.  Validation, the C struct layout,
+DxDispatch JSON, the reference pages, hypothesis strategies and the command line all use this module.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class FieldKind(Enum):
-    """What a field of an operator desc is; decides its C type, its JSON form and its checks."""
+    """The kind of an operator desc field; determines its C type, its JSON form and its checks."""
 
     INPUT_TENSOR = "const DML_TENSOR_DESC*"
     OUTPUT_TENSOR = "const DML_TENSOR_DESC* (output)"
@@ -74,8 +74,8 @@ class FieldKind(Enum):
 class Field(Frozen):
     """One field of an operator desc, as declared.
 
-    ``count`` is the C name of the UINT that stands before the first array it counts (``AxisCount``);
-    such counts are no Python fields: they follow from the arrays' lengths.  ``array`` marks arrays of
+    ``count`` is the C name of the UINT before the first array that it counts (``AxisCount``); counts
+    are not Python fields, as they are the arrays' lengths.  ``array`` marks arrays of
     tensors or of operator descs.  ``fusable``: the tensor is required, but absent when the desc is
     another operator's fused activation.  ``type_from`` names the field that gives a scalar's type.
     """
@@ -100,7 +100,7 @@ def _declare(kind: FieldKind, default: Any = ..., **info: Any) -> Any:
     return field(metadata=metadata) if default is ... else field(default=default, metadata=metadata)
 
 
-# Field specifiers: type checkers take a field for required unless its call has ``default``.
+# Field specifiers: type checkers treat a field as required unless its call has ``default``.
 
 
 def input_tensor(*, default: Any = ..., count: str = "", c_name: str = "", fusable: bool = False) -> Any:
@@ -185,12 +185,12 @@ _T = TypeVar("_T")
 
 
 def _once(function: Callable[[type[OperatorDesc]], _T]) -> Callable[[type[OperatorDesc]], _T]:
-    """``functools.cache`` whose type says what it takes: mypy does not see that classes can be hashed."""
+    """``functools.cache`` that keeps the argument types: mypy does not know that classes are hashable."""
     return cache(function)  # type: ignore[return-value]
 
 
 Table = Mapping[str, Allowed]
-"""What is allowed for each tensor field, by its Python name."""
+"""The allowed ranks and types of each tensor field, by its Python name."""
 
 
 def camel(name: str) -> str:
@@ -232,7 +232,7 @@ class OperatorDesc(Frozen):
     TABLES: ClassVar[str | Mapping[str, str]]
     """A row is ``1_0 ATensor BTensor: 4-5 FLOAT32``; see :func:`tables`, which reads them."""
     TABLES_BY: ClassVar[str]
-    """The enum field on whose member the tables depend: only REDUCE has one."""
+    """The enum field that selects the table; only REDUCE has one."""
 
     def __init_subclass__(
         cls,
@@ -248,15 +248,15 @@ class OperatorDesc(Frozen):
         cls.IN_PLACE, cls.TABLES, cls.TABLES_BY = in_place, tables, tables_by
 
     def __post_init__(self) -> None:
-        """Arrays become tuples, so that descs never change; NumPy's numbers become Python's, which do not
-        overflow; numbers of an enum become its members."""
+        """Converts arrays to tuples, so that descs are immutable, NumPy numbers to Python numbers, which do
+        not overflow, and numbers of an enum to its members."""
         for item in operator_fields(type(self)):
             value = _plain(getattr(self, item.name))
             if item.kind in ARRAYS or item.array:
                 if isinstance(value, (list, tuple, range)) or (isinstance(value, np.ndarray) and value.ndim):
                     value = tuple(_plain(each) for each in value)
             elif item.enum is not None and not isinstance(value, Enum):
-                with suppress(ValueError):  # the check refuses it later
+                with suppress(ValueError):  # rejected later by the check
                     value = item.enum(as_integer(value))  # type: ignore[arg-type]
             object.__setattr__(self, item.name, value)
 
@@ -279,19 +279,19 @@ class OperatorDesc(Frozen):
 
 
 def is_operator_desc(value: object) -> bool:
-    """Whether it describes an operator: the base class describes none."""
+    """Whether the class describes an operator; the base class does not."""
     return isinstance(value, OperatorDesc) and type(value) is not OperatorDesc
 
 
 def table_for(support: Mapping[FeatureLevel, Table], level: FeatureLevel) -> Table:
-    """Of several tables the one of the highest level that is not above; below all of them, the lowest."""
+    """The table of the highest level not above ``level``; the lowest table if all are above."""
     at_or_below = [known for known in support if known <= level]
     return support[max(at_or_below) if at_or_below else min(support)]
 
 
 @_once
 def tables(cls: type[OperatorDesc]) -> Mapping[FeatureLevel, Table]:
-    """Ranks and data types by feature level; where they depend on a member, what any member allows."""
+    """Ranks and data types by feature level; for ``TABLES_BY`` the union over all members."""
     if isinstance(cls.TABLES, str):
         return _parse(cls, cls.TABLES)
     by_member = tables_of_members(cls).values()

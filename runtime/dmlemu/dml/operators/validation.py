@@ -1,4 +1,4 @@
-"""Checks of an operator desc: what its declaration and its definition's rules demand."""
+"""Checks of an operator desc against its declaration and its definition's rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DescValidator:
         self.path = path
 
     def inner(self, desc: OperatorDesc, field: str) -> DescValidator:
-        """The check of an operator desc that stands in a field of this one."""
+        """The check of an operator desc nested in a field of this one."""
         return DescValidator(desc, self.level, self.operation, f"{self.path}{field}.")
 
     @property
@@ -83,7 +83,7 @@ class DescValidator:
             self.fail(id, field, message, **details)
 
     def refuse(self, demand: Demand) -> NoReturn:
-        """What a rule demands is not so."""
+        """Raises for a demand of a rule that the desc violates."""
         place, allowed = demand.place, demand.allowed
         path, value = place.path(self.desc), allowed.spelled(place.value(self.desc))
         clause = demand.clause or allowed.refusal + (f", {demand.why}" if demand.why else "")
@@ -97,10 +97,10 @@ class DescValidator:
             hint=demand.hint,
         )
 
-    # What follows from the declaration alone.
+    # Checks by the declaration alone.
 
     def feature_level(self) -> None:
-        """The operator exists on a device of this level."""
+        """Checks that the operator exists at the device's feature level."""
         introduced = self.desc.INTRODUCED
         if self.level < introduced:
             self.fail(
@@ -113,7 +113,7 @@ class DescValidator:
             )
 
     def attributes(self) -> None:
-        """Every field that is no tensor holds a value its C type can hold; counted arrays agree."""
+        """Checks that non-tensor fields fit their C types and that arrays with one count have one length."""
         counted: dict[str, Field] = {}
         for item in operator_fields(type(self.desc)):
             value = getattr(self.desc, item.name)
@@ -188,7 +188,7 @@ class DescValidator:
         )
 
     def tensors(self) -> None:
-        """Required tensors are there; ranks and data types are in the feature level's table."""
+        """Checks that required tensors are present, with ranks and data types of the level's table."""
         table = self.desc.allowed(self.level)
         for item in operator_fields(type(self.desc)):
             if not item.is_tensor:
@@ -264,7 +264,7 @@ class DescValidator:
 def _is_integer(value: object, low: int, high: int) -> bool:
     try:
         return low <= index(value) <= high  # type: ignore[arg-type]
-    except Exception:  # whatever the value's own method raises
+    except Exception:  # any exception of the value's own method
         return False
 
 

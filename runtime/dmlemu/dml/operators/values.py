@@ -1,4 +1,4 @@
-"""Sets of values that a rule allows: how a message names them, one of them, and those next to them."""
+"""Sets of values that a rule allows: their text in messages, a sample, and values just outside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Values:
 
     @staticmethod
     def spelled(value: object) -> str:
-        """A value as messages have it."""
+        """A value as messages spell it."""
         return value.name if isinstance(value, Enum) else "none" if value is None else str(value)
 
     @property
@@ -29,23 +29,23 @@ class Values:
 
     @property
     def refusal(self) -> str:
-        """What is wrong with any other value: ``is less than 1``."""
+        """The clause for any other value: ``is less than 1``."""
         return f"is not {self.expected}"
 
     def __contains__(self, value: object) -> bool:
         raise NotImplementedError
 
     def pick(self, choose: Choose, domain: Values) -> Any:
-        """One of the values that ``domain`` has too, small if it can be.  LookupError: there is none."""
+        """A value of the set that is also in ``domain``, preferably small.  LookupError: there is none."""
         raise NotImplementedError
 
     def outside(self, domain: Values) -> Sequence[Any]:
-        """Some values of ``domain`` that are not in the set, those next to it first."""
+        """Some values of ``domain`` that are not in the set, nearest first."""
         near = sorted(domain.members) if isinstance(domain, Among) else self.edges()
         return [value for value in near if value in domain and value not in self]
 
     def edges(self) -> Sequence[Any]:
-        """Numbers next to the set, or that stand for something else (a size of 1 looks like a broadcast)."""
+        """Numbers just outside the set, or with a special meaning (a size of 1 looks like a broadcast)."""
         return ()
 
 
@@ -74,7 +74,7 @@ class Exactly(Values):
 
 
 class Between(Values):
-    """Numbers from ``low`` to ``high``, both included; None is no bound."""
+    """Numbers from ``low`` to ``high``, both included; None means no bound."""
 
     __slots__ = ("high", "low")
 
@@ -105,7 +105,7 @@ class Between(Values):
         assert isinstance(domain, Between)
         low = max(each.low for each in (self, domain) if each.low is not None)
         high = min(each.high for each in (self, domain) if each.high is not None)
-        # Without a bound of its own any number would do: a small one makes a small tensor.
+        # Without an upper bound any number is legal: a small one makes a small tensor.
         high = min(high, low + 2) if self.high is None or self.low is None else high
         if low > high:
             raise LookupError
@@ -161,7 +161,7 @@ class Among(Values):
 
 
 class Except(Values):
-    """Any but those that are taken."""
+    """Any value that is not taken."""
 
     __slots__ = ("taken",)
 
