@@ -1,12 +1,12 @@
 /* nonzero.c - see nonzero.h.
  *
- * The elements are taken in blocks, of each block first a bit per element: 1 for those that are not zero.  Threads
- * find the bits of their part and count them; so each knows at which row its part begins, and then makes rows of
- * the bits.  The elements themselves are read once.
+ * The elements are processed in blocks, first into one bit per element: 1 if it is not zero.  Threads compute and
+ * count the bits of their part; the counts give the first row of each part, and each thread then converts its bits
+ * to rows. The elements themselves are read once.
  *
- * Rows are made in batches, in three steps: the places of the bits that are set, in logical order; the coordinates
- * of these places, one division for each axis and batch; and the columns written to where they belong.  Rows of four
- * columns, the usual ones, are made in registers instead.  What is streamed past the caches ends with whole lines. */
+ * Rows are made in batches, in three steps: the positions of the set bits, in logical order; their coordinates, one
+ * axis of the batch at a time; and the stores of the columns.  Rows of four columns, the usual case, are built in
+ * registers instead.  Output that bypasses the caches is written in whole lines. */
 #include "nonzero.h"
 
 #include "gather.h"
@@ -26,16 +26,16 @@
 #define BLOCK (INT64_C(1) << 25)               /* elements at once: 4 MiB of bits */
 #define WORTH_A_THREAD (INT64_C(1) << 18)      /* elements: 0.1 ms (see dmlk_for_rows) */
 #define MOST_PARTS 64
-#define JOINED_BYTES (INT64_C(1) << 18)        /* of rows put one behind the other */
+#define JOINED_BYTES (INT64_C(1) << 18)        /* of joined rows */
 #define BATCH 512                              /* rows */
 #define LINE 64                                /* bytes of a line of the cache */
 #define MOST_ROWS_TO_A_LINE (LINE / (int64_t)sizeof(uint32_t))
 #define INLINE static inline __attribute__((always_inline)) /* into functions for each choice of instructions */
-#define PLACES 31                              /* bits of the place of an element */
+#define PLACES 31                              /* bits of the position of an element */
 
 /* Quotients of places: (place * factor) >> shift is place / size, exactly, for every place of 31 bits. */
 struct division {
-    uint32_t factor, shift; /* factor 0: no axis is further out, the place itself is the coordinate */
+    uint32_t factor, shift; /* factor 0: outermost axis, the position itself is the coordinate */
     uint32_t size;
 };
 
@@ -43,17 +43,17 @@ struct job {
     const dmlk_iter *iter;
     const dmlk_nonzero_table *table;
     enum dmlk_isa isa;
-    uint64_t keep;                        /* bits of an element that make it nonzero, again and again */
+    uint64_t keep;                        /* mask of the bits that make an element nonzero, repeated */
     struct division axes[DMLK_MAX_RANK];  /* by column */
     int64_t first, count;                 /* elements of this block */
     uint64_t *bits;
-    int64_t rows[MOST_PARTS + 1];         /* where those of each part begin */
-    bool stream;                          /* past the caches */
+    int64_t rows[MOST_PARTS + 1];         /* first row of each part */
+    bool stream;                          /* bypasses the caches */
 };
 
 /* --- which elements are not zero --- */
 
-/* Bit i of the result: element i is not zero; of 64 elements of 1, 2, 4 or 8 bytes that follow each other. */
+/* Bit i of the result: element i is not zero; for 64 contiguous elements of 1, 2, 4 or 8 bytes. */
 typedef uint64_t find_word(const uint8_t *at, int64_t bytes, uint64_t keep);
 
 static uint64_t find_generic(const uint8_t *at, int64_t bytes, uint64_t keep) {
