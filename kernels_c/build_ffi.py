@@ -1,7 +1,7 @@
-"""Describes the C kernels to cffi.  Run by CMake: ``python -m cffi.gen_src exec-python``.
+"""Declares the C kernels for cffi.  Run by CMake: ``python -m cffi.gen_src exec-python``.
 
 The C headers are the single description: everything between ``/* cffi: begin */`` and
-``/* cffi: end */`` in ``include/dmlk.h`` and the headers in ``operators`` is given to cffi as it stands.
+``/* cffi: end */`` in ``include/dmlk.h`` and the headers in ``operators`` is passed to cffi unchanged.
 """
 
 import re
@@ -12,7 +12,7 @@ from cffi import FFI
 HERE = Path(__file__).parent
 HEADERS = [HERE / "include" / "dmlk.h", *sorted((HERE / "operators").rglob("*.h"))]
 
-# What dmlk_set_poll is given: see dmlemu_hw.kernels.
+# The callback for dmlk_set_poll: see dmlemu_hw.kernels.
 HOST = 'extern "Python" int dmlemu_poll(void);'
 
 

@@ -1,4 +1,4 @@
-"""What lies at which GPU virtual address, for Python and for C."""
+"""GPU virtual address lookup: which allocation holds an address, for Python and for C."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _Entry = TypeVar("_Entry", bound=_Range)
 
 
 class Addresses(Generic[_Entry]):
-    """Ranges of addresses that do not overlap, sorted.
+    """Sorted address ranges that do not overlap.
 
-    One that is removed leaves an empty place behind, so that nothing moves; when every second place is empty,
-    all are left out.
+    A removed range leaves an empty slot, so that nothing moves; the slots are compacted when half of them are
+    empty.
     """
 
     def __init__(self, entries: Iterable[_Entry] = ()) -> None:
@@ -52,7 +52,7 @@ class Addresses(Generic[_Entry]):
         return (each for each in self.entries if each is not None)
 
     def append(self, entry: _Entry) -> None:
-        """Adds a range that lies behind all others."""
+        """Adds a range whose addresses are above all others."""
         count = len(self.entries)
         if count == len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
@@ -62,7 +62,7 @@ class Addresses(Generic[_Entry]):
         self._starts.append(entry.address)
 
     def remove(self, entry: _Entry) -> None:
-        """Removes a range, which is there."""
+        """Removes a range that was added before."""
         at = bisect_right(self._starts, entry.address) - 1
         self.entries[at] = None
         self._table[at] = entry.address, 0, 0
@@ -71,16 +71,16 @@ class Addresses(Generic[_Entry]):
             self._fill(list(self))
 
     def at(self, address: int) -> _Entry | None:
-        """What holds the address."""
+        """The range that contains the address."""
         at = bisect_right(self._starts, address) - 1
         entry = self.entries[at] if at >= 0 else None
         return entry if entry is not None and address < entry.address + entry.size else None
 
     def before(self, address: int) -> _Entry | None:
-        """What begins at the address, or nearest before."""
+        """The range that starts at the address, or the nearest one below it."""
         rest = reversed(self.entries[: bisect_right(self._starts, address)])
         return next((each for each in rest if each is not None), None)
 
     def segments(self) -> tuple[Any, int]:
-        """``dmlk_segment *`` of the places and their number; those that are empty have no bytes."""
+        """``dmlk_segment *`` of the slots and their number; empty slots have size 0."""
         return self._pointer, len(self.entries)

@@ -1,4 +1,4 @@
-"""Heaps and allocations: what those who ask for memory hold; given up with the last reference."""
+"""Heaps and allocations: the objects that own memory; freed with the last reference."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .storage import Mapped, Storage
 if TYPE_CHECKING:
 
     class Owner(Protocol):
-        """What heaps and allocations need of the memory that made them.
+        """What heaps and allocations need from the memory that created them.
 
-        ``gone`` gets the entry of each that has ended; ``remove`` gives it up.
+        ``gone`` receives the entry of each destroyed object; ``remove`` frees it.
         """
 
         @property
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 class Entry(weakref.ref[Any]):
-    """What the memory knows of a heap or an allocation: a weak reference, which leaves itself at its end.
+    """The memory's record of a heap or an allocation: a weak reference that outlives the object.
 
-    ``mapped`` so lives until the memory has taken notice.  ``untold``: it has been given up, and nobody has
-    been told.
+    ``mapped`` therefore lives until the memory has processed the entry.  ``untold``: it has been freed, but
+    the event has not been emitted yet.
     """
 
-    # Until it is complete:
+    # Until construction is complete:
     address = 0
     kind = ""
     label = ""
@@ -57,9 +57,9 @@ class Entry(weakref.ref[Any]):
 
 
 class Owned:
-    """Base of heaps and allocations: they are given up with the last reference."""
+    """Base of heaps and allocations: they are freed with the last reference."""
 
-    _closing = True  # until it is complete
+    _closing = True  # until construction is complete
     entry: Entry
 
     def __init__(
@@ -83,7 +83,7 @@ class Owned:
 
     @property
     def label(self) -> str:
-        """What it is called in messages and events."""
+        """The name used in messages and events."""
         return self.entry.label
 
     @label.setter
@@ -92,11 +92,11 @@ class Owned:
 
     @property
     def closed(self) -> bool:
-        """It has been given up."""
+        """Whether it has been freed."""
         return self._closing or self.entry.mapped is None
 
     def close(self) -> None:
-        """Gives it up for good; calling it again does nothing."""
+        """Frees it; further calls do nothing."""
         if not self._closing:
             lock = self._memory.lock
             lock.put_off(partial(self._memory.remove, self.entry))
@@ -104,7 +104,7 @@ class Owned:
             lock.settle()
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():  # the modules of those who listen may be gone
+        if not is_finalizing():  # the modules of subscribers may be gone
             self.close()
 
     def describe(self) -> str:
@@ -119,9 +119,9 @@ class Owned:
 
 
 class Heap(Owned):
-    """``size`` bytes of memory, ``capacity`` with the rounding; mirrors ``ID3D12Heap``.
+    """``size`` bytes of memory, ``capacity`` after rounding up; mirrors ``ID3D12Heap``.
 
-    The bytes live on while an allocation or a tile uses them.
+    The bytes stay alive while an allocation or a mapped tile uses them.
     """
 
     def __init__(self, memory: Owner, storage: Storage, size: int, serial: int, label: str) -> None:
@@ -139,9 +139,9 @@ class Heap(Owned):
 
 
 class Allocation(Owned):
-    """GPU virtual addresses [address, address + size); their bytes stand at ``host`` in this process.
+    """GPU virtual addresses [address, address + size), mapped at ``host`` in this process.
 
-    ``heap`` and ``offset`` tell where a placed allocation lies; ``heap`` is None for a reserved one.
+    ``heap`` and ``offset`` are the location of a placed allocation; ``heap`` is None for a reserved one.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Allocation(Owned):
         return self.opened().export(self.offset, self.size)
 
     def heap_buffer(self) -> memoryview:
-        """All bytes of the heap that a placed allocation lies in, as by :meth:`buffer`."""
+        """All bytes of the heap that contains a placed allocation, as :meth:`buffer`."""
         mapped = self.opened()
         assert isinstance(mapped, Storage)
         return mapped.export(0, mapped.capacity)

@@ -1,7 +1,7 @@
-"""Chaos: what the documents leave open is decided by a seed instead of always in the same way.
+"""Chaos: behaviour that the specification leaves undefined is drawn from a seed instead of being fixed.
 
-A program that is right does not notice.  One that relies on what nobody promised computes something else,
-and the seed repeats that, bit by bit.
+A correct program gives the same results.  A program that relies on undefined behaviour computes something
+else; the same seed reproduces it bit by bit.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 
 from .frozen import Frozen
 
-_PATTERN = 65536  # bytes that are drawn; longer ranges repeat them
+_PATTERN = 65536  # random bytes; longer ranges repeat them
 
 
 class Mode(str, Enum):
-    """One thing that the documents leave open.
+    """One kind of undefined behaviour.
 
-    ``order``: commands between which no barrier, fence or queue stands run in any order.
-    ``poison``: memory holds any bytes until something defines them.
-    ``placement``: addresses and offsets are aligned no better than they must be.
-    ``weights``: the persistent resource holds weights in a layout of its own.
-    ``visibility``: CPU and GPU see what the other wrote only when the documents say so.
+    ``order``: commands that no barrier, fence or queue orders run in any order.
+    ``poison``: memory holds arbitrary bytes until it is written.
+    ``placement``: addresses and offsets have no more than the guaranteed alignment.
+    ``weights``: the persistent resource stores weights in a private layout.
+    ``visibility``: CPU and GPU see each other's writes only when the specification guarantees it.
     ``padding``: bytes after the last element of an output, up to TotalTensorSizeInBytes, are overwritten.
     """
 
@@ -40,18 +40,18 @@ class Mode(str, Enum):
 
 
 class Chaos(Frozen):
-    """A policy for a GPU; made by :func:`chaos`.  ``is_fresh``: the seed was drawn, not given."""
+    """Chaos policy of a GPU, created by :func:`chaos`.  ``is_fresh``: the seed was drawn, not given."""
 
     seed: int
     modes: frozenset[Mode] = frozenset(Mode)
     is_fresh: bool = False
 
     def random(self, mode: Mode) -> Random | None:
-        """New random numbers for one mode, the same whatever the others are; None: the mode is off."""
+        """A random generator for one mode, independent of the other modes; None: the mode is off."""
         return Random(f"{self.seed} {mode.value}") if mode in self.modes else None
 
     def __str__(self) -> str:
-        """How it is written in Python."""
+        """The Python expression that creates it."""
         if self.modes == frozenset(Mode):
             return f"chaos({self.seed})"
         names = ", ".join(repr(mode.value) for mode in Mode if mode in self.modes)
@@ -59,10 +59,10 @@ class Chaos(Frozen):
 
 
 def chaos(seed: SupportsIndex | None = None, modes: Iterable[Mode | str] | None = None) -> Chaos:
-    """A policy under which everything that the documents leave open is drawn by lot.
+    """A policy under which behaviour that the specification leaves undefined is random.
 
-    The same program with the same seed does the same, bit by bit; None draws a seed, which every device
-    then prints.  ``modes``: what is drawn, by default everything (:class:`Mode`).  ValueError: no such mode.
+    The same program with the same seed gives the same results, bit by bit; None draws a seed, which every
+    device prints.  ``modes``: the enabled modes, by default all (:class:`Mode`).  ValueError: no such mode.
     """
     drawn = int.from_bytes(os.urandom(4), "little") if seed is None else _seed(seed)
     return Chaos(drawn, frozenset(Mode) if modes is None else _modes(modes), seed is None)

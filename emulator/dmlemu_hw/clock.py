@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-COMMAND_TICKS = 1000  # what any command costs, in ticks
+COMMAND_TICKS = 1000  # fixed cost of a command, in ticks
 BYTES_PER_TICK = 64
 
 
 class Clock:
-    """Counts ticks of a virtual GPU; only executed work moves it.
+    """Counts ticks of a virtual GPU; only executed work advances it.
 
-    The cost model is simple on purpose: a fixed cost per command plus the bytes that it moves.  It
-    orders events and makes timing code run; it predicts no real device.
+    The cost model is deliberately simple: a fixed cost per command plus the bytes that it moves.  It orders
+    events and lets timing code run; it does not predict the timing of any real device.
     """
 
     frequency = 1_000_000_000  # ticks per second

@@ -1,7 +1,7 @@
-"""Descriptors: 32 bytes each in heap memory, as ``struct dmlk_descriptor`` says.
+"""Descriptors: 32 bytes each in heap memory, laid out as ``struct dmlk_descriptor``.
 
-The GPU handle of a descriptor is the GPU virtual address of its bytes.  CPU handles are numbers of
-their own: that address plus a constant, so that one cannot pass for the other.
+The GPU handle of a descriptor is the GPU virtual address of its bytes.  The CPU handle is that address plus a
+constant, so that neither is valid in place of the other.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class DescriptorKind(IntEnum):
 class Descriptor(Frozen):
     """A view of ``size`` bytes at ``address`` (0: null descriptor).
 
-    ``stride`` is the element size of a structured buffer, ``format`` a DXGI_FORMAT number, ``flags``
-    may hold DESCRIPTOR_RAW.
+    ``stride`` is the element size of a structured buffer, ``format`` a DXGI_FORMAT value, ``flags`` may
+    contain DESCRIPTOR_RAW.
     """
 
     kind: DescriptorKind
@@ -50,7 +50,7 @@ class Descriptor(Frozen):
     counter_address: int = 0
 
     def encode(self) -> bytes:
-        """The 32 bytes.  ValueError: a number does not fit its field."""
+        """The 32 bytes.  ValueError: a value does not fit its field."""
         try:
             return _DESCRIPTOR.pack(
                 self.kind,
@@ -66,7 +66,7 @@ class Descriptor(Frozen):
 
     @staticmethod
     def decode(data: bytes | memoryview) -> Descriptor:
-        """Reads 32 bytes.  ValueError: another size, or no descriptor kind."""
+        """Decodes 32 bytes.  ValueError: the size differs, or the descriptor kind is unknown."""
         if len(data) != DESCRIPTOR_SIZE:
             raise ValueError(f"A descriptor has {len(data)} bytes; expected {DESCRIPTOR_SIZE}.")
         kind, *rest = _DESCRIPTOR.unpack(data)
@@ -97,7 +97,7 @@ class DescriptorHeap:
         self.allocation.label = label
 
     def close(self) -> None:
-        """Gives the heap up; its handles are never used again."""
+        """Frees the heap; its handles are never reused."""
         self._owner._heaps.pop(self.allocation.address, None)
         self.allocation.close()
 
@@ -111,7 +111,7 @@ class Descriptors:
         self._heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = weakref.WeakValueDictionary()
 
     def create_heap(self, count: int, shader_visible: bool, label: str = "") -> DescriptorHeap:
-        """A heap of ``count`` unwritten descriptors.  ValueError: none.  OutOfMemory."""
+        """A heap of ``count`` unwritten descriptors.  ValueError: ``count`` is not positive.  OutOfMemory."""
         if count <= 0:
             raise ValueError(f"The number of descriptors ({count}) is not positive.")
         with self._lock:
@@ -127,45 +127,45 @@ class Descriptors:
         return heap
 
     def locate(self, cpu_handle: int) -> tuple[DescriptorHeap, int] | None:
-        """The heap and the index that a CPU handle means; None for no live descriptor's handle."""
+        """The heap and index of the descriptor at a CPU handle; None: not the handle of a live descriptor."""
         return self._locate(cpu_handle - _CPU_HANDLES)
 
     def locate_gpu(self, gpu_handle: int) -> tuple[DescriptorHeap, int] | None:
-        """The same for a GPU handle, which only shader-visible heaps have."""
+        """As :meth:`locate`, for a GPU handle; only shader-visible heaps have one."""
         found = self._locate(gpu_handle)
         return found if found is not None and found[0].shader_visible else None
 
     def locate_place(self, place: int) -> tuple[DescriptorHeap, int] | None:
-        """The same for where a descriptor stands (:meth:`place`)."""
+        """As :meth:`locate`, for the address of a descriptor's bytes (:meth:`place`)."""
         return self._locate(place)
 
     def write(self, cpu_handle: int, descriptor: Descriptor) -> None:
-        """Puts a descriptor into its place.  ValueError: no such handle."""
+        """Writes a descriptor.  ValueError: no such handle."""
         self.put(cpu_handle, descriptor.encode())
 
     def put(self, cpu_handle: int, encoded: bytes) -> None:
-        """Puts encoded descriptors into their place.  ValueError as above."""
+        """Writes encoded descriptors.  ValueError: no such handle."""
         with self._lock:
             ffi.memmove(self._host(cpu_handle, len(encoded) // DESCRIPTOR_SIZE), encoded, len(encoded))
 
     def read(self, cpu_handle: int) -> Descriptor:
-        """What stands there.  ValueError: no such handle."""
+        """The descriptor at the handle.  ValueError: no such handle."""
         with self._lock:
             return Descriptor.decode(bytes(ffi.buffer(self._host(cpu_handle, 1), DESCRIPTOR_SIZE)))
 
     def content(self, handle: int, count: int) -> bytes:
-        """The bytes of ``count`` descriptors from a CPU handle, or GPU handle, on.  ValueError as above."""
+        """The bytes of ``count`` descriptors from a CPU or GPU handle on.  ValueError: no such handle."""
         cpu_handle = handle if handle >= _CPU_HANDLES else handle + _CPU_HANDLES
         with self._lock:
             return bytes(ffi.buffer(self._host(cpu_handle, count), count * DESCRIPTOR_SIZE))
 
     @staticmethod
     def place(cpu_handle: int) -> int:
-        """Where the descriptor of a CPU handle stands: its GPU handle, if its heap is shader-visible."""
+        """Address of the descriptor's bytes: its GPU handle, if the heap is shader-visible."""
         return cpu_handle - _CPU_HANDLES
 
     def copy(self, destination: int, source: int, count: int) -> None:
-        """Copies ``count`` descriptors between CPU handles.  ValueError: they run out of their heaps."""
+        """Copies ``count`` descriptors between CPU handles.  ValueError: a range exceeds its heap."""
         if count < 0:
             raise ValueError(f"The number of descriptors ({count}) is negative.")
         if count == 0:

@@ -1,4 +1,4 @@
-"""What a dispatch that the C side refused did wrong, in words."""
+"""Messages for dispatches that the C side rejected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_TENSORS = (FaultKind.BAD_ADDRESS, FaultKind.BAD_DESCRIPTOR, FaultKind.OUT_OF
 
 
 def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memory) -> GpuFault:
-    """The fault that stands for a status of ``dmlk_dispatch`` and its ``dmlk_fault``."""
+    """The fault for a status of ``dmlk_dispatch`` and its ``dmlk_fault``."""
     kind = _KINDS.get(status, FaultKind.BAD_PACKET)
     known = packet.kernel < kernels.count()
     kernel = f"kernel '{kernels.name(packet.kernel)}'" if known else f"kernel {packet.kernel}"
@@ -45,7 +45,7 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
         message = (
             f"The dispatch of {kernel} was interrupted by the host while it ran; its results are undefined."
         )
-    else:  # the kernel itself refuses, or nothing of the packet makes sense
+    else:  # the kernel rejects its constants, or the packet does not decode
         kind = FaultKind.BAD_PACKET
         tensor = f"tensor {fault.tensor} of {kernel}" if fault.tensor != SLOT_NONE else kernel
         message = f"The packet's {tensor} makes no sense: its size, type or rank is malformed."
@@ -55,7 +55,7 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
 def _tensor_fault(
     kind: FaultKind, fault: Any, packet: DispatchPacket, kernel: str, memory: Memory
 ) -> GpuFault:
-    """The fault of one tensor: its descriptor, or the memory that this shows."""
+    """The fault of one tensor: its descriptor, or the memory that the descriptor refers to."""
     tensor = f"tensor {fault.tensor} of {kernel} (descriptor slot {fault.slot})"
     handle = packet.table + DESCRIPTOR_SIZE * fault.slot
     if kind is FaultKind.BAD_ADDRESS:

@@ -1,7 +1,7 @@
-"""The event stream: every check, tracer and profiler is a subscriber; the core contains none of them.
+"""The event stream: checks, tracers and profilers are subscribers; the core contains none of them.
 
-Whoever has something to tell writes ``if events: events.emit(...)``, so that nothing is computed
-when nobody listens.  The layers above emit events of their own on the same stream.
+Emitters write ``if events: events.emit(...)``, so that no event is computed without subscribers.  The layers
+above emit their own events on the same stream.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Footprint(NamedTuple):
 
 
 class Access(NamedTuple):
-    """How a command touches some elements.  ``operand`` counts its tensors or buffers.
+    """How a command accesses elements.  ``operand`` is the index of its tensor or buffer.
 
-    ``access``: READ, WRITE, both, or UNDEFINE, which leaves contents that nobody may rely on; or MAYBE_READ
-    alone: a kernel chooses by data which of these elements it reads, and its choice is not known.
+    ``access``: READ, WRITE, both, or UNDEFINE, which leaves the contents undefined; or MAYBE_READ alone:
+    which of these elements the kernel reads depends on data, and is not known.
     """
 
     operand: int
@@ -54,7 +54,7 @@ class Access(NamedTuple):
 
 
 class Accesses(Sequence[Access]):
-    """What one command touches: so many structs ``dmlk_footprint`` at ``pointer``, read on demand."""
+    """What one command accesses: ``length`` structs ``dmlk_footprint`` at ``pointer``, decoded on demand."""
 
     def __init__(self, pointer: Any, length: int, content: bytes | None = None) -> None:
         self.pointer = pointer
@@ -63,7 +63,7 @@ class Accesses(Sequence[Access]):
 
     @property
     def content(self) -> bytes:
-        """The bytes of the structs: equal for all commands that touch the same elements in the same way."""
+        """The bytes of the structs: equal for all commands that access the same elements in the same way."""
         content = self._content
         if content is None:
             content = self._content = bytes(_buffer(self.pointer, _SIZE * self._length))
@@ -114,21 +114,21 @@ NO_ACCESSES = Accesses.of(())
 
 
 class Allocated(NamedTuple):
-    """Memory came into being.  ``kind``: heap, placed or reserved; heaps have no address."""
+    """Memory was allocated.  ``kind``: heap, placed or reserved; heaps have no address."""
 
     kind: str
     serial: int
     address: int
     size: int
     label: str
-    heap: int = 0  # serial of the heap that a placed allocation lies in
+    heap: int = 0  # serial of the heap that contains a placed allocation
     offset: int = 0
 
 
 class Freed(NamedTuple):
-    """The heap, placed or reserved allocation was given up.
+    """The heap, placed or reserved allocation was freed.
 
-    Garbage collection may bring this at any moment, on any thread: only take a note of it.
+    Garbage collection may emit this at any moment, on any thread: subscribers may only record it.
     """
 
     kind: str
@@ -139,9 +139,9 @@ class Freed(NamedTuple):
 
 
 class Mapped(Frozen):
-    """Tiles of a reserved allocation got new memory; ``heap`` 0 means NULL.
+    """Tiles of a reserved allocation were mapped; ``heap`` 0 means NULL.
 
-    When the host had no more mappings only some of them, which OutOfMemory tells.
+    Only some of them are mapped when the host ran out of mappings; OutOfMemory is raised then.
     """
 
     allocation: int
@@ -153,14 +153,14 @@ class Mapped(Frozen):
 
 
 class TilesMapped(NamedTuple):
-    """A queue has executed the change of tiles that it was given as this ticket."""
+    """A queue has executed the tile mapping update with this ticket."""
 
     queue: int
     ticket: int
 
 
 class Recorded(NamedTuple):
-    """The host recorded a command (emitted by whoever owns the packet writer)."""
+    """The host recorded a command (emitted by the owner of the packet writer)."""
 
     list_serial: int
     command: int
@@ -169,7 +169,7 @@ class Recorded(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """Lists were handed to a queue; the last one has the ticket, those before it the numbers before."""
+    """Command lists were submitted; the last has this ticket, the others the consecutive ones before it."""
 
     queue: int
     ticket: int
@@ -177,7 +177,7 @@ class Submitted(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """The host handed something else to a queue: a signal, a wait or a change of tiles.
+    """The host queued a signal, a wait or a tile mapping update.
 
     ``fence`` and ``value``: what is signalled or awaited, else 0.
     """
@@ -190,10 +190,10 @@ class Queued(NamedTuple):
 
 
 class Executing(NamedTuple):
-    """The command that is about to run, and all that it will touch; ``packet`` holds its bytes.
+    """A command is about to run, with all its accesses; ``packet`` holds its bytes.
 
-    ``joined``: it is a further part of what the command before began; nothing comes between them.
-    ``continues``: the next one is a further part of it.
+    ``joined``: it continues the previous command; nothing runs between them.  ``continues``: the next command
+    continues this one.
     """
 
     queue: int
@@ -208,16 +208,16 @@ class Executing(NamedTuple):
 
 
 class Accessing(Executing):
-    """An :class:`Executing` of a command that may touch memory: of all but barriers, markers and the like.
+    """An :class:`Executing` of a command that may access memory: all but barriers, markers and the like.
 
-    Who subscribes to ``Executing`` gets these too; who subscribes to these is spared the others.
+    Subscribers to ``Executing`` receive these too; subscribers to this class do not receive the others.
     """
 
     __slots__ = ()
 
 
 class LeftUndefined(NamedTuple):
-    """A command ran, and by its own word left elements undefined that it was to write."""
+    """A command ran, and reported that it left part of its output undefined."""
 
     queue: int
     ticket: int
@@ -240,7 +240,7 @@ class Executed(NamedTuple):
 
 
 class Barrier(NamedTuple):
-    """A barrier was reached; the numbers are D3D12's, address 0 stands for any resource."""
+    """A barrier was executed; values are D3D12's, address 0 stands for any resource."""
 
     queue: int
     ticket: int
@@ -255,7 +255,7 @@ class Barrier(NamedTuple):
 
 
 class Signalled(NamedTuple):
-    """A fence got a value.  ``queue`` 0: from the host, which also gives it the first."""
+    """A fence value was set.  ``queue`` 0: by the host, which also sets the initial value."""
 
     queue: int
     fence: int
@@ -263,7 +263,7 @@ class Signalled(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """A queue went past a wait.  ``queue`` 0: the host knows that the fence has reached this value."""
+    """A queue completed a wait.  ``queue`` 0: the host observed that the fence has reached this value."""
 
     queue: int
     fence: int
@@ -290,7 +290,7 @@ Callback = Callable[[Any], None]
 
 
 class _Callbacks(dict[type, tuple[Callback, ...]]):
-    """By the kind of event, looked up among the subscriptions when first asked for."""
+    """Callbacks by event class, collected from the subscriptions on first use."""
 
     def __init__(self, subscriptions: tuple[Subscription, ...]) -> None:
         self._subscriptions = subscriptions
@@ -302,9 +302,9 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
 
 
 class EventStream:
-    """Calls its subscribers, in the order in which they subscribed; false while there are none.
+    """Calls its subscribers in the order of subscription; false while there are none.
 
-    ``on_exception`` is called with whatever a subscriber raises, before it leaves :meth:`emit`.
+    ``on_exception`` is called with an exception of a subscriber before it propagates from :meth:`emit`.
     """
 
     def __init__(self) -> None:
@@ -319,13 +319,13 @@ class EventStream:
     def subscribe(
         self, callback: Callback, *kinds: type, kept: list[Subscription] | None = None
     ) -> Subscription:
-        """From now on ``callback`` gets every event of these kinds (none named: all of them).
+        """Calls ``callback`` with every later event of these classes (none given: all events).
 
-        ``kept`` gets the subscription before it begins, so that the handler of a signal that raises
-        leaves none that nobody can close.
+        ``kept`` receives the subscription before it becomes active, so that it can be closed even when a
+        signal handler raises here.
 
-        It is called on the thread that runs the GPU and must not wait for the GPU.  What it raises
-        leaves the call that ran the GPU.
+        The callback runs on the thread that runs the GPU and must not wait for the GPU.  Its exceptions
+        propagate from the call that ran the GPU.
         """
         if not callable(callback):
             raise TypeError(f"callback must be callable, got {callback!r}.")
@@ -340,7 +340,7 @@ class EventStream:
         return subscription
 
     def wants(self, kind: type) -> bool:
-        """Does anybody listen to such events?"""
+        """Whether there are subscribers for events of this class."""
         return bool(self._callbacks[kind])
 
     def emit(self, event: object) -> None:

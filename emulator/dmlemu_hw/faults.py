@@ -1,4 +1,4 @@
-"""What the hardware reports when it cannot go on."""
+"""Errors that the hardware reports."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ class FaultKind(str, Enum):
     """Why a command could not be executed."""
 
     BAD_PACKET = "bad_packet"
-    BAD_ADDRESS = "bad_address"  # not all bytes lie in live memory
+    BAD_ADDRESS = "bad_address"  # not all bytes are in live memory
     MISALIGNED = "misaligned"
-    BAD_DESCRIPTOR = "bad_descriptor"  # a null descriptor, or of a kind that the command cannot use
+    BAD_DESCRIPTOR = "bad_descriptor"  # a null descriptor, or a kind that the command cannot use
     DESCRIPTOR_UNWRITTEN = "descriptor_unwritten"
-    DESCRIPTOR_STALE = "descriptor_stale"  # of memory that has been released
-    DESCRIPTOR_OUTSIDE = "descriptor_outside"  # its place is in no descriptor heap
-    OUT_OF_RANGE = "out_of_range"  # outside of the descriptor's range
+    DESCRIPTOR_STALE = "descriptor_stale"  # refers to released memory
+    DESCRIPTOR_OUTSIDE = "descriptor_outside"  # not inside any descriptor heap
+    OUT_OF_RANGE = "out_of_range"  # outside the descriptor's range
     NOT_IMPLEMENTED = "not_implemented"
     OUT_OF_MEMORY = "out_of_memory"
     HEAP_RELEASED = "heap_released"
-    INJECTED = "injected"  # a test wants it
-    STOPPED = "stopped"  # the host ended a kernel in the middle
-    REMOVED = "removed"  # the host took the device away; no command is at fault
+    INJECTED = "injected"  # requested by a test
+    STOPPED = "stopped"  # the host interrupted a kernel
+    REMOVED = "removed"  # the host removed the device; no command is at fault
 
 
 class Progress(NamedTuple):
-    """How far a queue had come: the lists at its head, and those whose tickets are below.
+    """Progress of a queue.  Entries up to ticket ``completed`` are complete.
 
-    ``executed``: the last commands of the lists under way, in order, as (serial of the list, number).
-    ``pending``: entries not done.
+    ``executed``: the last commands of the lists at the head, in order, as (list serial, command index).
+    ``pending``: entries not complete.
     """
 
     queue: int
@@ -41,12 +41,12 @@ class Progress(NamedTuple):
 class GpuFault(Exception):
     """A command failed while the GPU executed it.
 
-    ``message`` is one sentence; ``address`` the GPU virtual address concerned (0: none), ``handle`` that
-    of the descriptor through which the command came to it.  ``operand`` (-1: none) counts the packet's
-    operands, ``access`` says how it is touched; it needs ``needed`` bytes where ``given`` are.  Where it
-    happened: label of the queue, serial of the command list, index of the command in the list, and
-    the packet's bytes.  ``interrupt`` is what the host raised to stop the command.  ``progress`` is that of
-    all queues with work when the GPU was removed.
+    ``message`` is one sentence; ``address`` is the GPU virtual address concerned (0: none), ``handle`` that
+    of the descriptor that the command used.  ``operand`` (-1: none) is the index of the packet's operand,
+    ``access`` how it is accessed; ``needed`` bytes are required, ``given`` are available.  Location: label of
+    the queue, serial of the command list, index of the command in the list, and the packet's bytes.
+    ``interrupt`` is the exception with which the host stopped the command.  ``progress`` lists all queues
+    with pending work when the GPU was removed.
     """
 
     interrupt: BaseException | None = None
@@ -83,7 +83,7 @@ class GpuFault(Exception):
         self.packet = packet
 
     def locate(self, queue: str, list_serial: int, command: int, packet: bytes) -> None:
-        """Says where it happened, once: the innermost place known is kept."""
+        """Sets the location, once: the innermost known location is kept."""
         if not self.queue:
             self.queue, self.list_serial = queue, list_serial
             self.command, self.packet = command, packet
@@ -98,9 +98,9 @@ class GpuFault(Exception):
 
 
 class OutOfMemory(Exception):
-    """Memory of the GPU, its address space or the host's address space is used up.
+    """The GPU's memory, its address space or the host's address space is exhausted.
 
-    ``needed`` bytes were asked for while ``used`` of ``budget`` were in use.
+    ``needed`` bytes were requested while ``used`` of ``budget`` were in use.
     """
 
     def __init__(self, message: str, *, needed: int, used: int, budget: int) -> None:
@@ -111,11 +111,11 @@ class OutOfMemory(Exception):
 
 
 class ForeignProcess(Exception):
-    """A GPU is used in a process that was forked from its own."""
+    """A GPU was used in a process forked from the one that created it."""
 
 
 class Deadlock(Exception):
-    """The host waits for a fence value that nothing can bring about; ``text`` says who waits for what."""
+    """The host waits for a fence value that nothing can signal; ``text`` lists who waits for what."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

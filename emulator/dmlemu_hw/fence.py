@@ -1,4 +1,4 @@
-"""Fences: 64-bit values in shared memory that host and GPU raise and wait for."""
+"""Fences: 64-bit values in shared memory that host and GPU signal and wait for."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _VALUE = struct.Struct("<Q")
 
 
 class QueuedWait:
-    """A wait of a queue: ``over`` once the fence has had the value, even if the fence goes back."""
+    """A wait of a queue: ``over`` once the fence has reached the value, even if it is later set lower."""
 
     over = False
 
 
 class Fence:
-    """A counter; mirrors ``ID3D12Fence``.  ``address`` is where its value stands."""
+    """A counter; mirrors ``ID3D12Fence``.  ``address`` is the address of its value."""
 
     def __init__(self, fences: Fences, address: int, slot: memoryview, serial: int) -> None:
         self.address = address
@@ -41,7 +41,7 @@ class Fence:
         self._fences = fences
         self._slot = slot
         self._callbacks: list[tuple[int, Callable[[], None]]] = []
-        # A heap: the value, a number that tells equal values apart, and the wait for it.
+        # A heap of (value, tie-breaking number, wait).
         self._queued_waits: list[tuple[int, int, QueuedWait]] = []
 
     @property
@@ -53,9 +53,9 @@ class Fence:
         return value
 
     def observe(self, awaited: int | None = None) -> int:
-        """The value, as the host asks for it: from now on it may rely on what the value tells.
+        """The value as read by the host, which from now on is ordered after the signal of that value.
 
-        ``awaited``: it only asked whether the fence has reached that one, which is so.
+        ``awaited``: the host only checked that the fence has reached this value, which it has.
         """
         return self._fences.observe(self, awaited)
 
@@ -67,17 +67,17 @@ class Fence:
         self._fences.signal(self, value)
 
     def on_value(self, value: int, callback: Callable[[], None]) -> None:
-        """Calls back once, as soon as the value is reached: at once if it has been."""
+        """Calls ``callback`` once, when the value is reached; immediately if it already has been."""
         self._fences.register(self, value, callback)
 
     def queue_wait(self, value: int) -> QueuedWait:
-        """A queue is to wait for the value: from now on every value that the fence has counts (FN3)."""
+        """Registers a queue's wait: any value that the fence takes from now on can end it (FN3)."""
         return self._fences.queue_wait(self, value)
 
     def end_waits(self) -> None:
-        """Ends the queued waits for what the fence has reached.  To be called with the lock.
+        """Ends the queued waits for values that the fence has reached.  Call with the lock held.
 
-        A wait is taken off after it is over: a signal's handler that raises in between loses none.
+        A wait is removed after it is marked over: a signal handler that raises in between loses none.
         """
         value, waits = self.value, self._queued_waits
         while waits and waits[0][0] <= value:
@@ -85,14 +85,14 @@ class Fence:
             heappop(waits)
 
     def close(self) -> None:
-        """Ends the fence and releases whatever waits for it.
+        """Destroys the fence and ends all waits for it.
 
-        What a callback raises is raised once all have run, as by :meth:`signal`.
+        An exception of a callback is raised after all callbacks have run, as in :meth:`signal`.
         """
         if not self.closed:
             try:
                 self.signal(U64_MAX)
-            except ForeignProcess:  # the one in shared memory is that of the parent process
+            except ForeignProcess:  # the value in shared memory belongs to the parent process
                 pass
             finally:
                 self.closed = True
@@ -103,35 +103,35 @@ class Fence:
 
 
 class _Slot(weakref.ref[Fence]):
-    """Where the value of a fence stands; free when the fence is gone.
+    """The memory of a fence's value; free when the fence is destroyed.
 
-    The callback of the reference is C code: the handler of a signal could keep Python code from being run.
+    The callback of the weak reference is C code: a signal handler could interrupt Python code.
     """
 
-    address = 0  # until it is complete
+    address = 0  # until construction is complete
     memory = memoryview(b"")
 
 
 class _Firing(threading.local):
-    """Held by a thread that runs callbacks; a lock, as a flag could stay when a signal's handler raises."""
+    """Held by a thread that runs callbacks; a lock, since a raising signal handler could leave a flag set."""
 
     def __init__(self) -> None:
         self.lock: Any = threading.RLock()
 
 
 class Fences:
-    """All fences of one GPU, and what their changes set off."""
+    """All fences of one GPU, and the callbacks that their signals trigger."""
 
     def __init__(self, memory: Memory, events: EventStream, lock: Lock) -> None:
         self.removed = False
-        self.on_write: Callable[[], None] = lambda: None  # the scheduler looks at its waits again
+        self.on_write: Callable[[], None] = lambda: None  # the scheduler rechecks its waits
         self.after_host_signal: Callable[[], None] = lambda: None
         self._memory = memory
         self._events = events
         self._lock = lock
         self._pages: list[Allocation] = []
         self._page_used = _SLOTS
-        self._free: deque[_Slot] = deque()  # a queue holds the fences that its entries name: not these
+        self._free: deque[_Slot] = deque()  # slots of fences that no queue entry refers to
         self._by_address: dict[int, _Slot] = {}
         self._due: deque[Callable[[], None]] = deque()
         self._firing = _Firing()
@@ -153,17 +153,17 @@ class Fences:
             return fence
 
     def find(self, address: int) -> Fence | None:
-        """The fence whose value stands at the address."""
+        """The fence whose value is at the address."""
         slot = self._by_address.get(address)
         return None if slot is None else slot()
 
     def read(self, address: int) -> int:
-        """The value at an address, as the GPU reads it.  GpuFault: no memory there."""
+        """The value at an address, as the GPU reads it.  GpuFault: the address is not in live memory."""
         value: int = _VALUE.unpack(self._memory.view(address, _SLOT_SIZE))[0]
         return value
 
     def write(self, address: int, value: int) -> None:
-        """Sets the value at an address; doing it twice does no harm."""
+        """Sets the value at an address; idempotent."""
         slot = self._memory.view(address, _SLOT_SIZE)
         fence = self.find(address)
         if fence is not None and fence.closed:
@@ -175,7 +175,7 @@ class Fences:
         self.on_write()
 
     def tell(self, address: int, value: int, queue: int) -> None:
-        """The event for a write by a queue, or by the host (0)."""
+        """Emits the event for a signal by a queue, or by the host (0)."""
         if self._events:
             self._events.emit(Signalled(queue, address, value))
 
@@ -218,7 +218,7 @@ class Fences:
         return wait
 
     def remove_all(self) -> None:
-        """The device is gone: every fence reads 2**64 - 1, and who waited may go on."""
+        """The device was removed: every fence reads 2**64 - 1, and all waits end."""
         self.removed = True
         for slot in list(self._by_address.values()):
             fence = slot()
@@ -226,10 +226,10 @@ class Fences:
                 self._collect_due(fence, U64_MAX)
 
     def fire(self) -> None:
-        """Runs the callbacks that are due.  To be called without the lock.
+        """Runs the callbacks that are due.  Call without the lock.
 
-        What callbacks set off in turn runs after them, not inside.  The first exception that one raises
-        is raised once all have run.
+        Callbacks that these trigger run after them, not nested.  The first exception is raised after all have
+        run.
         """
         lock = self._firing.lock
         if not self._due or lock._is_owned():

@@ -1,4 +1,4 @@
-"""Which bytes a command is going to touch, for those who listen to the events."""
+"""Footprints: the elements that a command will access, for subscribers of the events."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from .packets import (
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
 _FOOTPRINT_SIZE = ffi.sizeof("dmlk_footprint")
-_PIECES = 64  # footprints of one tensor that a kernel reads in pieces; of more, some are told as one
-_CHOSEN = 1024  # of one of which it reads what data tells it to; of more, MAYBE_READ is told
-_KEPT = 2048  # accesses that are remembered
+_PIECES = 64  # footprints of one tensor read in several parts; beyond that, some are merged
+_CHOSEN = 1024  # footprints of one tensor read by index; beyond that, MAYBE_READ is reported
+_KEPT = 2048  # cached accesses
 
 
 def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory, *, planned: bool = False) -> Accesses:
-    """What a dispatch touches: nothing when its bytes, at ``pointer``, make no sense.
+    """The accesses of a dispatch; none when its bytes, at ``pointer``, do not decode.
 
-    ``planned``: it will run later, when tensors by which it chooses what it reads may hold other elements.
+    ``planned``: it runs later, and its index tensors may hold other elements by then.
     """
     return DispatchReader(memory).read(packet, pointer, planned=planned)
 
 
 class DispatchReader:
-    """Reads what dispatches touch, one at a time; equal accesses are one object, while it is remembered."""
+    """Computes the accesses of dispatches; equal accesses share one object while it is cached."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._capacity = 0
         self._array: Any = None
-        self._bytes: Any = None  # those of the array
+        self._bytes: Any = None  # the bytes of the array
         self._known: dict[bytes, Accesses] = {}
 
     def read(self, packet: bytes, pointer: Any, *, planned: bool = False) -> Accesses:
-        """Nothing when the bytes of the packet, at ``pointer``, make no sense."""
+        """The accesses of a dispatch; none when the bytes of the packet, at ``pointer``, do not decode."""
         if len(packet) < DISPATCH_HEADER_SIZE:
             return NO_ACCESSES
         tensors: int = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
@@ -69,7 +69,7 @@ class DispatchReader:
         return self._remember(content, found) if known is None else known
 
     def _fill(self, packet: bytes, pointer: Any, planned: bool, room: int) -> int:
-        """How many footprints, ``room`` at most, the array holds now; below 0: the packet makes no sense."""
+        """Writes at most ``room`` footprints to the array; returns their number, below 0: malformed."""
         if room >= self._capacity:
             self._capacity = room + 1
             self._array = ffi.new(_FOOTPRINTS, self._capacity)
@@ -82,7 +82,7 @@ class DispatchReader:
         array = ffi.new(_FOOTPRINTS, count)
         ffi.memmove(array, content, len(content))
         made = Accesses(array, count, content)
-        if count <= _PIECES:  # what indices choose is seldom chosen again
+        if count <= _PIECES:  # index-dependent accesses seldom repeat
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[content] = made
@@ -90,12 +90,12 @@ class DispatchReader:
 
 
 def reads_indices(packet: bytes) -> bool:
-    """Does the kernel of a dispatch read indices from a tensor?"""
+    """Whether the kernel of a dispatch reads indices from a tensor."""
     return len(packet) >= DISPATCH_HEADER_SIZE and _indexes(KERNEL.unpack_from(packet)[0])
 
 
 def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
-    """A ``dmlk_bad_index`` if the dispatch would find indices outside of the axis that they choose from."""
+    """A ``dmlk_bad_index`` if the dispatch would read indices outside the axis that they index."""
     segments, count = memory.segments()
     found = ffi.new("dmlk_bad_index *")
     return found if lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found) else None
@@ -103,18 +103,18 @@ def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
 
 @lru_cache(256)
 def _selects(kernel: int) -> bool:
-    """May one of its tensors have several footprints?"""
+    """Whether one of its tensors may have several footprints."""
     return bool(lib.dmlk_kernel_selects(kernel))
 
 
 @lru_cache(256)
 def _indexes(kernel: int) -> bool:
-    """Does it read indices from a tensor?"""
+    """Whether it reads indices from a tensor."""
     return bool(lib.dmlk_kernel_indexes(kernel))
 
 
 def accesses(packet: Packet, memory: Memory) -> Accesses:
-    """What any other command reads and writes, with its descriptors as they are now."""
+    """The accesses of any other command, with its descriptors as they are now."""
     return Accesses.of(list(_accesses(packet, memory)))
 
 
@@ -137,7 +137,7 @@ def _accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
 
 
 def view_to_clear(packet: ClearUavPacket, memory: Memory) -> Descriptor:
-    """The descriptor of a clear.  GpuFault: not the UAV of a raw or typed buffer."""
+    """The descriptor of a clear.  GpuFault: it is not the UAV of a raw or typed buffer."""
     descriptor = read_descriptor(packet.table, memory)
     if descriptor.kind == DescriptorKind.UAV and not descriptor.stride:
         return descriptor
@@ -156,7 +156,7 @@ def view_to_clear(packet: ClearUavPacket, memory: Memory) -> Descriptor:
 
 
 def read_descriptor(handle: int, memory: Memory) -> Descriptor:
-    """The descriptor at a GPU handle.  GpuFault: no memory there, or bytes that are none."""
+    """The descriptor at a GPU handle.  GpuFault: not in live memory, or the bytes are not a descriptor."""
     try:
         return Descriptor.decode(memory.view(handle, DESCRIPTOR_SIZE))
     except GpuFault as fault:
@@ -170,7 +170,7 @@ def read_descriptor(handle: int, memory: Memory) -> Descriptor:
 
 
 def view_bytes(handle: int, descriptor: Descriptor, start: int, size: int, memory: Memory) -> memoryview:
-    """``size`` bytes that the descriptor at a GPU handle shows, to be written.  GpuFault: not in memory."""
+    """``size`` writable bytes of the view at a GPU handle.  GpuFault: not in live memory."""
     try:
         return memory.view(descriptor.address + start, size)
     except GpuFault as fault:
@@ -182,9 +182,9 @@ def view_bytes(handle: int, descriptor: Descriptor, start: int, size: int, memor
 
 
 def meet(a: Footprint, b: Footprint, shift: int = 0, low: int = 0, high: int = 2**64 - 1) -> int | None:
-    """The lowest byte in [low, high) that both footprints hold; None: there is none, exactly.
+    """The lowest byte in [low, high) that both footprints contain; None: they share none.  Exact.
 
-    ``shift`` is added to the addresses of ``b``: where ``a`` sees the memory of ``b``.
+    ``shift`` is added to the addresses of ``b``, to map them to the addresses of ``a``.
     """
     byte = ffi.new("uint64_t *")
     status = lib.dmlk_footprints_meet(_struct(a), _struct(b), shift, low, high, byte)
@@ -192,7 +192,7 @@ def meet(a: Footprint, b: Footprint, shift: int = 0, low: int = 0, high: int = 2
 
 
 def element_at(footprint: Footprint, address: int) -> tuple[int, ...] | None:
-    """Coordinates of the first element that holds the byte; None: none does."""
+    """Coordinates of the first element that contains the byte; None: no element does."""
     index = ffi.new("uint64_t[8]")
     if lib.dmlk_footprint_index(_struct(footprint), address, index) != 1:
         return None

@@ -13,8 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# DXGI_FORMAT: kind, and bits of each component, the lowest first; raw (typeless) ones take the bits as
-# they come.
+# DXGI_FORMAT: kind, and bits of each component, the lowest first; raw (typeless) formats store the bits
+# unchanged.
 _FORMATS = {
     1: ("raw", (32, 32, 32, 32)),  # R32G32B32A32
     2: ("float", (32, 32, 32, 32)),
@@ -70,7 +70,7 @@ _FORMATS = {
     115: ("unorm", (4, 4, 4, 4)),  # B4G4R4A4
     191: ("unorm", (4, 4, 4, 4)),  # A4B4G4R4
 }
-# Which of the four values (R, G, B, A) each component takes, where they do not come in that order.
+# Which of the four values (R, G, B, A) each component takes, for formats in another order.
 _ORDERS = {
     65: (3,),
     85: (2, 1, 0),
@@ -93,9 +93,8 @@ def clear_pattern(
 ) -> npt.NDArray[np.uint8] | None:
     """The bytes of one cleared element; None: the format cannot be cleared.
 
-    ``values`` are raw u32.  A uint clear takes the low bits of each, as many as its component has.  A
-    float clear takes them as FLOAT32 and converts by the data conversion rules of Direct3D; typeless
-    formats get the bits.
+    ``values`` are raw u32.  A uint clear stores the low bits of each, as many as its component has.  A float
+    clear converts them from FLOAT32 by the Direct3D data conversion rules; typeless formats store the bits.
     """
     known = _FORMATS.get(format)
     if known is None:
@@ -119,7 +118,7 @@ def _float(raw: int) -> float:
 
 
 def _clamped(raw: int, low: float, high: float) -> float:
-    """The FLOAT32 value within limits; NaN is 0."""
+    """The FLOAT32 value clamped to the limits; NaN gives 0."""
     value = _float(raw)
     return 0.0 if math.isnan(value) else min(max(value, low), high)
 
@@ -130,7 +129,7 @@ def _to_unorm(raw: int, bits: int) -> int:
 
 
 def _to_snorm(raw: int, bits: int) -> int:
-    """To the nearest, halves away from 0; the lowest number of all, a second -1, is not used."""
+    """To the nearest, halves away from 0; the lowest integer, a second encoding of -1, is not used."""
     scaled = _clamped(raw, -1.0, 1.0) * ((1 << (bits - 1)) - 1)
     return _low_bits(int(scaled + math.copysign(0.5, scaled)), bits)
 
@@ -149,7 +148,7 @@ def _to_sint(raw: int, bits: int) -> int:
 def _to_float(raw: int, bits: int) -> int:
     if bits == 32:
         return raw
-    if bits == 16:  # to the nearest even, what is too large becomes infinite
+    if bits == 16:  # rounds to nearest even, overflows to infinity
         with np.errstate(over="ignore"):
             return int(np.uint32(raw).view(np.float32).astype(np.float16).view(np.uint16))
     return _to_small_float(raw, bits)
@@ -158,7 +157,7 @@ def _to_float(raw: int, bits: int) -> int:
 def _to_small_float(raw: int, bits: int) -> int:
     """To 11 or 10 bits: no sign, 5 bits of exponent.
 
-    Towards 0: what is too large becomes the largest number.  What is negative becomes 0.
+    Rounds towards 0: overflow gives the largest finite number.  Negative numbers give 0.
     """
     mantissa, infinite = bits - 5, 31 << (bits - 5)
     value = _float(raw)
@@ -169,7 +168,7 @@ def _to_small_float(raw: int, bits: int) -> int:
     if value <= 0:
         return 0
     exponent = max(math.frexp(value)[1] - 1, -14)
-    steps = int(math.ldexp(value, mantissa - exponent))  # the implicit bit is one of them
+    steps = int(math.ldexp(value, mantissa - exponent))  # includes the implicit bit
     return min(((exponent + 14) << mantissa) + steps, infinite - 1)
 
 

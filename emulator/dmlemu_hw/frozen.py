@@ -1,7 +1,7 @@
-"""Dataclasses that never change, and that cost little to declare.
+"""Immutable dataclasses that are cheap to declare.
 
 ``@dataclass(frozen=True)`` compiles six methods for each class.  For all structs of the API together that
-took a third of what importing it costs, so these classes share one method of each kind.
+took a third of the import time, so these classes share one implementation of each method.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _only_fields = partial(dataclass, init=False, repr=False, eq=False)
 
 
 class _Signature:
-    """What ``inspect.signature``, and so ``help``, shows of a class; made when it is asked for."""
+    """The signature that ``inspect.signature`` and ``help`` show for a class; created on first use."""
 
     def __get__(self, _instance: object, kind: type[Frozen]) -> Signature:
         from inspect import Parameter, Signature
@@ -43,9 +43,9 @@ class _Signature:
 
 
 class _Late:
-    """A class attribute that :func:`_complete` makes when one is first asked for.
+    """A class attribute that :func:`_complete` creates on first use.
 
-    Most programs use few of the several hundred structs: what is not used is not processed.
+    Most programs use few of the several hundred structs; unused ones are not processed.
     """
 
     def __init__(self, name: str) -> None:
@@ -61,15 +61,15 @@ _LATE = [_Late(name) for name in ("__dataclass_fields__", "_defaults", "_without
 
 @dataclass_transform(frozen_default=True)
 class Frozen:
-    """Base of frozen dataclasses: annotated names are the fields, ``__post_init__`` may look at them.
+    """Base of frozen dataclasses: annotated names are the fields, ``__post_init__`` may check them.
 
-    Class arguments: ``kw_only``; with ``eq=False`` an object equals only itself.  ``dataclasses.fields``
-    and ``replace`` work as ever.
+    Class arguments: ``kw_only``; with ``eq=False`` an object equals only itself.  ``dataclasses.fields`` and
+    ``replace`` work as usual.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     __signature__ = _Signature()
-    _defaults: ClassVar[dict[str, Any]] = {}  # of all fields, in order; MISSING: none, or one that is made
+    _defaults: ClassVar[dict[str, Any]] = {}  # of all fields, in order; MISSING: no default, or a factory
     _without: ClassVar[tuple[str, ...]] = ()  # the fields with MISSING
     _positional: ClassVar[int] = 0
     _kw_only: ClassVar[bool] = False
@@ -84,7 +84,7 @@ class Frozen:
     def __init__(self, /, *values: Any, **named: Any) -> None:
         names, state = self._defaults, self.__dict__
         if values and len(values) == self._positional and not named:
-            state.update(zip(names, values))  # noqa: B905 (they are of one length)
+            state.update(zip(names, values))  # noqa: B905 (equal lengths)
         else:
             state.update(names)
             state.update(zip(names, values))  # noqa: B905 (the rest is named, or has defaults)
@@ -93,10 +93,10 @@ class Frozen:
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """To be overridden: checks the fields; ``object.__setattr__`` may still change them."""
+        """Override to check the fields; ``object.__setattr__`` may still change them."""
 
     def _check(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Every value has a field, and every field a value."""
+        """TypeError unless every value has a field, and every field a value."""
         names, state, title = self._defaults, self.__dict__, type(self).__name__
         if len(values) > self._positional:
             raise TypeError(f"{title} takes {self._positional} positional arguments, not {len(values)}.")
@@ -153,4 +153,4 @@ def _complete(cls: type[Frozen]) -> None:
     cls._positional = 0 if cls._kw_only else len(cls._defaults)
 
 
-_only_fields(Frozen)  # none: what dataclasses want of a base
+_only_fields(Frozen)  # no fields, but the attributes that dataclasses require of a base

@@ -25,12 +25,12 @@ from .scheduler import Policy, Scheduler
 
 __all__ = ["Gpu", "Policy", "QueueKind"]
 
-_LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait looks whether other threads are still alive
-_WARN_AFTER = 2.0  # seconds; a wait that only another thread can end says so
+_LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait checks that other threads are alive
+_WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end warns
 
 
 class _Sleeper:
-    """A thread that sleeps; forgotten when the function that made it is left, however that happens."""
+    """A sleeping thread; removed when the function that created it exits, normally or not."""
 
     def __init__(self, forever: bool) -> None:
         self.forever = forever
@@ -39,11 +39,11 @@ class _Sleeper:
         self._lock.acquire()
 
     def sleep(self, seconds: float) -> None:
-        """Until :meth:`wake`, but not longer."""
+        """Sleeps until :meth:`wake`, for at most ``seconds``."""
         self._lock.acquire(timeout=seconds)
 
     def wake(self) -> None:
-        """May be called again; calls must take turns."""
+        """Idempotent; calls must not overlap."""
         if self._lock.locked():
             self._lock.release()
 
@@ -51,9 +51,8 @@ class _Sleeper:
 class Gpu:
     """A GPU with its own memory.  All public calls, of its parts too, may come from any thread.
 
-    ``poison``: what the documents call undefined is to be filled with the poison byte, ``poison_tails``:
-    the bytes after an output too; under chaos these are random bytes.  ``fault`` is why the GPU was
-    removed, None while it lives.
+    ``poison``: fills undefined contents with the poison byte; ``poison_tails``: also the bytes after an
+    output.  Under chaos these bytes are random.  ``fault`` is why the GPU was removed, None before.
     """
 
     def __init__(
@@ -78,18 +77,18 @@ class Gpu:
         self._fences.after_host_signal = self._changed
         self._queue_serial = 0
         self._running = False
-        self._wake = threading.RLock()  # a Condition would not survive an exception inside it
+        self._wake = threading.RLock()  # a Condition does not survive an exception inside it
         self._changes = 0
         self._sleepers: list[weakref.ref[_Sleeper]] = []
         self._dead_at = -1  # value of _changes when all threads were found to wait
 
     def random(self, mode: Mode) -> Random | None:
-        """The random numbers by which this GPU does what the mode is about; None: it is off."""
+        """The random generator of a chaos mode; None: the mode is off."""
         return self._randoms[mode]
 
     @property
     def queues(self) -> list[Queue]:
-        """In the order of their creation, without those that are closed and empty."""
+        """In order of creation, without closed empty queues."""
         return [queue for queue in self._scheduler.queues if queue.pending or not queue.closed]
 
     def create_queue(self, kind: QueueKind, label: str = "", owner: weakref.ref[Any] | None = None) -> Queue:
@@ -117,21 +116,21 @@ class Gpu:
         return self._fences.create(initial_value)
 
     def find_fence(self, address: int) -> Fence | None:
-        """The fence whose value stands at the address."""
+        """The fence whose value is at the address."""
         return self._fences.find(address)
 
     def step(self, end: float | None = None) -> bool:
         """Runs one queue entry; False: nothing can run.
 
-        A command list is left in the middle when ``time.monotonic()`` reaches ``end``; the next step of
-        its queue goes on there.  GpuFault: the entry could not be executed; the GPU is removed then, as
-        it is when an exception, such as KeyboardInterrupt, ended a kernel in the middle.
+        A command list is suspended when ``time.monotonic()`` reaches ``end``; the next step of its queue
+        resumes it.  GpuFault: the entry could not be executed.  The GPU is then removed, as it is when an
+        exception such as KeyboardInterrupt stopped a kernel.
         """
         self.memory.check_process()
         self.memory.settle()
         try:
             with self._lock:
-                if self._running:  # a subscriber of the events asks, in the middle of a step
+                if self._running:  # called by an event subscriber during a step
                     return False
                 self._running = True
                 try:
@@ -150,9 +149,8 @@ class Gpu:
     def wait(self, fence: Fence, value: int, timeout: float | None = None) -> bool:
         """Runs the GPU until the fence reaches the value; False: ``timeout`` seconds passed.
 
-        The time is looked at between commands: one that runs is not cut short.  GpuFault: a command
-        could not be executed.  Deadlock: no timeout, nothing can run, and no other thread is there that
-        could signal.
+        The time is checked between commands: a running command is not interrupted.  GpuFault: a command could
+        not be executed.  Deadlock: no timeout, nothing can run, and no other thread exists that could signal.
         """
 
         def why() -> str:
@@ -170,8 +168,8 @@ class Gpu:
     ) -> bool:
         """:meth:`wait` for any condition; ``why`` words the Deadlock.
 
-        Other threads may be there that will never signal (a thread pool, a debugger), so that no deadlock
-        can be told: after two seconds in which nothing could run, a RuntimeWarning says what is awaited.
+        Other threads that never signal (a thread pool, a debugger) prevent the detection of a deadlock: after
+        two seconds in which nothing could run, a RuntimeWarning says what is awaited.
         """
         end = None if timeout is None else time.monotonic() + timeout
         stuck_at = math.inf if end is not None else time.monotonic() + _WARN_AFTER
@@ -191,7 +189,7 @@ class Gpu:
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def remove(self, fault: GpuFault) -> None:
-        """Takes the device away: queues are emptied, fences read 2**64 - 1, nothing runs any more."""
+        """Removes the device: queues are emptied, fences read 2**64 - 1, nothing runs any more."""
         with self._lock:
             if self.fault is None:
                 fault.progress = tuple(map(self._processor.progress, self.queues))
@@ -204,7 +202,7 @@ class Gpu:
             self._fences.fire()
 
     def close(self) -> None:
-        """Gives the GPU's memory back to the host; mapped views stay readable."""
+        """Returns the GPU's memory to the host; mapped views stay readable."""
         with self._lock:
             for queue in self.queues:
                 queue.remove()
@@ -221,13 +219,13 @@ class Gpu:
             if fault.interrupt is not None:
                 raise fault.interrupt from None
             raise
-        finally:  # also when a subscriber has raised: the queues go on
+        finally:  # also when a subscriber has raised: the queues continue
             self._scheduler.refresh()
         self._notify()
         return True
 
     def _changed(self) -> None:
-        """A queue got an entry, or the host signalled a fence."""
+        """Called when an entry was queued or the host signalled a fence."""
         with self._lock:
             self._scheduler.refresh()
         self._notify()
@@ -245,9 +243,9 @@ class Gpu:
                 self._wake_all()
 
     def _sleep(self, changes: int, end: float | None, why: Callable[[], str]) -> bool:
-        """Waits until another thread has changed something; False: the time is over.
+        """Waits until another thread has changed something; False: timed out.
 
-        Deadlock: every other thread is gone or waits here too.
+        Deadlock: every other thread has ended or waits here too.
         """
         with self._wake:
             if self._changes != changes:
@@ -267,13 +265,13 @@ class Gpu:
         with self._wake:
             if may_sleep and (not sleeper.forever or self._dead_at != self._changes):
                 return True
-            # All threads wait here, and each is told.
+            # All threads wait here, and each raises.
             self._dead_at = self._changes
             self._wake_all()
-        raise Deadlock(why())  # worded without holding _wake: it takes the lock
+        raise Deadlock(why())  # evaluated without holding _wake: it takes the lock
 
     def _sleeping_forever(self) -> int:
-        """How many threads do.  Holding _wake, as below."""
+        """The number of threads that do.  Call with _wake held, as below."""
         self._sleepers = [each for each in self._sleepers if (sleeper := each()) and not sleeper.over]
         return sum(sleeper.forever for each in self._sleepers if (sleeper := each()))
 

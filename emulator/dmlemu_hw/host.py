@@ -1,7 +1,7 @@
-"""What the host gives: address ranges and open files.  Each is given back with the last reference to it.
+"""Host resources: address ranges and open files, released with the last reference.
 
-The handler of a signal may raise anywhere in Python code, in a finalizer too, which nobody calls again.  So
-the owner exists before the thing, and the rest is C.
+A signal handler may raise anywhere in Python code, even in a finalizer, which is not called again.  So the
+owner is created before the resource, and the rest is C.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ __all__ = ["HostFile", "HostRange", "MappingPromise"]
 
 
 class HostRange:
-    """``size`` bytes of host addresses from ``host`` on, which stay mapped while this object lives.
+    """``size`` bytes of host addresses at ``host``, mapped while this object lives.
 
-    They are those of an open file from ``offset`` on, or without one (-1) private zeros, in ``large`` pages
-    as far as the host has them.  ``mappings`` of the host, which has a limit, are counted for it.
-    OSError: the host refuses.
+    They map an open file from ``offset`` on or, with ``fd`` -1, private zeros, in ``large`` pages where the
+    host has them.  ``mappings`` count against the host's limit.  OSError: the host refuses.
     """
 
     def __init__(
@@ -32,29 +31,30 @@ class HostRange:
         self.host = int(ffi.cast("uintptr_t", self._range.host))
 
     def put(self, start: int, size: int, fd: int, offset: int, mappings: int) -> None:
-        """Maps a part anew, by ``fd`` and ``offset`` as above; ``mappings`` are then counted for all of it.
+        """Remaps a part, with ``fd`` and ``offset`` as above; ``mappings`` is the new count of the whole
+        range.
 
-        OSError: the host refuses; nothing has changed.
+        OSError: the host refuses; nothing was changed.
         """
         _check(lib.dmlk_range_put(self._range, start, size, fd, offset, mappings))
 
     def clear(self, start: int, size: int) -> None:
-        """Private zeros that have been written are zeros again."""
+        """Resets private zeros that have been written to 0."""
         lib.dmlk_range_clear(self._range, start, size)
 
     def free_bytes_of(self, process: int) -> None:
-        """The bytes of the file are to be freed with the range, if that happens in this process."""
+        """Frees the bytes of the file with the range, if the range ends in this process."""
         self._range.file_owner = process
 
     def export(self, offset: int, size: int) -> memoryview:
         """Bytes of the range, writable; they stay mapped while the view lives."""
-        # cffi's destructor does nothing here but hold a reference to the range.
+        # cffi's destructor only holds a reference to the range.
         pointer = ffi.gc(ffi.cast("uint8_t *", self.host + offset), partial(is_, self._range))
         return memoryview(ffi.buffer(pointer, size))
 
 
 class MappingPromise:
-    """So many mappings of the host are kept free while this object lives.  OSError: there are not so many."""
+    """Reserves a number of host mappings while this object lives.  OSError: too few are left."""
 
     def __init__(self, mappings: int) -> None:
         self._range = ffi.gc(ffi.new("dmlk_range *"), lib.dmlk_range_end)
@@ -62,7 +62,7 @@ class MappingPromise:
 
 
 class HostFile:
-    """An open file, ``fd``: a new one in memory (:meth:`create`), or another number for one that is open."""
+    """An open file: a new memory file (:meth:`create`), or a duplicate of a file descriptor."""
 
     def __init__(self) -> None:
         self._file = ffi.gc(ffi.new("dmlk_file *"), lib.dmlk_file_end)
@@ -83,7 +83,7 @@ class HostFile:
 
     @property
     def fd(self) -> int:
-        """The number of the file."""
+        """The file descriptor."""
         number: int = self._file.fd
         return number
 

@@ -1,7 +1,7 @@
-"""Running kernels with every load and store tested: how the kernels themselves are tested.
+"""Runs kernels with every load and store checked, to test the kernels themselves.
 
-Each kernel is compiled a second time, so that what it does to its tensors is compared with what their
-descriptions allow, byte by byte (``kernels_c/analysis/sanitizer.h``).
+Each kernel is compiled a second time with checked accesses, which are compared byte by byte with what the
+tensor descriptions allow (``kernels_c/analysis/sanitizer.h``).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ KINDS: tuple[str, ...] = tuple(
 
 
 class Finding(Frozen):
-    """What was found of one kind (``struct dmlk_finding``): how often, and the first.
+    """The findings of one kind (``struct dmlk_finding``): their number, and the first.
 
-    ``kind`` is an ``enum dmlk_finding_kind`` without its prefix, such as ``"MEM_GAP_WRITE"``; ``tensor``
-    counts those of the packet; ``offset`` is in bytes from the tensor's first, ``size`` in bytes.
+    ``kind`` is an ``enum dmlk_finding_kind`` without its prefix, such as ``"MEM_GAP_WRITE"``; ``tensor`` is
+    the index in the packet; ``offset`` is in bytes from the tensor's first byte, ``size`` in bytes.
     """
 
     kind: str
@@ -48,19 +48,19 @@ class Finding(Frozen):
 
 
 class Checker:
-    """What :func:`checked` found (``struct dmlk_checker``)."""
+    """The findings of :func:`checked` (``struct dmlk_checker``)."""
 
     def __init__(self) -> None:
         self._checker = ffi.new("dmlk_checker *")
 
     @property
     def dispatches(self) -> int:
-        """How many dispatches were checked."""
+        """The number of checked dispatches."""
         return int(self._checker.dispatches)
 
     @property
     def findings(self) -> list[Finding]:
-        """One for each kind that was found."""
+        """One for each kind found."""
         found = ((kind, self._checker.findings[i]) for i, kind in enumerate(KINDS))
         return [_finding(kind, finding) for kind, finding in found if finding.count]
 
@@ -72,7 +72,7 @@ def _finding(kind: str, finding: Any) -> Finding:
 
 @contextmanager
 def checked() -> Iterator[Checker]:
-    """Kernels that the calling thread runs meanwhile are run checked, and their results compared.
+    """Runs the kernels of the calling thread checked, and compares their results with the normal build.
 
     Takes twice the memory of the outputs, and many times as long.
     """

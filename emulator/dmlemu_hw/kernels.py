@@ -1,8 +1,8 @@
-"""The kernels in C, as Python sees them: their numbers, their names and their constants.
+"""The C kernels as seen from Python: numbers, names and constants.
 
-A dispatch packet names a kernel by its number and carries the kernel's constants as bytes.  Both are
-made here, from what the C headers in ``kernels_c/operators`` declare.  Kernels are known by name: numbers are
-those of the list that the build makes.
+A dispatch packet names a kernel by its number and carries the kernel's constants as bytes.  Both are derived
+here from the declarations in the C headers of ``kernels_c/operators``.  Kernels are identified by name: the
+build assigns the numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 # The OpenMP runtime reads this when it is loaded.  By default its threads spin for about a millisecond after
-# each parallel loop: where other programs run, that costs them the time slices that they need next.
+# each parallel loop; beside other programs, that uses up the time slices that they need next.
 _is_ours = not os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
 if _is_ours:
     os.environ["GOMP_SPINCOUNT"] = "10000"
@@ -50,7 +50,7 @@ def _keep_interrupt(
 
 @ffi.def_extern(name="dmlemu_poll", onerror=_keep_interrupt, error=1)  # type: ignore[untyped-decorator]
 def _poll() -> int:
-    """Called by kernels that take long: Python runs the handlers of signals before it returns."""
+    """Called by long-running kernels: Python runs pending signal handlers before it returns."""
     for _ in range(2):
         pass
     return 0
@@ -60,7 +60,7 @@ lib.dmlk_set_poll(lib.dmlemu_poll)
 
 
 def take_interrupt() -> BaseException | None:
-    """The exception that ended the kernel last run by this thread; told once."""
+    """The exception that stopped the kernel last run by this thread; returned once."""
     exception: BaseException | None = _interrupts.__dict__.pop("exception", None)
     return exception
 
@@ -71,10 +71,10 @@ _INSTRUCTIONS = ("generic", "avx2", "avx512")
 
 
 def instructions() -> str:
-    """What kernels use: ``generic``, ``avx2`` or ``avx512``.
+    """The instruction set of the kernels: ``generic``, ``avx2`` or ``avx512``.
 
-    It is the best that the CPU has, or what the environment variable ``DMLEMU_ISA`` names, if the CPU has
-    that.  Results are the same bits in any case.
+    The best that the CPU supports, or the one that the environment variable ``DMLEMU_ISA`` names, if
+    supported.  Results are bit-identical in all cases.
     """
     found: str = ffi.string(lib.dmlk_instructions()).decode()
     return found
@@ -100,14 +100,14 @@ def _numbers() -> dict[str, int]:
 
 
 def count() -> int:
-    """How many kernels there are; their numbers are 0 to count() - 1."""
+    """The number of kernels; they are numbered 0 to count() - 1."""
     return len(_names())
 
 
 def name(number: int) -> str:
     """The name of a kernel: ``"gemm"``, ``"sigmoid"``.  ValueError: no such kernel.
 
-    It is the stem of its file in ``kernels_c/operators``, or stands in a line of a family's table there.
+    It is the stem of its file in ``kernels_c/operators``, or an entry of a family's table there.
     """
     if not 0 <= number < count():
         raise ValueError(f"Kernel number ({number}) is not below the number of kernels ({count()}).")
@@ -115,7 +115,7 @@ def name(number: int) -> str:
 
 
 def number(name: str) -> int:
-    """The number that dispatch packets carry for a kernel.  ValueError: no such kernel."""
+    """The kernel number in dispatch packets.  ValueError: no such kernel."""
     try:
         return _numbers()[name]
     except KeyError:
@@ -123,7 +123,7 @@ def number(name: str) -> int:
 
 
 def family(name: str) -> str:
-    """The family that a kernel belongs to: ``"element_wise"``; its own name, if none.
+    """The family of a kernel: ``"element_wise"``; its own name, if it has no family.
 
     ValueError: no such kernel.
     """
@@ -150,7 +150,7 @@ def _layout(kernel: str) -> tuple[Any, dict[str, Any]] | None:
 
 
 def pack(name: str, /, **fields: Any) -> bytes:
-    """The constants of a kernel as bytes: the struct ``dmlk_<family>``, fields not given are 0.
+    """The constants of a kernel as bytes: the struct ``dmlk_<family>``, missing fields are 0.
 
     Arrays are given as sequences.  TypeError: unknown field, or a value of the wrong type;
     OverflowError: a number that does not fit its field; ValueError: no such kernel.

@@ -10,13 +10,13 @@ _RLock = type(threading.RLock())
 
 
 class Lock(_RLock):  # type: ignore[misc, valid-type]
-    """Makes the public calls of one GPU take turns; the thread that holds it may enter again.
+    """Serializes the public calls of one GPU; reentrant.
 
-    Entering and leaving are C code: the handler of a signal may raise at any moment in Python code, and
-    must find the lock either held by a ``with`` that gives it back, or free.
+    Entering and leaving are C code: a signal handler may raise at any moment in Python code, and the lock
+    must then be either free or held by a ``with`` that releases it.
 
-    Garbage collection may close an object at any moment, also while its own thread is inside:
-    :meth:`run_last` puts such work off.
+    Garbage collection may close an object at any moment, even while its thread holds the lock:
+    :meth:`run_last` defers such work.
     """
 
     def __init__(self) -> None:
@@ -27,19 +27,19 @@ class Lock(_RLock):  # type: ignore[misc, valid-type]
         return bool(self._is_owned())
 
     def run_last(self, work: Callable[[], None]) -> None:
-        """Runs ``work`` with the lock held, once nothing else of this thread is under way.
+        """Runs ``work`` with the lock held, once this thread does nothing else under the lock.
 
-        Where something is, :meth:`settle` does it.  ``work`` may be called again when it was interrupted.
+        Until then it is deferred to :meth:`settle`.  ``work`` may be called again after an interruption.
         """
         self.put_off(work)
         self.settle()
 
     def put_off(self, work: Callable[[], None]) -> None:
-        """Has the next :meth:`settle` run ``work``."""
+        """Defers ``work`` to the next :meth:`settle`."""
         self._last.append(work)
 
     def settle(self) -> None:
-        """Does what was put off, unless this thread is in the middle of something."""
+        """Runs deferred work, unless this thread is inside another call."""
         if self._last and not self.is_mine():
             with self:
                 while self._last:

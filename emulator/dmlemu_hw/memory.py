@@ -1,9 +1,9 @@
 """The GPU's memory: heaps, allocations over them, tiles, and the address space that the GPU sees.
 
 A heap whose tiles can be mapped is a range of one sparse memory file per GPU (``memfd``), mapped once;
-any other has memory of its own, in large pages.  An allocation is a range of GPU virtual addresses.  A
-placed one stands on its heap's mapping, so two that overlap are the same bytes; a reserved one has host
-addresses of its own, into which 64 KiB tiles of heaps are mapped: the host's MMU does the aliasing.
+any other has its own memory, in large pages.  An allocation is a range of GPU virtual addresses.  A placed
+one uses its heap's mapping, so overlapping placed allocations share bytes; a reserved one has its own host
+addresses, into which 64 KiB tiles of heaps are mapped: the host's MMU does the aliasing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .reservation import Reservation, Run, split_runs
 from .storage import TILE_SIZE, MemoryFile, Storage, add_user, round_to_tile
 
 FIRST_ADDRESS = 0x1_0000_0000
-END_ADDRESS = 1 << 47  # what the host can address too
+END_ADDRESS = 1 << 47  # the host's limit as well
 
 POISON_BYTE: int = lib.DMLK_POISON_BYTE
 
@@ -41,11 +41,11 @@ _FREED_KEPT = 4096  # freed allocations remembered for messages
 class Memory:
     """The memory of one GPU: ``budget`` bytes, of which live heaps use ``used``.
 
-    Heaps and allocations belong to whoever asked for them and are given up with the last reference.
-    The handler of a signal may raise in the middle of any change: ``_torn`` says that one was begun and
-    not ended, and :meth:`settle` puts everything that follows from the living objects right again.  It may
-    raise in a finalizer, too: ``gone`` has the entries of all objects that have ended, however they did.
-    ``draw`` gives the random numbers of a mode of chaos, None for one that is off.
+    Heaps and allocations belong to their creator and are freed with the last reference.  A signal handler may
+    raise in the middle of any change: ``_torn`` marks a change that was begun and not completed, and
+    :meth:`settle` recomputes all derived state from the live objects.  It may also raise in a finalizer:
+    ``gone`` receives the entries of all destroyed objects regardless.  ``draw`` returns the random generator
+    of a chaos mode, None for one that is off.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Memory:
         self._gaps, self._poison = draw(Mode.PLACEMENT), draw(Mode.POISON)
         self._used = 0
         self._torn = False
-        self._reckoning = 0  # how often _used was reckoned anew
+        self._reckoning = 0  # how often _used was recomputed
         self._events = events
         self.lock = lock
         self._file = MemoryFile()
@@ -73,19 +73,19 @@ class Memory:
 
     @property
     def used(self) -> int:
-        """Bytes of the budget that are in use."""
+        """Bytes of the budget in use."""
         self.settle()
         return self._used
 
     @property
     def is_own(self) -> bool:
-        """Did this process make the memory?  Or was it forked from the one that did?"""
+        """Whether this process created the memory, rather than being forked from the one that did."""
         return self._file.owner == host_storage.this_process
 
     def check_process(self) -> None:
-        """ForeignProcess: this process was forked from the one that made the memory.
+        """ForeignProcess: this process was forked from the one that created the memory.
 
-        It may share bytes with its parent, but not what says whose they are.
+        It may share bytes with its parent, but not the bookkeeping of allocations.
         """
         if not self.is_own:
             raise ForeignProcess(
@@ -98,10 +98,10 @@ class Memory:
     def create_heap(self, size: int, *, poison: bool = False, mappable: bool = True, label: str = "") -> Heap:
         """``size`` bytes of memory; the capacity is rounded up to 64 KiB.
 
-        The bytes are 0, or the poison byte when their contents are to count as undefined.
-        A heap that is not ``mappable`` serves placed allocations only, and kernels are faster on it.
-        ValueError: no size.  TypeError: no integer.  OutOfMemory: above the budget, or the host refuses.
-        ForeignProcess, as by all that takes memory.
+        The bytes are 0, or the poison byte with ``poison``.  A heap that is not ``mappable`` supports placed
+        allocations only, and kernels are faster on it.  ValueError: the size is not positive.  TypeError: not
+        an integer.  OutOfMemory: above the budget, or the host refuses.  ForeignProcess, as for every
+        allocation.
         """
         size = index(size)
         if size <= 0:
@@ -111,7 +111,7 @@ class Memory:
         with self.lock:
             capacity = round_to_tile(size)
             if self._used + capacity > self.budget and not self._torn:
-                self._mend()  # an exception may have kept something from being given up
+                self._mend()  # an exception may have prevented memory from being freed
             if self._used + capacity > self.budget:
                 raise self._out_of_memory(
                     f"A heap of {capacity} bytes does not fit: {self._used} of {self.budget} are in use.",
@@ -131,13 +131,13 @@ class Memory:
             return heap
 
     def create_internal(self, size: int, label: str) -> Allocation:
-        """Memory that the device itself needs; it does not count against the budget."""
+        """Memory for the device itself; it does not count against the budget."""
         with self.lock:
             storage = self._create_storage(round_to_tile(size), charge=0, mappable=False)
             return self.place(Heap(self, storage, size, self._serial(), label), 0, size, label)
 
     def find_heap(self, serial: int) -> Heap | None:
-        """The open heap of that serial."""
+        """The open heap with that serial."""
         entry = self._heaps.get(serial)
         heap = None if entry is None else entry()
         return heap if isinstance(heap, Heap) and not heap.closed else None
@@ -147,7 +147,7 @@ class Memory:
     def place(self, heap: Heap, offset: int, size: int, label: str = "") -> Allocation:
         """New addresses for ``size`` bytes of ``heap`` from ``offset`` on.
 
-        ValueError: the heap is closed or too small.  TypeError: no integers.  OutOfMemory: no addresses
+        ValueError: the heap is closed or too small.  TypeError: not integers.  OutOfMemory: no addresses
         left.
         """
         storage, offset, size = heap.storage(), index(offset), index(size)
@@ -171,7 +171,8 @@ class Memory:
     def reserve(self, size: int, label: str = "") -> Allocation:
         """New addresses without memory: all their 64 KiB tiles are NULL (read 0, drop writes).
 
-        ValueError: no size.  TypeError: no integer.  OutOfMemory: no addresses left here or in the host.
+        ValueError: the size is not positive.  TypeError: not an integer.  OutOfMemory: no GPU or host
+        addresses left.
         """
         size = index(size)
         if size <= 0:
@@ -204,11 +205,11 @@ class Memory:
         *,
         reuse: bool = False,
     ) -> None:
-        """Lets ``count`` tiles of a reserved allocation stand on tiles of ``heap`` (None: NULL).
+        """Maps ``count`` tiles of a reserved allocation to tiles of ``heap`` (None: NULL).
 
-        The heap's tiles follow one another from ``heap_tile`` on; with ``reuse`` they are all that
-        one.  ValueError: tiles outside.  OutOfMemory: the host has no more mappings; what was done
-        so far stays.
+        The heap's tiles are consecutive from ``heap_tile`` on; with ``reuse`` all map to that one.
+        ValueError: tiles out of range.  OutOfMemory: the host has no more mappings; tiles mapped so far stay
+        mapped.
         """
         with self.lock:
             self.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
@@ -237,7 +238,7 @@ class Memory:
     def check_tiles(
         self, allocation: Allocation, tile: int, count: int, heap: Heap | None, heap_tile: int, reuse: bool
     ) -> None:
-        """ValueError when :meth:`map_tiles` cannot take these arguments."""
+        """ValueError when the arguments are invalid for :meth:`map_tiles`."""
         tiles = allocation.reservation().tiles
         if tile < 0 or count <= 0 or tile + count > tiles:
             raise ValueError(
@@ -270,7 +271,7 @@ class Memory:
     # --- what the GPU sees ---
 
     def find(self, address: int) -> Allocation | None:
-        """The live allocation that holds the address."""
+        """The live allocation that contains the address."""
         self.settle()
         with self.lock:
             entry = self._live.at(address)
@@ -278,7 +279,7 @@ class Memory:
             return found if isinstance(found, Allocation) else None
 
     def find_freed(self, address: int) -> str | None:
-        """Label of the freed allocation that once held the address (addresses are never used again)."""
+        """Label of the freed allocation that contained the address (addresses are never reused)."""
         with self.lock:
             for start, size, label in self._freed:
                 if start <= address < start + size:
@@ -286,7 +287,7 @@ class Memory:
             return None
 
     def translate(self, address: int, size: int) -> int:
-        """Host address of ``size`` bytes; GpuFault when they do not lie in one live allocation."""
+        """Host address of ``size`` bytes; GpuFault when they are not inside one live allocation."""
         allocation = self.find(address)
         if allocation is None:
             message = f"Address {address:#x} lies in {self.whereabouts(address)}."
@@ -302,24 +303,24 @@ class Memory:
         return allocation.host + (address - allocation.address)
 
     def view(self, address: int, size: int) -> memoryview:
-        """The bytes themselves, writable; GpuFault when they do not lie in one live allocation."""
+        """The bytes themselves, writable; GpuFault when they are not inside one live allocation."""
         with self.lock:
             self.translate(address, size)
             allocation = self.find(address)
             assert allocation is not None
-            mapped = allocation.entry.mapped  # a closed one stays until the step is over
+            mapped = allocation.entry.mapped  # a closed one stays until the step ends
             assert mapped is not None
             return mapped.export(allocation.offset + address - allocation.address, size)
 
     def segments(self) -> tuple[Any, int]:
         """``dmlk_segment *`` of the live allocations and their number, sorted by address.
 
-        Those without bytes are of allocations that have been given up.
+        Segments of size 0 belong to freed allocations.
         """
         return self._live.segments()
 
     def drop_null_writes(self) -> None:
-        """Makes all NULL tiles read 0 again; to be called after commands that may have written there."""
+        """Resets all NULL tiles to 0; call it after commands that may have written to them."""
         for reservation in self._with_null.values():
             for start, size in reservation.null_ranges():
                 reservation.range.clear(start, size)
@@ -329,7 +330,7 @@ class Memory:
         return bool(self._with_null)
 
     def whereabouts(self, address: int) -> str:
-        """For messages: where the address lies, or once lay."""
+        """For messages: the allocation that contains, or contained, the address."""
         allocation = self.find(address)
         if allocation is not None:
             return f"{allocation.describe()} at byte {address - allocation.address}"
@@ -344,7 +345,7 @@ class Memory:
         return "no allocation"
 
     def close(self) -> None:
-        """Gives everything up."""
+        """Frees everything."""
         for entry in [*self._live, *self._heaps.values()]:
             owner = entry()
             if owner is not None:
@@ -354,7 +355,7 @@ class Memory:
     # --- inside ---
 
     def settle(self) -> None:
-        """Before anything relies on what is known here: see :class:`Memory`."""
+        """Makes the derived state consistent before it is used: see :class:`Memory`."""
         self.lock.settle()
         if (self._torn or self.gone) and not self.lock.is_mine():
             with self.lock:
@@ -365,7 +366,7 @@ class Memory:
                     self.gone.popleft()
 
     def _mend(self) -> None:
-        """Everything that follows from heaps and allocations, anew."""
+        """Recomputes all state derived from heaps and allocations."""
         live = [each for each in self._live.entries if each is not None and each.mapped is not None]
         heaps = [each for each in self._heaps.values() if each.mapped is not None]
         reservations = {each.serial: each.mapped for each in live if isinstance(each.mapped, Reservation)}
@@ -398,11 +399,11 @@ class Memory:
             ) from None
 
     def _find_addresses(self, size: int) -> int:
-        """Where ``size`` bytes of addresses are free; :meth:`_insert` takes them."""
+        """The start of ``size`` free bytes of addresses; :meth:`_insert` takes them."""
         address = self._next_address
         if self._gaps is not None:
             address += self._gaps.randrange(_LARGEST_GAP) * TILE_SIZE
-            address |= TILE_SIZE  # aligned to that, and to no more
+            address |= TILE_SIZE  # aligned to that, but no more
         if size > END_ADDRESS - address:
             raise self._out_of_memory(
                 f"The GPU has no {size} virtual addresses left ({address:#x} of {END_ADDRESS:#x} are used).",
@@ -417,9 +418,9 @@ class Memory:
             chaos.fill(memory, self._poison)
 
     def _insert(self, allocation: Allocation) -> None:
-        # One tile stays free behind each range, so that running past an end never hits the neighbour.
+        # One tile stays free after each range, so that an overrun never reaches the next allocation.
         self._next_address = allocation.address + round_to_tile(allocation.size) + TILE_SIZE
-        self._live.append(allocation.entry)  # addresses only grow: the order is kept
+        self._live.append(allocation.entry)  # addresses only increase: the list stays sorted
 
     def _tell(self, allocation: Allocation) -> None:
         if self._events:
@@ -437,7 +438,7 @@ class Memory:
             )
 
     def remove(self, entry: Entry) -> None:
-        """Gives up a heap or an allocation.  Doing it again does no harm, nor does one that is not known."""
+        """Frees a heap or an allocation; does nothing for one that is already freed or unknown."""
         if self._torn:
             self._mend()
         if self._knows(entry):
@@ -462,7 +463,7 @@ class Memory:
             entry.untold = False
 
     def _knows(self, entry: Entry) -> bool:
-        """Its making was completed, and it has not been given up."""
+        """Whether its creation was completed and it has not been freed."""
         if entry.kind == "heap":
             return self._heaps.get(entry.serial) is entry
         return self._live.at(entry.address) is entry

@@ -1,4 +1,4 @@
-"""Which memory stands behind an allocation: two allocations share bytes where their spans do."""
+"""The heap memory behind an allocation: two allocations share bytes where their spans overlap."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Span", "heap_number", "spans", "spans_after"]
 
 
 class Span(NamedTuple):
-    """``size`` bytes of an allocation from byte ``start`` on are those of a heap from ``offset`` on.
+    """``size`` bytes of an allocation at ``start`` that map to a heap at ``offset``.
 
-    ``heap`` is a number that no other heap of the GPU ever has, and ``heap + offset`` one that no other
-    byte has: all heaps lie in one file.
+    ``heap`` is a number unique to the heap, and ``heap + offset`` is unique to the byte: all heaps are ranges
+    of one file.
     """
 
     start: int
@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
 
 def spans(allocation: Allocation) -> list[Span]:
-    """In the order of the addresses; NULL tiles have none.  ValueError: the allocation is closed."""
+    """Spans in address order; NULL tiles have none.  ValueError: the allocation is closed."""
     mapped = allocation.opened()
     if isinstance(mapped, Storage):
         return [Span(0, allocation.size, mapped.file_offset, allocation.offset)]
@@ -41,12 +41,12 @@ def spans(allocation: Allocation) -> list[Span]:
 
 
 def heap_number(heap: Heap) -> int:
-    """``Span.heap`` of all that stands on the heap.  ValueError: the heap is closed."""
+    """``Span.heap`` of everything placed on or mapped to the heap.  ValueError: the heap is closed."""
     return heap.storage().file_offset
 
 
 def spans_after(allocation: Allocation, memory: Memory, changes: Iterable[MapTilesPacket]) -> list[Span]:
-    """:func:`spans` once these changes are made, which queues still hold."""
+    """:func:`spans` as they will be after these queued tile mapping updates."""
     found = spans(allocation)
     for packet in changes:
         if packet.allocation != allocation.address:
@@ -63,7 +63,7 @@ def spans_after(allocation: Allocation, memory: Memory, changes: Iterable[MapTil
 
 
 def _outside(span: Span, begin: int, end: int) -> Iterator[Span]:
-    """What the span has before and behind those bytes of the allocation."""
+    """The parts of the span before and after those bytes of the allocation."""
     last = span.start + span.size
     if span.start < begin:
         yield span._replace(size=min(last, begin) - span.start)

@@ -1,8 +1,8 @@
-"""Command packets: the bytes in which the host tells the GPU what to do.
+"""Command packets: the binary format of GPU commands.
 
-A command list is a row of packets, little endian: u32 opcode, u32 size of the whole packet (a
+A command list is a sequence of packets, little endian: u32 opcode, u32 size of the whole packet (a
 multiple of 8), then the fields of the opcode as declared below.  A queue entry is a packet too.
-Dispatch packets are laid out as ``kernels_c/include/dmlk.h`` says.
+The layout of dispatch packets is defined in ``kernels_c/include/dmlk.h``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_RANK: int = lib.DMLK_MAX_RANK
 SLOT_NONE: int = lib.DMLK_SLOT_NONE  # slot of an optional tensor that is absent
 FLAG_POISON: int = lib.DMLK_FLAG_POISON
 FLAG_JOINED: int = lib.DMLK_FLAG_JOINED
-FLAG_TAIL = 4  # of a discard: the bytes after the last element of an output
+FLAG_TAIL = 4  # of a discard: applies to the bytes after the last element of an output
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
 READ_WRITE: int = lib.DMLK_READ_WRITE
@@ -30,7 +30,7 @@ U64_MAX = 2**64 - 1
 
 
 class Opcode(IntEnum):
-    """Commands of a list, and from EXECUTE on the entries of a queue."""
+    """Commands of a list; from EXECUTE on, entries of a queue."""
 
     DISPATCH = 1
     COPY_BUFFER = 2
@@ -50,12 +50,12 @@ class Opcode(IntEnum):
 
 HEADER = struct.Struct("<II")  # opcode, size
 
-# Of a whole dispatch packet: what is read without decoding it.
+# Fields of a whole dispatch packet that are read without decoding it.
 KERNEL = struct.Struct("<8xI")
 TENSOR_COUNT = struct.Struct("<24xI")
 _OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
 
-# Rows that follow the fields of a packet.
+# Array elements that follow the fields of a packet.
 _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
 _RANGE = struct.Struct("<QQ")  # first element, element after the last
 _WRITE = struct.Struct("<QII")  # address, value, mode
@@ -86,10 +86,10 @@ class Tensor(Frozen):
 
 
 class Packet(Frozen):
-    """A decoded packet: where it starts in the bytes, and its size.
+    """A decoded packet: its offset in the bytes, and its size.
 
-    A kind of packet is a class: ``opcode``, the ``form`` of its fields (where something of variable length
-    follows, its count is among them), what :meth:`read` makes of them, and :meth:`text`.
+    Each opcode has a class: ``opcode``, the ``form`` of its fields (including the counts of variable-length
+    parts that follow), :meth:`read` to decode them, and :meth:`text`.
     """
 
     opcode: ClassVar[Opcode]
@@ -99,11 +99,11 @@ class Packet(Frozen):
 
     @classmethod
     def read(cls, reader: _Reader) -> Packet:
-        """The packet at the reader's place; here all its fields as they are."""
+        """The packet at the reader's position; by default all fields unchanged."""
         return cls(*reader.place, *reader.fields(cls.form))
 
     def text(self) -> str:
-        """The fields, for people."""
+        """The fields as readable text."""
         raise NotImplementedError
 
 
@@ -359,8 +359,9 @@ def tensor(
 ) -> bytes:
     """One tensor of a dispatch packet (``struct dmlk_tensor``).
 
-    ``slot`` counts descriptors from the packet's table on, ``offset`` bytes from where that
-    descriptor's range starts; ``strides`` count elements.  ValueError: rank above 8 or unequal.
+    ``slot`` is the descriptor's index in the packet's table, ``offset`` is in bytes from the start of that
+    descriptor's range; ``strides`` are in elements.  ValueError: rank above 8, or different numbers of sizes
+    and strides.
     """
     rank = len(sizes)
     if rank > MAX_RANK or rank != len(strides):
@@ -376,7 +377,7 @@ ABSENT_TENSOR = tensor(SLOT_NONE, READ, 0, (), (), 0)
 
 
 class PacketWriter:
-    """Appends packets.  Each method returns the index of its command; ValueError: a number too large."""
+    """Appends packets.  Each method returns the index of its command; ValueError: a value too large."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -400,10 +401,10 @@ class PacketWriter:
         return self._append(DispatchPacket, fields, *tensors, constants)
 
     def discard(self, handle: int, offset: int, size: int, flags: int) -> int:
-        """What ``size`` bytes of a view hold becomes undefined; FLAG_POISON fills them so.
+        """Makes the contents of ``size`` bytes of a view undefined; FLAG_POISON fills them with poison.
 
-        ``handle`` is the GPU handle of the view's descriptor, ``offset`` counts bytes in the view.
-        FLAG_TAIL tells what the bytes are.
+        ``handle`` is the GPU handle of the view's descriptor, ``offset`` is in bytes from the start of the
+        view.  FLAG_TAIL: the bytes are those after the last element of an output.
         """
         return self._append(DiscardPacket, (0, flags, handle, offset, size))
 
@@ -419,10 +420,10 @@ class PacketWriter:
         *,
         is_float: bool = False,
     ) -> int:
-        """Fills the view behind a GPU descriptor handle with four values, given as raw u32.
+        """Fills the view at a GPU descriptor handle with four values, given as raw u32.
 
-        ``ranges`` are [first, end) elements of the view, empty for all.  ``is_float``: the values
-        are bits of FLOAT32, to be converted to the view's format.
+        ``ranges`` are [first, end) elements of the view, empty for all.  ``is_float``: the values are FLOAT32
+        bits, converted to the view's format.
         """
         if len(values) != 4:
             raise ValueError(f"A clear has {len(values)} values; expected 4.")
@@ -432,7 +433,7 @@ class PacketWriter:
     def barrier(
         self, kind: int, address: int, address_after: int, before: int, after: int, flags: int
     ) -> int:
-        """A resource barrier: D3D12's numbers; address 0 stands for any resource."""
+        """A resource barrier with D3D12's values; address 0 stands for any resource."""
         fields = (kind, flags, address, address_after, before, after)
         return self._append(BarrierPacket, fields)
 
@@ -454,7 +455,7 @@ class PacketWriter:
         return self._append(MarkerPacket, (kind, metadata, len(data), 0), data)
 
     def set_descriptor_heaps(self, addresses: Sequence[int]) -> int:
-        """Which descriptor heaps (GPU start addresses) the following commands use."""
+        """Sets the descriptor heaps (GPU start addresses) that the following commands use."""
         rows = _rows(_U64, [(address,) for address in addresses])
         return self._append(SetDescriptorHeapsPacket, (len(addresses), 0), *rows)
 
@@ -492,12 +493,12 @@ def execute(list_serial: int, packets: bytes) -> bytes:
 
 
 def signal(fence: int, value: int) -> bytes:
-    """Queue entry: gives the fence at that address a value."""
+    """Queue entry: signals the fence at that address with a value."""
     return pack(SignalPacket, (fence, value))
 
 
 def wait(fence: int, value: int) -> bytes:
-    """Queue entry: holds the queue until the fence at that address reaches the value."""
+    """Queue entry: blocks the queue until the fence at that address reaches the value."""
     return pack(WaitPacket, (fence, value))
 
 
@@ -511,7 +512,7 @@ def map_tiles(allocation: int, regions: Sequence[tuple[int, int, int, int, bool]
 
 
 class _Reader:
-    """Reads one packet's fields in order; struct.error when they run past its end."""
+    """Reads the fields of one packet in order; struct.error when they exceed it."""
 
     def __init__(self, data: bytes, offset: int, size: int) -> None:
         self.place = (offset, size)
@@ -535,7 +536,7 @@ class _Reader:
         return self.data(self._end - self._position)
 
     def finish(self) -> None:
-        """Only padding may be left."""
+        """struct.error unless only padding is left."""
         if self._end - self._position >= 8:
             raise struct.error("bytes are left over")
 
@@ -599,7 +600,7 @@ def decode(data: bytes) -> Iterator[Packet]:
 
 
 def names_heaps(data: bytes, offset: int, size: int) -> bool:
-    """Does a SET_DESCRIPTOR_HEAPS packet of so many bytes hold as many heaps as it says?"""
+    """Whether a SET_DESCRIPTOR_HEAPS packet of ``size`` bytes contains as many heaps as its count says."""
     start = offset + HEADER.size
     return size >= _HEAPS_SIZE and size == _HEAPS_SIZE + _U64.size * int(
         SetDescriptorHeapsPacket.form.unpack_from(data, start)[0]
@@ -607,7 +608,7 @@ def names_heaps(data: bytes, offset: int, size: int) -> bool:
 
 
 def is_joined(packets: bytes, at: int = 0) -> bool:
-    """Does a packet begin there that is a further part of what the one before began?"""
+    """Whether the packet at ``at`` continues the command that the previous packet began."""
     if len(packets) - at < _OPCODE_AND_FLAGS.size:
         return False
     opcode, flags = _OPCODE_AND_FLAGS.unpack_from(packets, at)
@@ -615,15 +616,15 @@ def is_joined(packets: bytes, at: int = 0) -> bool:
 
 
 def is_tail(packet: bytes) -> bool:
-    """Of a DISCARD: is it about the bytes after the last element of an output?"""
+    """Whether a DISCARD applies to the bytes after the last element of an output."""
     return bool(_OPCODE_AND_FLAGS.unpack_from(packet)[1] & FLAG_TAIL)
 
 
-# --- for people ---
+# --- readable text ---
 
 
 def disassemble(data: bytes) -> str:
-    """One line per packet: index, offset, name and fields; the lists inside queue entries indented.
+    """One line per packet: index, offset, name and fields; lists inside queue entries are indented.
 
     ValueError as :func:`decode`.
     """
@@ -653,7 +654,7 @@ def _tensor_text(tensor: Tensor) -> str:
 
 
 def type_name(data_type: int) -> str:
-    """The name of an ``enum dmlk_type``, such as FLOAT32."""
+    """The name of an ``enum dmlk_type`` value, such as FLOAT32."""
     names: dict[int, str] = ffi.typeof("enum dmlk_type").elements
     return names.get(data_type, f"type {data_type}").removeprefix("DMLK_")
 

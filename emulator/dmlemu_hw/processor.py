@@ -59,17 +59,17 @@ from .queue import Entry, Queue
 if TYPE_CHECKING:
     from .reordering import Step
 
-# Every command is compared with these; to look up a member of an enumeration takes longer.
+# Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
 _TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
-_NOT_BEGUN = 2**32 - 1  # stands in for a status of dmlk_dispatch
-_TRAIL = 64  # commands that are remembered when the GPU is removed
-_TURN = 8  # commands that a queue executes at most before another one may
+_NOT_BEGUN = 2**32 - 1  # placeholder for a status of dmlk_dispatch
+_TRAIL = 64  # commands kept for the report when the GPU is removed
+_TURN = 8  # most commands that a queue executes before another may run
 
 
 @dataclass
 class _Group:
-    """The lists of one ExecuteCommandLists call under chaos: their packets in the order drawn for them."""
+    """The lists of one ExecuteCommandLists call under chaos, with their packets in random order."""
 
     entries: list[Entry]
     lists: list[tuple[int, bytes]]  # serial and packets
@@ -78,9 +78,9 @@ class _Group:
 
 
 class Processor:
-    """Executes packets over one GPU's memory.  It knows nothing but bytes and addresses.
+    """Executes packets on one GPU's memory; it handles only bytes and addresses.
 
-    ``draw`` gives the random numbers of a mode of chaos, None for one that is off.
+    ``draw`` returns the random generator of a chaos mode, None for one that is off.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Processor:
         self._clock = clock
         self._events = events
         self._order = draw(Mode.ORDER)
-        self._groups: dict[int, _Group] = {}  # under way, by the queue's serial
+        self._groups: dict[int, _Group] = {}  # being executed, by queue serial
         self._fillings = {packets.FLAG_TAIL: draw(Mode.PADDING), 0: draw(Mode.POISON)}
         self._reader = DispatchReader(memory)
         self._fault = ffi.new("dmlk_fault *")
@@ -115,12 +115,12 @@ class Processor:
     # --- queue entries ---
 
     def run(self, queue: Queue, end: float | None = None) -> None:
-        """Executes the entry at the head of the queue and takes it off.
+        """Executes the entry at the head of the queue and removes it.
 
-        A list is left in the middle when ``time.monotonic()`` reaches ``end``; the next call goes on
-        there.  GpuFault: a command cannot be executed, or the host ended a kernel while it ran.  Anything
-        else was raised by a subscriber of the events, and the next call goes on with the next command; or
-        by the handler of a signal, and it goes on with the first one that has not been executed.
+        A list is suspended when ``time.monotonic()`` reaches ``end``; the next call resumes it.  GpuFault: a
+        command cannot be executed, or the host stopped a kernel while it ran.  Any other exception comes from
+        an event subscriber, and the next call continues with the next command; or from a signal handler, and
+        it continues with the first command that has not been executed.
         """
         entry = queue.pending[0]
         opcode = packets.HEADER.unpack_from(entry)[0]
@@ -153,7 +153,7 @@ class Processor:
             raise
 
     def _run_list(self, queue: Queue, entry: Entry, until: float | None) -> bool:
-        """False: the time was over before the list."""
+        """False: the time ran out before the end of the list."""
         base = ffi.from_buffer("uint8_t[]", entry)
         serial, end = _serial(entry), len(entry)
         position, command = queue.position or packets.EXECUTE_HEADER_SIZE, queue.command
@@ -185,9 +185,9 @@ class Processor:
         return True
 
     def _run_group(self, queue: Queue, random: Random, until: float | None) -> None:
-        """Some commands of the lists at the head, in the order drawn for them; takes the lists off after all.
+        """Runs some commands of the lists at the head in random order; removes the lists after the last one.
 
-        What is raised on the way leaves the group as :meth:`run` says.
+        After an exception the group resumes as described in :meth:`run`.
         """
         group, turn = self._group(queue, random), random.randint(1, _TURN)
         for ran, step in enumerate(group.steps[group.done :]):
@@ -213,7 +213,7 @@ class Processor:
         del self._groups[queue.serial]
 
     def _group(self, queue: Queue, random: Random) -> _Group:
-        """What the lists at the head of the queue belong to."""
+        """The group of the lists at the head of the queue."""
         last = queue.pending[0].group
         group = self._groups.get(queue.serial)
         if group is None or group.entries[-1].ticket != last:
@@ -226,7 +226,7 @@ class Processor:
         return group
 
     def progress(self, queue: Queue) -> Progress:
-        """How far the queue has come."""
+        """The progress of the queue."""
         executed: list[tuple[int, int]] = []
         head, group = queue.pending[0] if queue.pending else None, self._groups.get(queue.serial)
         if head is not None and packets.HEADER.unpack_from(head)[0] == Opcode.EXECUTE:
@@ -239,9 +239,9 @@ class Processor:
         return Progress(queue.serial, queue.completed, tuple(executed), len(queue.pending))
 
     def _run_watched(self, place: tuple[int, int, int, int], data: bytes, base: Any, start: int) -> None:
-        """One command, with the events that tell of it: what it will touch, and that it ran.
+        """Runs one command and emits its events: its accesses before, its execution after.
 
-        ``place``: its queue, ticket, list and number.
+        ``place``: queue, ticket, list serial and command index.
         """
         opcode, size = packets.HEADER.unpack_from(data, start)
         events, touched = self._events, NO_ACCESSES
@@ -258,7 +258,7 @@ class Processor:
                     touched = accesses(self._decode(data, start), self._memory)
                 is_part, continues = is_joined(content), is_joined(data, start + size)
                 events.emit(Accessing._make((*place, opcode, content, is_part, touched, continues)))
-        except Exception:  # a subscriber does not want the command
+        except Exception:  # a subscriber rejected the command
             self._fault.status = lib.DMLK_OK
             raise
         before = self._clock.now
@@ -284,7 +284,7 @@ class Processor:
             self._events.emit(LeftUndefined(*place, undefined))
 
     def _left_undefined(self, touched: Accesses) -> Access | None:
-        """The part of an output that the kernel did not define."""
+        """The part of an output that the kernel left undefined."""
         fault = self._fault
         written = [each for each in touched if each.operand == fault.partial_tensor]
         if not written:
@@ -330,7 +330,7 @@ class Processor:
             self._dispatch(data, base, start, size)
         elif (opcode == _BARRIER and size == packets.BARRIER_SIZE) or (
             opcode == _SET_HEAPS and packets.names_heaps(data, start, size)
-        ):  # nothing to do, nothing to decode
+        ):  # nothing to do or decode
             self._fault.status = lib.DMLK_OK
             self._clock.advance()
         else:
@@ -369,7 +369,7 @@ class Processor:
             ffi.memmove(ffi.cast("uint8_t *", to), ffi.cast("uint8_t *", origin), size)
 
     def _find(self, address: int, size: int, access: int) -> int:
-        """Host address of bytes that a command names by their address."""
+        """Host address of the bytes at a GPU virtual address."""
         try:
             return self._memory.translate(address, size)
         except GpuFault as fault:
@@ -389,7 +389,7 @@ class Processor:
             )
         width = len(pattern)
         data = view_bytes(packet.table, view, 0, view.size // width * width, self._memory)
-        word = np.dtype(f"u{min(width & -width, 8)}")  # an element is whole words
+        word = np.dtype(f"u{min(width & -width, 8)}")  # an element is a whole number of words
         elements = np.ndarray((len(data) // width, width // word.itemsize), word, data)
         moved = 0
         for first, end in packet.ranges or ((0, len(elements)),):
@@ -431,11 +431,11 @@ def _nothing(packet: Packet) -> int:
 
 
 def _serial(entry: bytes) -> int:
-    """The serial of a list, from its queue entry."""
+    """The list serial in an EXECUTE entry."""
     return int.from_bytes(entry[8:16], "little")
 
 
 @cache
 def _byte_sizes(tensors: int) -> struct.Struct:
-    """Reads byte_size of each of so many dmlk_tensor."""
+    """Reads the byte_size of each dmlk_tensor."""
     return struct.Struct("<" + "24xQ64x" * tensors)

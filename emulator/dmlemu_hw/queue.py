@@ -1,4 +1,4 @@
-"""Command queues: rows of packets that wait for the GPU."""
+"""Command queues: packets that wait for execution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .memory import Memory
 
 
 class QueueKind(IntEnum):
-    """``D3D12_COMMAND_LIST_TYPE`` of the queues that compute programs use."""
+    """``D3D12_COMMAND_LIST_TYPE`` values of the supported queues."""
 
     DIRECT = 0
     COMPUTE = 2
@@ -26,10 +26,10 @@ class QueueKind(IntEnum):
 
 
 class Entry(bytes):
-    """A packet, its ticket, and the fence that it names, which lives until the packet is executed.
+    """A packet, its ticket, and the fence that it refers to, kept alive until the packet is executed.
 
-    ``group`` is the ticket of the last entry that was queued by the same call, ``wait`` what a WAIT knows
-    of its fence.  ``promise`` keeps what mapping tiles will need of the host.
+    ``group`` is the ticket of the last entry queued by the same call, ``wait`` the state of a WAIT.
+    ``promise`` reserves the host mappings that a tile mapping update will need.
     """
 
     promise: MappingPromise | None = None
@@ -45,10 +45,10 @@ class Entry(bytes):
 
 
 class Queue:
-    """A row of entries, each a packet; mirrors ``ID3D12CommandQueue``.
+    """A FIFO of entries, each a packet; mirrors ``ID3D12CommandQueue``.
 
-    Every entry has a ticket, a number that counts up from 1; entries run in that order.  ``owner`` refers
-    to the object that submits through the queue: when it is garbage, the queue is closed.
+    Every entry has a ticket, a number that counts up from 1; entries run in that order.  ``owner`` refers to
+    the object that submits through the queue: when it is collected, the queue is closed.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Queue:
         self.removed = False
         self._owner = owner
         self._closed = False
-        # A signal's handler may raise anywhere: every change is one step, and what is said of the head
-        # names it.
-        self._done = 0  # ticket of the entry last executed
+        # A signal handler may raise anywhere: every change is one step, and the progress of
+        # the head entry names that entry.
+        self._done = 0  # ticket of the last executed entry
         self._progress: tuple[object, int, int] = (None, 0, 0)
         self._entries: deque[Entry] = deque()
         self._memory = memory
@@ -99,7 +99,7 @@ class Queue:
         return self._entry(Entry(packets.signal(fence.address, value), fence), fence.address, value)
 
     def wait(self, fence: Fence, value: int) -> int:
-        """Queues holding all that follows until the fence has reached the value.  ValueError: not a u64."""
+        """Queues a wait: later entries run once the fence has reached the value.  ValueError: not a u64."""
         entry = Entry(packets.wait(fence.address, value), fence)
         entry.wait = fence.queue_wait(value)
         return self._entry(entry, fence.address, value)
@@ -107,9 +107,9 @@ class Queue:
     def map_tiles(
         self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
     ) -> int:
-        """Queues mapping tiles: (tile, count, heap or None for NULL, heap tile, reuse) each, in order.
+        """Queues tile mapping updates: (tile, count, heap or None for NULL, heap tile, reuse) each, in order.
 
-        ValueError: tiles outside of allocation or heap.  OutOfMemory: the host has not so many mappings.
+        ValueError: tiles outside the allocation or heap.  OutOfMemory: the host has too few mappings left.
         """
         for tile, count, heap, heap_tile, reuse in regions:
             self._memory.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
@@ -122,11 +122,11 @@ class Queue:
         return self._entry(entry)
 
     def done(self, ticket: int) -> bool:
-        """Whether no entry up to that ticket is left to execute; those that never came are not."""
+        """Whether no entry up to that ticket is pending; tickets not yet issued are ignored."""
         return ticket <= self.completed or ticket > self.submitted
 
     def signal_after(self, ticket: int) -> tuple[Fence, int] | None:
-        """The first signal that stands behind the entry of that ticket: its fence and value."""
+        """Fence and value of the first signal queued after the entry with that ticket."""
         with self._lock:
             entries = list(self._entries)
         for entry in entries:
@@ -137,20 +137,20 @@ class Queue:
         return None
 
     def close(self) -> None:
-        """Gives the queue up; what it holds is still executed, and the scheduler forgets it then."""
+        """Closes the queue; pending entries are still executed, then the scheduler drops it."""
         self._closed = True
 
     @property
     def closed(self) -> bool:
-        """Nothing more will be queued.
+        """Whether nothing more will be queued.
 
-        A property, as no finalizer of the owner can be relied on: the handler of a signal may end it.
+        A property, because a finalizer of the owner is not reliable: a signal handler may interrupt it.
         """
         return self._closed or (self._owner is not None and self._owner() is None)
 
     @property
     def completed(self) -> int:
-        """Tickets up to this one are done."""
+        """Entries up to this ticket are complete."""
         try:
             return self._entries[0].ticket - 1 if self._entries else self._done
         except IndexError:  # another thread was faster
@@ -158,7 +158,7 @@ class Queue:
 
     @property
     def submitted(self) -> int:
-        """The ticket given last."""
+        """The last issued ticket."""
         try:
             return self._entries[-1].ticket if self._entries else self._done
         except IndexError:
@@ -166,39 +166,39 @@ class Queue:
 
     @property
     def pending(self) -> Sequence[Entry]:
-        """The entries not yet executed."""
+        """The entries not yet complete."""
         return self._entries
 
     @property
     def blocked(self) -> bool:
-        """The head is a WAIT whose value has not been reached since it was queued."""
+        """Whether the head is a WAIT whose value has not been reached since it was queued."""
         wait = self._entries[0].wait
         return wait is not None and not wait.over
 
     @property
     def position(self) -> int:
-        """Where in the list at the head execution goes on, in bytes of the entry; 0: it has not begun."""
+        """Byte offset in the entry at the head where execution continues; 0: not begun."""
         entry, position, _ = self._progress
         return position if entry is self._entries[0] else 0
 
     @property
     def command(self) -> int:
-        """The same as the number of commands that have been executed."""
+        """The number of commands of the list at the head that have been executed."""
         entry, _, command = self._progress
         return command if entry is self._entries[0] else 0
 
     def reach(self, position: int, command: int) -> None:
-        """Execution of the list at the head has come so far."""
+        """Records the progress of the list at the head."""
         self._progress = (self._entries[0], position, command)
 
     def pop(self) -> None:
-        """The entry at the head is done."""
+        """Completes the entry at the head."""
         self._done = self._entries[0].ticket
         self._entries.popleft()
         self._progress = (None, 0, 0)
 
     def remove(self) -> None:
-        """The device is gone: nothing queued will run."""
+        """The device was removed: drops all entries."""
         self.removed = True
         self._done = self.submitted
         self._entries.clear()

@@ -1,8 +1,8 @@
-"""In which order the commands of one ExecuteCommandLists call may run, and one such order, drawn by lot.
+"""Reordering: a random permitted execution order of the commands of one ExecuteCommandLists call.
 
-Commands start in order, but only barriers make one wait for the end of another (Direct3D 12: "UAV barriers",
-"transition barriers", "aliasing barriers"); copies that write the same bytes of one buffer keep their order
-by themselves.  Whatever a barrier does not cover may swap: that is how a missing one shows.
+Commands start in order, but only barriers make one wait for the completion of another (Direct3D 12: "UAV
+barriers", "transition barriers", "aliasing barriers"); copies that write the same bytes of a buffer keep
+their order without one.  Commands that no barrier orders may be swapped, which exposes missing barriers.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .memory import Memory
 from .packets import HEADER, BarrierPacket, Opcode, Packet, WriteImmediatePacket, decode_one, is_joined
 
 _TRANSITION, _ALIASING, _UAV = range(3)  # kinds of barriers
-_BEGIN_ONLY = 1  # flag of a transition: its other half is the one that orders
-_VIEWED = (Opcode.DISPATCH, Opcode.DISCARD, Opcode.CLEAR_UAV)  # commands that reach memory through views
+_BEGIN_ONLY = 1  # flag of a transition: only the end half orders commands
+_VIEWED = (Opcode.DISPATCH, Opcode.DISCARD, Opcode.CLEAR_UAV)  # commands that access memory through views
 _COPIES = (Opcode.COPY_BUFFER, Opcode.RESOLVE_QUERY, Opcode.WRITE_IMMEDIATE)
 _REMARKS = (Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS)
 
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 class _Reach(NamedTuple):
-    """Accesses that a barrier names: of one resource by its address (0: of any), or only those by views."""
+    """Accesses that a barrier covers: of one resource by address (0: any), or only those through views."""
 
     address: int
     by_view: bool
@@ -46,18 +46,18 @@ class _Reach(NamedTuple):
 
 @dataclass
 class _Unit:
-    """A command: packets that stay together, and what is to be known of them."""
+    """A command: packets that stay together, and their ordering properties."""
 
     opcode: int
     steps: list[Step]
     barrier: tuple[_Reach, _Reach] | None = None  # accesses before it and after it
-    reaches: dict[_Reach, None] = field(default_factory=dict)  # that cover it; a set that keeps its order
-    writes: list[tuple[int, int]] = field(default_factory=list)  # bytes that a copy writes
-    comes_last: bool = False  # it waits for everything before
+    reaches: dict[_Reach, None] = field(default_factory=dict)  # scopes that cover it; an ordered set
+    writes: list[tuple[int, int]] = field(default_factory=list)  # byte ranges that a copy writes
+    comes_last: bool = False  # it waits for all commands before it
 
 
 def shuffled(lists: Sequence[bytes], memory: Memory, random: Random) -> list[Step]:
-    """An order in which the packets of the lists may run; as recorded if they do not decode."""
+    """A permitted order of the packets of the lists; the recorded order if they do not decode."""
     units = list(_units(lists, memory))
     followers: list[list[int]] = [[] for _ in units]
     waits = [0] * len(units)
@@ -79,7 +79,7 @@ def shuffled(lists: Sequence[bytes], memory: Memory, random: Random) -> list[Ste
 
 
 def _units(lists: Sequence[bytes], memory: Memory) -> Iterator[_Unit]:
-    """The commands in recorded order; what follows bytes that are no packet is one of them."""
+    """The commands in recorded order; everything from an invalid packet on is one command."""
     unit: _Unit | None = None
     for number, data in enumerate(lists):
         base = ffi.from_buffer("uint8_t[]", data)
@@ -102,7 +102,7 @@ def _units(lists: Sequence[bytes], memory: Memory) -> Iterator[_Unit]:
 
 
 def _describe(unit: _Unit, opcode: int, data: bytes, pointer: object, memory: Memory) -> None:
-    """Adds what a packet of the unit touches; one that makes no sense waits for all, and will fault."""
+    """Adds the accesses of a packet of the unit; a malformed one waits for all others, and will fault."""
     try:
         if opcode == Opcode.DISPATCH:
             touched = dispatch_accesses(data, pointer, memory, planned=True)
@@ -135,7 +135,7 @@ def _describe_kind(unit: _Unit, packet: Packet, touched: Accesses) -> None:
 
 
 def _scope(packet: BarrierPacket) -> tuple[_Reach, _Reach] | None:
-    """Which accesses before the barrier end before which accesses after it begin."""
+    """The accesses before the barrier that complete before the accesses after it start."""
     if packet.kind == _ALIASING:
         return _Reach(packet.address, False), _Reach(packet.address_after, False)
     if packet.kind == _TRANSITION and packet.flags & _BEGIN_ONLY:
@@ -145,7 +145,7 @@ def _scope(packet: BarrierPacket) -> tuple[_Reach, _Reach] | None:
 
 
 def _constraints(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
-    """Pairs of numbers: the first command ends before the second begins."""
+    """Pairs of indices: the first command completes before the second starts."""
     yield from _of_barriers(units)
     yield from _of_copies(units)
     yield from _of_clocks(units)
@@ -154,7 +154,7 @@ def _constraints(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
 
 
 def _of_barriers(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
-    """Each barrier waits for what it covers since the last one like it, and for that one."""
+    """Each barrier waits for the last barrier of equal scope and the commands it covers since then."""
     scopes = dict.fromkeys(unit.barrier for unit in units if unit.barrier is not None)
     before, after = defaultdict(list), defaultdict(list)
     for scope in scopes:
@@ -178,7 +178,7 @@ def _of_barriers(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
 
 
 def _of_copies(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
-    """Copies that write a byte in common keep their order."""
+    """Copies that write a common byte keep their order."""
     written: list[tuple[int, int, int]] = []
     for number, unit in enumerate(units):
         for start, end in unit.writes:
@@ -189,7 +189,7 @@ def _of_copies(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
 
 
 def _of_clocks(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
-    """Timestamps, and writes that mark progress, come after everything before; their results after them."""
+    """Timestamps and immediate writes wait for all commands before; RESOLVE_QUERY waits for them."""
     last = -1
     for number, unit in enumerate(units):
         if unit.comes_last:

@@ -1,4 +1,4 @@
-"""The tiles of a reserved range of addresses, and what stands on each of them."""
+"""The tiles of a reserved address range, and the heap tiles that they map to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .storage import TILE_SIZE, Mapped, Storage
 
 
 class Run:
-    """Consecutive tiles of a reserved range that stand on consecutive tiles of one heap (or NULL)."""
+    """Consecutive tiles of a reserved range that map to consecutive tiles of one heap (or NULL)."""
 
     def __init__(self, first: int, count: int, storage: Storage | None, heap_tile: int) -> None:
         self.first = first
@@ -24,7 +24,7 @@ class Run:
         return self.first + self.count
 
     def part(self, first: int, end: int) -> Run:
-        """The tiles of the run that lie in [first, end)."""
+        """The tiles of the run in [first, end)."""
         first, end = max(first, self.first), min(end, self.end)
         return Run(first, end - first, self.storage, self.heap_tile + (first - self.first))
 
@@ -38,7 +38,7 @@ def split_runs(tile: int, count: int, storage: Storage | None, heap_tile: int, r
 
 
 class Reservation(Mapped):
-    """The host addresses of a reserved allocation and what stands on them, as runs without gaps."""
+    """The host addresses of a reserved allocation and their mappings, as contiguous runs."""
 
     def __init__(self, tiles: int) -> None:
         self.tiles = tiles
@@ -66,7 +66,7 @@ class Reservation(Mapped):
         return promise
 
     def map(self, run: Run) -> tuple[list[Run], list[Run]]:
-        """Puts the run in place of what stood there; returns the runs added and removed.
+        """Replaces the mappings of the run's tiles; returns the runs added and removed.
 
         OSError: the host refuses; nothing changed.
         """
@@ -93,13 +93,13 @@ class Reservation(Mapped):
             self.range.put(first, size, run.storage.file.fd, offset, runs)
 
     def count_null(self) -> int:
-        """Counts the runs of NULL tiles anew."""
+        """Recounts the runs of NULL tiles."""
         self.null_runs = _count_null(self.runs)
         self._null_ranges = None
         return self.null_runs
 
     def null_ranges(self) -> list[tuple[int, int]]:
-        """Start and size in bytes of what reads 0."""
+        """Start and size in bytes of the ranges of NULL tiles."""
         if self._null_ranges is None:
             self._null_ranges = [
                 (run.first * TILE_SIZE, run.count * TILE_SIZE) for run in self.runs if run.storage is None

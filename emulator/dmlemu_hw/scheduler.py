@@ -1,4 +1,4 @@
-"""Which queue runs next.  There are no threads: the GPU makes progress when the host lets it."""
+"""Scheduler: selects the queue that runs next.  The GPU has no threads: host calls run it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .queue import Queue
 class Policy(str, Enum):
     """When the GPU runs.
 
-    ``lazy``: only while the host waits, as late as a busy GPU would.  ``eager``: at once, when
-    something is submitted or a fence is signalled.
+    ``lazy``: only while the host waits, as late as a busy GPU might.  ``eager``: immediately when something
+    is submitted or a fence is signalled.
     """
 
     LAZY = "lazy"
@@ -24,16 +24,16 @@ class Policy(str, Enum):
 
 
 class Scheduler:
-    """Takes the queues in turns, one entry each, in the order of their creation; with ``random`` by lot."""
+    """Round-robin over the queues in order of creation, one entry each; random order with ``random``."""
 
     def __init__(self, fences: Fences, random: Random | None = None) -> None:
         self.queues: list[Queue] = []
         self._fences = fences
         self._random = random
-        self._last = 0  # serial of the queue that had its turn
+        self._last = 0  # serial of the queue that ran last
 
     def next_queue(self) -> Queue | None:
-        """The queue whose head is to run now; None: all are empty or wait."""
+        """The queue to run next; None: all are empty or blocked."""
         ready = [queue for queue in self.queues if queue.pending and not queue.blocked]
         if not ready:
             return None
@@ -44,9 +44,9 @@ class Scheduler:
         return queue
 
     def refresh(self) -> None:
-        """Forgets closed queues when they are empty, and looks again at the fences that queues wait for.
+        """Drops closed empty queues, and rechecks the fences that queues wait for.
 
-        The fence ends waits by itself, unless the handler of a signal raised before it could.
+        A fence normally ends waits itself, unless a signal handler raised first.
         """
         for queue in list(self.queues):
             entries = queue.pending
@@ -58,11 +58,11 @@ class Scheduler:
                 self.queues = [each for each in self.queues if each is not queue]
 
     def turns_now(self) -> int:
-        """How many turns the GPU takes while the host goes on: none, or with ``random`` perhaps some."""
+        """The number of steps run before the host continues: 0, or a random number with ``random``."""
         return 0 if self._random is None else max(0, self._random.randint(-4, 4))
 
     def blocked(self) -> str:
-        """For messages: one line per queue that cannot go on, and who could release it; and any circle."""
+        """For messages: one line per blocked queue, and what could unblock it; and any circular wait."""
         stuck = self._stuck()
         lines = []
         for queue, packet in stuck.items():
@@ -80,7 +80,7 @@ class Scheduler:
         return "\n".join(lines)
 
     def _stuck(self) -> dict[Queue, WaitPacket]:
-        """The queues that cannot go on, and the wait at the head of each."""
+        """The blocked queues, and the wait at the head of each."""
         found = {}
         for queue in self.queues:
             if queue.pending and queue.blocked:
@@ -90,7 +90,7 @@ class Scheduler:
         return found
 
     def signals(self, fence: int) -> str:
-        """For messages: the queues that hold a signal of the fence, one line each."""
+        """For messages: the queues with a pending signal of the fence, one line each."""
         lines = [
             f"  - {queue.label} would set it to {packet.value}, but is blocked"
             for queue in self.queues
@@ -105,7 +105,7 @@ class Scheduler:
 
 
 def _signals(queue: Queue) -> Iterator[SignalPacket]:
-    """The signals that the queue holds."""
+    """The pending signals of the queue."""
     for entry in queue.pending:
         if packets.HEADER.unpack_from(entry)[0] == packets.Opcode.SIGNAL:
             packet = decode_one(entry)
@@ -114,12 +114,12 @@ def _signals(queue: Queue) -> Iterator[SignalPacket]:
 
 
 def _sets(queue: Queue, wait: WaitPacket) -> bool:
-    """Does the queue hold a signal that would end the wait?"""
+    """Whether the queue holds a signal that would end the wait."""
     return any(each.fence == wait.fence and each.value >= wait.value for each in _signals(queue))
 
 
 def _circle(stuck: dict[Queue, WaitPacket]) -> list[Queue]:
-    """Queues each of which waits for the next one, the last of them for the first; empty: there are none."""
+    """Queues that each wait for the next, and the last for the first; empty: no circular wait."""
     for start in stuck:
         row = [start]
         while True:

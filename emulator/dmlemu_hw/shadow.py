@@ -1,8 +1,8 @@
-"""Shadow memory: which bytes of a GPU's memory were ever written, a bit for each.
+"""Shadow memory: one bit per byte of GPU memory, set if the byte was ever written.
 
-The bits lie in a memory file of their own, in which a heap's are where its bytes are in the memory's, at an
-eighth of the offset.  What the host's MMU does for the bytes it so does for the bits: tiles of a reserved
-allocation and all that is placed on one heap share them.  They cost nothing until they are set.
+The bits are in a separate memory file; a heap's bits are at an eighth of the offset of its bytes in the GPU's
+memory file.  The host's MMU aliases the bits as it aliases the bytes: tiles of a reserved allocation share
+the bits of the heap, and so do allocations placed on one heap.  Bits take no memory until they are set.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .memory import Memory
 from .reservation import Reservation
 from .storage import TILE_SIZE, Storage
 
-_TILE_BITS = TILE_SIZE // 8  # bytes of bits
+_TILE_BITS = TILE_SIZE // 8  # bytes of shadow bits per tile
 _NOWHERE = 2**64 - 1
 
 _ROW = np.dtype(  # struct dmlk_shadow
     [(name, "<u8") for name in ("address", "size", "bits", "first", "null_tiles", "full")]
 )
 _CHUNK = 64 * lib.DMLK_SHADOW_CHUNK_WORDS  # bits
-_KEPT = 2048  # commands that are remembered
+_KEPT = 2048  # cached commands
 _NO_ROWS = np.zeros(0, _ROW)
 _NO_BITS: Mapping[int, _Bits] = {}
 
@@ -38,12 +38,12 @@ assert ffi.sizeof("dmlk_shadow") == _ROW.itemsize
 
 
 class Shadow:
-    """The shadow of ``memory``, which is to be told of events from its making on (:meth:`on_event`).
+    """The shadow of ``memory``; it must receive all events from its creation on (:meth:`on_event`).
 
-    Memory that is fresh after that has not been written; what was there before counts as written, as do
-    NULL tiles.  Footprints are ``dmlk_footprint *``; one that does not lie in a live allocation, or has no
-    meaning, changes nothing and has no unwritten bytes.  An allocation costs nothing until it is asked for.
-    ``failure`` says why everything counts as written from some moment on: the host refused memory.
+    Memory allocated after that is unwritten; memory allocated before counts as written, as do NULL tiles.
+    Footprints are ``dmlk_footprint *``; one that is outside live allocations, or malformed, changes nothing
+    and has no unwritten bytes.  An allocation takes no memory until it is queried.  ``failure`` says why
+    everything counts as written from some moment on: the host refused memory.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -54,21 +54,21 @@ class Shadow:
         self._file = _File(memory._file.size)
         self._heaps: weakref.WeakKeyDictionary[Storage, _HeapBits] = weakref.WeakKeyDictionary()
         self._table = _Table()
-        self._gone: deque[int] = deque()  # serials of which the table is to be rid
+        self._gone: deque[int] = deque()  # serials to be removed from the table
         self._address = ffi.new("uint64_t *")
         self._written = ffi.new("int *")
         self._cleared = ffi.new("int *")
-        # Contents of the accesses of commands that find all written and leave all so, since something last
-        # became unwritten: then this is a new set, so that who is adding to the old one adds nothing.
+        # Access contents of commands that read and write only written bytes.  Replaced by a new set when
+        # anything becomes unwritten, so that a concurrent addition to the old set has no effect.
         self._settled: set[bytes] = set()
         self._range = ffi.new("dmlk_footprint *", {"bits": 8, "rank": 1, "strides": [1]})
 
     def on_event(self, event: Event) -> None:
-        """What it is to be told: memory that is given up, or stands on other tiles."""
+        """Processes an event: memory was freed, or tiles were remapped."""
         if isinstance(event, Freed):
             serial = event.serial
         elif isinstance(event, Mapped):
-            serial = event.allocation  # its bits are in the file; the next one to ask maps them anew
+            serial = event.allocation  # its bits stay in the file; the next query maps them again
         else:
             return
         if serial in self._table.bits:
@@ -78,7 +78,7 @@ class Shadow:
     # --- footprints ---
 
     def first_unwritten(self, footprint: Any) -> int | None:
-        """Address of the lowest byte of the footprint that was never written."""
+        """Address of the lowest unwritten byte of the footprint."""
         with self._lock:
             if not self._run(lib.dmlk_shadow_first_unwritten, footprint, self._address):
                 return None
@@ -86,20 +86,20 @@ class Shadow:
             return None if address == _NOWHERE else address
 
     def mark_written(self, footprint: Any) -> None:
-        """All bytes of the footprint are written."""
+        """Marks all bytes of the footprint as written."""
         with self._lock:
             self._run(lib.dmlk_shadow_mark_written, footprint)
 
     def mark_undefined(self, footprint: Any) -> None:
-        """The bytes of the footprint lose their contents: as if never written."""
+        """Marks the bytes of the footprint as undefined, which equals unwritten."""
         with self._lock:
             self._run(lib.dmlk_shadow_mark_undefined, footprint)
             self._settled = set()
 
     def command(self, accesses: Accesses, *, look: bool) -> bool:
-        """All that a command writes and undefines; if ``look``, only if all that it reads was written.
+        """Marks what a command writes and undefines; with ``look``, only if all that it reads was written.
 
-        False: nothing was done, go through the accesses one by one.
+        False: nothing was done; process the accesses one by one.
         """
         content, settled = accesses.content, self._settled
         if content in settled:
@@ -113,15 +113,15 @@ class Shadow:
         return bool(done)
 
     def is_settled(self, content: bytes) -> bool:
-        """Does :meth:`command` with accesses of that content find all written, and change nothing?"""
+        """Whether :meth:`command` with accesses of that content would find all written and change nothing."""
         return content in self._settled
 
     # --- ranges ---
 
     def copy(self, destination: int, source: int, size: int) -> None:
-        """``size`` bytes are copied, and what is known of them with them; the ranges may overlap."""
+        """Copies the bits of ``size`` copied bytes; the ranges may overlap."""
         with self._lock:
-            for _ in range(3):  # each of both may have to be covered first
+            for _ in range(3):  # source and destination may both need covering first
                 status = lib.dmlk_shadow_copy(*self._rows(), destination, source, size, self._cleared)
                 if status != lib.DMLK_BAD_ADDRESS:
                     if self._cleared[0]:
@@ -131,14 +131,14 @@ class Shadow:
                     return
 
     def is_written(self, address: int, size: int) -> bool:
-        """Whether all those bytes are."""
+        """Whether all bytes of the range were written."""
         with self._lock:
             span = self._range
             span.address, span.end, span.sizes[0] = address, address + size, size
             return size == 0 or self.first_unwritten(span) is None
 
     def written_runs(self, address: int, size: int) -> Iterator[tuple[int, int]]:
-        """Begin and end (addresses) of every longest run of written bytes in the range, in order."""
+        """Start and end addresses of the maximal runs of written bytes in the range, in order."""
         end = address + size
         while address < end:
             written, stop = self._run_at(address, end)
@@ -149,7 +149,7 @@ class Shadow:
     # --- inside ---
 
     def _run(self, operation: Callable[..., int], footprint: Any, *rest: Any) -> bool:
-        """Whether the operation was done."""
+        """Runs the operation; returns whether it was done."""
         status = operation(*self._rows(), footprint, *rest)
         if status == lib.DMLK_BAD_ADDRESS and self._cover(footprint.address):
             status = operation(*self._rows(), footprint, *rest)
@@ -158,7 +158,7 @@ class Shadow:
         return bool(status == lib.DMLK_OK)
 
     def _run_at(self, address: int, end: int) -> tuple[bool, int]:
-        """Whether the byte is written, and where the run of bytes that are so too ends."""
+        """Whether the byte is written, and the end of the run of bytes in the same state."""
         with self._lock:
             for _ in range(2):
                 status = lib.dmlk_shadow_run(*self._rows(), address, end, self._written, self._address)
@@ -169,7 +169,7 @@ class Shadow:
             return True, end
 
     def _cover(self, address: int) -> bool:
-        """Puts the live allocation that holds the address into the table; false: it is there, or none is."""
+        """Adds the live allocation at the address to the table; false: it was there, or there is none."""
         allocation = self._memory.find(address)
         if self.failure is not None or allocation is None or allocation.serial in self._table.bits:
             return False
@@ -182,16 +182,16 @@ class Shadow:
         return True
 
     def _rows(self) -> tuple[Any, int]:
-        """The table as the C side wants it."""
+        """The table as passed to C."""
         if self._gone:
-            gone = set(self._gone)  # what garbage collection adds now, the next one does
+            gone = set(self._gone)  # serials that garbage collection adds meanwhile are removed next time
             self._table = self._table.without(gone)
             while self._gone and self._gone[0] in gone:
                 self._gone.popleft()
         return self._table.rows
 
     def _give_up(self, why: str) -> None:
-        # To go on with some bits missing would tell of bytes that were not written, and were.
+        # Continuing with missing bits would report written bytes as unwritten.
         self.failure = why
         self._table = _Table()
         self._heaps.clear()
@@ -212,9 +212,9 @@ class Shadow:
 
 
 class _Table:
-    """The rows that the C side reads, sorted by address, and what keeps their bits, by allocation serial.
+    """The rows that C reads, sorted by address, and the owners of their bits by allocation serial.
 
-    It is never changed but replaced, so that nobody finds it half done.
+    Immutable: it is replaced as a whole, so that readers never see a partial update.
     """
 
     def __init__(self, table: np.ndarray[Any, Any] = _NO_ROWS, bits: Mapping[int, _Bits] = _NO_BITS) -> None:
@@ -250,7 +250,7 @@ class _File:
 
 
 class _HeapBits:
-    """The bits of a heap's bytes, mapped; ``full`` tells which chunks of them are all ones."""
+    """The mapped bits of a heap; ``full`` marks the chunks that are all ones."""
 
     def __init__(self, storage: Storage, file: _File) -> None:
         self.offset, size = storage.file_offset // 8, storage.capacity // 8
@@ -264,7 +264,7 @@ class _HeapBits:
 
 
 class _Bits:
-    """Bits of one allocation, and what keeps them; ``row`` is its struct dmlk_shadow."""
+    """Bits of one allocation, and their owner; ``row`` is its struct dmlk_shadow."""
 
     row: tuple[int, int, int, int, int, int]
 
@@ -277,7 +277,7 @@ class _PlacedBits(_Bits):
 
 
 class _TileBits(_Bits):
-    """Stands on the bits of heaps as the reservation stands on their bytes."""
+    """Maps to the bits of heaps as the reservation maps to their bytes."""
 
     def __init__(
         self,
@@ -292,7 +292,7 @@ class _TileBits(_Bits):
         self._range = HostRange(size, mappings=len(runs))
         for run, heap in zip(runs, self._heaps, strict=True):
             if heap is not None:
-                heap.full[0] = 1  # its bits may change through these from now on
+                heap.full[0] = 1  # its bits may change through this mapping from now on
                 offset = heap.offset + run.heap_tile * _TILE_BITS
                 first, length = run.first * _TILE_BITS, run.count * _TILE_BITS
                 self._range.put(first, length, file.fd, offset, len(runs))

@@ -1,4 +1,4 @@
-"""Host memory behind the GPU's: one sparse file per GPU, and the bytes of each heap."""
+"""Host memory behind GPU memory: one sparse file per GPU, and the bytes of each heap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .host import HostFile, HostRange
 
 TILE_SIZE = 65536
 
-this_process = os.getpid()  # kept, as asking the system takes longer than all else that a call does
+this_process = os.getpid()  # cached: the system call takes longer than the rest of a public call
 
 
 def _note_fork() -> None:
@@ -26,10 +26,10 @@ def round_to_tile(size: int) -> int:
 
 
 class MemoryFile:
-    """The sparse memory file of a GPU; ranges are never used again.
+    """The sparse memory file of a GPU; ranges are never reused.
 
-    A heap that is not mappable has a range too, which stays empty: what else is known of bytes (shadow
-    memory) is kept by their place in the file.
+    A heap that is not mappable has a range too, which stays empty: shadow memory is indexed by the offset in
+    the file.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class MemoryFile:
         self.size = 0
 
     def map_new(self, size: int, mappable: bool) -> tuple[int, HostRange]:
-        """Offset and host addresses of ``size`` new bytes; they take no memory until they are touched.
+        """Offset and host addresses of ``size`` new bytes; they take no memory until they are accessed.
 
         OSError: the host refuses.
         """
@@ -57,7 +57,7 @@ class MemoryFile:
 
 
 class Mapped:
-    """Host addresses that stay mapped while this object lives; every exported buffer holds them."""
+    """Host addresses, mapped while this object lives; every exported buffer keeps them alive."""
 
     def __init__(self, range: HostRange) -> None:
         self.range = range
@@ -68,10 +68,10 @@ class Mapped:
 
 
 class Storage(Mapped):
-    """The bytes of a heap: in the memory file, or (not ``mappable``) in memory of their own.
+    """The bytes of a heap: in the memory file, or (not ``mappable``) in separate memory.
 
-    ``users`` counts what keeps them alive: the heap, allocations, runs of tiles.  ``charge`` is what
-    they take from the budget, if ``reckoning`` is that of the memory.
+    ``users`` counts the references: the heap, allocations, runs of tiles.  ``charge`` is their share of the
+    budget, valid if ``reckoning`` equals the memory's.
     """
 
     def __init__(self, file: MemoryFile, capacity: int, charge: int, mappable: bool) -> None:

@@ -1,6 +1,6 @@
-"""What the elements of a tensor are: NaN, infinity, limits of their type, and which of them were born where.
+"""Classes of tensor elements: NaN, infinity, limits of the type; and where such values first appear.
 
-For checks of values.  Detection only: nothing here knows of operators or words.
+For checks of values.  Detection only: no knowledge of operators or messages.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ["Classes", "Source", "Values", "View", "element", "find_born", "scan"
 
 
 class Classes(IntFlag):
-    """Kinds of elements (bits of ``enum dmlk_value_class``)."""
+    """Classes of elements (bits of ``enum dmlk_value_class``)."""
 
     NAN = 1 << lib.DMLK_VALUE_NAN
     INFINITY = 1 << lib.DMLK_VALUE_INFINITY
 
 
 class View(Frozen):
-    """Elements in host memory (``struct dmlk_view``): ``data`` are the bytes from element 0 on, any buffer.
+    """Elements in host memory (``struct dmlk_view``): ``data`` is a buffer that starts at element 0.
 
-    ``data_type`` is an ``enum dmlk_type``; ``strides`` count elements, 0 repeats.
+    ``data_type`` is an ``enum dmlk_type``; ``strides`` are in elements, 0 repeats.
     """
 
     data: Any
@@ -37,11 +37,11 @@ class View(Frozen):
 
 
 class Source(Frozen):
-    """What the elements of an output were made from (``struct dmlk_source``).
+    """The input elements that the elements of an output were computed from (``struct dmlk_source``).
 
-    That at index i from all elements of ``sizes`` and ``strides``, beginning where element i of ``outer``
-    stands; ``outer`` has the sizes of the output.  Element-wise: no sizes.  A matrix of a product: ``outer``
-    steps along its rows and not (stride 0) along the output's columns, ``sizes`` are those of a row.
+    Output element i depends on all elements of ``sizes`` and ``strides``, starting at element i of ``outer``;
+    ``outer`` has the sizes of the output.  Element-wise: no sizes.  A matrix of a product: ``outer`` steps
+    along its rows and has stride 0 along the output's columns, ``sizes`` are those of a row.
     """
 
     outer: View
@@ -50,12 +50,12 @@ class Source(Frozen):
 
 
 class Values(Frozen):
-    """What a tensor holds (``struct dmlk_values``).
+    """Statistics of a tensor's elements (``struct dmlk_values``).
 
-    ``count`` elements, what is repeated counting each time; of these so many NaNs, infinities, zeros of
-    either sign, and numbers that are the least (``lowest``) or the greatest (``highest``) of the type.
-    ``first_...``: number of the first one, last axis fastest; None: there is none.  ``min`` and ``max`` are
-    of the finite elements, None without any.
+    ``count`` elements, repeated ones counted each time; among them the numbers of NaNs, infinities, zeros of
+    either sign, and values that are the lowest or highest finite number of the type.  ``first_...``: index of
+    the first one, last axis fastest; None: there is none.  ``min`` and ``max`` are of the finite elements,
+    None without any.
     """
 
     count: int
@@ -77,7 +77,7 @@ _NONE = 2**64 - 1
 
 
 def scan(view: View) -> Values:
-    """Looks at every element.  ValueError: the view leaves its data; NotImplementedError: 4-bit elements."""
+    """Scans every element.  ValueError: the view exceeds its data; NotImplementedError: 4-bit elements."""
     values = ffi.new("dmlk_values *")
     struct, _keep = _struct(view)
     _raise(lib.dmlk_scan_values(struct, values), view)
@@ -89,10 +89,10 @@ def scan(view: View) -> Values:
 
 
 def find_born(output: View, classes: Classes, sources: Sequence[Source], start: int = 0) -> int | None:
-    """Number of the first element, from ``start`` on, that is of one of the classes though all that it was
-    made from is finite; None: there is none.
+    """Index of the first element, from ``start`` on, that is of one of the classes although all elements that
+    it was computed from are finite; None: there is none.
 
-    ValueError: a view leaves its data, or an ``outer`` has other sizes than the output;
+    ValueError: a view exceeds its data, or the sizes of an ``outer`` differ from the output's;
     NotImplementedError: 4-bit elements.
     """
     keep = []
@@ -109,9 +109,9 @@ def find_born(output: View, classes: Classes, sources: Sequence[Source], start: 
 
 
 def element(view: View, number: int) -> float:
-    """One element, by its number (last axis fastest): an int of integer types.
+    """One element by index (last axis fastest): an int for integer types.
 
-    IndexError: there is none; ValueError and NotImplementedError as of :func:`scan`.
+    IndexError: out of range; ValueError and NotImplementedError as in :func:`scan`.
     """
     if not 0 <= number < prod(view.sizes):
         raise IndexError(f"element {number} of {prod(view.sizes)}")
@@ -122,7 +122,7 @@ def element(view: View, number: int) -> float:
 
 
 def _struct(view: View) -> tuple[Any, Any]:
-    """The ``dmlk_view *``, and what must live as long."""
+    """The ``dmlk_view *``, and the objects that must outlive it."""
     rank = len(view.sizes)
     if not 1 <= rank <= packets.MAX_RANK or rank != len(view.strides):
         raise ValueError(f"A view has {rank} sizes and {len(view.strides)} strides; expected equal, 1 to 8.")

@@ -1,10 +1,9 @@
-/* footprint.c - which bytes two footprints share.
+/* footprint.c - the bytes that two footprints share.
  *
- * To find the lowest byte, a search descends into both patterns, and leaves out whatever cannot meet: by
- * begin and end, and by remainders (the columns of a matrix never meet, however many rows they have).
- * Patterns that overlap themselves could keep it busy for ever.  So its steps are counted, and when there
- * are too many, both patterns are painted as bits: that takes time and memory by the interval in which
- * they lie, not by the number of their elements. */
+ * To find the lowest byte, a search descends into both patterns and prunes whatever cannot meet: by begin and end,
+ * and by remainders (the columns of a matrix never meet, however many rows they have). Patterns that overlap
+ * themselves can make the search exponential.  So its steps are limited, and beyond the limit both patterns are
+ * painted as bits: time and memory then depend on the interval that they cover, not on the number of elements. */
 #include "footprint.h"
 
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 
 #include "read_set.h"
 
-#define MOST_BITS ((uint64_t)1 << 32) /* that are painted of one pattern: 512 MiB */
+#define MOST_BITS ((uint64_t)1 << 32) /* painted for one pattern: 512 MiB */
 
-#ifndef MOST_STEPS /* a test sets it to 1, so that everything is painted */
+#ifndef MOST_STEPS /* a test sets it to 1 to force painting */
 #define MOST_STEPS ((uint64_t)1 << 22)
 #endif
 
@@ -32,7 +31,7 @@ static void remove_dimension(dmlk_pattern *p, uint32_t d) {
     memmove(p->strides + d, p->strides + d + 1, (p->rank - d) * sizeof p->strides[0]);
 }
 
-/* Multiples of one stride, up to one of them, and then of that one: together all multiples. */
+/* Merges two dimensions whose offsets together are consecutive multiples of the smaller stride. */
 static bool merge_two(dmlk_pattern *p) {
     for (uint32_t d = 1; d < p->rank; d++) {
         for (uint32_t e = 0; e < d; e++) {
@@ -49,7 +48,7 @@ static bool merge_two(dmlk_pattern *p) {
 
 static void merge(dmlk_pattern *p) {
     do {
-        while (p->rank > 0 && p->strides[0] <= p->spans[0]) { /* blocks that touch are one */
+        while (p->rank > 0 && p->strides[0] <= p->spans[0]) { /* merge adjacent blocks */
             p->spans[0] += (p->sizes[0] - 1) * p->strides[0];
             remove_dimension(p, 0);
         }
@@ -76,7 +75,7 @@ static bool init_from(dmlk_pattern *p, const dmlk_footprint *f, uint32_t first) 
     uint64_t span = width, end;
     p->rank = 0;
     p->spans[0] = width;
-    for (uint32_t d = f->rank; d-- > first;) { /* the last dimension mostly has the smallest stride */
+    for (uint32_t d = f->rank; d-- > first;) { /* the last dimension usually has the smallest stride */
         uint64_t stride, length;
         if (f->sizes[d] == 0) {
             return false;
@@ -112,7 +111,7 @@ bool dmlk_pattern_to_bytes(dmlk_pattern *p) {
     return true;
 }
 
-/* --- painting: arrays of bits, and behind their end a word that is 0 --- */
+/* --- painting: bit arrays, followed by a word of 0 --- */
 
 static const uint64_t even_bits = 0x5555555555555555;
 
@@ -122,7 +121,7 @@ static uint64_t get_bits(const uint64_t *words, uint64_t position) {
     return shift == 0 ? words[word] : words[word] >> shift | words[word + 1] << (64 - shift);
 }
 
-/* bits |= bits << shift, where nothing stands from `end` on. */
+/* bits |= bits << shift; bits from `end` on are 0. */
 static void paint_shifted(uint64_t *words, uint64_t end, uint64_t shift) {
     const uint64_t far = shift / 64, near = shift % 64;
     for (uint64_t word = (end + shift - 1) / 64 + 1; word-- > far;) {
@@ -134,7 +133,7 @@ static void paint_shifted(uint64_t *words, uint64_t end, uint64_t shift) {
     }
 }
 
-/* Paints the pattern `unit` half bytes to a bit, from bit `begin` (0 or 1) on.  NULL: no memory. */
+/* Paints the pattern from bit `begin` (0 or 1) on, one bit per `unit` half bytes.  NULL: no memory. */
 static uint64_t *paint(const dmlk_pattern *p, uint64_t unit, uint64_t begin) {
     uint64_t *words = calloc((begin + dmlk_pattern_span(p) / unit) / 64 + 2, sizeof *words);
     if (words == NULL) {
@@ -155,14 +154,14 @@ static uint64_t *paint(const dmlk_pattern *p, uint64_t unit, uint64_t begin) {
     return words;
 }
 
-/* Both bits of each pair in which one is set. */
+/* Sets both bits of each pair in which at least one is set. */
 static void paint_pairs(uint64_t *words, uint64_t count) {
     for (uint64_t word = 0; word < count; word++) {
         words[word] |= (words[word] & even_bits) << 1 | (words[word] >> 1 & even_bits);
     }
 }
 
-/* Every second bit, in the lower half. */
+/* Packs every second bit into the lower half. */
 static uint64_t squeeze(uint64_t bits) {
     bits &= even_bits;
     bits = (bits | bits >> 1) & 0x3333333333333333;
@@ -190,14 +189,14 @@ uint64_t *dmlk_pattern_paint(const dmlk_pattern *pattern) {
 
 /* --- where two patterns meet --- */
 
-/* Half bytes are counted from the same origin on: pattern a begins at at_a, b at at_b. */
+/* Positions are in half bytes from a common origin: pattern a begins at at_a, b at at_b. */
 struct search {
     const dmlk_pattern *a, *b;
-    bool bytes;     /* two half bytes of one byte meet too; begin and end are even then */
+    bool bytes;     /* half bytes of the same byte meet too; begin and end are then even */
     bool found;
-    uint64_t begin; /* only from here on */
-    uint64_t end;   /* only before this, which is where they meet if they were found to */
-    uint64_t steps; /* that may still be taken */
+    uint64_t begin; /* search from here */
+    uint64_t end;   /* search up to here: the lowest meeting found so far */
+    uint64_t steps; /* left */
 };
 
 struct interval {
@@ -213,11 +212,11 @@ static struct interval cover(const struct search *s, uint64_t begin, uint64_t si
     return i;
 }
 
-/* Intervals that repeat every `period`: does none of the one kind meet any of the other? */
+/* Whether two intervals that repeat every `period` never meet. */
 static bool never_meet(const struct search *s, uint64_t period, uint64_t at_a, uint64_t span_a, uint64_t at_b,
                        uint64_t span_b) {
     struct interval a = cover(s, at_a, span_a), b = cover(s, at_b, span_b);
-    if (s->bytes && period % 2 != 0) { /* they begin at even and odd half bytes: with one more on both sides */
+    if (s->bytes && period % 2 != 0) { /* they begin at even and odd half bytes: widen both ends by one */
         a = (struct interval){at_a, at_a + span_a + 2};
         b = (struct interval){at_b, at_b + span_b + 2};
     }
@@ -227,8 +226,8 @@ static bool never_meet(const struct search *s, uint64_t period, uint64_t at_a, u
     return size_a <= after && size_b <= period && after <= period - size_b;
 }
 
-/* Do remainders show that the lowest `rank` dimensions of the patterns do not meet?  Whatever dimensions
- * are taken together, their steps are multiples of a period, in which the others fill an interval. */
+/* Whether remainders prove that the lowest rank_a and rank_b dimensions of the patterns do not meet: for each group
+ * of dimensions, the steps are multiples of a period, within which the other dimensions cover an interval. */
 static bool apart(const struct search *s, uint32_t rank_a, uint64_t at_a, uint32_t rank_b, uint64_t at_b) {
     uint64_t period_a = 0;
     for (uint32_t d = rank_a + 1; d-- > 0;) {
@@ -244,8 +243,8 @@ static bool apart(const struct search *s, uint32_t rank_a, uint64_t at_a, uint32
     return false;
 }
 
-/* Indices of a dimension, the last included, at which something may lie in the interval.  (Where half bytes
- * count for whole ones, the interval is one of whole ones.) */
+/* First and last index of a dimension that may reach into the interval.  (With `bytes`, the interval consists of
+ * whole bytes.) */
 static bool index_range(struct interval in, uint64_t at, uint64_t size, uint64_t stride, uint64_t inner,
                         uint64_t *first, uint64_t *last) {
     const uint64_t reach = at + inner;
@@ -258,7 +257,7 @@ static bool index_range(struct interval in, uint64_t at, uint64_t size, uint64_t
     return *first <= *last;
 }
 
-/* Looks for a lower meeting of the lowest rank_a and rank_b dimensions, which begin there. */
+/* Searches for a lower meeting of the lowest rank_a and rank_b dimensions, which begin at at_a and at_b. */
 static void descend(struct search *s, uint32_t rank_a, uint64_t at_a, uint32_t rank_b, uint64_t at_b) {
     const struct interval a = cover(s, at_a, s->a->spans[rank_a]), b = cover(s, at_b, s->b->spans[rank_b]);
     struct interval in = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
@@ -294,7 +293,7 @@ static void descend(struct search *s, uint32_t rank_a, uint64_t at_a, uint32_t r
     }
 }
 
-/* Leaves out of the pattern what cannot lie in the search's interval; false: that is all of it. */
+/* Removes the part of the pattern that is outside the search's interval; false: nothing remains. */
 static bool trim(const struct search *s, dmlk_pattern *p, uint64_t *at) {
     const struct interval in = {s->begin, s->end};
     for (uint32_t d = p->rank; d-- > 0;) {
@@ -313,7 +312,7 @@ static bool trim(const struct search *s, dmlk_pattern *p, uint64_t *at) {
     return true;
 }
 
-/* The first bit from `begin` to `end` that both have; false: none. */
+/* The first bit in [begin, end) that is set in both; false: none. */
 static bool first_common(const uint64_t *a, uint64_t at_a, const uint64_t *b, uint64_t at_b, uint64_t begin,
                          uint64_t end, uint64_t *first) {
     for (uint64_t at = begin; at < end; at += 64) {
@@ -326,10 +325,10 @@ static bool first_common(const uint64_t *a, uint64_t at_a, const uint64_t *b, ui
     return false;
 }
 
-/* What of a pattern is compared as bits. */
+/* The part of a pattern that is compared as bits. */
 struct painting {
     dmlk_pattern pattern;
-    uint64_t at, begin, end; /* half bytes; bit 0 stands for `begin`, which is `at` or the one before it */
+    uint64_t at, begin, end; /* half bytes; bit 0 is `begin`, which is `at` or one less */
     uint64_t *words;
 };
 
@@ -365,7 +364,7 @@ static int meet_painted(const struct search *s, uint64_t at_a, uint64_t at_b, ui
     unit = s->bytes && unit % 2 != 0 ? 1 : unit;
     int status = -1;
     if (paint_for(s, &a, unit) && paint_for(s, &b, unit)) {
-        /* In units, from a place where one of both begins. */
+        /* In units, from the begin of one of the two. */
         const uint64_t origin = a.begin < b.begin ? a.begin : b.begin;
         struct interval in = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
         in.begin = in.begin > s->begin ? in.begin : s->begin;
@@ -402,7 +401,7 @@ static int meet(const dmlk_pattern *a, uint64_t at_a, const dmlk_pattern *b, uin
     return status;
 }
 
-/* A footprint made ready for several meetings. */
+/* A footprint prepared for several comparisons. */
 struct place {
     uint64_t begin, end; /* addresses */
     bool whole;          /* only whole bytes */
@@ -483,9 +482,9 @@ int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address) {
     return meet_places(&place, &byte, 0, UINT64_MAX, &unused);
 }
 
-/* The smallest index of dimension d for which the dimensions behind it reach the byte at `byte`, if those
- * before it begin at `at` (half bytes from the address): a meeting of what is behind it with the byte moved
- * back by each index.  Seen from the end, so that the smallest index comes first. */
+/* The smallest index of dimension d for which the inner dimensions reach the byte at `byte`, if the outer ones
+ * begin at `at` (half bytes from the address): a meeting of the inner dimensions with the byte moved back by each
+ * index.  Reversed, so that the smallest index comes first. */
 static int find_index(const dmlk_footprint *f, uint32_t d, uint64_t at, uint64_t byte, uint64_t end,
                       uint64_t *index) {
     const uint64_t stride = f->strides[d] * (f->bits / 4);

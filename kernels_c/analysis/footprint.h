@@ -1,30 +1,30 @@
-/* footprint.h - footprints as sets: brought into one form, and painted as bits. */
+/* footprint.h - footprints as sets: in normal form, and as bits. */
 #ifndef DMLK_FOOTPRINT_H
 #define DMLK_FOOTPRINT_H
 
 #include "dmlk.h"
 
-/* A footprint without its address, counted in half bytes: blocks of spans[0], one for each choice of the
- * indices, sum(i * stride) after the first.  Dimensions that move nothing are gone, and those that together
- * make one are merged, so that different layouts of the same elements look the same. */
+/* A footprint without its address, in half bytes: blocks of spans[0], one for each combination of indices, sum(i *
+ * stride) after the first.  Dimensions of stride 0 are removed and mergeable ones are merged, so that different
+ * layouts of the same elements give the same pattern. */
 typedef struct dmlk_pattern {
     uint32_t rank;
     uint64_t sizes[DMLK_MAX_RANK];     /* all above 1 */
     uint64_t strides[DMLK_MAX_RANK];   /* ascending; the first is above spans[0] */
-    uint64_t spans[DMLK_MAX_RANK + 1]; /* spans[d]: from begin to end when only dimensions below d move */
+    uint64_t spans[DMLK_MAX_RANK + 1]; /* spans[d]: extent of the dimensions below d */
 } dmlk_pattern;
 
-/* False: the footprint has no meaning (rank, bits, a size of 0), or its addresses pass 64 bits. */
+/* False: the footprint is malformed (rank, bits, a size of 0), or its addresses exceed 64 bits. */
 bool dmlk_pattern_init(dmlk_pattern *pattern, const dmlk_footprint *footprint);
 
-/* Lets the pattern, which begins with a whole byte, grow to whole bytes.  False: some blocks begin in the
- * middle of one; then it stays as it is. */
+/* Extends the pattern, which begins at a byte, to whole bytes.  False: some blocks begin in the middle of a byte;
+ * the pattern is unchanged. */
 bool dmlk_pattern_to_bytes(dmlk_pattern *pattern);
 
-/* Half bytes from begin to end of the pattern. */
+/* Extent of the pattern in half bytes. */
 static inline uint64_t dmlk_pattern_span(const dmlk_pattern *pattern) { return pattern->spans[pattern->rank]; }
 
-/* The touched ones of the span's bytes as bits, of span / 2 rounded up; to be freed.  NULL: no memory. */
+/* One bit per byte of the span (span / 2 rounded up), set if accessed; the caller frees it.  NULL: no memory. */
 uint64_t *dmlk_pattern_paint(const dmlk_pattern *pattern);
 
 #endif

@@ -38,7 +38,7 @@ uint32_t dmlk_join(dmlk_slice *slices, uint32_t count) {
     return 1;
 }
 
-/* --- what is read by data --- */
+/* --- data-dependent reads --- */
 
 uint64_t *dmlk_begin_marks(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     bool known = true;
@@ -58,12 +58,12 @@ struct boxes {
     const int64_t *sizes;
     uint64_t steps[DMLK_MAX_RANK]; /* elements from one index of an axis to the next */
     dmlk_slice box[DMLK_MAX_RANK];
-    uint64_t left; /* boxes that may still be taken */
+    uint64_t left; /* boxes left */
     dmlk_take_box *take;
     void *context;
 };
 
-/* The first marked element from `at` on; `end`: there is none before that. */
+/* The first marked element in [at, end), or `end`. */
 static uint64_t next_marked(const uint64_t *marks, uint64_t at, uint64_t end) {
     while (at < end) {
         const uint64_t rest = marks[at / 64] >> at % 64;
@@ -94,8 +94,8 @@ static bool same_marks(const uint64_t *marks, uint64_t a, uint64_t b, uint64_t c
     return same;
 }
 
-/* Those of axis d and of the axes behind it, of which the first element is number `at`: indices that have the same
- * behind them, and are equally far apart, share boxes.  False: too many. */
+/* Boxes of axis d and the inner axes, starting at element `at`: equally spaced indices with the same marks in the
+ * inner axes share a box.  False: too many. */
 static bool take_boxes(struct boxes *b, uint32_t d, uint64_t at) {
     if (d == b->rank) {
         b->take(b->box, b->context);

@@ -7,19 +7,19 @@
 #include "view.h"
 #include "promoted.h"
 
-/* Addresses that the kernel is given.  No process has memory there. */
-#define WINDOWS 62 /* bit that they all have */
-#define WINDOW 44  /* bits: the bytes from one tensor to the next */
+/* Addresses passed to the kernel.  No process has memory there. */
+#define WINDOWS 62 /* bit set in all of them */
+#define WINDOW 44  /* log2 of the bytes from one tensor to the next */
 #define MOST_TENSORS (UINT32_C(1) << (WINDOWS - WINDOW))
 #define MOST_BYTES (UINT64_C(1) << (WINDOW - 2))
 
-/* What is known of a byte. */
-enum { ELEMENT = 1, WRITTEN = 2, STORED = 4 }; /* part of an element; ever; by this dispatch */
+/* State of a byte. */
+enum { ELEMENT = 1, WRITTEN = 2, STORED = 4 }; /* part of an element; written ever; stored by this dispatch */
 
 struct tensor {
     const dmlk_view *view; /* with the base in real memory */
-    uint8_t *memory;       /* what the kernel works on: a copy, if the tensor is written */
-    uint8_t *bytes;        /* for each byte of the tensor */
+    uint8_t *memory;       /* what the kernel accesses: a copy, if the tensor is written */
+    uint8_t *bytes;        /* state of each byte of the tensor */
 };
 
 struct check {
@@ -28,7 +28,7 @@ struct check {
     uint32_t count;
     struct tensor *tensors;
     uint64_t accesses, found; /* in this dispatch */
-    struct check *outer;      /* the host may dispatch again while it is asked whether to go on */
+    struct check *outer;      /* the host may dispatch again while it is polled */
 };
 
 static _Thread_local dmlk_checker *checker_of_thread;
@@ -79,7 +79,7 @@ static bool all(const uint8_t *bytes, uint64_t size, uint8_t flag) {
     return flags != 0;
 }
 
-/* What is wrong with an access; DMLK_FINDING_KINDS: nothing. */
+/* Classifies an access; DMLK_FINDING_KINDS: valid. */
 static enum dmlk_finding_kind judge(const struct tensor *tensor, int64_t offset, uint64_t size, bool store) {
     const dmlk_view *view = tensor->view;
     if (offset < 0 || (uint64_t)offset > view->byte_size || size > view->byte_size - (uint64_t)offset) {
@@ -103,7 +103,7 @@ static bool is_aligned(const dmlk_view *view, int64_t offset, uint64_t size) {
     return offset % (int64_t)size == 0 && (element == 0 || offset % element == 0);
 }
 
-/* The memory to access in place of `at`; `aligned`: it must be.  Where the access is bad, it is some bytes of 0. */
+/* The memory to access instead of `at`; `aligned`: alignment is required.  Invalid accesses get dummy bytes of 0. */
 static void *reach(const void *at, uint64_t size, bool store, bool aligned) {
     static _Thread_local uint64_t spare;
     const uint64_t address = (uint64_t)(uintptr_t)at;
@@ -112,7 +112,7 @@ static void *reach(const void *at, uint64_t size, bool store, bool aligned) {
         return (void *)(uintptr_t)at; /* the kernel's own memory */
     }
     uint32_t k = (uint32_t)(address >> WINDOW) % MOST_TENSORS;
-    k = k < check->count ? k : check->count - 1; /* far outside of it */
+    k = k < check->count ? k : check->count - 1; /* far outside */
     struct tensor *tensor = &check->tensors[k];
     const int64_t offset = (int64_t)(address - (uint64_t)(uintptr_t)window(k));
     enum dmlk_finding_kind kind = judge(tensor, offset, size, store);
@@ -146,7 +146,7 @@ void dmlk_checked_store_bytes(void *at, const void *from, size_t size) {
 
 /* --- before the kernel --- */
 
-/* Calls `row` for each row of elements (of a byte at least) of the view, repeated ones once. */
+/* Calls `row` for each row of elements (of at least a byte) of the view, repeated rows once. */
 typedef void element_row(struct check *check, uint32_t tensor, int64_t offset, int64_t stride, int64_t count);
 
 static void each_row(struct check *check, uint32_t tensor, const dmlk_view *view, element_row *row) {
@@ -177,7 +177,7 @@ static void mark_elements(struct check *check, uint32_t tensor, int64_t offset, 
     }
 }
 
-/* Which bytes hold something: all of an input, or those that the host says; none of an output. */
+/* Marks the written bytes: all of an input, or those that the host reports; none of an output. */
 static int mark_written(const dmlk_checker *checker, struct tensor *tensor) {
     const dmlk_view *view = tensor->view;
     if (view->access == DMLK_WRITE) {
@@ -198,7 +198,7 @@ static int mark_written(const dmlk_checker *checker, struct tensor *tensor) {
     return DMLK_OK;
 }
 
-/* Takes over view number k; `window_view` is what the kernel gets in place of it. */
+/* Prepares view k; the kernel receives `window_view` instead. */
 static int begin_tensor(struct check *check, uint32_t k, dmlk_view *window_view) {
     struct tensor *tensor = &check->tensors[k];
     const dmlk_view *view = tensor->view;
@@ -221,7 +221,7 @@ static int begin_tensor(struct check *check, uint32_t k, dmlk_view *window_view)
     if (is_written(view)) {
         memcpy(tensor->memory, view->base, view->byte_size);
     }
-    if (dmlk_type_bytes(view->type) > 0) { /* no kernel takes smaller elements: it says so itself */
+    if (dmlk_type_bytes(view->type) > 0) { /* kernels reject smaller elements themselves */
         each_row(check, k, view, mark_elements);
     }
     return mark_written(check->checker, tensor);
@@ -236,7 +236,7 @@ static void end_tensor(struct tensor *tensor) {
 
 /* --- after the kernel --- */
 
-/* The view without what the kernel said to have left undefined; false: nothing remains. */
+/* The view without the part that the kernel reported as undefined; false: nothing remains. */
 static bool defined_part(const dmlk_call *call, uint32_t k, dmlk_view *view) {
     const dmlk_fault *fault = call->fault;
     *view = call->views[k];
@@ -258,7 +258,7 @@ static void find_never_stored(struct check *check, uint32_t tensor, int64_t offs
     }
 }
 
-/* Does the tensor share memory with another one that is written? */
+/* Whether the tensor shares no memory with another one that is written. */
 static bool is_alone(const dmlk_call *call, uint32_t k) {
     const dmlk_view *view = &call->views[k];
     for (uint32_t j = 0; j < call->view_count; j++) {
@@ -271,7 +271,7 @@ static bool is_alone(const dmlk_call *call, uint32_t k) {
     return true;
 }
 
-/* Bytes that were stored must hold the same, and all others what they did before. */
+/* Stored bytes must be equal, and all others unchanged. */
 static void compare_with_fast(struct check *check, const dmlk_call *call) {
     for (uint32_t k = 0; k < check->count; k++) {
         const struct tensor *tensor = &check->tensors[k];
@@ -285,7 +285,7 @@ static void compare_with_fast(struct check *check, const dmlk_call *call) {
     }
 }
 
-/* The kernel is at fault: what it stored, as far as it was allowed to, are the results. */
+/* The kernel is faulty: the results are what it stored with valid accesses. */
 static void keep_results(const struct check *check) {
     for (uint32_t k = 0; k < check->count; k++) {
         const struct tensor *tensor = &check->tensors[k];

@@ -1,7 +1,7 @@
-/* shadow.c - a bit for every byte of memory: was it written?
+/* shadow.c - shadow memory: one bit per byte, set if it was written.
  *
- * The bits of a footprint are visited word by word: rows without gaps 64 bytes at a time, and so are rows
- * of elements up to 64 bytes apart, whose bits form a pattern that repeats. */
+ * The bits of a footprint are visited word by word: rows without gaps 64 bytes at a time, as are rows of elements
+ * up to 64 bytes apart, whose bits form a repeating pattern. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +13,11 @@
 
 enum action { FIND_UNWRITTEN, SET, CLEAR };
 
-/* What is done to bits of one shadow. */
+/* An operation on the bits of one shadow. */
 struct visit {
     const dmlk_shadow *shadow;
     enum action action;
-    uint64_t lowest; /* number of the lowest bit found to be 0, or NOWHERE */
+    uint64_t lowest; /* index of the lowest 0 bit found, or NOWHERE */
 };
 
 static uint64_t lowest_bits(uint64_t count) { return count < 64 ? ((uint64_t)1 << count) - 1 : UINT64_MAX; }
@@ -27,7 +27,7 @@ static bool is_null(const dmlk_shadow *s, uint64_t word) {
     return s->null_tiles != NULL && (s->null_tiles[tile / 64] >> tile % 64 & 1) != 0;
 }
 
-/* A word of bits as they are to be read. */
+/* A word of bits; those of NULL tiles read as 1. */
 static inline uint64_t read_word(const dmlk_shadow *s, uint64_t word) {
     const uint64_t bits = s->bits[word];
     return bits == UINT64_MAX || !is_null(s, word) ? bits : UINT64_MAX;
@@ -35,7 +35,7 @@ static inline uint64_t read_word(const dmlk_shadow *s, uint64_t word) {
 
 /* --- chunks of words --- */
 
-/* Is it known that all words of the chunk are all ones? */
+/* Whether all words of the chunk are known to be all ones. */
 static inline bool is_full(const dmlk_shadow *s, uint64_t chunk) {
     return s->full != NULL && s->full[0] == 0 && s->full[1 + chunk] != 0;
 }
@@ -46,14 +46,14 @@ static inline void note_full(const dmlk_shadow *s, uint64_t chunk) {
     }
 }
 
-/* Words first .. last have changed. */
+/* Called after words first .. last have changed. */
 static inline void not_full(const dmlk_shadow *s, uint64_t first, uint64_t last) {
     if (s->full != NULL) {
         memset(s->full + 1 + first / CHUNK, 0, last / CHUNK - first / CHUNK + 1);
     }
 }
 
-/* --- visiting bits; each returns false when a bit was found and the next ones are higher --- */
+/* --- visiting bits; each returns false once a bit was found and later ones are higher --- */
 
 static inline bool visit_word(struct visit *v, enum action action, uint64_t word, uint64_t mask) {
     if (action == SET) {
@@ -86,7 +86,7 @@ static bool are_ones(const uint64_t *words, uint64_t count) {
     return all == UINT64_MAX;
 }
 
-/* The first word before `end` that is to be read as not all ones, or `end`. */
+/* The first word before `end` that is not all ones, or `end`. */
 static uint64_t skip_full_words(const dmlk_shadow *s, uint64_t word, uint64_t end) {
     while (word < end) {
         const uint64_t next = (word / CHUNK + 1) * CHUNK, stop = next < end ? next : end;
@@ -99,7 +99,7 @@ static uint64_t skip_full_words(const dmlk_shadow *s, uint64_t word, uint64_t en
             }
             word = stop;
         } else {
-            while (word < stop && s->bits[word] == UINT64_MAX) { /* all, if another thread has set them meanwhile */
+            while (word < stop && s->bits[word] == UINT64_MAX) { /* another thread may have set them */
                 word++;
             }
             if (word < stop && !is_null(s, word)) {
@@ -153,7 +153,7 @@ static inline bool visit_range(struct visit *v, enum action action, uint64_t beg
     return visit_word(v, action, last, tail);
 }
 
-/* `size` times `width` bits, `stride` (at most 64, and more than width) apart. */
+/* A comb: `size` groups of `width` bits, `stride` (at most 64, more than width) apart. */
 static inline bool visit_comb(struct visit *v, enum action action, uint64_t begin, uint64_t size, uint64_t stride,
                               uint64_t width) {
     const uint64_t end = begin + (size - 1) * stride + width, last = (end - 1) / 64;
@@ -164,7 +164,7 @@ static inline bool visit_comb(struct visit *v, enum action action, uint64_t begi
     /* Bit 64 of the comb is its bit 64 % stride. */
     const uint64_t offset = 64 % stride;
     high = offset == 0 ? low : low >> offset | low << (stride - offset);
-    /* Where in its period the comb is at bit 0 of the word. */
+    /* The comb's phase at bit 0 of the word. */
     uint64_t phase = (stride - begin % 64 % stride) % stride;
     uint64_t mask = UINT64_MAX << begin % 64;
     for (uint64_t word = begin / 64; word <= last; word++) {
@@ -212,7 +212,7 @@ static void visit_dimensions(struct visit *v, const dmlk_pattern *p, uint32_t ra
         }
         return;
     }
-    switch (v->action) { /* a copy of the loops for each, with nothing left to decide in them */
+    switch (v->action) { /* a specialized copy of the loops for each */
     case FIND_UNWRITTEN: visit_innermost(v, FIND_UNWRITTEN, p, begin); break;
     case SET: visit_innermost(v, SET, p, begin); break;
     case CLEAR: visit_innermost(v, CLEAR, p, begin); break;
@@ -233,8 +233,8 @@ static bool visit_painted(struct visit *v, const dmlk_pattern *p, uint64_t begin
 
 /* --- footprints --- */
 
-/* The pattern in bytes, and how many blocks it has; false: it does not consist of whole bytes, or overlaps
- * itself so much that it is better painted. */
+/* The pattern in bytes, and its number of blocks; false: it does not consist of whole bytes, or overlaps itself so
+ * much that painting is faster. */
 static bool count_blocks(const dmlk_pattern *pattern, dmlk_pattern *bytes, uint64_t *blocks) {
     *bytes = *pattern;
     *blocks = 1;
@@ -252,7 +252,7 @@ static bool count_blocks(const dmlk_pattern *pattern, dmlk_pattern *bytes, uint6
     return *blocks <= dmlk_pattern_span(bytes);
 }
 
-/* The shadow that holds all `size` bytes at the address, or NULL. */
+/* The shadow that contains all `size` bytes at the address, or NULL. */
 static const dmlk_shadow *find(const dmlk_shadow *shadows, uint64_t count, uint64_t address, uint64_t size) {
     uint64_t first = 0, end = count;
     while (first < end) { /* the first one that starts past the address */
@@ -273,7 +273,7 @@ static const dmlk_shadow *find(const dmlk_shadow *shadows, uint64_t count, uint6
 
 static uint64_t bit_of(const dmlk_shadow *s, uint64_t address) { return s->first + (address - s->address); }
 
-/* *address: of the lowest bit found to be 0, or NOWHERE. */
+/* *address: that of the lowest 0 bit found, or NOWHERE. */
 static int visit(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f, enum action action,
                  uint64_t *address) {
     dmlk_pattern pattern, bytes;
@@ -289,7 +289,7 @@ static int visit(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprin
     const uint64_t begin = bit_of(shadow, f->address);
     uint64_t blocks;
     const bool walk = count_blocks(&pattern, &bytes, &blocks);
-    /* Mostly all was written long ago.  A block takes as long as some words do here. */
+    /* Usually everything is already written.  A block costs as much as several words here. */
     if (action != CLEAR && pattern.rank > 0 && (!walk || size / 64 <= 4 * blocks)) {
         struct visit all = {shadow, FIND_UNWRITTEN, NOWHERE};
         if (visit_range(&all, FIND_UNWRITTEN, begin, begin + size)) {
@@ -321,7 +321,7 @@ int dmlk_shadow_mark_undefined(const dmlk_shadow *shadows, uint64_t count, const
     return visit(shadows, count, f, CLEAR, &nowhere);
 }
 
-/* Can all of them be visited? */
+/* Whether every access has a shadow. */
 static bool are_here(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *accesses, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         dmlk_pattern pattern;
@@ -372,7 +372,7 @@ static uint64_t read_bits(const dmlk_shadow *s, uint64_t bit, uint64_t count) {
     return bits & lowest_bits(count);
 }
 
-/* Bits [begin, end) of the destination, as far as they lie in that word. */
+/* Bits [begin, end) of the destination that are in that word. */
 static void copy_word(const dmlk_shadow *to, uint64_t word, uint64_t begin, uint64_t end, const dmlk_shadow *from,
                       uint64_t source) {
     const uint64_t low = begin > word * 64 ? begin : word * 64;
@@ -382,7 +382,7 @@ static void copy_word(const dmlk_shadow *to, uint64_t word, uint64_t begin, uint
     to->bits[word] = (to->bits[word] & ~mask) | bits;
 }
 
-/* Whole words first .. last of the destination, in the order in which no source is overwritten too early. */
+/* Whole words first .. last of the destination, in an order that reads each source before it is overwritten. */
 static void copy_words(const dmlk_shadow *to, uint64_t first, uint64_t last, const dmlk_shadow *from, uint64_t bit,
                        bool upwards) {
     const uint64_t count = last - first + 1;
@@ -408,7 +408,7 @@ int dmlk_shadow_copy(const dmlk_shadow *shadows, uint64_t count, uint64_t destin
     }
     const uint64_t begin = bit_of(to, destination), end = begin + size, bit = bit_of(from, source);
     struct visit origin = {from, FIND_UNWRITTEN, NOWHERE}, target = {to, SET, NOWHERE};
-    if (visit_range(&origin, FIND_UNWRITTEN, bit, bit + size)) { /* as it mostly is */
+    if (visit_range(&origin, FIND_UNWRITTEN, bit, bit + size)) { /* the usual case */
         visit_range(&target, SET, begin, end);
         return DMLK_OK;
     }
@@ -435,7 +435,7 @@ int dmlk_shadow_run(const dmlk_shadow *shadows, uint64_t count, uint64_t address
     const uint64_t bit = bit_of(shadow, address), last = bit_of(shadow, end - 1) / 64;
     uint64_t word = bit / 64, mask = UINT64_MAX << bit % 64;
     *written = read_bits(shadow, bit, 1) != 0;
-    const uint64_t other = *written ? UINT64_MAX : 0; /* what bits of the run have */
+    const uint64_t other = *written ? UINT64_MAX : 0; /* the state of the run's bits */
     for (; word <= last; word++, mask = UINT64_MAX) {
         const uint64_t differing = (read_word(shadow, word) ^ other) & mask;
         if (differing != 0) {

@@ -1,19 +1,19 @@
-/* values.c - what the elements of a tensor are, for checks of values. */
+/* values.c - classifies the elements of a tensor, for checks of values. */
 #include "cpu.h"
 #include "view.h"
 #include "promoted.h"
 
-#define PIECE 128 /* elements that 8 bits can count */
+#define PIECE 128 /* elements; counts fit 8 bits */
 
-/* How the bits of an element are read: see values.inc. */
+/* How the bits of an element are interpreted: see values.inc. */
 struct type {
     enum dmlk_kind kind;
     uint64_t infinity, lowest, highest;
     uint64_t flip, flip_negative;
-    uint64_t magnitude; /* bits that are 0 in a zero */
+    uint64_t magnitude; /* the bits that are 0 in a zero */
 };
 
-/* What a piece of a row holds; min and max as values.inc orders them. */
+/* Statistics of a piece of a row; min and max as ordered bits of values.inc. */
 struct piece {
     uint64_t counts[DMLK_VALUE_CLASSES];
     uint64_t min, max;
@@ -49,7 +49,7 @@ static struct type type_of(uint32_t number) {
     return type;
 }
 
-/* Do the sizes, strides and type mean anything, and do the elements lie in the view's bytes? */
+/* Checks that sizes, strides and type are valid, and that the elements are inside the view's bytes. */
 static int check_view(const dmlk_view *view) {
     uint64_t bits;
     if (view->rank < 1 || view->rank > DMLK_MAX_RANK || dmlk_type_bits(view->type) == 0 ||
@@ -70,7 +70,7 @@ static int check_view(const dmlk_view *view) {
     return dmlk_view_extent(view, &bits) && bits / 8 <= view->byte_size ? DMLK_OK : DMLK_OUT_OF_RANGE;
 }
 
-/* Bytes from the base to element number `index`. */
+/* Byte offset of element `index` from the base. */
 static int64_t offset_of(const dmlk_view *view, uint64_t index) {
     int64_t offset = 0;
     for (uint32_t d = view->rank; d-- > 0;) {
@@ -123,7 +123,7 @@ static dmlk_view without_repeats(const dmlk_view *view, uint64_t *repeats) {
     return once;
 }
 
-/* Element `position` of `once` as an index of `view`. */
+/* Index in `view` of element `position` of `once`. */
 static uint64_t index_in(const dmlk_view *view, const dmlk_view *once, uint64_t position) {
     uint64_t index = 0, step = 1;
     for (uint32_t d = view->rank; d-- > 0;) {
@@ -149,13 +149,13 @@ static void take_in(struct scan *scan, dmlk_values *out, const uint8_t *at, int6
     for (int class = 0; class < DMLK_VALUE_CLASSES; class++) {
         if (piece.counts[class] > 0 && out->counts[class] == 0) {
             const int64_t i = methods[scan->bits_type].find(&scan->type, at, stride, n, 1u << class);
-            out->firsts[class] = position + (uint64_t)dmlk_min(i, n - 1); /* the host may write: it may be gone */
+            out->firsts[class] = position + (uint64_t)dmlk_min(i, n - 1); /* the host may have overwritten it */
         }
         out->counts[class] += piece.counts[class];
     }
 }
 
-/* Makes of what was found in `once` what the view holds. */
+/* Converts the statistics of `once` to those of the view. */
 static void finish(const struct scan *scan, const dmlk_view *view, const dmlk_view *once, uint64_t repeats,
                    dmlk_values *out) {
     for (int class = 0; class < DMLK_VALUE_CLASSES; class++) {
@@ -196,9 +196,9 @@ int dmlk_scan_values(const dmlk_view *view, dmlk_values *out) {
     return status;
 }
 
-/* --- finding what is no number, and where it comes from --- */
+/* --- finding where NaNs and infinities first appear --- */
 
-/* Is there no NaN and no infinity among the elements? */
+/* Whether no element is NaN or infinite. */
 static bool all_finite(const dmlk_view *view) {
     const uint32_t classes = 1u << DMLK_VALUE_NAN | 1u << DMLK_VALUE_INFINITY;
     const struct type type = type_of(view->type);
@@ -223,14 +223,14 @@ static bool all_finite(const dmlk_view *view) {
     return true;
 }
 
-/* What element number `index` was made from, of one source. */
+/* The elements of one source that element `index` was computed from. */
 static dmlk_view made_from(const dmlk_source *source, uint64_t index) {
     dmlk_view inner = source->inner;
     inner.base = source->outer.base + offset_of(&source->outer, index);
     return inner;
 }
 
-/* Do the sources fit the output, and do all their elements lie in their bytes? */
+/* Checks that the source fits the output and all its elements are inside its bytes. */
 static int check_source(const dmlk_view *output, const dmlk_source *source) {
     dmlk_view outer = source->outer, inner = source->inner;
     uint64_t outer_bits, inner_bits;
@@ -244,7 +244,7 @@ static int check_source(const dmlk_view *output, const dmlk_source *source) {
     if (status == DMLK_OK) {
         dmlk_view_extent(&outer, &outer_bits);
         dmlk_view_extent(&inner, &inner_bits);
-        const uint64_t last = (outer_bits - dmlk_type_bits(outer.type)) / 8; /* where inner begins at last */
+        const uint64_t last = (outer_bits - dmlk_type_bits(outer.type)) / 8; /* the last start of inner */
         status = inner_bits / 8 <= outer.byte_size - last ? DMLK_OK : DMLK_OUT_OF_RANGE;
     }
     return status;

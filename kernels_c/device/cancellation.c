@@ -9,7 +9,7 @@
 #define POLL_INTERVAL INT64_C(100000000) /* nanoseconds */
 
 static int (*_Atomic poll_host)(void);
-static _Thread_local dmlk_watch *current; /* what this thread works for */
+static _Thread_local dmlk_watch *current; /* the dispatch that this thread works for */
 static _Thread_local dmlk_watch *begun;   /* the innermost dispatch that this thread called */
 
 void dmlk_set_poll(int (*poll)(void)) { atomic_store(&poll_host, poll); }
@@ -40,7 +40,7 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Asks the host, if it is time to. */
+/* Polls the host if it is time to. */
 static void ask(dmlk_watch *watch) {
     int (*const poll)(void) = atomic_load_explicit(&poll_host, memory_order_relaxed);
     if (poll == NULL) {
@@ -58,11 +58,11 @@ static void ask(dmlk_watch *watch) {
 
 bool dmlk_look(int64_t *work) {
     dmlk_watch *watch = current;
-    if (watch != NULL && watch == begun && !dmlk_watch_stopped()) { /* who has ended it is not asked again */
+    if (watch != NULL && watch == begun && !dmlk_watch_stopped()) { /* once stopped, the host is not polled again */
         ask(watch);
     }
     if (dmlk_watch_stopped()) {
-        return true; /* the count stays: the loops outside will look too */
+        return true; /* the count stays, so that the outer loops check too */
     }
     *work = 0;
     return false;

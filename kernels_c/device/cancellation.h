@@ -1,8 +1,8 @@
-/* cancellation.h - how the host ends a kernel that takes long.
+/* cancellation.h - how the host stops a long-running kernel.
  *
- * Kernels count their work and now and then look whether to go on; one that is not to returns early,
- * and dmlk_dispatch answers DMLK_STOPPED.  Only the thread that called dmlk_dispatch asks the host; the
- * other threads of dmlk_parallel read what it was told. */
+ * Kernels count their work and periodically check whether to continue; a stopped kernel returns early, and
+ * dmlk_dispatch returns DMLK_STOPPED.  Only the thread that called dmlk_dispatch polls the host; the other threads
+ * of dmlk_parallel read its result. */
 #ifndef DMLK_CANCELLATION_H
 #define DMLK_CANCELLATION_H
 
@@ -10,23 +10,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One dispatch that is under way. */
+/* One running dispatch. */
 typedef struct dmlk_watch {
     atomic_bool stopped;
     int64_t next_poll; /* nanoseconds; 0: the clock has not been read */
-    struct dmlk_watch *outer; /* the host may dispatch again while it is asked */
+    struct dmlk_watch *outer; /* the host may dispatch again while it is polled */
 } dmlk_watch;
 
-/* What the calling thread does from now on belongs to a dispatch that it began. */
+/* Makes the calling thread work for a new dispatch. */
 void dmlk_watch_begin(dmlk_watch *watch);
 
-/* Was it stopped? */
+/* Ends that; returns whether the dispatch was stopped. */
 bool dmlk_watch_end(dmlk_watch *watch);
 
-/* Is the dispatch stopped that the calling thread works for? */
+/* Whether the dispatch that the calling thread works for was stopped. */
 bool dmlk_watch_stopped(void);
 
-/* The dispatch that the calling thread works for; a thread that helps takes it over.  NULL: none. */
+/* The dispatch that the calling thread works for; helper threads inherit it.  NULL: none. */
 dmlk_watch *dmlk_watch_current(void);
 void dmlk_watch_join(dmlk_watch *watch);
 
@@ -35,8 +35,8 @@ void dmlk_watch_join(dmlk_watch *watch);
 /* For dmlk_stopped. */
 bool dmlk_look(int64_t *work);
 
-/* Adds `amount` (roughly: elements) to the thread's count; true: return, the results no longer matter.
- * Loops inside which more than DMLK_WORK_BETWEEN_LOOKS elements are handled cannot be stopped in time. */
+/* Adds `amount` (roughly: elements) to the thread's count; true: return, the results are discarded.  A loop body
+ * that processes more than DMLK_WORK_BETWEEN_LOOKS elements cannot be stopped in time. */
 static inline bool dmlk_stopped(int64_t *work, int64_t amount) {
     *work += amount;
     return *work >= DMLK_WORK_BETWEEN_LOOKS && dmlk_look(work);

@@ -1,18 +1,18 @@
-/* cpu.h - which instructions kernels may use: chosen once, by what the CPU has. */
+/* cpu.h - the instruction set that kernels use, selected once from what the CPU supports. */
 #ifndef DMLK_CPU_H
 #define DMLK_CPU_H
 
-/* Each has what those before it have. */
+/* Each includes the previous ones. */
 enum dmlk_isa {
-    DMLK_ISA_GENERIC = 0, /* C as the compiler translates it for every CPU of its kind */
+    DMLK_ISA_GENERIC = 0, /* plain C, compiled for the baseline CPU */
     DMLK_ISA_AVX2 = 1,    /* and FMA and F16C */
     DMLK_ISA_AVX512 = 2   /* F, BW, VL, DQ, VBMI and VNNI */
 };
 
 extern enum dmlk_isa dmlk_chosen_isa;
 
-/* The best one that the CPU has, or the lower one that the environment variable DMLEMU_ISA names: generic, avx2
- * or avx512.  The same from before main on. */
+/* The best one that the CPU supports, or a lower one that the environment variable DMLEMU_ISA names: generic, avx2
+ * or avx512.  Set before main, then constant. */
 static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(DMLK_CHECKED)
@@ -21,9 +21,9 @@ static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
 #define DMLK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,avx2,fma,f16c")))
 #endif
 
-/* Stands in place of `static void name(...)` before the body of a function whose loops gain from wider vectors than
- * every x86-64 has: it is compiled once for each enum dmlk_isa, and a call runs what dmlk_isa chose.  Only where the
- * results are the same bits either way. */
+/* Replaces `static void name(...)` before the body of a function whose loops profit from wider vectors than
+ * baseline x86-64 has: the body is compiled once for each enum dmlk_isa, and a call runs the one that dmlk_isa
+ * selects.  Only for functions whose results are bit-identical in all of them. */
 #define DMLK_EACH_ISA(name, parameters, arguments) DMLK_EACH_ISA_(name, parameters, arguments) /* names expand */
 #ifdef DMLK_X86
 #define DMLK_EACH_ISA_(name, parameters, arguments)                                         \

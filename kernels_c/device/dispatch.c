@@ -1,7 +1,7 @@
-/* dispatch.c - the command processor's way from a packet to a kernel, or only to what the kernel would touch.
+/* dispatch.c - decodes a dispatch packet and runs its kernel, or computes the kernel's footprints.
  *
- * Packet and descriptors are memory that the host may have filled with anything: each is copied
- * once, then checked, and nothing is written before all checks have passed. */
+ * Packet and descriptors are untrusted memory: each is copied once, then validated, and nothing is written before
+ * all validation has passed. */
 #include <stdlib.h>
 
 #include "sanitizer.h"
@@ -11,8 +11,8 @@ struct kernel {
     const char *name;
     const char *family;
     dmlk_run *run, *checked;
-    dmlk_select *select; /* NULL: it reads the whole of its inputs */
-    const uint32_t *outputs; /* how many; NULL: one */
+    dmlk_select *select; /* NULL: it reads all of its inputs */
+    const uint32_t *outputs; /* number of outputs; NULL: one */
     dmlk_find_indices *indices; /* NULL: it reads none */
 };
 
@@ -44,7 +44,7 @@ struct memory {
     uint64_t count;
 };
 
-/* Host memory of [address, address + size), or NULL if that is not inside one segment. */
+/* Host address of [address, address + size), or NULL if it is not inside one segment. */
 static uint8_t *translate(const struct memory *memory, uint64_t address, uint64_t size) {
     uint64_t first = 0, end = memory->count;
     while (first < end) { /* the first segment that starts past the address */
@@ -72,7 +72,7 @@ static int set_fault(dmlk_fault *fault, int status, uint64_t address, uint64_t n
     return status;
 }
 
-/* Type, rank, sizes and strides of the packet's tensor, and whether they mean anything. */
+/* Decodes and validates type, rank, sizes and strides of the packet's tensor. */
 static int decode_layout(const dmlk_tensor *tensor, dmlk_view *view) {
     bool access_known = tensor->access >= DMLK_READ && tensor->access <= DMLK_READ_WRITE;
     if (!access_known || tensor->rank < 1 || tensor->rank > DMLK_MAX_RANK || dmlk_type_bits(tensor->type) == 0) {
@@ -105,7 +105,7 @@ static int read_descriptor(const struct memory *memory, uint64_t table, const dm
     return DMLK_OK;
 }
 
-/* Does the tensor lie in the descriptor's range, and that part of the range in live memory? */
+/* Checks that the tensor is inside the descriptor's range, and that part of the range in live memory. */
 static int bind_view(const struct memory *memory, const dmlk_descriptor *descriptor, const dmlk_tensor *tensor,
                      dmlk_view *view, dmlk_fault *fault) {
     uint64_t bits, bytes, end;
@@ -226,9 +226,9 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
     return status;
 }
 
-/* --- the same without running it --- */
+/* --- footprints, without running the kernel --- */
 
-/* What the tensor covers, beginning at the descriptor's address; false when that passes 64 bits. */
+/* The footprint of the tensor, starting at the descriptor's address; false if it exceeds 64 bits. */
 static bool trace(const dmlk_descriptor *descriptor, const dmlk_tensor *tensor, const dmlk_view *view,
                   dmlk_footprint *footprint) {
     uint64_t bits, address, end;
@@ -248,14 +248,14 @@ static bool trace(const dmlk_descriptor *descriptor, const dmlk_tensor *tensor, 
     return true;
 }
 
-/* What a kernel would get, as far as it can be had. */
+/* The arguments that the kernel would receive, as far as they can be determined. */
 struct trial {
     dmlk_view views[DMLK_MAX_OPERANDS];
     dmlk_call call;
 };
 
-/* Views without a base are absent, or not in memory; `planned`: the bytes are not those that the kernel will find,
- * then none has one.  False: the packet makes no sense, or has too many tensors. */
+/* Views without a base are absent, or not in memory; with `planned` no view has a base, as the bytes may change
+ * before the kernel runs.  False: the packet is malformed, or has too many tensors. */
 static bool begin_trial(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
                         bool planned, struct trial *t) {
     const uint8_t *tensors = packet + sizeof *header;
@@ -277,7 +277,7 @@ static bool begin_trial(const uint8_t *packet, const dmlk_dispatch_header *heade
     return usable;
 }
 
-/* Which elements of tensor k the kernel reads; `whole` is its footprint.  `select` NULL: all of them. */
+/* The elements of tensor k that the kernel reads; `whole` is its footprint.  `select` NULL: all of them. */
 static void select_reads(dmlk_select *select, const struct trial *t, uint32_t k, const dmlk_footprint *whole,
                          dmlk_read_set *reads) {
     reads->by_data = false;
@@ -290,8 +290,8 @@ static void select_reads(dmlk_select *select, const struct trial *t, uint32_t k,
     }
 }
 
-/* Makes of several slices of an axis one that also covers what lies between, where `room` is too little for a
- * footprint of each; returns how many there are now. */
+/* Merges the slices of an axis into one that also covers the gaps, where `room` is too small for a footprint each;
+ * returns the number of footprints then. */
 static uint64_t fit_into(uint32_t room, uint32_t rank, dmlk_read_set *reads) {
     uint64_t count = 1;
     for (uint32_t d = 0; d < rank; d++) {
@@ -304,7 +304,7 @@ static uint64_t fit_into(uint32_t room, uint32_t rank, dmlk_read_set *reads) {
     return count;
 }
 
-/* Footprints for the caller, as far as it has room for them. */
+/* Output array for footprints, up to the caller's capacity. */
 struct found {
     dmlk_footprint *out;
     uint32_t capacity, count;
@@ -349,7 +349,7 @@ static void cut_slices(dmlk_read_set *reads, uint32_t room, struct found *found)
     }
 }
 
-/* The marked elements, or the whole tensor, of which some are read, where there is no telling which. */
+/* The marked elements; or the whole tensor as DMLK_MAYBE_READ where they are not known. */
 static void cut_marks(dmlk_read_set *reads, uint32_t room, struct found *found) {
     const dmlk_footprint *whole = found->whole;
     const uint32_t before = found->count;
@@ -396,12 +396,12 @@ int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *se
         }
         if (read_descriptor(&memory, header.table, &tensor, &descriptor, &unused) != DMLK_OK ||
             !trace(&descriptor, &tensor, &view, &footprint)) {
-            continue; /* dispatching it tells what is wrong */
+            continue; /* dispatching reports the error */
         }
         footprint.operand = k;
         found.whole = &footprint;
         dmlk_read_set reads;
-        const uint32_t taken = found.count + header.tensor_count - k; /* by what is there and one for each to come */
+        const uint32_t taken = found.count + header.tensor_count - k; /* footprints so far, one per tensor to come */
         const uint32_t room = capacity > taken ? capacity - taken + 1 : 1;
         select_reads(select, &trial, k, &footprint, &reads);
         reads.by_data ? cut_marks(&reads, room, &found) : cut_slices(&reads, room, &found);

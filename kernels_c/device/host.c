@@ -1,7 +1,7 @@
 /* host.c - address ranges and files of the host.
  *
- * The caller's language may lose control between any two of its statements: what is taken here is written into
- * the owner's struct before the call returns. */
+ * The caller may be interrupted between any two of its statements: a resource acquired here is stored in the
+ * owner's struct before the call returns. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ void dmlk_limit_mappings(int64_t limit) { atomic_store(&mapping_limit, limit); }
 
 int64_t dmlk_count_mappings(void) { return atomic_load(&mapping_count); }
 
-/* Counts so many more (or fewer) mappings, unless they are too many. */
+/* Adds to the number of mappings, unless it would exceed the limit. */
 static bool count(int64_t added) {
     const int64_t now = atomic_fetch_add(&mapping_count, added) + added;
     if (added > 0 && now > atomic_load(&mapping_limit)) {
@@ -30,14 +30,14 @@ static bool count(int64_t added) {
     return true;
 }
 
-/* A new place if host is NULL.  MAP_FAILED: see errno. */
+/* At a new address if host is NULL.  MAP_FAILED: see errno. */
 static void *map(uint8_t *host, uint64_t size, int fd, uint64_t offset) {
     const int kind = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     const int flags = MAP_NORESERVE | kind | (host == NULL ? 0 : MAP_FIXED);
     return mmap(host, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
 }
 
-/* Private zeros that begin at a multiple of the large page's size. */
+/* Private zeros aligned to the large page size. */
 static void *map_large(uint64_t size) {
     uint8_t *start = map(NULL, size + LARGE_PAGE, -1, 0);
     if (start == MAP_FAILED) {
@@ -48,7 +48,7 @@ static void *map_large(uint64_t size) {
         munmap(start, before);
     }
     munmap(start + before + size, LARGE_PAGE - before);
-    madvise(start + before, size, MADV_HUGEPAGE); /* a host that has none refuses */
+    madvise(start + before, size, MADV_HUGEPAGE); /* fails harmlessly on a host without large pages */
     return start + before;
 }
 
@@ -96,7 +96,7 @@ void dmlk_range_clear(const dmlk_range *range, uint64_t start, uint64_t size) {
 
 void dmlk_range_end(dmlk_range *range) {
     if (range->host != NULL) {
-        if (range->file_owner == getpid()) { /* a forked process shares the file: its parent needs the bytes */
+        if (range->file_owner == getpid()) { /* a forked process shares the file, and its parent needs the bytes */
             madvise(range->host, range->size, MADV_REMOVE);
         }
         munmap(range->host, range->size);

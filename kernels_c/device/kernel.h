@@ -1,4 +1,4 @@
-/* kernel.h - what a file in operators/ includes: views, rows, and the checks at its start. */
+/* kernel.h - the header for files in operators/: views, rows, and the checks at the start of a kernel. */
 #ifndef DMLK_KERNEL_H
 #define DMLK_KERNEL_H
 
@@ -14,9 +14,9 @@
 #include "promoted.h"
 
 /* One dmlk_run_<name> for each file operators/<name>.c and each line of a table operators/<family>/functions.inc, and
- * its checked build (see access.h).  Where there is no dmlk_reads_<name> (see read_set.h) or dmlk_indices_<name> (see
- * indices.h), that is NULL; of the two builds it does not matter which one is taken.  The outputs of a kernel are its
- * last views: as many as dmlk_outputs_<name> says, where there is one, else one. */
+ * its checked build (see access.h).  dmlk_reads_<name> (see read_set.h) and dmlk_indices_<name> (see indices.h) are
+ * NULL where not defined; both builds define equivalent ones.  The outputs of a kernel are its last views:
+ * dmlk_outputs_<name> of them, or one where not defined. */
 #define DMLK_KERNEL(name, family)                                    \
     int dmlk_run_##name(const dmlk_call *call);                      \
     int dmlk_checked_run_##name(const dmlk_call *call);              \
@@ -26,23 +26,23 @@
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 
-/* The name of dmlk_run_<name> in this build, for those that a table makes. */
+/* The name of dmlk_run_<name> in this build, for kernels defined by a table. */
 #ifdef DMLK_CHECKED
 #define DMLK_RUN(name) dmlk_checked_run_##name
 #else
 #define DMLK_RUN(name) dmlk_run_##name
 #endif
 
-/* Are there `views` views, and is each present whose bit in `optional_mask` is 0? */
+/* Whether there are `views` views, and each view whose bit in `optional_mask` is 0 is present. */
 bool dmlk_has_views(const dmlk_call *call, uint32_t views, uint32_t optional_mask);
 
 /* Copies the constants into the kernel's struct (the packet need not be aligned). */
 bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size);
 
-/* Says that of tensor `tensor` only the first `count` indices of a dimension were defined. */
+/* Reports that only the first `count` indices of a dimension of tensor `tensor` were defined. */
 void dmlk_define_part(const dmlk_call *call, uint32_t tensor, uint32_t dimension, int64_t count);
 
-/* Copies the bits of every element of `in` to that of `out`; both have elements of the same whole bytes. */
+/* Copies every element of `in` to `out` bit by bit; elements have the same size, a whole number of bytes. */
 int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out);
 
 #endif

@@ -8,8 +8,8 @@
 #include "sanitizer.h"
 #include "cancellation.h"
 
-/* The threads of an OpenMP pool do not survive fork(), and the child would wait for them for ever:
- * a forked process (as Python's multiprocessing makes them) works on one thread. */
+/* The threads of an OpenMP pool do not survive fork(), and the child would wait for them indefinitely: a forked
+ * process (such as one of Python's multiprocessing) uses one thread. */
 static bool forked = false;
 
 static void note_fork(void) { forked = true; }
@@ -23,7 +23,7 @@ int dmlk_parts(int64_t items, int64_t grain) {
     return parts > 1 ? (int)parts : 1;
 }
 
-/* Where part number `part` begins; the first items % parts parts are one item longer. */
+/* First item of part `part`; the first items % parts parts are one item longer. */
 static int64_t part_begin(int64_t items, int parts, int part) {
     int64_t longer = items % parts;
     return items / parts * part + (part < longer ? part : longer);

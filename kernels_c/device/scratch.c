@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#ifdef __SANITIZE_ADDRESS__ /* blocks of exactly the size, so that no step beyond one goes unseen */
+#ifdef __SANITIZE_ADDRESS__ /* blocks of the exact size, so that every overrun is detected */
 #define ALIGNMENT 64
 
 void *dmlk_take(int64_t bytes) {
@@ -21,9 +21,9 @@ void dmlk_give(void *given) { free(given); }
 #define MOST_KEPT (INT64_C(1) << 20) /* bytes of a block that is kept */
 #define HEADER 64
 
-static _Atomic(int64_t *) kept[KEPT]; /* each begins with its size */
+static _Atomic(int64_t *) kept[KEPT]; /* each starts with its size */
 
-/* A block that is large enough, and not far too large. */
+/* A kept block that is large enough, and not much too large. */
 static int64_t *find(int64_t bytes) {
     for (int i = 0; i < KEPT; i++) {
         int64_t *block = atomic_exchange(&kept[i], NULL);
@@ -42,7 +42,7 @@ void *dmlk_take(int64_t bytes) {
     if (bytes < 0 || bytes > INT64_MAX / 2) {
         return NULL;
     }
-    const int64_t size = (bytes + 4095) / 4096 * 4096; /* the same block for about the same need */
+    const int64_t size = (bytes + 4095) / 4096 * 4096; /* rounded, so that similar sizes reuse a block */
     int64_t *block = find(size);
     if (block == NULL) {
         block = aligned_alloc(HEADER, (size_t)(size + HEADER));
@@ -65,7 +65,7 @@ void dmlk_give(void *given) {
             return;
         }
     }
-    if (*block <= MOST_KEPT) { /* in the place of an older one */
+    if (*block <= MOST_KEPT) { /* replaces an older one */
         block = atomic_exchange(&kept[(uintptr_t)block / 4096 % KEPT], block);
     }
     free(block);

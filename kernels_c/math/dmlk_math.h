@@ -1,9 +1,10 @@
-/* dmlk_math.h - elementary functions that loops over many elements may call: no branches, no tables, no calls.
+/* dmlk_math.h - elementary functions for vectorized loops: no branches, no tables, no calls.
  *
- * Arguments are doubles that hold FLOAT32 or FLOAT16 values, or little more; results are good to some 2^-44, so
- * that a result rounded to FLOAT32 is the correctly rounded one but for about one argument in a million, and then
- * one of its two neighbours.  Only additions, multiplications, divisions, square roots and integer operations on
- * the bits are used, each rounded once: every CPU gives the same bits.  (Not for results in FLOAT64.)
+ * Arguments are doubles with FLOAT32 or FLOAT16 values, or slightly more precision; results have a relative error
+ * of about 2^-44, so that a result rounded to FLOAT32 is correctly rounded except for about one argument in a
+ * million, where it is one of the two neighbours.  Only additions, multiplications, divisions, square roots and
+ * integer operations on the bits are used, each rounded once: every CPU gives the same bits.  (Not for results in
+ * FLOAT64.)
  *
  * Special values are those of C: infinities, NaN, signed zeros.  Polynomials are near-minimax fits. */
 #ifndef DMLK_MATH_H
@@ -21,7 +22,7 @@ static inline double dmlk_signed(double x, double sign) {
     return dmlk_bits_double((dmlk_double_bits(x) & ~top) | (dmlk_double_bits(sign) & top));
 }
 
-/* Adding this rounds a double below 2^51 to an integer, which then stands in the low bits. */
+/* Adding this rounds a double below 2^51 to an integer, which is then in the low bits. */
 #define DMLK_ROUNDING 0x1.8p52
 
 /* --- exponential ---
@@ -49,7 +50,7 @@ static inline dmlk_exponential dmlk_reduce_exp(double x) {
     return (dmlk_exponential){power, r + r * r * q};
 }
 
-/* Between them 2^n is a normal number; beyond, every FLOAT32 is 0 or infinite. */
+/* Between these bounds 2^n is normal; beyond them, every FLOAT32 result is 0 or infinite. */
 #define DMLK_EXP_LOW (-708.0)
 #define DMLK_EXP_HIGH 709.0
 
@@ -64,7 +65,7 @@ static inline double dmlk_exp(double x) {
     return x > DMLK_EXP_HIGH ? (double)INFINITY : x < DMLK_EXP_LOW ? 0 : y;
 }
 
-/* exp(x) - 1, exact to the last bits near 0 too. */
+/* exp(x) - 1, accurate near 0. */
 static inline double dmlk_expm1(double x) {
     const dmlk_exponential e = dmlk_reduce_exp(dmlk_clamp_exp(x));
     const double y = e.power * e.less1 + (e.power - 1);
@@ -92,7 +93,7 @@ static inline double dmlk_log_normal(double x) {
     return n * 0x1.62e42fefap-1 + (2 * s + (s * z * p + n * 0x1.cf79abc9e3b3ap-40));
 }
 
-/* `y` is what a normal x > 0 gives. */
+/* `y` is the result for normal x > 0. */
 static inline double dmlk_log_special(double x, double y) {
     y = x == 0 ? -(double)INFINITY : x < 0 ? (double)NAN : y;
     return x < (double)INFINITY ? y : x; /* infinity and NaN */
@@ -100,7 +101,7 @@ static inline double dmlk_log_special(double x, double y) {
 
 static inline double dmlk_log(double x) { return dmlk_log_special(x, dmlk_log_normal(x)); }
 
-/* log(1 + x), exact to the last bits near 0 too. */
+/* log(1 + x), accurate near 0. */
 static inline double dmlk_log1p(double x) {
     const double u = 1 + x, lost = x - (u - 1);
     const double y = dmlk_log_normal(u) + lost / u;
@@ -152,7 +153,7 @@ static inline double dmlk_atanh(double x) {
 
 typedef struct dmlk_circular {
     double r;
-    uint64_t n; /* the low two bits count */
+    uint64_t n; /* only the low two bits are used */
 } dmlk_circular;
 
 static inline dmlk_circular dmlk_reduce_circular(double x) {
@@ -161,7 +162,7 @@ static inline dmlk_circular dmlk_reduce_circular(double x) {
     return (dmlk_circular){r, dmlk_double_bits(shifted)};
 }
 
-/* Of a finite FLOAT32 beyond the limit. */
+/* For a finite FLOAT32 beyond the limit. */
 dmlk_circular dmlk_reduce_large(double x);
 
 static inline double dmlk_sin_reduced(double r) {
@@ -200,7 +201,7 @@ static inline double dmlk_tan_of(dmlk_circular at) {
     return at.n & 1 ? -c / s : s / c;
 }
 
-/* Loops over `count` <= DMLK_MATH_CHUNK values, of which few are large. */
+/* Loops over `count` <= DMLK_MATH_CHUNK values; optimized for few large ones. */
 #define DMLK_MATH_CHUNK 256
 void dmlk_sin_each(double *values, int64_t count);
 void dmlk_cos_each(double *values, int64_t count);
@@ -300,7 +301,7 @@ static inline double dmlk_erfc(double x) {
 
 /* --- power --- */
 
-/* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other is. */
+/* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
 static inline double dmlk_pow(double x, double y) {
     const double a = fabs(x), sign = dmlk_signed(1, x);
     const bool is_whole = floor(y) == y, is_odd = is_whole && floor(0.5 * y) != 0.5 * y;

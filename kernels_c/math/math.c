@@ -1,7 +1,7 @@
-/* math.c - what dmlk_math.h has no room for: circular functions of large numbers. */
+/* math.c - argument reduction of circular functions for large arguments. */
 #include "dmlk_math.h"
 
-/* 2/pi in words of 32 bits, the first below the point; and no bit that matters is missing for a FLOAT32. */
+/* 2/pi in words of 32 bits, the first after the binary point; enough bits for every FLOAT32. */
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
                                         0xfe5163ab};
 
@@ -36,7 +36,7 @@ dmlk_circular dmlk_reduce_large(double x) {
     return (dmlk_circular){r, n};
 }
 
-/* Large values are set aside: the loop over the rest has no branch. */
+/* Large values are handled separately: the loop over the others has no branch. */
 #define DMLK_EACH_CIRCULAR(name)                                                    \
     void name##_each(double *values, int64_t count) {                               \
         double large[DMLK_MATH_CHUNK];                                              \

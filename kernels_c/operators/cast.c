@@ -1,4 +1,4 @@
-/* cast: out = in, converted as dmlk_store_promoted says.  Equal types: the bits are copied. */
+/* cast: out = in, converted by the rules of dmlk_store_promoted.  Equal types: the bits are copied. */
 #include <math.h>
 
 #include "float16.h"
@@ -23,15 +23,15 @@ static void cast_row(uint8_t *const *at, const int64_t *strides, int64_t count, 
 
 #ifndef DMLK_CHECKED
 
-/* Frequent pairs have rows without that detour, which compilers make loops of for several elements at a time. */
+/* Frequent pairs of types have direct rows, which compilers vectorize. */
 
-/* Toward zero, saturated, NaN to 0, as dmlk_store_promoted. */
-static inline int32_t to_int32(float x) { /* 2^31 - 1 is no float */
+/* Truncated toward zero, saturated, NaN to 0, as dmlk_store_promoted. */
+static inline int32_t to_int32(float x) { /* 2^31 - 1 is not a float */
     const float least = x > -0x1p31f ? x : -0x1p31f, number = x < 0x1p31f ? least : 0;
     return x >= 0x1p31f ? INT32_MAX : (int32_t)number;
 }
 
-/* The same to a type of a byte.  Limits on bits and integers: of those on floats compilers make branches. */
+/* The same to a one-byte type.  Clamps bits and integers: compilers turn float clamps into branches. */
 static inline int32_t limited(float x, int32_t low, int32_t high) {
     const uint32_t bits = dmlk_float_bits(x), magnitude = bits & 0x7fffffffu, most = dmlk_float_bits(1024);
     const int32_t number = (int32_t)dmlk_bits_float((magnitude < most ? magnitude : most) | (bits & 0x80000000u));
@@ -72,7 +72,7 @@ static inline int32_t limited(float x, int32_t low, int32_t high) {
 
 PAIRS(ROW)
 
-/* Rows whose elements do not follow each other are short (see dmlk_staged_rows). */
+/* Rows with strided elements are short (see dmlk_staged_rows). */
 static void widen_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     if (strides[0] == 1 && strides[1] == 1) {
         dmlk_widen_float16((const uint16_t *)at[0], count, (float *)at[1]);
@@ -104,7 +104,7 @@ static int convert(const dmlk_view *in, const dmlk_view *out) {
     }
     dmlk_row *row = choose_row(type.in, type.out);
     const bool halves = type.in == DMLK_FLOAT16 || type.out == DMLK_FLOAT16;
-    if (row != cast_row || !halves || type.in == DMLK_FLOAT64) { /* from FLOAT64 by way of FLOAT32 it rounds twice */
+    if (row != cast_row || !halves || type.in == DMLK_FLOAT64) { /* from FLOAT64 through FLOAT32 would round twice */
         return dmlk_staged_rows(views, 2, row, &type);
     }
     type.in = type.in == DMLK_FLOAT16 ? DMLK_FLOAT32 : type.in;

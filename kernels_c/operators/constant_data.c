@@ -1,4 +1,4 @@
-/* constant_data: out = the packet's constants, byte for byte; the elements of out, as many bytes, leave no gaps. */
+/* constant_data: out = the packet's constants, byte for byte; out is packed and has the same size. */
 #include "kernel.h"
 
 int dmlk_run_constant_data(const dmlk_call *call) {

@@ -1,10 +1,9 @@
 /* convolution_integer: 8-bit cross-correlation with INT32 sums that wrap.
  *
- * For each output position the inputs that its window covers (a patch) are collected in a row of
- * int16, zero point subtracted, 0 where the window hangs over the edge; filters are laid out in the
- * same order.  An output element is then the dot product of a patch and a filter, and that loop
- * knows neither strides nor padding.  Patches are made for a block of positions at a time and serve
- * all filters of their group. */
+ * For each output position the inputs that its window covers (a patch) are collected in a row of int16, with the
+ * zero point subtracted and 0 for padding; filters are packed in the same order.  An output element is then the dot
+ * product of a patch and a filter, and that loop is independent of strides and padding.  Patches are built for a
+ * block of positions at a time and used for all filters of their group. */
 #include "convolution_integer.h"
 
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "kernel.h"
 #include "windows.h"
 
-/* Axes of a tensor once a missing spatial axis was put in with size 1. */
+/* Axes of a tensor, after a missing spatial axis was added with size 1. */
 enum axis { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define PATCHES 2 /* multiplied with ... */
@@ -25,17 +24,16 @@ struct job {
     dmlk_convolution c; /* arrays by enum axis */
     int64_t filters_per_group;
     int64_t taps;      /* elements of a patch: channels * window */
-    int64_t row;       /* of int16s that hold a patch: taps, rounded up, filled up with 0 */
+    int64_t row;       /* int16s of a patch: taps rounded up, padded with 0 */
     int64_t positions; /* N * Y * X of the output */
-    int64_t block;     /* positions worked on at once; even */
+    int64_t block;     /* positions processed at once; even */
     int64_t blocks;    /* per group */
     int64_t group_rows; /* filters_per_group rounded up to FILTERS */
     int16_t *filters;  /* [groups][group_rows][row] */
     int16_t *patches;  /* [parts][block][row] */
 };
 
-/* One element as a number less its zero point.  Flipping the sign bit and subtracting it again
- * extends the sign of an INT8. */
+/* An element minus its zero point.  Flipping the sign bit and subtracting it again sign-extends an INT8. */
 static inline int16_t read(uint8_t bits, int sign_bit, int zero) {
     return (int16_t)((bits ^ sign_bit) - sign_bit - zero);
 }
@@ -51,7 +49,7 @@ static int read_zero(const dmlk_view *view, int64_t channel) {
     return read(DMLK_LOAD(view->base, i), sign_bit(view->type), 0);
 }
 
-/* `count` elements, less the zero point; the loop over packed ones is vectorised. */
+/* `count` elements minus the zero point; the loop over packed elements is vectorized. */
 DMLK_EACH_ISA(read_row, (const uint8_t *from, int64_t stride, int64_t count, int sign, int zero, int16_t *to),
               (from, stride, count, sign, zero, to)) {
     if (stride == 1) {
@@ -93,7 +91,7 @@ static int pack_filters(const struct job *job) {
     return status;
 }
 
-/* `count` output positions that follow each other along X. */
+/* `count` consecutive output positions along X. */
 struct run {
     int64_t n, y, x, count;
 };
@@ -110,7 +108,7 @@ static void fill_tap(const struct job *job, const struct run *run, const uint8_t
     }
 }
 
-/* The patches of a run, one per row of `to`, which is all 0 before. */
+/* The patches of a run, one per row of `to`, which must be zeroed. */
 static void fill_patches(const struct job *job, int64_t group, const struct run *run, int16_t *to, int64_t *work) {
     const dmlk_view *in = &job->c.input;
     const int64_t *sizes = job->c.filter_sizes, channels = sizes[CHANNEL], window = sizes[Y] * sizes[X];
@@ -211,8 +209,8 @@ static dmlk_view with_y_axis(const dmlk_view *view) {
     return result;
 }
 
-/* The filters with rank 6, of which two are for filters and two for channels: their blocks, and what is in one.
- * false: they have another rank, or more elements than there can be. */
+/* The filters with rank 6: blocks of filters, filters in a block, blocks of channels, channels in a block, Y, X.
+ * false: they have another rank, or too many elements. */
 static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spatial) {
     dmlk_view *f = &c->filter;
     const bool in_blocks = view->rank == spatial + 4;
@@ -241,7 +239,7 @@ static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spa
     return true;
 }
 
-/* Does the output have as many positions along the axis as the window has places? */
+/* Whether the output size along the axis equals the number of window positions. */
 static bool axis_fits(const struct job *job, enum axis axis, uint64_t end_padding) {
     if (job->c.strides[axis] < 1 || job->c.dilations[axis] < 1) {
         return false;
@@ -258,7 +256,7 @@ static bool zero_point_fits(const dmlk_view *zero_point, int64_t most) {
            (zero_point->rank == 1 && (zero_point->sizes[0] == 1 || zero_point->sizes[0] == most));
 }
 
-/* Takes over views and constants; false if they do not fit each other. */
+/* Sets the job from views and constants; false if they do not match. */
 static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dmlk_view *views) {
     const dmlk_view *in = &job->c.input, *out = &job->c.output;
     const int64_t *sizes = job->c.filter_sizes;
@@ -296,7 +294,7 @@ static bool types_fit(const dmlk_view *views) {
     return views[4].type == DMLK_INT32;
 }
 
-/* Sizes of the working memory, and the memory. */
+/* Sizes and allocates the working memory. */
 static int allocate(struct job *job, int *parts) {
     const int64_t *sizes = job->c.filter_sizes;
     const dmlk_view *out = &job->c.output;
@@ -309,7 +307,7 @@ static int allocate(struct job *job, int *parts) {
     job->positions = out->sizes[N] * out->sizes[Y] * out->sizes[X];
     const int64_t fit_in_cache = 32768 / job->row / PATCHES * PATCHES;
     job->block = fit_in_cache < 8 ? 8 : dmlk_min(fit_in_cache, MAX_BLOCK);
-    if (job->c.groups == 1 && job->positions <= job->block) { /* a block for each of two threads */
+    if (job->c.groups == 1 && job->positions <= job->block) { /* one block for each of two threads */
         job->block = (job->positions + 3) / 4 * 2;
     }
     job->blocks = (job->positions + job->block - 1) / job->block;
@@ -322,7 +320,7 @@ static int allocate(struct job *job, int *parts) {
     return job->filters != NULL && job->patches != NULL ? DMLK_OK : DMLK_OUT_OF_MEMORY;
 }
 
-/* --- what it reads of its input --- */
+/* --- the elements of its input that it reads --- */
 
 void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_convolution_integer k;
@@ -359,7 +357,7 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
     job.c.filter_zero = &call->views[3];
 #ifndef DMLK_CHECKED
     if (dmlk_convolve_bytes(&job.c)) {
-        return DMLK_OK; /* the same bits, from the tuned kernel */
+        return DMLK_OK; /* the tuned kernel gives the same bits */
     }
 #endif
     int parts;

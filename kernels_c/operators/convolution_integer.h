@@ -7,7 +7,7 @@
 
 /* Views: input, input zero point (optional), filter, filter zero point (optional), output.
  * Zero points have rank 1: one element, or for the filter one per output channel.
- * The filter may lie in blocks: then its axes are filters / a, a, channels / b, b and the spatial ones.
+ * The filter may be blocked: then its axes are filters / a, a, channels / b, b and the spatial axes.
  * With spatial = 1 (tensors of rank 3) only the first element of each array is used. */
 typedef struct dmlk_convolution_integer {
     uint32_t spatial; /* spatial dimensions: 1 or 2 */

@@ -1,5 +1,5 @@
-/* gather_elements: out[c] = in[c with c[axis] = indices[c]].  The sizes of out are those of indices, and along all
- * other axes those of in.  Elements are copied bit by bit. */
+/* gather_elements: out[c] = in[c with c[axis] = indices[c]].  out has the sizes of indices, and along all axes but
+ * `axis` those of in.  Elements are copied bit by bit. */
 #include "gather_elements.h"
 
 #include "kernel.h"
@@ -27,7 +27,7 @@ static dmlk_row *row_of(uint32_t type, uint32_t index_type) {
     return width == DMLK_UNKNOWN || index_type > DMLK_INT64 ? NULL : rows[width][index_type];
 }
 
-/* Do the sizes fit?  Then k is set. */
+/* Sets k; false: the sizes do not match. */
 static bool set_up(const dmlk_call *call, dmlk_gather_elements *k) {
     const dmlk_view *in = &call->views[0], *indices = &call->views[1], *out = &call->views[2];
     bool fits = call->view_count == 3 && dmlk_get_constants(call, k, sizeof *k) && k->axis < in->rank &&
@@ -56,7 +56,7 @@ static int64_t chosen_at(const dmlk_view *indices, int64_t i, int64_t size) {
     }
 }
 
-/* Of in what the indices choose. */
+/* The elements of in that the indices select. */
 void dmlk_reads_gather_elements(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_index_use use;
     if (tensor != 0 || !dmlk_indices_gather_elements(call, &use)) {
@@ -97,7 +97,7 @@ int dmlk_run_gather_elements(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
     const dmlk_line line = {.size = in->sizes[k.axis], .stride = in->strides[k.axis]};
-    dmlk_view begins = *in; /* of the lines, for each element of out */
+    dmlk_view begins = *in; /* start of the line for each element of out */
     begins.sizes[k.axis] = out->sizes[k.axis];
     begins.strides[k.axis] = 0;
     return dmlk_indexed_rows((const dmlk_view *[]){&begins, indices, out}, 3, row, &line);

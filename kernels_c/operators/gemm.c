@@ -1,7 +1,7 @@
 /* gemm: out = alpha * op(a) op(b) + beta * c, for each pair of matrices along the leading axes.
  *
- * Each element of the output is one chain of fused multiplications and additions in float32, in ascending order of
- * the index that is summed over, whatever the layout.  This is the definition; gemm/gemm_blocked.c gives the same bits. */
+ * Each output element is one chain of float32 fused multiply-adds, in ascending order of the summed index, whatever
+ * the layout.  This is the definition; tuned/gemm_blocked.c gives the same bits. */
 #include "gemm.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static inline void write(const dmlk_matrix *matrix, uint8_t *base, int64_t row, 
     }
 }
 
-/* Rows of all matrices of the output, numbered. */
+/* Items: the rows of all output matrices. */
 static void plain_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_gemm_blocked *p = context;
@@ -52,7 +52,7 @@ static dmlk_matrix last_axes(const dmlk_view *view, bool transposed) {
     return (dmlk_matrix){view->type, view->strides[row], view->strides[column]};
 }
 
-/* Do the sizes fit each other?  Sets m, n and depth. */
+/* Checks that the sizes match, and sets m, n and depth. */
 static bool set_sizes(dmlk_gemm_blocked *p, const dmlk_gemm *k, const dmlk_view *a, const dmlk_view *b,
                       const dmlk_view *out) {
     const uint32_t rank = out->rank;
@@ -72,7 +72,7 @@ static bool types_fit(const dmlk_view *a, const dmlk_view *b, const dmlk_view *c
     return inputs && (c->base == NULL || c->type == a->type) && (out->type == a->type || out->type == DMLK_FLOAT32);
 }
 
-/* Without c, if that counts nothing. */
+/* c is not read if beta is 0. */
 void dmlk_reads_gemm(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_gemm k;
     if (tensor == 2 && dmlk_get_constants(call, &k, sizeof k) && k.beta == 0) {
@@ -89,7 +89,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     if (!types_fit(a, b, c, out)) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    dmlk_gemm_blocked p; /* is large: see dmlk_iter */
+    dmlk_gemm_blocked p; /* large: see dmlk_iter */
     p.alpha = k.alpha;
     p.beta = k.beta;
     if (!set_sizes(&p, &k, a, b, out) || (c->base != NULL && !dmlk_same_sizes(c, out))) {

@@ -7,7 +7,7 @@
 #define DMLK_BODY "nonzero_coordinates.inc"
 #include "each_type.inc"
 
-/* Writes the places of the nonzero elements among `count` <= DMLK_CHUNK; returns how many. */
+/* Writes the positions of the nonzero elements among `count` <= DMLK_CHUNK; returns their number. */
 typedef int64_t find_nonzero(const uint8_t *at, int64_t stride, int64_t count, uint16_t *found);
 
 static find_nonzero *const finders[] = {
@@ -15,7 +15,7 @@ static find_nonzero *const finders[] = {
 #include "each_type.inc"
 };
 
-/* Moves a coordinate `steps` elements on in logical order. */
+/* Advances a coordinate by `steps` elements in logical order. */
 static void advance(const dmlk_view *in, int64_t *index, int64_t steps) {
     for (uint32_t d = in->rank; d-- > 0 && steps > 0;) {
         const int64_t size = in->sizes[d];
@@ -23,7 +23,7 @@ static void advance(const dmlk_view *in, int64_t *index, int64_t steps) {
         if (index[d] < size) {
             return;
         }
-        steps = index[d] < 2 * size ? 1 : index[d] / size; /* a division is slow, and rare */
+        steps = index[d] < 2 * size ? 1 : index[d] / size; /* avoids the slow, rarely needed division */
         index[d] -= steps * size;
     }
 }
@@ -63,7 +63,7 @@ static int64_t list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const dm
     return rows;
 }
 
-/* Is `coordinates` a list of `elements` rows with the given columns, and `count` a single number? */
+/* Whether `coordinates` has a row per element with the given columns, and `count` a single element. */
 static bool outputs_fit(const dmlk_view *in, const dmlk_view *count, const dmlk_view *coordinates, uint32_t columns) {
     const uint32_t rank = coordinates->rank;
     if (rank < 2 || columns < 1 || columns > in->rank || coordinates->sizes[rank - 1] != columns) {

@@ -1,13 +1,13 @@
-/* access.h - the only way in which a kernel reaches the elements of tensors.
+/* access.h - the only access of kernels to the elements of tensors.
  *
  *   DMLK_LOAD(p, i)              p[i]
- *   DMLK_LOAD_ONCE(p, i)         the same, never read again: for indices, which the host may change meanwhile
+ *   DMLK_LOAD_ONCE(p, i)         the same, read exactly once: for indices, which the host may change meanwhile
  *   DMLK_STORE(p, i, x)          p[i] = x
  *   DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
  *
- * Kernels are compiled twice.  With DMLK_CHECKED each access is tested (see sanitizer.h), and the addresses
- * that the kernel is given stand for no memory: what goes past these macros ends in a segmentation fault.
- * Memory of the kernel's own may be accessed either way. */
+ * Kernels are compiled twice.  With DMLK_CHECKED each access is checked (see sanitizer.h), and the kernel's tensor
+ * addresses are unmapped: an access without these macros is a segmentation fault.  The kernel's own memory may be
+ * accessed either way. */
 #ifndef DMLK_ACCESS_H
 #define DMLK_ACCESS_H
 
@@ -16,7 +16,7 @@
 
 #ifdef DMLK_CHECKED
 
-/* Where to load from or to store to instead; size <= 8. */
+/* The address to load from or store to instead; size <= 8. */
 const void *dmlk_checked_load(const void *at, size_t size);
 void *dmlk_checked_store(void *at, size_t size);
 void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
@@ -25,7 +25,7 @@ void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
 #define DMLK_LOAD_ONCE(p, i) \
     __atomic_load_n((const __typeof__(*(p)) *)dmlk_checked_load(&(p)[i], sizeof *(p)), __ATOMIC_RELAXED)
 #define DMLK_STORE(p, i, x)                                                          \
-    do { /* what x loads comes before the store */                                   \
+    do { /* loads in x come before the store */                                   \
         const __typeof__(*(p)) value_ = (x);                                         \
         *(__typeof__(*(p)) *)dmlk_checked_store(&(p)[i], sizeof *(p)) = value_;      \
     } while (0)

@@ -31,7 +31,7 @@ static inline enum dmlk_kind dmlk_type_kind(uint32_t type) {
     }
 }
 
-/* The unsigned type as wide as `type`, for kernels that look at raw bits; 0: smaller than a byte. */
+/* The unsigned type as wide as `type`, for kernels that use raw bits; 0: smaller than a byte. */
 static inline uint32_t dmlk_bits_type(uint32_t type) {
     switch (dmlk_type_bits(type)) {
     case 8: return DMLK_UINT8;
@@ -66,16 +66,15 @@ static inline double dmlk_bits_double(uint64_t bits) {
     return x;
 }
 
-/* Results are the same bits on every CPU: which NaN an operation gives, and of several the sign and payload of
- * which one, is up to the instructions, the order of the operands and where the work is split.  So what a kernel
- * computes is stored as itself if it is a number, and else as this NaN. */
+/* Results are bit-identical on every CPU.  The sign and payload of a NaN result depend on the instructions, the
+ * order of the operands and the split of the work, so kernels store every NaN result as this NaN. */
 #define DMLK_NAN_BITS 0x7fc00000u /* as FLOAT64 and FLOAT16 7ff8000000000000 and 7e00 */
 
 static inline float dmlk_one_nan_float(float x) { return x == x ? x : dmlk_bits_float(DMLK_NAN_BITS); }
 static inline double dmlk_one_nan_double(double x) { return x == x ? x : (double)dmlk_bits_float(DMLK_NAN_BITS); }
 #define dmlk_one_nan(x) _Generic((x), float: dmlk_one_nan_float, double: dmlk_one_nan_double)(x)
 
-/* Exact; a NaN comes out quiet, with its sign and payload, as CPUs make it.
+/* Exact; a NaN becomes quiet and keeps its sign and payload, as on CPUs.
  * float16: 1 sign bit, 5 exponent bits (bias 15), 10 fraction bits. */
 static inline float dmlk_float16_to_float(uint16_t half) {
     uint32_t magnitude = half & 0x7fffu;
@@ -83,7 +82,7 @@ static inline float dmlk_float16_to_float(uint16_t half) {
     uint32_t normal = (magnitude << 13) + ((127u - 15u) << 23);
     normal |= magnitude >= 0x7c00u ? 0x7f800000u : 0u;
     normal |= magnitude > 0x7c00u ? 0x400000u : 0u; /* quiet */
-    /* Denormal: as the low bits of 0.5f they count 2^-24 each. */
+    /* Denormal: in the low bits of 0.5f they are units of 2^-24. */
     float denormal = dmlk_bits_float(0x3f000000u | magnitude) - 0.5f;
     uint32_t bits = magnitude < 0x400u ? dmlk_float_bits(denormal) : normal;
     return dmlk_bits_float(bits | (uint32_t)(half & 0x8000u) << 16);
@@ -92,9 +91,9 @@ static inline float dmlk_float16_to_float(uint16_t half) {
 /* Rounds to nearest even, overflows to infinity; a NaN keeps its sign and as much of its payload as fits, quiet. */
 static inline uint16_t dmlk_float_to_float16(float x) {
     uint32_t bits = dmlk_float_bits(x), magnitude = bits & 0x7fffffffu;
-    /* Normal: drop 13 fraction bits; the carry of the rounding may raise the exponent, as it should. */
+    /* Normal: drop 13 fraction bits; the rounding may correctly carry into the exponent. */
     uint32_t half = ((magnitude + 0xfffu + (magnitude >> 13 & 1u)) >> 13) - ((127u - 15u) << 10);
-    /* Below 2^-14: the addition rounds to multiples of 2^-24, which then are the low bits. */
+    /* Below 2^-14: the addition rounds to multiples of 2^-24, which are then the low bits. */
     uint32_t denormal = dmlk_float_bits(dmlk_bits_float(magnitude) + 0.5f) - 0x3f000000u;
     half = magnitude < 0x38800000u ? denormal : half;
     half = magnitude >= 0x477ff000u ? 0x7c00u : half; /* 65520 and more */
@@ -102,7 +101,7 @@ static inline uint16_t dmlk_float_to_float16(float x) {
     return (uint16_t)(half | (bits >> 16 & 0x8000u));
 }
 
-/* The same from float64 in one rounding; by way of float32 there would be two. */
+/* The same from float64, with a single rounding; through float32 there would be two. */
 static inline uint16_t dmlk_double_to_float16(double x) {
     uint64_t bits = dmlk_double_bits(x), magnitude = bits & 0x7fffffffffffffffu;
     uint64_t half = ((magnitude + 0x1ffffffffffu + (magnitude >> 42 & 1u)) >> 42) - ((1023u - 15u) << 10);

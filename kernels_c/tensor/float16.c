@@ -18,7 +18,7 @@ static void narrow(const float *from, int64_t count, uint16_t *to) {
 #ifdef DMLK_X86
 #include <immintrin.h>
 
-/* Each returns how many it did. */
+/* Each returns the number of elements converted. */
 
 DMLK_AVX512 static int64_t widen_avx512(const uint16_t *from, int64_t count, float *to) {
     int64_t i = 0;

@@ -1,4 +1,4 @@
-/* float16.h - FLOAT16 to FLOAT32 and back, many at a time. */
+/* float16.h - vectorized conversion between FLOAT16 and FLOAT32. */
 #ifndef DMLK_FLOAT16_H
 #define DMLK_FLOAT16_H
 

@@ -25,7 +25,7 @@ static void run_rows(int64_t begin, int64_t end, int part, void *context) {
     dmlk_streamed();
 }
 
-/* Rows of a few elements: a longer loop in their place, so that the kernel is not called for each. */
+/* Short rows: makes a longer loop the innermost one, so that the kernel is called less often. */
 static void lengthen_rows(dmlk_iter *rows) {
     const uint32_t row = rows->rank - 1, d = dmlk_nearest_loop(rows, 0);
     if (d != row && rows->sizes[row] < 8 && rows->sizes[d] >= 4 * rows->sizes[row] && !dmlk_writes_twice(rows)) {
@@ -34,7 +34,7 @@ static void lengthen_rows(dmlk_iter *rows) {
 }
 
 /* A second thread halves the time from 2 MiB on, which take about 0.02 ms on an AMD EPYC (2026); it loses 4 to 8 ms
- * if its core is taken.  An element that is apart from the next one costs what lies between too, at most its line. */
+ * if its core is taken.  An element with a gap after it also costs the gap, at most its cache line. */
 static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
     int64_t bytes = 0;
     for (uint32_t k = 0; k < iter->operands; k++) {
@@ -44,7 +44,7 @@ static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
     return dmlk_min(1 << 19, (1 << 20) / (bytes > 0 ? bytes : 1));
 }
 
-/* The loops, longest last; `job` is large, and mostly little of it is used. */
+/* The loops, longest last; `job` is large, and little of it is normally used. */
 static int begin_rows(dmlk_tiles *job, const dmlk_view *const *views, uint32_t operands, dmlk_row *row,
                       const void *context) {
     job->row = row;

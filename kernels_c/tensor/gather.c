@@ -4,7 +4,7 @@
 
 #include "cpu.h"
 
-/* Each stride that compilers know makes a loop that handles several elements at a time. */
+/* For a constant stride compilers vectorize the loop. */
 #define GATHER(type)                                                       \
     {                                                                      \
         const type *restrict in = (const type *)from;                      \
@@ -75,8 +75,8 @@ static void copy(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, 
 #ifdef DMLK_X86
 #include <immintrin.h>
 
-#define MOST 4 /* elements from one to the next */
-#define INLINE DMLK_AVX512 static inline __attribute__((always_inline)) /* strides are known where it is called */
+#define MOST 4 /* largest stride in elements */
+#define INLINE DMLK_AVX512 static inline __attribute__((always_inline)) /* strides are constants at the call */
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 

@@ -10,7 +10,7 @@
 #include <immintrin.h>
 
 #define LINE 64
-#define SHORT 512 /* bytes of which parts of lines are too many */
+#define SHORT 512 /* bytes; below that partial lines dominate */
 
 /* An AMD EPYC (2026) with 32 MiB of third-level cache. */
 #define WORTH_BYTES (INT64_C(16) << 20)
@@ -19,14 +19,14 @@ bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
     return elements >= WORTH_BYTES / element_bytes && !dmlk_in_checked_kernel();
 }
 
-/* Whole lines; `to` is at the start of one. */
+/* Whole cache lines; `to` is aligned to a line. */
 DMLK_AVX512 static void copy_lines_avx512(uint8_t *to, const uint8_t *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += LINE) {
         _mm512_stream_si512((__m512i *)(to + i), _mm512_loadu_si512(from + i));
     }
 }
 
-/* Every x86-64 has these. */
+/* Baseline x86-64 instructions. */
 static void copy_lines(uint8_t *to, const uint8_t *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += LINE) {
         const __m128i *in = (const __m128i *)(from + i);

@@ -28,7 +28,7 @@ static const struct functions generic[] = {
 #ifdef DMLK_X86
 
 #define INSTRUCTIONS DMLK_AVX2
-#define INTEGER_INSTRUCTIONS /* AVX2 has none for that, and compilers do worse than one by one */
+#define INTEGER_INSTRUCTIONS /* AVX2 has none, and vectorized code would be slower than scalar code */
 #define VARIANT(function) function##_avx2
 #define DMLK_BODY "promoted.inc"
 #include "each_type.inc"

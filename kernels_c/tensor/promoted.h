@@ -1,6 +1,5 @@
-/* promoted.h - elements of any type in a few types: every float is exactly a double, every integer
- * exactly an int64_t or a uint64_t.  A kernel that need not be written once per type loads a piece
- * of a row, works on it, and stores it. */
+/* promoted.h - elements of any type in a few wide types: every float as a double, every integer as an int64_t or a
+ * uint64_t, exactly.  A type-independent kernel loads a piece of a row, processes it, and stores it. */
 #ifndef DMLK_PROMOTED_H
 #define DMLK_PROMOTED_H
 

@@ -6,13 +6,13 @@
 #include "nontemporal.h"
 #include "promoted.h"
 
-#define PIECE 4096 /* bytes of each operand that are handled at a time, near the core: reading turns that long */
-#define FEW 4      /* operands; of more, pieces are shorter, so that all of them stay near */
-#define SHORT 16   /* rows of fewer are not worth the detour */
-#define APART 4    /* elements that are at most as far apart are in the same lines, more or less */
+#define PIECE 4096 /* bytes of each operand processed at a time, in the first-level cache */
+#define FEW 4      /* operands; with more, pieces are shorter, so that all fit the cache */
+#define SHORT 16   /* elements; shorter rows are not staged */
+#define APART 4    /* elements up to this stride roughly share cache lines */
 #define LINE 64
-#define NEAR_BYTES (1 << 20) /* of an output that a second-level cache may hold: lines that are there cost little */
-#define FETCHED (2 * PIECE) /* bytes of an operand; more would push each other out of the nearest cache */
+#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache, where partial lines are cheap */
+#define FETCHED (2 * PIECE) /* bytes of an operand; more would evict each other from the first-level cache */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -20,16 +20,16 @@ struct packed {
     dmlk_row *row;
     const void *context;
     uint32_t operands;
-    int64_t room; /* bytes of each operand's piece */
-    int64_t most; /* elements of it */
+    int64_t room; /* size of each operand's piece in bytes */
+    int64_t most; /* elements per piece */
     int64_t bytes[DMLK_MAX_OPERANDS];
-    bool halves[DMLK_MAX_OPERANDS]; /* that the row takes for floats */
-    bool floats;                    /* are there such? */
+    bool halves[DMLK_MAX_OPERANDS]; /* FLOAT16 operands that the row receives as FLOAT32 */
+    bool floats;                    /* any of these? */
     bool stream;
-    bool far; /* is the output beyond the near caches? */
+    bool far; /* the output exceeds the near caches */
 };
 
-/* `count` elements of operand k, next to each other: in `piece`, or where they are. */
+/* `count` packed elements of operand k: in `piece`, or in place. */
 static uint8_t *load(const struct packed *job, uint32_t k, uint8_t *at, int64_t stride, int64_t count, uint8_t *piece) {
     uint16_t halves[PIECE / sizeof(float)];
     uint8_t *to = job->halves[k] ? (uint8_t *)halves : piece;
@@ -44,14 +44,14 @@ static uint8_t *load(const struct packed *job, uint32_t k, uint8_t *at, int64_t 
     return at;
 }
 
-/* Lines that are to be changed in part can come while inputs are read. */
+/* Prefetches output lines that will be written in part, while inputs are read. */
 static inline void fetch(const uint8_t *at, int64_t size) {
     for (int64_t i = 0; i < size && size <= FETCHED; i += LINE) {
         __builtin_prefetch(at + i, 1);
     }
 }
 
-/* `piece` becomes elements of the output. */
+/* Stores `piece` to the output. */
 static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8_t *at, int64_t stride) {
     const uint32_t out = job->operands - 1;
     uint16_t halves[PIECE / sizeof(float)];
@@ -69,8 +69,8 @@ static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8
     }
 }
 
-/* (Reading a piece before any of it is written also helps where strides are large: loads that share the low bits
- * of their addresses with stores that are under way would wait for these.) */
+/* (Reading a whole piece before writing also helps with large strides: loads wait for pending stores with the same
+ * low address bits.) */
 static void packed_piece(const struct packed *job, uint8_t *const *at, const int64_t *strides, int64_t count) {
     _Alignas(LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
@@ -92,8 +92,8 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
     }
 }
 
-/* Elements that are `stride` apart in all operands.  What lies between them is handled, too, as the lines that it
- * is in are read anyway, and is not stored: it belongs to others, and behind the last element it may not exist. */
+/* Elements with the same `stride` in all operands.  The gaps are processed too, as their cache lines are read
+ * anyway, but not stored: they may belong to other tensors, and the gap after the last element may not exist. */
 static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t stride, int64_t count, bool last) {
     _Alignas(LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
@@ -132,9 +132,9 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         job->row(at, strides, count, job->context);
         return;
     }
-    const bool cheap = job->row == NULL || out > 1; /* functions of one input would gain little, and may take long */
+    const bool cheap = job->row == NULL || out > 1; /* functions of one input gain little, and may be slow */
     const bool whole = job->far && job->operands <= FEW && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
-    /* Of whole lines half as much as there is room for, in whole vectors: the output's come, too. */
+    /* Half of the room, in whole vectors: the other half is for the output. */
     const int64_t most = whole ? job->most / (2 * strides[out]) / LINE * LINE : job->most;
     for (int64_t i = 0; i < count; i += most) {
         uint8_t *piece[DMLK_MAX_OPERANDS];
@@ -157,7 +157,7 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
     for (uint32_t k = 0; k < operands; k++) {
         job->bytes[k] = dmlk_type_bytes(views[k]->type);
         job->halves[k] = floats && views[k]->type == DMLK_FLOAT16;
-        job->stream = job->stream && (k + 1 == operands || views[k]->base != out->base); /* in place it is read anyway */
+        job->stream = job->stream && (k + 1 == operands || views[k]->base != out->base); /* in place: read anyway */
         job->floats = job->floats || job->halves[k];
         const int64_t near = job->halves[k] ? (int64_t)sizeof(float) : job->bytes[k];
         widest = near > widest ? near : widest;

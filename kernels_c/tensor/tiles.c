@@ -1,15 +1,14 @@
 /* tiles.c - see tiles.h.
  *
- * Where neighbours along a row of the output are far apart in an input, each element of a row costs that input a
- * cache line of which nothing else is used.  So a tile takes some of the row and some of the loop along which the
- * input's elements are neighbours, "across".  The input's part of it is transposed into memory at hand, where the
- * kernel finds rows as packed as those of the output.
+ * Where neighbours in an output row are far apart in an input, each element costs a whole cache line of the input.
+ * So a tile spans part of the row and part of the loop along which the input's elements are neighbours, "across".
+ * Its part of the input is transposed into a cached buffer, which gives the kernel packed rows.
  *
- * Where rows are short, a tile takes several that follow each other in the output, "next", which become one.  What
- * is written past the caches needs that for longer rows, too: parts of lines are slow.
+ * Where rows are short, a tile joins several that are contiguous in the output, along the loop "next".  Outputs
+ * that bypass the caches need that for longer rows too: partial lines are slow.
  *
- * While a tile is worked on, the next one is fetched; lines that one has begun should be gone on with soon, on both
- * sides. */
+ * While a tile is processed, the next one is prefetched; partly used lines should be continued soon, in inputs and
+ * output. */
 #include "tiles.h"
 
 #include "sanitizer.h"
@@ -19,11 +18,11 @@
 #include "promoted.h"
 
 #define LINE 64
-#define LONG_ROW 1024 /* bytes that need no others beside them: as much of a row as a tile has */
-#define SHORT_ROW 320 /* bytes that take longer each for themselves than together */
+#define LONG_ROW 1024 /* bytes of a row that are efficient alone: the part of a row in a tile */
+#define SHORT_ROW 320 /* bytes; shorter rows are faster joined */
 #define ACROSS 64    /* elements */
 #define TILE_BYTES (LONG_ROW * ACROSS) /* of each operand */
-#define MOST_GATHERED 3 /* operands; others are read as they stand */
+#define MOST_GATHERED 3 /* operands; others are read in place */
 
 uint32_t dmlk_nearest_loop(const dmlk_iter *rows, uint32_t k) {
     uint32_t best = rows->rank - 1;
@@ -43,21 +42,21 @@ bool dmlk_writes_twice(const dmlk_iter *rows) {
     return twice;
 }
 
-/* Is operand k better read along loop d than along the row? */
+/* Whether operand k is better read along loop d than along the row. */
 static bool gains(const dmlk_iter *rows, uint32_t k, uint32_t d) {
     const uint32_t row = rows->rank - 1;
     return d != row && rows->sizes[d] >= 4 && rows->sizes[row] >= 4 && rows->strides[d][k] != 0 &&
            rows->strides[row][k] / 4 >= rows->strides[d][k];
 }
 
-/* Does a step of loop d lead operand k past a whole row to where the next element would be? */
+/* Whether a step of loop d continues operand k contiguously after a whole row. */
 static bool follows(const dmlk_iter *rows, uint32_t k, uint32_t d) {
     const uint32_t row = rows->rank - 1;
     int64_t length;
     return !__builtin_mul_overflow(rows->sizes[row], rows->strides[row][k], &length) && rows->strides[d][k] == length;
 }
 
-/* Inputs that gain from a loop across are gathered along it; false: none does. */
+/* Chooses the loop across and the inputs that are gathered along it; false: none gains. */
 static bool choose_across(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     uint32_t count = 0;
@@ -80,8 +79,8 @@ static int64_t widest(const dmlk_iter *rows) {
     return bytes;
 }
 
-/* Short rows of inputs are gathered to be one of the output; longer ones, too, if it is written past the caches.
- * False: no need. */
+/* Chooses the loop along which short rows are joined; longer rows too, if the output bypasses the caches. False:
+ * not needed. */
 static bool choose_next(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t row = rows->rank - 1, output = rows->operands - 1;
@@ -101,7 +100,7 @@ static bool choose_next(dmlk_tiles *t) {
     return t->large || joined;
 }
 
-/* How much of each loop a tile takes. */
+/* Sets the extent of a tile in each loop. */
 static void size_tiles(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t row = rows->rank - 1;
@@ -122,7 +121,7 @@ static void size_tiles(dmlk_tiles *t) {
     }
 }
 
-/* The loops from tile to tile, but for those that have one step only. */
+/* The loops over tiles, without those of a single step. */
 static void make_loops(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     dmlk_iter *iter = &t->iter;
@@ -146,7 +145,7 @@ static void make_loops(dmlk_tiles *t) {
     }
 }
 
-/* Bytes that a step of loop d leads away, in the operand where that is least, if it stays in a line there. */
+/* The smallest step of loop d in bytes over the operands, if it stays within a cache line. */
 static int64_t step_of(const dmlk_iter *iter, uint32_t d) {
     int64_t least = LINE;
     for (uint32_t k = 0; k < iter->operands; k++) {
@@ -156,7 +155,7 @@ static int64_t step_of(const dmlk_iter *iter, uint32_t d) {
     return least;
 }
 
-/* Short steps inside; all others as they follow each other in the output. */
+/* Short steps innermost; all others in the order of the output. */
 static void order_loops(dmlk_tiles *t) {
     for (uint32_t last = 1; last < t->iter.rank; last++) {
         for (uint32_t d = last; d > 0 && step_of(&t->iter, d - 1) < step_of(&t->iter, d); d--) {
@@ -184,7 +183,7 @@ bool dmlk_plan_tiles(dmlk_tiles *t) {
     return true;
 }
 
-/* How many elements of each loop the tile at the cursor has; returns how many that makes. */
+/* Sets the number of elements of the tile at the cursor in each loop; returns their product. */
 static int64_t measure(const dmlk_tiles *t, const dmlk_cursor *cursor, int64_t *sizes) {
     int64_t count = 1;
     memcpy(sizes, t->tile, sizeof t->tile);
@@ -198,8 +197,7 @@ static int64_t measure(const dmlk_tiles *t, const dmlk_cursor *cursor, int64_t *
     return count;
 }
 
-/* A tile is `lines` blocks across, of `rows` rows that follow each other, of `columns` elements; after it comes the
- * one at `ahead`. */
+/* A tile has `lines` blocks across, of `rows` contiguous rows of `columns` elements; the next one is at `ahead`. */
 static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_cursor *ahead, const int64_t *sizes) {
     _Alignas(LINE) uint8_t gathered[MOST_GATHERED][TILE_BYTES];
     const dmlk_iter *all = &t->rows;
@@ -227,7 +225,7 @@ static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_
         t->row(at, strides, lines * columns, t->context);
         return;
     }
-    for (int64_t j = 0; j < lines; j++) { /* blocks are joined, if they are more than a row */
+    for (int64_t j = 0; j < lines; j++) { /* blocks of several rows are joined */
         t->row(at, strides, rows * columns, t->context);
         for (uint32_t k = 0; k < all->operands; k++) {
             at[k] += steps[k];

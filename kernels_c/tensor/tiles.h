@@ -6,19 +6,19 @@
 #include "view.h"
 
 typedef struct dmlk_tiles {
-    dmlk_iter rows; /* the loops as they are without tiles */
+    dmlk_iter rows; /* the loops without tiles */
     dmlk_row *row;
     const void *context;
     dmlk_iter iter;               /* from tile to tile */
-    uint32_t loop[DMLK_MAX_RANK]; /* which loop of the rows each of its loops is */
+    uint32_t loop[DMLK_MAX_RANK]; /* the loop of `rows` that each of its loops is */
     int64_t tile[DMLK_MAX_RANK];  /* elements of each loop of the rows */
     uint32_t across, next;        /* loops of the rows; may be the same */
     bool gathered[DMLK_MAX_OPERANDS];
-    bool large;  /* written past the caches, and worth fetching in time */
-    bool joined; /* rows of a tile that follow each other along `next` are one */
+    bool large;  /* bypasses the caches, and is prefetched */
+    bool joined; /* rows of a tile along `next` are joined */
 } dmlk_tiles;
 
-/* Plans tiles for t->rows.  False: rows one after the other will do. */
+/* Plans tiles for t->rows.  False: plain rows are as fast. */
 bool dmlk_plan_tiles(dmlk_tiles *t);
 
 /* Runs tiles begin .. end - 1 of t->iter; `context` is a dmlk_tiles. */
@@ -27,7 +27,7 @@ void dmlk_run_tiles(int64_t begin, int64_t end, int part, void *context);
 /* The loop along which elements of operand k are nearest to each other. */
 uint32_t dmlk_nearest_loop(const dmlk_iter *rows, uint32_t k);
 
-/* Of what is written to one place the last must stay: such loops keep their order. */
+/* Whether elements are written more than once; the last write must win, so such loops keep their order. */
 bool dmlk_writes_twice(const dmlk_iter *rows);
 
 #endif

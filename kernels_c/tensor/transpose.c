@@ -9,7 +9,7 @@
 #include "cpu.h"
 
 #define LINE 64
-#define CROWDED 1024 /* bytes: 16 lines so far apart do not fit into a first-level cache */
+#define CROWDED 1024 /* bytes: 16 lines at this distance conflict in a first-level cache */
 #define STRIP 512 /* bytes of a row */
 
 typedef void square(const uint8_t *from, int64_t from_step, uint8_t *to, int64_t to_step);
@@ -22,7 +22,7 @@ struct squares {
 
 #if defined(__GNUC__) && !defined(__clang__)
 
-/* Which elements of two vectors of N, the second's numbered from N on, make the interleaved ones. */
+/* Permutation indices that interleave two vectors of N; the second vector's elements are numbered from N. */
 #define LOW_2 0, 2
 #define HIGH_2 1, 3
 #define LOW_4 0, 4, 1, 5
@@ -147,14 +147,14 @@ static void transpose_plain(int64_t bytes, const uint8_t *from, int64_t from_ste
     }
 }
 
-/* Not as near as can be, where there is no room for a whole tile. */
+/* Prefetches, but not into the first-level cache, which cannot hold a whole tile. */
 static inline void fetch(const uint8_t *from, int64_t bytes) {
     for (int64_t b = 0; b < bytes; b += LINE) {
         __builtin_prefetch(from + b, 0, 2);
     }
 }
 
-/* Elements of a row, next to each other. */
+/* Copies a strided row to contiguous elements. */
 static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, uint8_t *to, int64_t count) {
     const int64_t size = count * bytes;
     if (stride != bytes) {
@@ -169,8 +169,8 @@ static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, 
     }
 }
 
-/* Rows of at most STRIP bytes.  If those of a square would push each other out of the cache, as they do where steps
- * are multiples of a power of two, or if their elements are apart, they are copied to a strip first. */
+/* Rows of at most STRIP bytes.  If the rows of a square would evict each other from the cache, as with steps that
+ * are multiples of a power of two, or if their elements are strided, they are first copied to a strip. */
 static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                             int64_t to_step, int64_t rows, int64_t columns, int64_t ahead) {
     _Alignas(LINE) uint8_t strip[16 * STRIP];
@@ -181,7 +181,7 @@ static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_ste
     }
     const bool to_strip = from_stride != bytes || from_step % CROWDED == 0;
     const int64_t step = to_strip ? (rows * bytes + LINE - 1) / LINE * LINE : from_step;
-    /* The last squares end where the block does, on what others have done already. */
+    /* The last squares end with the block and overlap the previous ones. */
     for (int64_t i = 0; i < columns; i += s.size) {
         i = i < columns - s.size ? i : columns - s.size;
         const uint8_t *first = from + i * from_step;
@@ -200,7 +200,7 @@ static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_ste
 
 void dmlk_transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                     int64_t to_step, int64_t rows, int64_t columns, int64_t ahead) {
-    if (from_step == bytes) { /* nothing to turn */
+    if (from_step == bytes) { /* nothing to transpose */
         for (int64_t j = 0; j < rows; j++) {
             fetch(from + j * from_stride + ahead, ahead != 0 ? columns * bytes : 0);
             copy_row(bytes, from + j * from_stride, bytes, to + j * to_step, columns);

@@ -1,13 +1,13 @@
-/* transpose.h - blocks of elements, rows made columns. */
+/* transpose.h - transposition of blocks of elements. */
 #ifndef DMLK_TRANSPOSE_H
 #define DMLK_TRANSPOSE_H
 
 #include <stdint.h>
 
-/* to[j][i] = from[i][j] for i < columns and j < rows, bit by bit: elements of 1, 2, 4 or 8 bytes.  A step leads
- * from each `from[i]` or `to[j]` to the next, `from_stride` from each from[i][j] to from[i][j + 1]; all in bytes.
- * Elements of to[j] follow each other; both do not overlap.  What will be transposed next stands `ahead` bytes
- * behind `from`, 0: nothing. */
+/* to[j][i] = from[i][j] for i < columns and j < rows, bit by bit: elements of 1, 2, 4 or 8 bytes.  `from_step` and
+ * `to_step` are the distances of from[i] and to[j] to the next, `from_stride` of from[i][j] to from[i][j + 1]; all
+ * in bytes.  Elements of to[j] are contiguous; the blocks do not overlap.  The next block to transpose is `ahead`
+ * bytes after `from`; 0: none. */
 void dmlk_transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                     int64_t to_step, int64_t rows, int64_t columns, int64_t ahead);
 

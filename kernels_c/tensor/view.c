@@ -47,7 +47,7 @@ dmlk_view dmlk_view_select(const dmlk_view *view, uint32_t axes_mask) {
     return result;
 }
 
-/* Should loop `a` stand inside loop `b`?  The output's strides decide, then those of the inputs. */
+/* Whether loop `a` belongs inside loop `b`: by the strides of the output, then those of the inputs. */
 static bool is_inner(const dmlk_iter *iter, uint32_t a, uint32_t b) {
     for (uint32_t k = iter->operands; k-- > 0;) {
         if (iter->strides[a][k] != iter->strides[b][k]) {
@@ -76,7 +76,7 @@ static void sort_loops(dmlk_iter *iter) {
     }
 }
 
-/* Does one step of loop `outer` equal a whole run of loop `inner`, in every operand? */
+/* Whether a step of loop `outer` equals a whole run of loop `inner`, in every operand. */
 static bool can_merge(const dmlk_iter *iter, uint32_t outer, uint32_t inner) {
     for (uint32_t k = 0; k < iter->operands; k++) {
         int64_t run;
@@ -169,7 +169,7 @@ void dmlk_iter_advance(const dmlk_iter *iter, dmlk_cursor *cursor, int64_t count
         move(iter, cursor, d, count);
         return;
     }
-    /* To the start of the next row: back to 0 in the loops that ended, one step in the next outer one. */
+    /* To the start of the next row: resets the loops that ended, and steps the next outer one. */
     move(iter, cursor, d, -cursor->index[d]);
     while (d-- > 0) {
         if (cursor->index[d] + 1 < iter->sizes[d]) {

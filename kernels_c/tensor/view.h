@@ -5,7 +5,7 @@
 #include "dmlk.h"
 #include "element.h"
 
-#define DMLK_MAX_OPERANDS 16 /* tensors that one loop goes over */
+#define DMLK_MAX_OPERANDS 16 /* tensors of one loop */
 
 /* --- one view --- */
 
@@ -23,13 +23,13 @@ dmlk_view dmlk_view_select(const dmlk_view *view, uint32_t axes_mask);
 /* --- several views of the same sizes, element by element --- */
 
 enum dmlk_order {
-    DMLK_ANY_ORDER,    /* the order that suits memory, of the last operand (the output) first of all */
+    DMLK_ANY_ORDER,    /* the fastest order in memory, primarily of the last operand (the output) */
     DMLK_LOGICAL_ORDER /* last axis fastest */
 };
 
 /* The loops over the operands, after axes of size 1 are dropped and axes that follow each other
  * in memory, in every operand, are merged.  sizes[rank - 1] is the innermost loop: a row.
- * What lies behind `rank` and `operands` holds nothing: clearing it would take longer than a short loop. */
+ * Array elements beyond `rank` and `operands` are uninitialized: clearing them would take longer than a short loop. */
 typedef struct dmlk_iter {
     uint32_t operands;
     uint32_t rank;  /* >= 1 */
@@ -40,7 +40,7 @@ typedef struct dmlk_iter {
     uint8_t *base[DMLK_MAX_OPERANDS];
 } dmlk_iter;
 
-/* A place in the iteration: `at` points to the element of each operand. */
+/* A position in the iteration: `at` points to the element of each operand. */
 typedef struct dmlk_cursor {
     int64_t index[DMLK_MAX_RANK];
     uint8_t *at[DMLK_MAX_OPERANDS];
@@ -53,7 +53,7 @@ int dmlk_iter_init(dmlk_iter *iter, enum dmlk_order order, const dmlk_view *cons
 /* Exchanges two loops. */
 void dmlk_iter_swap(dmlk_iter *iter, uint32_t a, uint32_t b);
 
-/* Puts the cursor on element `position` (0 .. count - 1) of the iteration. */
+/* Sets the cursor to element `position` (0 .. count - 1) of the iteration. */
 void dmlk_iter_seek(const dmlk_iter *iter, int64_t position, dmlk_cursor *cursor);
 
 /* Elements from the cursor to the end of its row. */
@@ -64,20 +64,20 @@ static inline int64_t dmlk_iter_row_left(const dmlk_iter *iter, const dmlk_curso
 /* Strides of the operands along a row. */
 static inline const int64_t *dmlk_iter_row_strides(const dmlk_iter *iter) { return iter->strides[iter->rank - 1]; }
 
-/* Moves the cursor `count` elements on, at most to the end of its row (and then to the next row). */
+/* Advances the cursor by `count` elements, at most to the end of its row (and then to the next row). */
 void dmlk_iter_advance(const dmlk_iter *iter, dmlk_cursor *cursor, int64_t count);
 
 /* --- rows: see walkers.h --- */
 
-/* Handles `count` elements: operand k stands at at[k] and goes on by strides[k] elements. */
+/* Processes `count` elements: operand k starts at at[k], with a stride of strides[k] elements. */
 typedef void dmlk_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context);
 
-/* Calls `row` until every element of the views was handled, in any order, on several threads if that pays.  What the
- * row is given of inputs may be copies. */
+/* Calls `row` until every element of the views is processed, in any order, on several threads if that is faster.
+ * The row may receive copies of inputs. */
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
-/* The same, but each at[k] points into the tensor itself, so that a row may go from there to other elements of it: as
- * far as the kernel knows that these exist. */
+/* The same, but each at[k] points into the tensor itself, so that a row may access other elements relative to it,
+ * as far as the kernel knows that they exist. */
 int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

@@ -1,22 +1,20 @@
-/* walkers.h - the ways through tensors, by family of kernels, and what each promises.
- *
- * Pure elements: an output's element is made from the elements of the inputs at its place.
+/* walkers.h - overview of the tensor iterators, by family of kernels, and what each guarantees.
+ * Pure elements: an output element is computed from the input elements at its index.
  *     dmlk_for_rows (view.h), dmlk_staged_rows, dmlk_float_rows (staged_rows.h)
- *   Any order, several threads, all strides.  Rows may be given copies of what they read, in other orders and with
- *   other strides than the tensor's (tiles.h, staged_rows.c), so a row reaches no element but its own.
- *
- * Indexed: data tells which elements of an input are read.
+ *   Any order, several threads, all strides.  Rows may receive copies of inputs, in other orders and with other
+ *   strides than the tensor's (tiles.h, staged_rows.c), so a row accesses only its own elements.
+ * Indexed: which elements of an input are read depends on data.
  *     dmlk_indexed_rows (view.h)
- *   Any order, several threads, all strides; never copies.  An operand with stride 0 along an axis stands at the
- *   beginning of the line there, and the row steps along the line by itself.  dmlk_signed_index and
+ *   Any order, several threads, all strides; never copies.  An operand with stride 0 along an axis points to
+ *   the start of the line, and the row itself steps along the line.  dmlk_signed_index and
  *   dmlk_unsigned_index (indices.h) keep it inside, whatever the indices are.
  *
- * Windows: an output's element is made from a box of an input around its place; written with the kernels that have
- *   windows.  The box is cut to the tensor: nothing is read of the padding.
- *
- * Lines along axes: an output's element is made from all elements along some axes.
+ * Windows: an output element is computed from a box of an input around its position (windows.h).  The box is
+ *   clipped to the tensor: padding is not read.
+ * Lines along axes: an output element is computed from all elements along some axes.
  *     dmlk_view_select and two dmlk_iter, one inside the other (view.h); reduce.c
- *   In logical order (DMLK_LOGICAL_ORDER) where the result depends on it, and then on no number of threads.
+ *   In logical order (DMLK_LOGICAL_ORDER) where the result depends on the order, so that it does not depend on the
+ *   number of threads.
  *
  * All of them take up to DMLK_MAX_OPERANDS tensors. */
 #ifndef DMLK_WALKERS_H

@@ -4,8 +4,8 @@
 
 /* --- the walker --- */
 
-/* Do the numbers make a window?  None of what is computed from them may pass 63 bits: places that no output has
- * inside the input or its padding are left away. */
+/* Whether the parameters are a valid window.  Nothing computed from them may exceed 63 bits: places that are
+ * outside the input and its padding for all outputs are removed. */
 static bool take_axis(dmlk_window_axis *axis) {
     int64_t farthest;
     if (axis->window < 1 || axis->stride < 1 || axis->dilation < 1 || axis->start < 0 || axis->end < 0 ||
@@ -78,7 +78,7 @@ int dmlk_windows_init(dmlk_windows *w, const dmlk_view *in, const dmlk_view *out
     return DMLK_OK;
 }
 
-/* Sets what follows from the index. */
+/* Sets the fields derived from the index. */
 static void take_row(const dmlk_windows *w, dmlk_window_row *row) {
     const dmlk_window_axis *along = &w->axes[w->along];
     row->count = dmlk_min(w->row_length, along->output - row->index[w->along]);
@@ -124,7 +124,7 @@ void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row) {
 
 /* --- what windows cover --- */
 
-/* Leaves of the slice what lies in an axis of that size; false: nothing. */
+/* Clips the slice to an axis of that size; false: nothing remains. */
 static bool clip(dmlk_slice *slice, int64_t size) {
     if (slice->first < 0) {
         const int64_t outside = (-slice->first + slice->step - 1) / slice->step;
@@ -138,19 +138,19 @@ static bool clip(dmlk_slice *slice, int64_t size) {
     return true;
 }
 
-/* Sums of a multiple of one step and a multiple of another, each from 0 to before a count. */
+/* The sums i * step + j * other step, with i and j each from 0 to a count - 1. */
 struct sums {
     int64_t step, count, other_step, other_count;
 };
 
-/* Into how many slices of that step they fall: sums that differ by a multiple of it are in one, if no step of
- * the other kind leads too far. */
+/* The number of slices of step `divisor` that the sums form: sums that differ by a multiple of it share a slice, if
+ * the other step leaves no gaps. */
 static int64_t slices_of(const struct sums *s, int64_t divisor) {
     const bool touch = s->other_step / divisor <= s->count;
     return touch ? dmlk_min(s->other_count, s->step / divisor) : s->other_count;
 }
 
-/* Mostly it is one slice; where windows leave gaps between them, or the places of one do, it may take more. */
+/* Usually one slice; gaps between windows, or between the places of a window, may need more. */
 uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices) {
     const int64_t farthest = axis->start + axis->input - 1; /* from place 0 of output 0 to the last input */
     struct sums s = {axis->stride, dmlk_min(axis->output, farthest / axis->stride + 1), axis->dilation,

@@ -1,9 +1,9 @@
-/* windows.h - windows that move over the spatial axes of a tensor, for poolings and whatever else reads such windows.
+/* windows.h - windows that move over the spatial axes of a tensor, for pooling and similar kernels.
  *
- * The walker hands out rows: output elements that follow each other along one axis, the one with the smallest stride.
- * For each row it goes through the places of the window in row-major order, each with those outputs of the row for
- * which the place lies inside the input.  So an output element meets its inputs in row-major order, whatever the
- * layout and however rows are split.
+ * The walker returns rows: consecutive output elements along one axis, the one with the smallest stride.  For each
+ * row it iterates over the places of the window in row-major order, each with those outputs of the row for which
+ * the place is inside the input.  So an output element receives its inputs in row-major order, whatever the layout
+ * and the split of rows.
  *
  * It promises: every output element is in exactly one row; every place that is handed out is inside the input for at
  * least one output of the row; addresses are those of the views themselves, never of a copy.  It reads and writes no
@@ -22,11 +22,11 @@ typedef struct dmlk_window_axis {
     int64_t start, end;       /* padding */
 } dmlk_window_axis;
 
-/* Places of that axis which the windows cover, less those in the padding: at most DMLK_MOST_SLICES slices, none of
- * which share a place.  Exact, unless there were more: then the whole axis. */
+/* The input positions along the axis that the windows cover, as at most DMLK_MOST_SLICES disjoint slices.  Exact,
+ * unless more slices are needed: then the whole axis. */
 uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices);
 
-/* Of the outputs along an axis: begin .. end - 1. */
+/* Outputs begin .. end - 1 along an axis. */
 typedef struct dmlk_outputs {
     int64_t begin, end;
 } dmlk_outputs;
@@ -36,11 +36,11 @@ typedef struct dmlk_outputs {
 #define DMLK_KNOWN_PLACES 32
 
 typedef struct dmlk_windows {
-    dmlk_window_axis axes[DMLK_WINDOW_AXES]; /* a window has one place along batch and channel */
+    dmlk_window_axis axes[DMLK_WINDOW_AXES]; /* the window size is 1 along batch and channel */
     int64_t in_strides[DMLK_WINDOW_AXES], out_strides[DMLK_WINDOW_AXES]; /* in elements */
     uint8_t *in, *out;
     int64_t in_bytes, out_bytes; /* of one element */
-    int64_t places;              /* of a window, those in the padding included; at most INT64_MAX */
+    int64_t places;              /* of a window, including those in the padding; at most INT64_MAX */
     uint32_t along;              /* the axis of rows */
     int64_t row_length;          /* outputs of a row, but for the last one along the axis: at most DMLK_CHUNK */
     int64_t pieces;              /* rows that make up that axis */
@@ -50,8 +50,8 @@ typedef struct dmlk_windows {
     dmlk_outputs inside[DMLK_KNOWN_PLACES]; /* see dmlk_outputs_inside */
 } dmlk_windows;
 
-/* `axes` are the spatial ones, of which only window, stride, dilation, start and end are read.  DMLK_BAD_PACKET: views
- * are not of rank spatial + 2, or the numbers make no window. */
+/* `axes` are the spatial axes, of which only window, stride, dilation, start and end are read.  DMLK_BAD_PACKET:
+ * the rank of a view is not spatial + 2, or the parameters are not a valid window. */
 int dmlk_windows_init(dmlk_windows *w, const dmlk_view *in, const dmlk_view *out, const dmlk_window_axis *axes,
                       uint32_t spatial);
 
@@ -63,7 +63,7 @@ typedef struct dmlk_window_row {
     int64_t begin[DMLK_WINDOW_AXES], end[DMLK_WINDOW_AXES]; /* places along each axis that are inside the input for an output */
 } dmlk_window_row;
 
-/* Row number `number` (0 .. w->rows - 1), and the one after it. */
+/* Row `number` (0 .. w->rows - 1), and the next row. */
 void dmlk_window_seek(const dmlk_windows *w, int64_t number, dmlk_window_row *row);
 void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row);
 
@@ -78,14 +78,14 @@ static inline int64_t dmlk_ceil_div(int64_t x, int64_t divisor) {
     return divisor == 1 ? x : (x + divisor - 1) / divisor; /* x >= 0 */
 }
 
-/* The first place of the window that is not below `low`, if place 0 stands at `origin`. */
+/* The first place of the window that is not below `low`, if place 0 is at `origin`. */
 static inline int64_t dmlk_first_place(const dmlk_window_axis *axis, int64_t origin, int64_t low) {
     return origin >= low ? 0 : dmlk_min(axis->window, dmlk_ceil_div(low - origin, axis->dilation));
 }
 
-/* For which outputs along the axis of rows is a place inside the input? */
+/* The outputs along the axis of rows for which a place is inside the input. */
 static inline dmlk_outputs dmlk_outputs_inside(const dmlk_window_axis *axis, int64_t place) {
-    const int64_t before = axis->start - place * axis->dilation; /* of output 0, how far before the input */
+    const int64_t before = axis->start - place * axis->dilation; /* distance before the input, for output 0 */
     const int64_t last = axis->input - 1 + before;
     return (dmlk_outputs){.begin = before <= 0 ? 0 : dmlk_ceil_div(before, axis->stride),
                           .end = last < 0 ? 0 : dmlk_min(axis->output, last / axis->stride + 1)};

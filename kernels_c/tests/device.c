@@ -80,7 +80,7 @@ void device_constants(device *d, const void *constants, uint32_t size, uint32_t 
 }
 
 int device_dispatch(device *d) {
-    /* A copy of exactly the packet's size, so that reading past its end is seen. */
+    /* A copy of the packet's exact size, so that reads past its end are detected. */
     uint8_t *packet = malloc(d->packet_size);
     memcpy(packet, d->packet, d->packet_size);
     int status = dmlk_dispatch(packet, d->packet_size, d->segments, d->segment_count, &d->fault);

@@ -1,5 +1,5 @@
-/* device.h - a device small enough for a test: tensors in memory blocks of exactly their size (so
- * that AddressSanitizer sees each step outside), descriptors for them, and one dispatch packet. */
+/* device.h - a minimal device for tests: tensors in memory blocks of their exact size (so that AddressSanitizer
+ * detects every overrun), descriptors for them, and one dispatch packet. */
 #ifndef DMLK_TEST_DEVICE_H
 #define DMLK_TEST_DEVICE_H
 
@@ -10,7 +10,7 @@
 #define DEVICE_TENSORS 0x100000   /* address of the first tensor; they are DEVICE_DISTANCE apart */
 #define DEVICE_DISTANCE 0x1000000
 #define DEVICE_MAX_TENSORS 6
-#define DEVICE_UNTOUCHED 0xEE     /* what fresh memory holds */
+#define DEVICE_UNTOUCHED 0xEE     /* contents of fresh memory */
 
 typedef struct device {
     uint8_t packet[2048];
@@ -27,7 +27,7 @@ typedef struct device {
 void device_begin(device *d, const char *kernel);
 void device_end(device *d);
 
-/* Adds a tensor in memory of its own; strides NULL: packed.  Returns its view (base: host memory). */
+/* Adds a tensor in its own memory; strides NULL: packed.  Returns its view (base: host memory). */
 const dmlk_view *device_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes,
                                const int64_t *strides);
 
@@ -45,7 +45,7 @@ void device_set_tensor(device *d, uint32_t index, const dmlk_tensor *tensor);
 dmlk_dispatch_header device_get_header(const device *d);
 void device_set_header(device *d, const dmlk_dispatch_header *header);
 
-/* --- elements, addressed straight from the definition --- */
+/* --- elements, addressed by the definition --- */
 
 /* Next coordinate in logical order; false after the last. */
 bool next_index(uint32_t rank, const int64_t *sizes, int64_t *index);
@@ -57,7 +57,7 @@ uint8_t *element_at(const dmlk_view *view, const int64_t *index);
 double get_element(const dmlk_view *view, const int64_t *index);
 void set_element(const dmlk_view *view, const int64_t *index, double value);
 
-/* Puts integers low .. high into all elements. */
+/* Fills all elements with integers low .. high. */
 void fill_random(const dmlk_view *view, int64_t low, int64_t high);
 
 /* Strides of any legal kind: axes permuted, gaps between; inputs also stride 0. */
@@ -66,7 +66,7 @@ void random_strides(uint32_t rank, const int64_t *sizes, bool input, int64_t *st
 /* Random rank 1..8 and sizes with at most 2000 elements; returns the rank. */
 uint32_t random_sizes(int64_t *sizes);
 
-/* Were the bytes between the elements left alone? */
+/* Whether the bytes between the elements are unchanged. */
 bool gaps_untouched(const dmlk_view *view);
 
 uint32_t kernel_number(const char *name);

@@ -1,14 +1,14 @@
-/* packets.h - random dispatch packets: good ones of every kernel, and what breaks them. */
+/* packets.h - random dispatch packets: valid ones for every kernel, and ways to corrupt them. */
 #ifndef DMLK_TEST_PACKETS_H
 #define DMLK_TEST_PACKETS_H
 
 #include "device.h"
 
-/* Begins a good packet for the kernel with this number: any types, sizes, layouts and constants that it takes.  What
- * it only reads has the access READ.  A kernel of which nothing is known here ends the program. */
+/* Begins a valid packet for the kernel with this number: any types, sizes, layouts and constants that it supports.
+ * Inputs have READ access.  A kernel unknown here ends the program. */
 void packet_random(device *d, uint32_t kernel);
 
-/* What the table of element-wise functions says of a kernel; NULL: it is none of them. */
+/* A kernel's entry in the table of element-wise functions; NULL: none. */
 struct element_wise_function {
     const char *name;
     uint32_t inputs;

@@ -15,7 +15,7 @@
 
 extern int test_failures;
 
-/* Says what did not hold and goes on. */
+/* Reports a failed condition and continues. */
 #define CHECK(condition)                                                      \
     do {                                                                      \
         if (!(condition)) {                                                   \
@@ -45,7 +45,7 @@ extern int test_failures;
 
 #define RESULT() (test_failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE)
 
-/* Numbers that are the same on every run, or with every seed. */
+/* Random numbers, reproducible for each seed. */
 uint64_t random_bits(void);
 void random_seed(uint64_t seed);
 

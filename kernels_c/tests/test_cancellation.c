@@ -1,4 +1,4 @@
-/* Every kernel that can take long lets the host end it. */
+/* The host can stop every long-running kernel. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -36,7 +36,7 @@ static void repeated(device *d, enum dmlk_type type, uint32_t rank, const int64_
     set_element(device_tensor(d, type, rank, sizes, strides), first, 1);
 }
 
-/* The packet would run for minutes: it ends soon after the first poll, of which there is one. */
+/* The packet would run for minutes: it stops soon after the first and only poll. */
 static void expect_stopped(device *d) {
     polls = 0;
     dmlk_set_poll(poll_once);
@@ -141,7 +141,7 @@ TEST(coordinates) {
     }
 }
 
-/* A host that has nothing against it changes nothing, and is not asked by what is short. */
+/* A host that does not stop the kernel changes nothing, and short kernels do not poll. */
 TEST(kernels_go_on) {
     const int64_t sizes[] = {64, 64};
     device d;
@@ -169,7 +169,7 @@ TEST(kernels_go_on) {
     device_end(&d);
 }
 
-/* The host may dispatch while it is asked; that one runs to its end. */
+/* The host may dispatch while it is polled; that dispatch runs to completion. */
 static device inner;
 
 static int poll_that_dispatches(void) {

@@ -1,4 +1,4 @@
-/* What dmlk_dispatch refuses, and that a refused dispatch writes nothing. */
+/* Packets that dmlk_dispatch rejects; a rejected dispatch writes nothing. */
 #include "packets.h"
 
 /* A copy of 6 float32, ready to run. */

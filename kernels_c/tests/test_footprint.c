@@ -1,4 +1,4 @@
-/* Footprints: what a packet would touch, and which bytes two of them share. */
+/* Footprints: the accesses of a packet, and the bytes that two footprints share. */
 #include "convolution_integer.h"
 #include "device.h"
 #include "footprint.h"
@@ -6,7 +6,7 @@
 #include "gemm.h"
 #include "read_set.h"
 
-/* The same code once more, without a search: it paints at once. */
+/* The same code compiled without the search: it always paints. */
 #define MOST_STEPS 1
 #define dmlk_pattern_init painted_pattern_init
 #define dmlk_pattern_to_bytes painted_pattern_to_bytes
@@ -362,7 +362,7 @@ TEST(convolutions_read_what_their_windows_cover) {
     }
 }
 
-/* Numbers as large as packets hold them: what would never run must take no time here. */
+/* The largest values that packets can hold: footprints of dispatches that would never end are computed quickly. */
 TEST(huge_windows) {
     const uint32_t most = UINT32_MAX;
     dmlk_convolution_integer k = {.spatial = 1, .groups = 1, .strides = {2}, .dilations = {3}};

@@ -18,7 +18,7 @@
 
 static int64_t seconds; /* 0: ROUNDS */
 
-/* Sizes with stride 0 need no memory: such a tensor may be legal and take for ever.  Not tried here. */
+/* Sizes with stride 0 need no memory: such a tensor may be legal and take indefinitely.  Not tested here. */
 static bool is_small(const device *d) {
     const dmlk_dispatch_header header = device_get_header(d);
     double most = 1;
@@ -49,7 +49,7 @@ static void look_at_footprints(const device *d) {
     free(f);
 }
 
-/* --- what threads may race for by right --- */
+/* --- legitimate data races --- */
 
 /* Does an element of the tensor share bytes with another one of it?  Its elements lie in `size` bytes. */
 static bool overlaps_itself(const dmlk_footprint *f, uint64_t size) {
@@ -75,7 +75,7 @@ static bool overlaps_itself(const dmlk_footprint *f, uint64_t size) {
     return overlaps;
 }
 
-/* Do threads that share the work touch the same memory, because the packet says so? */
+/* Whether the packet makes threads that share the work access the same memory. */
 static bool is_race(const device *d) {
     dmlk_footprint f[DEVICE_MAX_TENSORS * 4];
     const uint32_t capacity = sizeof f / sizeof f[0];

@@ -7,7 +7,7 @@
 
 #define COUNTS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vpopcntdq,avx512bitalg")))
 
-/* `store` puts the counts of at most `lanes` elements, those in mask m, to `to`. */
+/* `store` stores the counts of at most `lanes` elements, those in mask m, to `to`. */
 #define COUNT(name, lanes, in_bytes, out_bytes, mask, store)                                        \
     COUNTS static void name(uint8_t *const *at, const int64_t *strides, int64_t count,              \
                             const void *context) {                                                  \

@@ -11,7 +11,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define LANES DMLK_S8_LANES
 
-/* Memory of each of so many threads that work on groups of their own, or of all together. */
+/* Memory of each thread when threads process separate groups, or shared by all. */
 struct scratch {
     int parts;
     uint8_t *planes;
@@ -56,7 +56,7 @@ struct groups {
     int64_t first_group, count;
 };
 
-/* Groups of images, numbered: each by one thread. */
+/* Items: groups of all images, each processed by one thread. */
 static void groups_part(int64_t begin, int64_t end, int part, void *context) {
     const struct groups *g = context;
     const struct scratch *s = g->scratch;
@@ -100,7 +100,7 @@ static void swap(int64_t *a, int64_t *b) {
     *b = kept;
 }
 
-/* The same convolution with X as the axis along which positions lie closer in the output. */
+/* Swaps the axes so that X is the axis with the closer positions in the output. */
 static void turn(dmlk_convolution *c) {
     for (int k = 0; k < 2; k++) {
         dmlk_view *view = k == 0 ? &c->input : &c->output;
@@ -115,8 +115,7 @@ static void turn(dmlk_convolution *c) {
     swap(&c->start[Y], &c->start[X]);
 }
 
-/* Where each position has a window of its own element: so many rows follow each other, in input and output, that they
- * can be taken for one. */
+/* For 1x1 windows: the number of rows that are contiguous in input and output, so that they can be joined. */
 static int64_t count_joined(const dmlk_convolution *c) {
     const int64_t *in = c->input.strides, *out = c->output.strides, x = c->input.sizes[X], y = c->input.sizes[Y];
     const bool follow = c->filter_sizes[Y] == 1 && c->filter_sizes[X] == 1 && c->strides[Y] == 1 &&
@@ -151,7 +150,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     dmlk_convolution turned = *convolution;
     const dmlk_convolution *c = &turned;
     for (int axis = Y; axis <= X; axis++) {
-        if (c->input.sizes[axis] == 1) { /* leads nowhere, and may be huge */
+        if (c->input.sizes[axis] == 1) { /* the stride is unused, and may be huge */
             turned.input.strides[axis] = 0;
         }
     }
@@ -171,7 +170,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     if (done) {
         const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
         const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 8e6) ? INT64_MAX : 1);
-        /* Tiles run on over the end of the last row, and their taps reach further. */
+        /* Tiles run past the end of the last row, and their taps reach further. */
         scratch.planes_bytes = plan.planes * plan.plane_bytes + (LANES + plan.x.reach) * 4;
         scratch.sums_count = plan.sums;
         scratch.parts = scratch.planes_bytes <= DMLK_PANEL_BYTES ? parts : 1;

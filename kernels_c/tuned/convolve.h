@@ -1,4 +1,4 @@
-/* convolve.h - the fast ways to convolve bytes. */
+/* convolve.h - tuned convolutions of bytes. */
 #ifndef DMLK_CONVOLVE_H
 #define DMLK_CONVOLVE_H
 
@@ -12,7 +12,7 @@ enum dmlk_convolution_axis { DMLK_N, DMLK_CHANNEL, DMLK_Y, DMLK_X };
 /* A convolution of INT8 or UINT8 with sums that wrap. */
 typedef struct dmlk_convolution {
     dmlk_view input, output; /* rank 4 */
-    /* Filters and channels may lie in blocks: rank 6, its sizes are filters / a, a, channels / b, b, Y and X. */
+    /* Filters and channels may be blocked: rank 6, with sizes filters / a, a, channels / b, b, Y and X. */
     dmlk_view filter;
     int64_t filter_sizes[4];                    /* filters, channels of a group, Y, X */
     int64_t strides[4], dilations[4], start[4]; /* of Y and X */
@@ -38,22 +38,22 @@ static inline int dmlk_filter_zero(const dmlk_convolution *c, int64_t filter) {
     return zero->type == DMLK_INT8 ? (int8_t)bits : bits;
 }
 
-/* Is the zero point of some filter not 0? */
+/* Whether any filter has a zero point other than 0. */
 bool dmlk_has_filter_zeros(const dmlk_convolution *c);
 
-/* vpdpbusd wants one side signed and the other one not: bits of the input to flip. */
+/* vpdpbusd requires one signed and one unsigned operand: the input bits to flip. */
 static inline uint8_t dmlk_input_flip(const dmlk_convolution *c) { return c->input.type == c->filter.type ? 0x80 : 0; }
 
-/* The input's zero point when they are. */
+/* The input's zero point after flipping. */
 static inline int dmlk_flipped_zero(const dmlk_convolution *c) {
     const int shift = c->input.type == DMLK_INT8 ? 128 : -128;
     return c->input_zero + (dmlk_input_flip(c) != 0 ? shift : 0);
 }
 
-/* Runs it, with the same bits as the plain kernel.  false: nothing was done, it has no memory for this one. */
+/* Runs it, bit-identical to the plain kernel.  false: nothing was done, out of memory. */
 bool dmlk_convolve_bytes(const dmlk_convolution *convolution);
 
-/* The same for groups of one channel whose windows are small.  false: it is not for this one. */
+/* The same for groups of one channel with small windows.  false: not applicable. */
 bool dmlk_convolve_depthwise(const dmlk_convolution *convolution);
 
 #endif

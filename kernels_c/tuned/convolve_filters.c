@@ -1,4 +1,4 @@
-/* convolve_filters.c - filters in the order in which tiles read them. */
+/* convolve_filters.c - packs filters in the order in which tiles read them. */
 #include "convolve_plan.h"
 
 #include "cpu.h"
@@ -16,7 +16,7 @@ enum { CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define ROWS DMLK_S8_ROWS
 #define BLOCK DMLK_S8_BLOCK
-#define MOST_ROWS 16 /* of taps that can be left out */
+#define MOST_ROWS 16 /* of taps that can be skipped */
 #define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
 #define PACKED_QUADS 256                /* of a filter at a time */
 
@@ -32,8 +32,8 @@ static void pack_any(const dmlk_plan *p, int64_t filter, int64_t first, int64_t 
 }
 
 #ifdef DMLK_X86
-/* The same for quads of channels of filters without gaps in their layout, whose windows have at most 16 taps: four
- * channels are 4 x taps bytes, transposed.  `first` and `count` are multiples of the taps. */
+/* The same for quads of channels of packed filters with at most 16 taps: four channels are 4 x taps bytes,
+ * transposed.  `first` and `count` are multiples of the taps. */
 DMLK_AVX512 static void pack_transposed(const dmlk_plan *p, int64_t filter, int64_t first, int64_t count,
                                         uint8_t *to) {
     const int64_t window = p->y.taps * p->x.taps;
@@ -89,7 +89,7 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
     }
 }
 
-/* What the zero points take from the sums of `count` filters. */
+/* Stores the zero point corrections of `count` filters. */
 static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, const uint32_t *sums, int64_t slot) {
     if (p->zero == 0 && !p->needs_sums) { /* nothing */
         memset(p->factor + slot, 0, (size_t)p->width * sizeof *p->factor);
@@ -104,7 +104,7 @@ static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, 
     }
 }
 
-/* Sums of the filters of a block; of rows of taps that may be left out, one by one. */
+/* Sums of the filters of a block; separately for each row of taps that may be skipped. */
 static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
     const int64_t rows = p->row_constant != NULL ? p->y.taps : 1, quads = p->quads / rows;
     for (int64_t row = 0; row < rows; row++) {
@@ -120,7 +120,7 @@ static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
     }
 }
 
-/* Blocks of those that are packed at once, numbered. */
+/* Items: the blocks that are packed at once. */
 static void pack_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_plan *p = context;
@@ -147,7 +147,7 @@ void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
     dmlk_parallel(count, dmlk_parts(count, 1 + 8192 / work), pack_part, p);
 }
 
-/* Do filters lie in memory as blocks of quads?  Then, this is the order of these. */
+/* Whether filters are stored as blocks of quads; then sets the order of these. */
 static bool find_blocks(dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const int64_t *strides = f->strides, y_step = strides[4], x_step = strides[5], tap = 16 * p->channels;
@@ -159,7 +159,7 @@ static bool find_blocks(dmlk_plan *p) {
            (p->y.taps == 1 || y_step == tap * (x_outside ? 1 : p->x.taps));
 }
 
-/* Are filters, without blocks, the words that are their quads? */
+/* Whether unblocked filters are stored as their quads. */
 static bool is_in_order(const dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const int64_t *strides = f->strides;
@@ -172,7 +172,7 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const bool in_place = find_blocks(p);
     if (!in_place && (f->sizes[1] > 1 || f->sizes[3] > 1)) {
-        return false; /* blocks of another kind */
+        return false; /* another block layout */
     }
     if (!in_place && !p->by_rows && (p->by_taps || f->strides[2] != 1)) {
         p->order[0] = X, p->order[1] = Y, p->order[2] = CHANNEL;
@@ -190,7 +190,7 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     if (p->room < 1) {
         return false;
     }
-    const int64_t more = p->width % ROWS != 0 ? ROWS : 0; /* tiles read filters that are no more */
+    const int64_t more = p->width % ROWS != 0 ? ROWS : 0; /* tiles read beyond the last filter */
     if (!in_place) {
         p->packed = dmlk_take(p->room * p->block_bytes + 4 * more);
     }

@@ -15,7 +15,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define LANES DMLK_S8_LANES
 
-/* Quads begin .. end - 1, wherever they are. */
+/* Quads begin .. end - 1, in any layout. */
 static void fill_any(const dmlk_plan *p, const uint8_t *const from[4], const dmlk_window *w, int64_t begin,
                      int64_t end, uint8_t *to) {
     const int64_t size = p->c->input.sizes[X], stride = p->c->input.strides[X], step = p->c->strides[X];
@@ -27,7 +27,7 @@ static void fill_any(const dmlk_plan *p, const uint8_t *const from[4], const dml
     }
 }
 
-/* Quads whose bytes are all there, `step` bytes apart from each to the next. */
+/* Quads without padding, `step` bytes apart. */
 DMLK_EACH_ISA(fill_inside, (const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip, uint8_t *to),
               (from, step, count, flip, to)) {
     const uint8_t *restrict a = from[0], *restrict b = from[1], *restrict c = from[2], *restrict d = from[3];
@@ -57,7 +57,7 @@ DMLK_EACH_ISA(fill_inside, (const uint8_t *const from[4], int64_t step, int64_t 
 }
 
 #ifdef DMLK_X86
-/* 16 quads of bytes that lie close: byte j of quad i at from + i * step + j * next, within 128 bytes. */
+/* 16 quads within 128 bytes: byte j of quad i is at from + i * step + j * next. */
 DMLK_AVX512 static void fill_close(const uint8_t *from, int64_t step, int64_t next, int64_t count, uint8_t flip,
                                    uint8_t *to) {
     uint8_t order[64];
@@ -76,12 +76,12 @@ DMLK_AVX512 static void fill_close(const uint8_t *from, int64_t step, int64_t ne
     }
 }
 
-/* A whole row of a plane of channels whose bytes follow each other along X: 64 positions at a time. */
+/* A whole row of a plane of channels that are contiguous along X: 64 positions at a time. */
 DMLK_AVX512 static void fill_packed(const uint8_t *const from[4], const dmlk_window *w, const dmlk_plan *p,
                                     uint8_t *to) {
     uint8_t bytes[64];
     uint16_t words[32];
-    for (int k = 0; k < 64; k++) { /* one of a, one of b */
+    for (int k = 0; k < 64; k++) { /* alternating a and b */
         bytes[k] = (uint8_t)(k / 2 + k % 2 * 64);
     }
     for (int k = 0; k < 32; k++) {
@@ -118,7 +118,7 @@ DMLK_AVX512 static void fill_packed(const uint8_t *const from[4], const dmlk_win
 }
 #endif
 
-/* Row `row` of planes with that Y phase: the input's, from channel 0 of the group on; NULL: it is padding. */
+/* The input row for row `row` of planes with that Y phase, at channel 0 of the group; NULL: padding. */
 static const uint8_t *find_row(const dmlk_strip *s, int64_t y_phase, int64_t row) {
     const dmlk_convolution *c = s->p->c;
     const int64_t y = (s->first + row) * c->strides[Y] + s->p->y.phases[y_phase] - c->start[Y];
@@ -140,7 +140,7 @@ static void fill_row(const dmlk_strip *s, int64_t plane, int64_t row, uint8_t *t
     const uint8_t *from[4], *inner[4];
     const int64_t step = c->strides[X] * c->input.strides[X], count = w->end - w->begin;
     for (int j = 0; j < 4; j++) {
-        /* Bytes of channels and taps that are not there meet a 0 in the filter, whatever they are. */
+        /* Bytes of missing channels and taps are arbitrary: they are multiplied with 0 in the filter. */
         const int64_t of = p->by_taps ? channel : dmlk_min(channel + j, p->channels - 1);
         from[j] = base + of * c->input.strides[CHANNEL];
     }
@@ -173,7 +173,7 @@ DMLK_EACH_ISA(flip_bytes, (uint8_t *bytes, int64_t count, uint8_t flip), (bytes,
     }
 }
 
-/* One row of all planes of a phase of Y and X: all groups of four channels of each element, which lie together. */
+/* One row of all planes of a phase of Y and X: the channels of each element are contiguous. */
 static void fill_transposed(const dmlk_strip *s, int64_t phase, int64_t row, uint8_t *to) {
     const dmlk_plan *p = s->p;
     const int64_t four_step = p->y.count * p->x.count * p->plane_bytes, stride = p->c->input.strides[X];
@@ -217,11 +217,11 @@ static void copy_line(const dmlk_strip *s, int64_t line, uint8_t *to) {
     const int64_t step = p->element_step, stride = in->strides[X], *start = p->c->start;
     const int64_t y = s->first * p->c->strides[Y] - start[Y] + line;
     const bool is_inside = y >= 0 && y < in->sizes[Y];
-    const int64_t begin = is_inside ? dmlk_min(start[X], p->line) : p->line; /* of those that are inside */
+    const int64_t begin = is_inside ? dmlk_min(start[X], p->line) : p->line; /* of the elements inside the input */
     const int64_t end = is_inside ? dmlk_min(start[X] + in->sizes[X], p->line) : p->line;
     const uint8_t *from = s->input + y * in->strides[Y];
     memset(to, p->padding, (size_t)(begin * step));
-    if (stride == step && end > begin) { /* the last element ends with its channels */
+    if (stride == step && end > begin) { /* the last element has no gap after its channels */
         const int64_t count = (end - begin - 1) * step + p->channels;
         copy_bytes(from + (begin - start[X]) * stride, count, p->flip, to + begin * step);
     } else {
@@ -287,7 +287,7 @@ static void sum_lines(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->line * (1 + p->channels / 8)); i++) {
         const uint8_t *from = s->positions + i * p->line_step;
-        if (p->copied && p->element_step <= 4) { /* (in the input itself, elements may be in one place) */
+        if (p->copied && p->element_step <= 4) { /* (elements of the input itself may overlap) */
             sum_small_elements(p, from, s->elements + i * p->line);
         } else {
             sum_elements(p, from, s->elements + i * p->line);
@@ -302,7 +302,7 @@ DMLK_EACH_ISA(add, (const int32_t *restrict from, int64_t step, int64_t count, i
     }
 }
 
-/* Sums of windows, row by row of the output: first those of the lines that they cover, one element wide. */
+/* Sums of windows, row by row of the output: first over the lines that they cover, one element wide. */
 static void sum_windows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
@@ -323,9 +323,9 @@ static void sum_windows(int64_t begin, int64_t end, int part, void *context) {
 }
 #endif
 
-/* --- all of it --- */
+/* --- all planes --- */
 
-/* Rows of all planes. */
+/* Items: rows of all planes. */
 static void fill_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;

@@ -13,12 +13,12 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define LANES DMLK_S8_LANES
 #define MOST_QUADS (INT64_C(1) << 16)
 
-/* Where a quad's first byte comes from: a channel and a tap. */
+/* The source of a quad's first byte: a channel and a tap. */
 struct quad {
     int64_t at[4]; /* of CHANNEL, Y, X */
 };
 
-/* Elements begin .. end - 1 of a row are inside the input; element i is `step` on from the one before. */
+/* Elements begin .. end - 1 of a row are inside the input; element i is at first + i * step. */
 static void inside(int64_t first, int64_t step, int64_t size, int64_t count, int64_t *begin, int64_t *end) {
     *begin = first >= 0 ? 0 : dmlk_min((-first + step - 1) / step, count);
     *end = first >= size ? 0 : dmlk_min((size - 1 - first) / step + 1, count);
@@ -38,7 +38,7 @@ static void next_quad(const dmlk_plan *p, struct quad *quad) {
     }
 }
 
-/* Where its bytes come from: four elements of a filter, -1 for none. */
+/* The sources of its bytes: four elements of a filter, -1 for none. */
 static void find_taps(const dmlk_plan *p, const struct quad *quad, int64_t *at) {
     const int64_t *strides = p->c->filter.strides; /* channels without blocks */
     for (int64_t j = 0; j < 4; j++) {
@@ -52,7 +52,7 @@ static void find_taps(const dmlk_plan *p, const struct quad *quad, int64_t *at) 
     }
 }
 
-/* Where it is, from a position on. */
+/* Its offset from a position. */
 static int64_t find_offset(const dmlk_plan *p, const struct quad *quad) {
     const int64_t channel = quad->at[CHANNEL], tap_y = quad->at[Y], tap_x = quad->at[X];
     if (p->direct || p->copied) {
@@ -120,7 +120,7 @@ void dmlk_free_plan(dmlk_plan *p) {
 
 static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
-/* Which kind of tile: the one whose lanes lie together in the output, or at least leaves fewer of them unused. */
+/* Chooses the kind of tile: lanes that are contiguous in the output, or that leave fewer lanes unused. */
 static bool choose_lanes(const dmlk_plan *p) {
     const int64_t *sizes = p->c->output.sizes;
     if (p->tiles.filters == NULL || p->filters < ROWS || p->pitch > DMLK_PANEL_BYTES) {
@@ -132,20 +132,20 @@ static bool choose_lanes(const dmlk_plan *p) {
     return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
 }
 
-/* Are most elements in no window? */
+/* Whether most elements are in no window. */
 static bool is_sparse(const dmlk_plan *p, int64_t rows) {
     const dmlk_convolution *c = p->c;
     const int64_t width = c->output.sizes[X];
     return dmlk_lines(p, rows) / 2 > rows * p->y.taps || p->line / 2 > width * p->x.taps;
 }
 
-/* Rows of the output whose lines of the input fit into a cache together. */
+/* Number of output rows whose input lines fit into a cache together. */
 static int64_t direct_strip(const dmlk_plan *p) {
     const int64_t row_bytes = p->channels * p->c->input.sizes[X];
     return dmlk_min(p->c->output.sizes[Y], 1 + DMLK_PANEL_BYTES / row_bytes / p->c->strides[Y]);
 }
 
-/* Can positions be those of the input? */
+/* Whether positions can be those of the input itself. */
 static bool is_direct(const dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     bool is_inside = true;
@@ -159,7 +159,7 @@ static bool is_direct(const dmlk_plan *p) {
            (!p->needs_sums || (p->channels <= DMLK_PANEL_BYTES / p->line && !is_sparse(p, direct_strip(p))));
 }
 
-/* Positions as those of the input. */
+/* Uses the positions of the input itself. */
 static void plan_direct(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     p->strip = direct_strip(p);
@@ -167,7 +167,7 @@ static void plan_direct(dmlk_plan *p) {
     p->element_step = c->input.strides[X];
 }
 
-/* Positions as those of a copy of the input; false: there is something better. */
+/* Uses the positions of a copy of the input; false: another plan is better. */
 static bool plan_copy(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     const bool by_rows = p->channels % 4 != 0 && (c->dilations[X] == 1 || p->x.taps == 1);
@@ -192,7 +192,7 @@ static bool plan_copy(dmlk_plan *p) {
     return true;
 }
 
-/* Are the input's rows, four channels at a time, words of memory? */
+/* Whether the input's rows, four channels at a time, are words in memory. */
 static bool is_transposed(const dmlk_plan *p) {
     const dmlk_view *in = &p->c->input;
     const uint64_t misaligned = (uintptr_t)in->base | (uint64_t)in->strides[N] | (uint64_t)in->strides[Y] |
@@ -200,7 +200,7 @@ static bool is_transposed(const dmlk_plan *p) {
     return !p->by_taps && p->channels % 4 == 0 && in->strides[CHANNEL] == 1 && misaligned % 4 == 0;
 }
 
-/* Sizes of the planes; false: there is no memory for a single row. */
+/* Sizes of the planes; false: no memory for even one row. */
 static bool plan_planes(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     const int64_t by_channels = (p->channels + 3) / 4 * p->y.taps * p->x.taps;

@@ -1,26 +1,26 @@
 /* convolve_plan.h - convolutions of bytes as sums of products of quads (see microkernel_s8.h).
  *
- * The input is laid out anew so that the quads of positions that follow each other do so too, whatever its strides,
- * and whatever stride and dilation the convolution has: one plane for each way a tap can fall between the window's
- * steps,
+ * The input is repacked so that the quads of consecutive positions are contiguous, for all strides of the tensor
+ * and all strides and dilations of the convolution: one plane for each phase of a tap relative to the window's
+ * stride,
  *
  *     quads of channels:  plane[channels / 4][y phase][x phase], position = 4 channels of one element;
  *     quads of taps:      plane[channel][y phase][taps / 4],     position = 4 taps of one window row.
  *
- * Where channels come last, and lanes are filters, rows are only copied, with padding around them; or not even that,
- * if there is none, nor a sign to flip, and channels are a multiple of four.  Then, quads are those of an element's
- * channels; if these are no multiple of four, of a row of the window as it lies in memory, or (with dilation) of
- * elements that are padded to one.
+ * With channels last, and lanes that are filters, rows are only copied, with padding around them; and used in place
+ * if there is no padding, no sign to flip, and the number of channels is a multiple of four.  Quads are then those
+ * of an element's channels; if their number is no multiple of four, those of a window row as stored in memory, or
+ * (with dilation) of elements padded to a multiple of four.
  *
- * Within a plane, a tap is a constant distance from the position.  Rows follow each other without a gap, so that
- * tiles whose lanes are positions run on over their ends: what they compute between two rows is thrown away.
+ * Within a plane, a tap is a constant distance from the position.  Rows are contiguous, so that tiles whose lanes
+ * are positions run past row ends: results between two rows are discarded.
  *
  * Zero points: with u = input and w = filter, one of them signed (the input's sign bit is flipped if need be),
- * sum (u - A)(w - B) = sum uw - B sum u + (taps A B - A sum w).  Padding is A.  Of taps that meet nothing else, and so
- * add nothing, the products and what the zero points take from them are both left out.
+ * sum (u - A)(w - B) = sum uw - B sum u + (taps A B - A sum w).  Padding is A.  Taps that meet only padding add
+ * nothing: their products and zero point corrections are both skipped.
  *
- * convolve_plan.c decides, convolve_input.c lays the input out, convolve_filters.c the filters, convolve_tiles.c
- * multiplies them, and convolve.c takes one strip of the output after the other through all of that. */
+ * convolve_plan.c makes the plan, convolve_input.c packs the input, convolve_filters.c the filters,
+ * convolve_tiles.c multiplies them, and convolve.c runs these steps for each strip of the output. */
 #ifndef DMLK_CONVOLVE_PLAN_H
 #define DMLK_CONVOLVE_PLAN_H
 
@@ -28,9 +28,9 @@
 #include "microkernel_s8.h"
 #include "cpu.h"
 
-#define DMLK_PANEL_BYTES (INT64_C(1) << 19) /* of planes: with filters, they fit into a second-level cache */
+#define DMLK_PANEL_BYTES (INT64_C(1) << 19) /* of planes: together with filters they fit into a second-level cache */
 
-/* How the taps of an axis fall: tap k is in the plane of phase index[k], shift[k] positions on. */
+/* The taps of an axis: tap k is in the plane of phase index[k], at a distance of shift[k] positions. */
 typedef struct dmlk_taps {
     int64_t taps;
     int64_t *index, *shift; /* [taps] */
@@ -39,7 +39,7 @@ typedef struct dmlk_taps {
     int64_t reach; /* the largest shift */
 } dmlk_taps;
 
-/* Quads of one kind along a row: the elements that their bytes begin at, and which of them are all inside. */
+/* Quads of one kind along a row: the first elements of their bytes, and the range of quads entirely inside. */
 typedef struct dmlk_window {
     int64_t x[4];
     int64_t begin, end;
@@ -63,17 +63,17 @@ typedef struct dmlk_plan {
     bool in_order;   /* blocks are one of filters, which lie as quads in memory */
 
     int64_t quads;
-    int64_t row_quads; /* of a row of taps, if those that meet padding alone are left out; otherwise 0 */
+    int64_t row_quads; /* of a row of taps, if rows that meet only padding are skipped; otherwise 0 */
     int64_t fours; /* groups of four channels, or of four taps along X */
-    int order[3], step[4];  /* axes of quads, the innermost first; from each quad to the next */
+    int order[3], step[4];  /* axes of quads, innermost first; distance between quads */
     int64_t *offsets;       /* [quads]: from a position */
-    int64_t (*taps)[4];     /* [quads], if they are packed: the elements of each in a filter, -1: none, it is 0 */
-    uint8_t *ones;          /* [quads][4], if sums are needed: 1 for each tap that there is */
+    int64_t (*taps)[4];     /* [quads], if packed: the filter elements of each quad; -1: none, it is 0 */
+    uint8_t *ones;          /* [quads][4], if sums are needed: 1 for each existing tap */
 
     int64_t pitch; /* positions in a row of a plane, but for copies */
-    int64_t strip; /* rows of the output worked on at once */
+    int64_t strip; /* rows of the output processed at once */
     int64_t planes, plane_bytes;
-    int64_t sums; /* numbers, if sums are needed: see dmlk_strip */
+    int64_t sums; /* number of sums, if needed: see dmlk_strip */
     int64_t row_step, position_step; /* bytes from each position to the next, of planes or of the input */
     int64_t line_step, element_step; /* and from each element, of the input or its copy */
     int64_t line;                    /* elements in a line that a row of the output reads */
@@ -82,7 +82,7 @@ typedef struct dmlk_plan {
     int64_t width, group_blocks; /* filters in a block, at most BLOCK; blocks of a group */
     int64_t block_bytes;
     const uint8_t *blocks; /* from `first` on */
-    uint8_t *packed;       /* where they are, if not in the filter tensor itself: room for `room` */
+    uint8_t *packed;       /* their memory, if not the filter tensor itself: room for `room` blocks */
     int64_t first, room;   /* blocks of all groups, numbered */
     int32_t *factor;       /* [room][width]: B */
     int32_t *constant;     /* [room][width]: taps A B - A sum w */
@@ -90,7 +90,7 @@ typedef struct dmlk_plan {
     int64_t row_constants; /* from each row to the next */
 } dmlk_plan;
 
-/* What is computed at once: rows first .. first + rows - 1 of the output of one group of one image. */
+/* The unit of work: rows first .. first + rows - 1 of the output of one group of one image. */
 typedef struct dmlk_strip {
     const dmlk_plan *p;
     int64_t n, group, first, rows;
@@ -103,7 +103,7 @@ typedef struct dmlk_strip {
     int64_t tiles;               /* of blocks */
 } dmlk_strip;
 
-/* convolve_plan.c: the plan of a convolution; false: it has no memory for this one.  Either way it is to be freed. */
+/* convolve_plan.c: the plan of a convolution; false: out of memory.  It must be freed in both cases. */
 bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c);
 void dmlk_free_plan(dmlk_plan *p);
 
@@ -111,7 +111,7 @@ void dmlk_free_plan(dmlk_plan *p);
 bool dmlk_plan_filters(dmlk_plan *p);
 void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count);
 
-/* Lines of the input, or its copy, that rows of the output read. */
+/* The number of lines of the input, or its copy, that `rows` rows of the output read. */
 static inline int64_t dmlk_lines(const dmlk_plan *p, int64_t rows) {
     return (rows - 1) * p->c->strides[DMLK_Y] + (p->y.taps - 1) * p->c->dilations[DMLK_Y] + 1;
 }

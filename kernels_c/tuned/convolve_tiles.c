@@ -1,4 +1,4 @@
-/* convolve_tiles.c - the tiles of a strip, and where their sums go: see convolve_plan.h. */
+/* convolve_tiles.c - computes the tiles of a strip and stores their sums: see convolve_plan.h. */
 #include "convolve_plan.h"
 
 #include "cpu.h"
@@ -16,17 +16,17 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define ROWS DMLK_S8_ROWS
 #define LANES DMLK_S8_LANES
 #define BLOCK DMLK_S8_BLOCK
-#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions worked on at once where lanes are filters */
+#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions processed at once if lanes are filters */
 
-/* Positions whose sums follow each other, from `lane` on: to element `to` of a filter's output and on along X. */
+/* Positions with consecutive sums from `lane` on, stored along X from element `to` of a filter's output on. */
 struct run {
     int64_t lane, count, to;
 };
 
-/* The runs of positions from `first` on, numbered with `pitch` of them in a row; returns how many there are. */
+/* The runs of positions from `first` on, with `pitch` positions per row; returns the number of runs. */
 static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t pitch, struct run runs[CHUNK]) {
     const int64_t size = s->p->c->output.sizes[X], *strides = s->p->c->output.strides;
-    if (pitch == size && strides[Y] == size * strides[X]) { /* rows follow each other */
+    if (pitch == size && strides[Y] == size * strides[X]) { /* rows are contiguous */
         runs[0] = (struct run){0, count, s->first * strides[Y] + first * strides[X]};
         return 1;
     }
@@ -42,7 +42,7 @@ static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t 
     return found;
 }
 
-/* Filters of a group from `filter` on, and where theirs are. */
+/* Filters of a group from `filter` on, and their outputs. */
 struct rows {
     int64_t count;
     const int32_t *constants, *factors, *row_constants;
@@ -64,7 +64,7 @@ struct span {
     int64_t first, count;
 };
 
-/* Those of positions in rows first .. last of the strip, less rows of taps that meet padding alone. */
+/* The quads of positions in rows first .. last of the strip, without rows of taps that meet only padding. */
 static inline struct span find_span(const dmlk_strip *s, int64_t first, int64_t last) {
     const dmlk_plan *p = s->p;
     const dmlk_convolution *c = p->c;
@@ -79,7 +79,7 @@ static inline struct span find_span(const dmlk_strip *s, int64_t first, int64_t 
     return (struct span){begin * p->row_quads, end > begin ? (end - begin) * p->row_quads : 0};
 }
 
-/* The constants of `count` filters less what is left out: `changed`, or the same as ever. */
+/* The constants of `count` filters without the skipped taps: `changed`, or the usual constants. */
 static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows, const struct span *span,
                                      int64_t count, int32_t *changed) {
     if (rows->row_constants == NULL || span->count == p->quads) {
@@ -99,7 +99,7 @@ static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows
 /* --- lanes are positions --- */
 
 #ifdef DMLK_X86
-/* Writes those lanes of sums[filter][position] next to each other. */
+/* Writes lanes of sums[filter][position] to consecutive elements. */
 DMLK_AVX512 static void store_lanes(int32_t sums[ROWS][LANES], uint64_t lanes, int64_t filters, int32_t *to,
                                     int64_t step) {
     for (int64_t r = 0; r < filters; r++) {
@@ -148,7 +148,7 @@ static void store_runs(const dmlk_strip *s, const struct rows *rows, const struc
     }
 }
 
-/* One tile, which writes its sums where they belong if that is all of them, next to each other. */
+/* One tile, which writes its sums directly to the output if all of them are valid and contiguous. */
 static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter, int64_t first, int64_t count) {
     const dmlk_plan *p = s->p;
     const int64_t *strides = p->c->output.strides, of_block = filter - s->first_block * p->width;
@@ -173,7 +173,7 @@ static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter,
     }
 }
 
-/* Tiles: position by position, all filters for each, eight at a time. */
+/* Items: tiles of positions, each with all filters, eight at a time. */
 static void positions_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
@@ -192,7 +192,7 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
 /* --- lanes are filters --- */
 
 #ifdef DMLK_X86
-/* Positions of a chunk: what they read, where their results go, and what they have a sum of. */
+/* Positions of a chunk: their inputs, outputs and sums. */
 struct chunk {
     int64_t count;
     const uint8_t *from[CHUNK];
@@ -200,7 +200,7 @@ struct chunk {
     int64_t row[CHUNK]; /* of the strip */
 };
 
-/* Positions from `first` on, numbered without gaps; the last tile's that are no more are the last one again. */
+/* Positions from `first` on, numbered without gaps; the last tile is filled up with the last position. */
 DMLK_AVX512 static void find_chunk(const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c) {
     const dmlk_plan *p = s->p;
     const int64_t y_stride = p->c->output.strides[Y], stride = p->c->output.strides[X], step = p->position_step;
@@ -243,7 +243,7 @@ DMLK_AVX512 static void store_chunk(const dmlk_strip *s, int64_t filters, const 
     }
 }
 
-/* The same where positions follow each other in memory. */
+/* The same for positions that are contiguous in memory. */
 static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64_t first, int64_t count,
                              int32_t sums[CHUNK][LANES]) {
     const dmlk_view *out = &s->p->c->output;
@@ -261,8 +261,8 @@ static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64
     }
 }
 
-/* Positions from `first` on, with filters of blocks from `block` on.  Where channels come last, tiles write their
- * sums where they belong. */
+/* Positions from `first` on, with filters of blocks from `block` on.  With channels last, tiles write their sums
+ * directly to the output. */
 static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_t first, int64_t count) {
     const dmlk_plan *p = s->p;
     const uint8_t *filters = p->blocks + (s->group * p->group_blocks + block - p->first) * p->block_bytes;
@@ -290,14 +290,14 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
 
 static int64_t count_chunks(const dmlk_strip *s) { return (s->rows * s->p->c->output.sizes[X] + CHUNK - 1) / CHUNK; }
 
-/* Of tiles of up to three blocks, numbered, one with a chunk of positions. */
+/* Tile number `tile`, of up to three blocks, with a chunk of positions. */
 static void run_filters(const dmlk_strip *s, int64_t tile, int64_t chunk) {
     const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
     const int64_t first = chunk * CHUNK, positions = s->rows * s->p->c->output.sizes[X];
     run_chunk(s, s->first_block + block, blocks, first, dmlk_min(CHUNK, positions - first));
 }
 
-/* A thread has all tiles of some chunks, ... */
+/* Items: chunks, each with all tiles, ... */
 static void chunks_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
@@ -308,7 +308,7 @@ static void chunks_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* ... or all chunks of some tiles. */
+/* ... or tiles, each with all chunks. */
 static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
@@ -319,7 +319,7 @@ static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* Each thread reads one side alone: the larger one, if it can be split evenly. */
+/* Splits the larger operand between threads, if it can be split evenly. */
 static void run_all_filters(dmlk_strip *s, int most_parts, int64_t grain) {
     const dmlk_plan *p = s->p;
     const int64_t chunks = count_chunks(s);

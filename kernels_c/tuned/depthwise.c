@@ -1,7 +1,8 @@
-/* depthwise.c - convolutions of bytes whose groups have one channel, for windows that are small.
+/* depthwise.c - convolutions of bytes whose groups have one channel, with small windows.
  *
- * There is little to compute for each byte, so no planes are made (see convolve_plan.h): quads of taps are put together
- * in registers, from copies of rows with their padding, or across channels that come last, as they lie in memory. */
+ * There is little to compute for each byte, so no planes are built (see convolve_plan.h): quads of taps are
+ * assembled in registers, from copies of rows with their padding or, with channels last, across channels from the
+ * input itself. */
 #include "convolve.h"
 
 #include "gather.h"
@@ -19,8 +20,8 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define MOST_TAPS 8
 #define MOST_QUADS (MOST_TAPS * MOST_TAPS / 4)
-#define AT_ONCE 64      /* channels, where they come last */
-#define FEWEST_CHANNELS 5 /* of them that are worth it */
+#define AT_ONCE 64      /* channels, if they are last */
+#define FEWEST_CHANNELS 5 /* minimum for that */
 #define MOST_COLUMNS 64 /* of quads: 16 KiB, so that rows of the input stay in the first-level cache, too */
 #define MOST_VECTORS 64 /* of a tile */
 #define MOST_WIDTH 256
@@ -28,19 +29,19 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define COPY_BYTES 4096
 #define COPY_ROOM (COPY_BYTES + 256) /* vectors are loaded beyond the end */
 #define COPIES 4
-#define MOST_COPIES 16 /* that are turned at once: channels of a line of the output */
+#define MOST_COPIES 16 /* transposed at once: channels of a line of the output */
 #define MOST_CHUNKS 16
 
 struct plan {
     const dmlk_convolution *c;
     int64_t multiplier; /* filters of a channel */
     int64_t y_quads, x_quads; /* groups of four taps along Y; along X */
-    int64_t rows;             /* of the output that see the same quads, each a tap further on, across channels */
+    int64_t rows;             /* across channels: rows of the output that share quads, each shifted by a tap */
     uint8_t flip, padding;
     bool signed_filters, needs_sums;
     int32_t *factors, *constants; /* [filters]: see convolve_plan.h */
     uint8_t *quads;   /* by rows: [filters][Y taps][X quads][4]; by channels: [channels / 64][X taps][Y quads][64][4] */
-    const uint8_t *padding_row; /* AT_ONCE bytes of the padding, before they are flipped */
+    const uint8_t *padding_row; /* AT_ONCE bytes of padding, before flipping */
 };
 
 /* Adds the products of the input and of filters, one of which is signed. */
@@ -50,17 +51,18 @@ DMLK_AVX512 static inline __m512i dot(__m512i sum, __m512i input, __m512i filter
 
 /* --- along rows --- */
 
-/* Planes are worked on in tiles, each a whole plane if that is small.  What the tile's windows see is copied, with the
- * padding around it; then the quads of 16 positions, which may go on in the next row, are picked from 64 bytes of the
- * copy, or from twice 64.  Which ones is the same for all planes, and for each four taps but for a distance.
+/* Planes are processed in tiles; a small plane is one tile.  The input of the tile's windows is copied, with
+ * padding; then the quads of 16 positions, which may continue in the next row, are selected from 64 bytes of the
+ * copy, or from twice 64.  The selection is the same for all planes, and for each four taps except for an offset.
  *
- * Where rows do not lie together, in the input or in the output, many planes are copied or written at once, turned. */
+ * Where rows are not contiguous, in the input or in the output, several planes are copied or written at once,
+ * transposed. */
 struct vector {
     _Alignas(64) uint8_t index[64];
-    int64_t from, second; /* of the copy; where the second 64 bytes begin after these, 0: not needed */
-    int64_t to;           /* element of the output, or of the tile if that is to be turned */
+    int64_t from, second; /* offset in the copy; distance to the second 64 bytes, 0: not needed */
+    int64_t to;           /* element of the output, or of the tile if the output is transposed */
     int64_t count;        /* positions */
-    __mmask16 there;      /* which of them */
+    __mmask16 there;      /* mask of them */
 };
 
 struct tile {
@@ -70,7 +72,7 @@ struct tile {
     struct vector vectors[MOST_VECTORS];
 };
 
-/* 64 bytes of the copy of a whole plane, which are among 64 of the plane itself. */
+/* 64 bytes of the copy of a whole plane, selected from 64 bytes of the plane itself. */
 struct chunk {
     _Alignas(64) uint8_t index[64];
     __mmask64 inside, needed; /* not padding; of those of the plane */
@@ -90,7 +92,7 @@ struct tiles {
     struct chunk chunks[MOST_CHUNKS];
 };
 
-/* Positions of a tile from row y, column x on, that one vector holds. */
+/* The positions of a tile from row y, column x on that fit one vector. */
 static struct vector choose_vector(const struct tiles *t, const struct tile *tile, int64_t *y, int64_t *x) {
     const dmlk_convolution *c = t->p->c;
     const int64_t taps = dmlk_min(4, c->filter_sizes[X]), dilation = c->dilations[X];
@@ -104,11 +106,11 @@ static struct vector choose_vector(const struct tiles *t, const struct tile *til
             v.second = v.second == 0 ? at : v.second;
             at += 64 - v.second;
         }
-        if (at + reach >= (tile->columns < 16 ? 128 : 64)) { /* with wide rows, vectors come cheaper than pairs */
+        if (at + reach >= (tile->columns < 16 ? 128 : 64)) { /* for wide rows, more vectors are cheaper than pairs */
             v.second = tile->columns < 16 ? v.second : 0;
             break;
         }
-        for (int64_t k = 0; k < taps; k++) { /* other bytes meet a 0 in the filter, whatever they are */
+        for (int64_t k = 0; k < taps; k++) { /* other bytes are arbitrary: they are multiplied with 0 */
             v.index[4 * v.count + k] = (uint8_t)(at + k * dilation);
         }
         v.count++;
@@ -121,7 +123,7 @@ static struct vector choose_vector(const struct tiles *t, const struct tile *til
     return v;
 }
 
-/* false: it has more vectors than there is room for. */
+/* false: it has too many vectors. */
 static bool plan_tile(const struct tiles *t, int64_t rows, int64_t columns, struct tile *tile) {
     tile->rows = rows, tile->columns = columns, tile->count = 0, tile->in_pairs = false;
     int64_t y = 0, x = 0;
@@ -133,7 +135,7 @@ static bool plan_tile(const struct tiles *t, int64_t rows, int64_t columns, stru
     return y == rows;
 }
 
-/* How planes are copied whose rows are short and lie together. */
+/* Plans the copies of planes with short contiguous rows. */
 static int64_t plan_chunks(struct tiles *t) {
     const dmlk_convolution *c = t->p->c;
     const int64_t size = t->pitch * t->copy_rows, count = (size + 63) / 64;
@@ -195,7 +197,7 @@ static bool plan_tiles(struct tiles *t, const struct plan *p) {
            ((last_rows == rows && last_columns == columns) || plan_tile(t, last_rows, last_columns, &t->last));
 }
 
-/* The rows of a plane that a tile sees, from (y, x) of the input on, which may be in the padding. */
+/* The rows of a plane that a tile reads, from (y, x) of the input on, which may be in the padding. */
 DMLK_AVX512 static void copy_rows(const struct tiles *t, const uint8_t *plane, int64_t y, int64_t x, uint8_t *to) {
     const dmlk_convolution *c = t->p->c;
     const int64_t size = c->input.sizes[X];
@@ -210,7 +212,7 @@ DMLK_AVX512 static void copy_rows(const struct tiles *t, const uint8_t *plane, i
     for (int64_t row = 0; row < t->copy_rows; row++, y++, to += t->pitch) {
         const bool is_there = y >= 0 && y < c->input.sizes[Y];
         const uint8_t *from = plane + y * c->input.strides[Y] + x;
-        for (int64_t k = 0; 64 * k < t->pitch; k++) { /* beyond the row's end, too: the next row comes after it */
+        for (int64_t k = 0; 64 * k < t->pitch; k++) { /* also past the row's end, as the next row follows */
             if (is_there) {
                 const __m512i bytes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(inside[k], from + 64 * k), flips);
                 _mm512_storeu_si512(to + 64 * k, _mm512_mask_mov_epi8(padding, inside[k], bytes));
@@ -232,7 +234,7 @@ DMLK_AVX512 static void copy_plane(const struct tiles *t, const uint8_t *plane, 
     }
 }
 
-/* The same for several planes, whichever axis their bytes are closest along. */
+/* The same for several planes, along the axis with the closest bytes. */
 DMLK_AVX512 static void copy_turned(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
                                     uint8_t copies[][COPY_ROOM]) {
     const int64_t *strides = t->p->c->input.strides, *sizes = t->p->c->input.sizes;
@@ -259,7 +261,7 @@ DMLK_AVX512 static void copy_turned(const struct tiles *t, const uint8_t *planes
     }
 }
 
-/* The results of a tile, where they belong. */
+/* Stores the results of a tile. */
 static void store_turned(const struct tiles *t, const struct tile *tile, int64_t filters,
                          int32_t results[][MOST_POSITIONS], int32_t *to) {
     const int64_t *strides = t->p->c->output.strides;
@@ -333,7 +335,7 @@ DMLK_AVX512 static void convolve_copy(const struct tiles *t, const struct tile *
     }
 }
 
-/* What the windows of a tile see of some planes. */
+/* The input of a tile's windows, for several planes. */
 static void copy_planes(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
                         uint8_t copies[][COPY_ROOM]) {
     const int64_t stride = t->p->c->input.strides[CHANNEL];
@@ -350,8 +352,8 @@ static void copy_planes(const struct tiles *t, const uint8_t *planes, int64_t co
     }
 }
 
-/* Tiles of some channels of all images, numbered.  Several channels at once: what was just stored cannot be loaded by
- * other pieces before it has reached the cache. */
+/* Items: tiles of several channels of all images.  Several channels at once: recent stores cannot be loaded in
+ * other pieces before they reach the cache. */
 static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct tiles *t = context;
@@ -389,9 +391,9 @@ static bool is_by_rows(const struct plan *p) {
 
 /* --- across channels --- */
 
-/* The quads of 64 channels at one X: four taps along Y are four vectors of bytes; woven together they are 4 vectors
- * of 16 quads.  Pieces of 16 bytes are woven, each giving one of its own to every result; so words change places
- * first, word 4 k + i with 4 i + k. */
+/* The quads of 64 channels at one X: four taps along Y are four vectors of bytes; interleaved they are 4 vectors of
+ * 16 quads.  The interleaving works within 16-byte lanes, each of which contributes to every result; so words are
+ * permuted first, word 4 k + i with 4 i + k. */
 DMLK_AVX512 static inline void weave(const __m512i taps[4], const bool half, __m512i quads[4]) {
     const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]);
     _mm512_store_si512(quads, _mm512_unpacklo_epi16(low_01, low_23));
@@ -404,7 +406,7 @@ DMLK_AVX512 static inline void weave(const __m512i taps[4], const bool half, __m
     _mm512_store_si512(quads + 3, _mm512_unpackhi_epi16(high_01, high_23));
 }
 
-/* Some channels of one row of the output, and of those that see the same quads. */
+/* Several channels of one row of the output, and of the rows that share its quads. */
 struct channels {
     int64_t first, count;
     const uint8_t *rows[MOST_TAPS]; /* of the input, for each tap along Y, and of the next rows */
@@ -432,8 +434,8 @@ DMLK_AVX512 static void fill_padding(__m512i *quads, int64_t count, uint8_t padd
     }
 }
 
-/* Quads of `count` columns, y_quads x 4 vectors apart, of the four rows from `rows` on.  Only `there` taps are; what
- * stands for the others does not matter, the filters are 0. */
+/* Quads of `count` columns, y_quads x 4 vectors apart, of the four rows from `rows` on.  Only `there` taps exist;
+ * the bytes of the others are arbitrary, as their filter elements are 0. */
 DMLK_AVX512 static inline void fill_inside(const uint8_t *const *rows, const int64_t *steps, int64_t x, int64_t count,
                                            __mmask64 channels, const int there, const bool half, uint8_t flip,
                                            __m512i *quads, int64_t step) {
@@ -542,7 +544,7 @@ DMLK_AVX512 static void convolve_channels(const struct plan *p, const struct cha
     }
 }
 
-/* Rows of all images, 64 channels of each, numbered. */
+/* Items: rows of all images, 64 channels each. */
 DMLK_AVX512 static void channels_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct plan *p = context;
@@ -578,7 +580,7 @@ static bool is_across_channels(const struct plan *p) {
 
 /* --- both --- */
 
-/* The bytes of a filter, row after row: where they are if they lie so, or in `room`. */
+/* The bytes of a filter, row after row: in place if stored so, else in `room`. */
 static const uint8_t *find_window(const dmlk_convolution *c, int64_t filter, uint8_t *room) {
     const uint8_t *from = c->filter.base + dmlk_filter_at(c, filter);
     const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X];
@@ -592,7 +594,7 @@ static const uint8_t *find_window(const dmlk_convolution *c, int64_t filter, uin
     return room;
 }
 
-/* Puts the quads of all filters where they are read, and notes what zero points take. */
+/* Packs the quads of all filters, and stores the zero point corrections. */
 DMLK_AVX512 static void pack(const struct plan *p, bool across) {
     const dmlk_convolution *c = p->c;
     const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X], taps = y_taps * x_taps;
@@ -623,7 +625,7 @@ DMLK_AVX512 static void pack(const struct plan *p, bool across) {
     }
 }
 
-/* The working memory; then it runs, `tiles` if by rows, else (NULL) across channels. */
+/* Allocates the working memory and runs the plan: along rows with `tiles`, or across channels (NULL). */
 static bool run(struct plan *p, struct tiles *tiles) {
     const dmlk_convolution *c = p->c;
     const int64_t filters = c->filter_sizes[N], blocks = (c->groups + AT_ONCE - 1) / AT_ONCE;

@@ -1,11 +1,11 @@
 /* gemm_blocked.c - see gemm_blocked.h.
  *
- * The output is worked on in blocks of about 384 x 240.  For each, a piece of the depth after the other, panels of
- * 48 columns of b and (unless they can be read where they are) of 48 rows of a are copied as floats, so that the
- * numbers that are multiplied in one step lie next to each other, whatever their strides and types; the tiles of
- * microkernel_f32.h know no layouts.  A panel is packed just before it is used; what it is made of is fetched into the cache
- * while the one before is multiplied: matrices of some MiB are far away.  Sums of a block stay in memory of their
- * own until the last piece, so that they are rounded to the output's type once. */
+ * The output is processed in blocks of about 384 x 240.  For each block and each piece of the depth, panels of 48
+ * columns of b and (unless they can be read in place) of 48 rows of a are packed as floats, so that the operands of
+ * one step are contiguous, whatever their strides and types; the tiles of microkernel_f32.h are layout-independent.
+ * A panel is packed just before it is used; its source is prefetched while the previous panel is multiplied, as
+ * large matrices are not in the cache.  Sums of a block are kept in a buffer until the last piece, so that they are
+ * rounded to the output's type once. */
 #include "gemm_blocked.h"
 
 #include <stdatomic.h>
@@ -26,15 +26,15 @@
 
 #define ROWS DMLK_F32_ROWS
 #define PANEL DMLK_F32_COLUMNS
-#define A_PANELS 8 /* of a block: with the sums they fit into a second-level cache */
+#define A_PANELS 8 /* of a block: together with the sums they fit into a second-level cache */
 #define B_PANELS 5
 #define ROW_PANELS 64 /* of a single row: its sums fit into the first-level cache */
 #define DEPTH 256
 #define LINE 64
 #define NEAR_BYTES (INT64_C(1) << 18) /* of operands and result, as floats */
-#define WORTH_THREADS 4e6 /* products: 30 microseconds; for less, a team pays only while nobody else has work */
+#define WORTH_THREADS 4e6 /* products: 30 microseconds; below, a second thread helps only on an idle machine */
 
-#ifdef DMLK_X86 /* (compilers take functions that only fetch for such that do nothing) */
+#ifdef DMLK_X86 /* (compilers remove functions that only prefetch) */
 #define FETCH(at) __asm__ volatile("prefetcht1 %0" : : "m"(*(at)))
 #define FETCH_TO_WRITE(at) __asm__ volatile("prefetchw %0" : : "m"(*(at)))
 #else
@@ -51,16 +51,16 @@ struct scratch {
 
 struct job {
     const dmlk_gemm_blocked *p;
-    bool turned; /* p is the transposed product: its a is b */
-    bool is_near; /* all of it fits into a second-level cache: there is nothing to fetch ahead */
+    bool turned; /* p is the transposed product, with a and b swapped */
+    bool is_near; /* everything fits into a second-level cache: no prefetching */
     int64_t row_blocks, column_blocks;
     enum dmlk_isa isa;
-    atomic_bool failed; /* a thread had no memory */
+    atomic_bool failed; /* a thread ran out of memory */
 };
 
 /* A piece of the output, and a piece of the depth. */
 struct block {
-    uint8_t *at[4]; /* where a, b, c and out begin */
+    uint8_t *at[4]; /* start of a, b, c and out */
     int64_t row, rows, column, columns;
     int64_t first, depth;
     bool is_last;
@@ -75,7 +75,7 @@ static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t
 static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t to_stride) {
     for (int64_t line = 0; line < lines; line++, from += step, to += to_stride) {
         int64_t i = 0;
-        if (count == PANEL) { /* sizes that are constants: no calls */
+        if (count == PANEL) { /* constant sizes avoid calls */
             memcpy(to, from, PANEL * sizeof *to);
             continue;
         }
@@ -117,12 +117,11 @@ static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t strid
     }
 }
 
-/* What `pack` will be given, or what of it has not been fetched into the cache: lines whose bytes follow each other
- * (more or less). */
+/* The source of the next `pack`, or the part not yet prefetched: roughly contiguous lines. */
 struct source {
     const uint8_t *at;
     int64_t lines, step, length, apart;
-    int64_t share; /* lines to fetch at once */
+    int64_t share; /* lines to prefetch at once */
 };
 
 static struct source source_of(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth,
@@ -152,7 +151,7 @@ static void fetch_share(struct source *s) {
 /* --- results --- */
 
 #ifdef DMLK_X86
-/* (Few stores, for they wait for memory.) */
+/* (Few stores, as they wait for memory.) */
 DMLK_AVX512 static inline void scale_avx512(const dmlk_gemm_blocked *p, const float *c, int64_t count, const float *sums,
                                             float *to) {
     const __m512 alpha = _mm512_set1_ps(p->alpha), beta = _mm512_set1_ps(p->beta);
@@ -213,7 +212,7 @@ static void store_row(const struct job *job, const uint8_t *c, uint8_t *out, int
     }
 }
 
-/* Fetches where a tile's results will go to, while it is worked on. */
+/* Prefetches the output of a tile while it is computed. */
 static void fetch_results(const struct job *job, const struct block *block, int64_t row, int64_t column,
                           const dmlk_f32_kernel *tile) {
     const dmlk_matrix *out = &job->p->out;
@@ -227,7 +226,7 @@ static void fetch_results(const struct job *job, const struct block *block, int6
 }
 
 #ifdef DMLK_X86
-/* The same for floats whose columns follow each other, without a detour. */
+/* The same for floats with contiguous columns, stored directly. */
 DMLK_AVX512 static void store_floats(const dmlk_gemm_blocked *p, const uint8_t *c, uint8_t *out, const dmlk_f32_kernel *tile) {
     const float *from = (const float *)(const void *)c;
     float *to = (float *)(void *)out;
@@ -261,14 +260,14 @@ static void store_tile(const struct job *job, const struct block *block, int64_t
 
 /* --- blocks --- */
 
-/* Panels of rows of a are panels of columns, of a transposed. */
+/* Panels of rows of a are panels of columns of a transposed. */
 static void pack_a(const struct job *job, const struct block *block, int64_t row, struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
     pack(a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
          block->depth, dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], s->halves);
 }
 
-/* The panel of rows that follows, if there is one. */
+/* The next panel of rows, if any. */
 static struct source source_of_a(const struct job *job, const struct block *block, int64_t row) {
     const dmlk_matrix *a = &job->p->a;
     const int64_t next = row + PANEL;
@@ -285,7 +284,7 @@ static void pack_b(const struct job *job, const struct block *block, int64_t col
          block->depth, dmlk_min(PANEL, block->columns - column), s->b, s->halves);
 }
 
-/* The panel behind that which begins at `column`: of these columns, or the first of the next piece of the depth. */
+/* The panel after the one that begins at `column`: the next columns, or the first of the next piece of the depth. */
 static struct source source_of_b(const struct job *job, const struct block *block, int64_t column, int64_t shares) {
     const dmlk_matrix *b = &job->p->b;
     const bool same = column + PANEL < block->columns;
@@ -297,12 +296,12 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
                      dmlk_min(block->depth, job->p->depth - first), dmlk_min(PANEL, block->columns - next), shares);
 }
 
-/* Rows of a can be read where they are: numbers of a row, or of a column, follow each other. */
+/* Whether rows of a can be read in place: rows or columns are contiguous. */
 static bool is_direct(const dmlk_matrix *a) {
     return a->type == DMLK_FLOAT32 && (a->column_stride == 1 || a->row_stride == 1);
 }
 
-/* Where the tile that begins at a row finds its rows. */
+/* The rows of the tile that begins at `row`. */
 static const float *rows_at(const struct job *job, const struct block *block, int64_t row, const struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
     return is_direct(a) ? (const float *)(const void *)element(a, block->at[0], block->row + row, block->first)
@@ -362,7 +361,7 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
     }
 }
 
-/* A single row: b is read once, row by row, as it lies in memory, and needs no panels. */
+/* A single row: b is read once, row by row in place, without panels. */
 static bool is_row(const dmlk_gemm_blocked *p) { return p->m == 1 && p->b.column_stride == 1; }
 
 static void multiply_row(const struct job *job, const struct block *block, struct scratch *s, int64_t *work) {
@@ -389,7 +388,7 @@ static void multiply_row(const struct job *job, const struct block *block, struc
     }
 }
 
-/* Part `i` of `count` things split into `parts` parts of whole `unit`s. */
+/* Part `i` of `count` items split into `parts` parts of whole units. */
 static void split(int64_t count, int64_t unit, int64_t parts, int64_t i, int64_t *first, int64_t *size) {
     const int64_t units = (count + unit - 1) / unit, begin = units * i / parts * unit;
     *first = begin;
@@ -443,7 +442,7 @@ static dmlk_gemm_blocked turn(const dmlk_gemm_blocked *p) {
     return turned;
 }
 
-/* Splits the output into blocks of which each thread gets as many.  Returns how many there are. */
+/* Splits the output into blocks, evenly for the threads.  Returns the number of blocks. */
 static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_gemm_blocked *p = job->p;
     const int64_t panels = (p->n + PANEL - 1) / PANEL, tiles = (p->m + ROWS - 1) / ROWS;

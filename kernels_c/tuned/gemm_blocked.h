@@ -18,11 +18,11 @@ typedef struct dmlk_gemm_blocked {
     bool has_c;
     float alpha, beta;
     int64_t m, n, depth;
-    dmlk_iter batch; /* where the matrices begin; operands: a, b, c (or out again), out */
+    dmlk_iter batch; /* starts of the matrices; operands: a, b, c (or out again), out */
 } dmlk_gemm_blocked;
 
-/* Runs it.  Each element is one float32 chain of fused multiplications and additions, in ascending order of the
- * index that is summed over, whatever the layout and the number of threads.  false: no memory. */
+/* Runs it.  Each element is one chain of float32 fused multiply-adds, in ascending order of the summed index,
+ * whatever the layout and the number of threads.  false: out of memory. */
 bool dmlk_multiply(const dmlk_gemm_blocked *product);
 
 #endif

@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void step(float row, const float *r
 
 #ifdef DMLK_X86
 
-/* Written as instructions: left to themselves, compilers keep the sums in memory. */
+/* Written as assembly: compilers would keep the sums in memory. */
 #define SPREAD(to, from) __asm__("vbroadcastss %1, %0" : "=v"(to) : "m"(from))
 #define MULTIPLY(sum, row, columns) __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(row), "v"(columns))
 

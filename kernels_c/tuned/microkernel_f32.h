@@ -1,7 +1,7 @@
 /* microkernel_f32.h - sums of products of floats, the core of matrix products.
  *
- * A tile is up to 8 rows by 48 columns: its sums stay in registers (24 of 32) while one step after the other
- * multiplies 48 numbers that lie next to each other with one number of each row. */
+ * A tile is up to 8 rows by 48 columns: its sums stay in registers (24 of 32) while each step multiplies 48
+ * contiguous numbers with one number of each row. */
 #ifndef DMLK_F32_H
 #define DMLK_F32_H
 
@@ -19,7 +19,7 @@ typedef struct dmlk_f32_kernel {
     const float *row; /* row r, step k: row[r * row_stride + k * row_step] */
     int64_t row_stride, row_step;
     const float (*column)[DMLK_F32_COLUMNS];
-    float (*sums)[DMLK_F32_COLUMNS]; /* those past the last column may be anything */
+    float (*sums)[DMLK_F32_COLUMNS]; /* undefined past the last column */
 } dmlk_f32_kernel;
 
 /* sums[r][j] = fma(row r at k, column[k][j], sums[r][j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in

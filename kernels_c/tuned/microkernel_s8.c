@@ -7,7 +7,7 @@
 #define ROWS DMLK_S8_ROWS
 #define LANES DMLK_S8_LANES
 
-/* The parameters of a tile whose lanes are positions, and the arguments that hand them on. */
+/* The parameters of a tile whose lanes are positions, and the arguments that forward them. */
 #define PARAMETERS                                                                                            \
     const uint8_t *first, const int64_t *offsets, int64_t quads, const uint8_t *filters, int64_t quad_bytes,  \
         int count, const dmlk_s8_start *start, int32_t *const *sums
@@ -80,7 +80,7 @@ DMLK_AVX2 static inline __m256i widen(__m128i bytes, bool is_signed) {
     return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
 }
 
-/* Four lanes hold their quads in 16 numbers; a row's quad stands there four times. */
+/* Four lanes hold their quads in 16 numbers; a row's quad is repeated four times. */
 #define MULTIPLY(r)                                                                                          \
     {                                                                                                        \
         const __m256i row = widen(_mm_set1_epi32(quad_at(filters + q * quad_bytes + 4 * r)), signed_filters); \
@@ -91,7 +91,7 @@ DMLK_AVX2 static inline __m256i widen(__m128i bytes, bool is_signed) {
 /* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7.  `lane`: the first one. */
 DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, const dmlk_s8_start *start, int filter, int lane,
                                            int32_t *to) {
-    __m256i sums = _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8); /* they were 0 1 4 5, 2 3 6 7 */
+    __m256i sums = _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8); /* reorders 0 1 4 5, 2 3 6 7 */
     sums = _mm256_add_epi32(sums, _mm256_set1_epi32(start->constants[filter]));
     if (start->inputs != NULL) {
         const __m256i inputs = _mm256_loadu_si256((const __m256i *)(start->inputs + lane));
@@ -142,8 +142,8 @@ DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2(1, false, ARGUMENTS); }
 
 /* --- AVX-512 VNNI --- */
 
-/* Written as instructions: left to themselves, compilers keep the sums in memory, or load a row's quad
- * through a register of another kind, at half the speed. */
+/* Written as assembly: compilers would keep the sums in memory, or load a row's quad through a general register, at
+ * half the speed. */
 #define SPREAD(to, from) __asm__("vpbroadcastd %1, %0" : "=v"(to) : "m"(*(const int32_t *)(from)))
 #define DOT(sum, unsigned_bytes, signed_bytes) \
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(unsigned_bytes), "v"(signed_bytes))
@@ -268,12 +268,12 @@ TILE(avx512_8_signed, avx512_8, true, PARAMETERS, ARGUMENTS)
 TILE(avx512_8_unsigned, avx512_8, false, PARAMETERS, ARGUMENTS)
 TILE(avx512_1_signed, avx512_1, true, PARAMETERS, ARGUMENTS)
 TILE(avx512_1_unsigned, avx512_1, false, PARAMETERS, ARGUMENTS)
-TILE(avx512_7_signed, avx512_7, false, FILTERS_PARAMETERS, FILTERS_ARGUMENTS) /* rows are the other side */
+TILE(avx512_7_signed, avx512_7, false, FILTERS_PARAMETERS, FILTERS_ARGUMENTS) /* rows are the other operand */
 TILE(avx512_7_unsigned, avx512_7, true, FILTERS_PARAMETERS, FILTERS_ARGUMENTS)
 
 DMLK_AVX512 static void avx512_sums(bool signed_filters, const uint8_t *block, int64_t quads, uint32_t *sums) {
     const __m512i ones = _mm512_set1_epi8(1);
-    __m512i sum[4] = {_mm512_setzero_si512()}; /* several, so that one addition need not wait for the other */
+    __m512i sum[4] = {_mm512_setzero_si512()}; /* several independent chains of additions */
     for (int64_t q = 0; q < quads; q += 4) {
         for (int64_t k = 0; k < 4; k++) {
             const __mmask16 there = q + k < quads ? 0xffff : 0;
@@ -287,7 +287,7 @@ DMLK_AVX512 static void avx512_sums(bool signed_filters, const uint8_t *block, i
 }
 #endif
 
-/* By instructions, and whether filters are signed. */
+/* By instruction set, and whether filters are signed. */
 static const dmlk_s8_kernel tiles[][2] = {
     {{generic_8_unsigned, generic_1_unsigned, NULL}, {generic_8_signed, generic_1_signed, NULL}},
 #ifdef DMLK_X86

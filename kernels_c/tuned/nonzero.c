@@ -1,12 +1,12 @@
 /* nonzero.c - see nonzero.h.
  *
- * The elements are taken in blocks, of each block first a bit per element: 1 for those that are not zero.  Threads
- * find the bits of their part and count them; so each knows at which row its part begins, and then makes rows of
- * the bits.  The elements themselves are read once.
+ * The elements are processed in blocks, first into one bit per element: 1 if it is not zero.  Threads compute and
+ * count the bits of their part; the counts give the first row of each part, and each thread then converts its bits
+ * to rows. The elements themselves are read once.
  *
- * Rows are made in batches, in three steps: the places of the bits that are set, in logical order; the coordinates
- * of these places, one division for each axis and batch; and the columns written to where they belong.  Rows of four
- * columns, the usual ones, are made in registers instead.  What is streamed past the caches ends with whole lines. */
+ * Rows are made in batches, in three steps: the positions of the set bits, in logical order; their coordinates, one
+ * axis of the batch at a time; and the stores of the columns.  Rows of four columns, the usual case, are built in
+ * registers instead.  Output that bypasses the caches is written in whole lines. */
 #include "nonzero.h"
 
 #include "gather.h"
@@ -26,16 +26,16 @@
 #define BLOCK (INT64_C(1) << 25)               /* elements at once: 4 MiB of bits */
 #define WORTH_A_THREAD (INT64_C(1) << 18)      /* elements: 0.1 ms (see dmlk_for_rows) */
 #define MOST_PARTS 64
-#define JOINED_BYTES (INT64_C(1) << 18)        /* of rows put one behind the other */
+#define JOINED_BYTES (INT64_C(1) << 18)        /* of joined rows */
 #define BATCH 512                              /* rows */
 #define LINE 64                                /* bytes of a line of the cache */
 #define MOST_ROWS_TO_A_LINE (LINE / (int64_t)sizeof(uint32_t))
 #define INLINE static inline __attribute__((always_inline)) /* into functions for each choice of instructions */
-#define PLACES 31                              /* bits of the place of an element */
+#define PLACES 31                              /* bits of the position of an element */
 
 /* Quotients of places: (place * factor) >> shift is place / size, exactly, for every place of 31 bits. */
 struct division {
-    uint32_t factor, shift; /* factor 0: no axis is further out, the place itself is the coordinate */
+    uint32_t factor, shift; /* factor 0: outermost axis, the position itself is the coordinate */
     uint32_t size;
 };
 
@@ -43,17 +43,17 @@ struct job {
     const dmlk_iter *iter;
     const dmlk_nonzero_table *table;
     enum dmlk_isa isa;
-    uint64_t keep;                        /* bits of an element that make it nonzero, again and again */
+    uint64_t keep;                        /* mask of the bits that make an element nonzero, repeated */
     struct division axes[DMLK_MAX_RANK];  /* by column */
     int64_t first, count;                 /* elements of this block */
     uint64_t *bits;
-    int64_t rows[MOST_PARTS + 1];         /* where those of each part begin */
-    bool stream;                          /* past the caches */
+    int64_t rows[MOST_PARTS + 1];         /* first row of each part */
+    bool stream;                          /* bypasses the caches */
 };
 
 /* --- which elements are not zero --- */
 
-/* Bit i of the result: element i is not zero; of 64 elements of 1, 2, 4 or 8 bytes that follow each other. */
+/* Bit i of the result: element i is not zero; for 64 contiguous elements of 1, 2, 4 or 8 bytes. */
 typedef uint64_t find_word(const uint8_t *at, int64_t bytes, uint64_t keep);
 
 static uint64_t find_generic(const uint8_t *at, int64_t bytes, uint64_t keep) {
@@ -95,7 +95,7 @@ DMLK_AVX2 INLINE uint64_t find_avx2(const uint8_t *at, int64_t bytes, uint64_t k
             zeros |= (uint64_t)(uint32_t)_mm256_movemask_epi8(zeros_avx2(at, i, 1, k)) << 32 * i;
         }
         break;
-    case 2: /* the pack works within halves of the vector, which the permutation puts in order */
+    case 2: /* the pack works within vector halves; the permutation restores the order */
         for (int i = 0; i < 2; i++) {
             const __m256i pack = _mm256_packs_epi16(zeros_avx2(at, 2 * i, 2, k), zeros_avx2(at, 2 * i + 1, 2, k));
             zeros |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(pack, 0xD8)) << 32 * i;
@@ -137,10 +137,10 @@ DMLK_AVX512 INLINE uint64_t find_avx512(const uint8_t *at, int64_t bytes, uint64
 
 #endif
 
-/* Bits of elements in their order, put together to words. */
+/* Collects bits of elements, in order, into words. */
 struct words {
     uint64_t *to, pending; /* the lowest `filled` bits of the next word */
-    int64_t filled, set;   /* set: how many bits are 1 */
+    int64_t filled, set;   /* set: number of 1 bits */
 };
 
 INLINE void append(struct words *words, uint64_t word, int64_t count) {
@@ -190,9 +190,9 @@ DMLK_AVX512 static void find_row_avx512(const struct job *job, const uint8_t *at
 
 #endif
 
-/* --- the places of bits that are set --- */
+/* --- the positions of set bits --- */
 
-/* Writes `base` + the number of each bit that is set; returns behind the last.  May write up to 64 numbers. */
+/* Writes `base` + the index of each set bit; returns the end.  May write up to 64 numbers. */
 static uint32_t *spread_generic(uint64_t word, uint32_t base, uint32_t *to) {
     for (; word != 0; word &= word - 1) {
         *to++ = base + (uint32_t)__builtin_ctzll(word);
@@ -202,7 +202,7 @@ static uint32_t *spread_generic(uint64_t word, uint32_t base, uint32_t *to) {
 
 #ifdef DMLK_X86
 
-/* For each byte the numbers of the bits that are set in it. */
+/* For each byte, the indices of its set bits. */
 static uint8_t bits_of_byte[256][8];
 
 __attribute__((constructor)) static void make_bits_of_byte(void) {
@@ -226,7 +226,7 @@ DMLK_AVX2 static uint32_t *spread_avx2(uint64_t word, uint32_t base, uint32_t *t
     return to;
 }
 
-/* (Compressed in a register: storing what is compressed at once is slow on some CPUs.) */
+/* (Compressed in a register: compressing stores are slow on some CPUs.) */
 DMLK_AVX512 static uint32_t *spread_avx512(uint64_t word, uint32_t base, uint32_t *to) {
     const __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (uint32_t i = 0; i < WORD; i += 16) {
@@ -247,7 +247,7 @@ struct batch {
     uint32_t columns[DMLK_MAX_RANK][BATCH], rows[DMLK_MAX_RANK * BATCH];
 };
 
-/* Of `count` places, rounded up to 16, the coordinates on one axis; the places become those on the axes further out. */
+/* The coordinates of `count` positions, rounded up to 16, on one axis; leaves the positions on the outer axes. */
 typedef void divide_places(const struct division *by, uint32_t *restrict places, int64_t count,
                            uint32_t *restrict rests);
 
@@ -261,7 +261,7 @@ INLINE void divide(const struct division *by, uint32_t *restrict places, int64_t
 
 #ifdef DMLK_X86
 
-/* Products of 64 bits are made of the even numbers, and then of the odd ones. */
+/* 64-bit products of the even numbers, then of the odd ones. */
 DMLK_AVX512 static inline __m512i rest_avx512(const struct division *by, __m512i *places) {
     const __m512i factor = _mm512_set1_epi64(by->factor), size = _mm512_set1_epi32((int)by->size);
     const __m128i to_low = _mm_cvtsi32_si128((int)by->shift), to_high = _mm_cvtsi32_si128((int)by->shift - 32);
@@ -283,8 +283,7 @@ DMLK_AVX512 static inline void divide_avx512(const struct division *by, uint32_t
 
 #endif
 
-/* Rows of four columns that follow each other, 16 at a time, without a detour through memory; false: it is not such
- * a table. */
+/* Contiguous rows of four columns, 16 at a time, built in registers; false: another kind of table. */
 typedef bool write_fours(const struct job *job, const struct batch *batch, int64_t count, int64_t row);
 
 static bool is_fours(const struct job *job, const uint32_t *to) {
@@ -299,10 +298,10 @@ static bool no_fours(const struct job *job, const struct batch *batch, int64_t c
 
 #ifdef DMLK_X86
 
-/* Places begin .. end - 1; `to`: of the first of them.  stream: at the start of a line. */
+/* Positions begin .. end - 1; `to`: the row of the first.  stream: `to` is at the start of a line. */
 DMLK_AVX512 static void put_fours(const struct job *job, const uint32_t *places, int64_t count, uint32_t *to,
                                   bool stream) {
-    /* Of each quarter of a vector the first place, of each the second ...: what unpacking puts in order again. */
+    /* Permuted so that unpacking within quarters of a vector restores the order. */
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     for (int64_t i = 0; i < count; i += 16) {
         __m512i place = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(places + i)), columns[4];
@@ -348,7 +347,7 @@ static bool write_fours_avx512(const struct job *job, const struct batch *batch,
 
 #endif
 
-/* The columns as rows; the number of columns is a constant where this is expanded. */
+/* Stores columns as rows; the number of columns is a constant where this is inlined. */
 INLINE void join(uint32_t columns[][BATCH], int64_t width, int64_t count, uint32_t *restrict to) {
     for (int64_t i = 0; i < count; i++) {
         for (int64_t c = 0; c < width; c++) {
@@ -379,7 +378,7 @@ static void store(const struct job *job, uint32_t *to, const uint32_t *from, int
     }
 }
 
-/* Rows of the first `count` places. */
+/* Rows of the first `count` positions. */
 INLINE void write_batch(divide_places *division, const struct job *job, struct batch *batch, int64_t count,
                         int64_t row) {
     const dmlk_nonzero_table *table = job->table;
@@ -389,7 +388,7 @@ INLINE void write_batch(divide_places *division, const struct job *job, struct b
         const struct division *axis = &job->axes[c];
         if (axis->size > 1 && axis->factor == 0) {
             memcpy(batch->columns[c], batch->places, (size_t)count * sizeof batch->places[0]);
-        } else if (axis->size > 1) { /* columns of axes of size 1 are 0 from the beginning */
+        } else if (axis->size > 1) { /* columns of axes of size 1 are initialized to 0 */
             division(axis, batch->places, count, batch->columns[c]);
         }
     }
@@ -412,8 +411,8 @@ INLINE void write_batch(divide_places *division, const struct job *job, struct b
     }
 }
 
-/* How many of `count` rows end with a whole line, if there is such a number: what is streamed in two pieces costs a
- * read of the line. */
+/* The largest number of at most `count` rows that ends with a whole line, if any: a line streamed in two pieces
+ * costs a read. */
 static int64_t whole_lines(const dmlk_nonzero_table *table, int64_t row, int64_t count) {
     for (int64_t rows = count; rows > count - MOST_ROWS_TO_A_LINE && rows > 0; rows--) {
         if ((uintptr_t)(table->base + (row + rows) * table->row_stride) % LINE == 0) {
@@ -484,8 +483,8 @@ static const struct {
 #endif
 };
 
-/* Rows of the iteration whose elements lie beside each other in memory, up to `most` elements, are put one behind the
- * other; returns how many elements, 0: they do not lie so. */
+/* Joins rows of the iteration that are interleaved in memory, up to `most` elements; returns the number of
+ * elements, 0: not applicable here. */
 static int64_t join_rows(const dmlk_iter *iter, const dmlk_cursor *cursor, int64_t most, uint8_t *to) {
     const int64_t row = (int64_t)iter->rank - 1, bytes = iter->bytes[0], width = iter->sizes[row];
     if (to == NULL || cursor->index[row] != 0) {
@@ -497,7 +496,7 @@ static int64_t join_rows(const dmlk_iter *iter, const dmlk_cursor *cursor, int64
     return rows * width;
 }
 
-/* Memory for join_rows; NULL: it would not help. */
+/* Memory for join_rows; NULL: joining would not help. */
 static uint8_t *take_joined(const dmlk_iter *iter) {
     const bool helps = iter->rank > 1 && iter->strides[iter->rank - 1][0] != 1 && iter->strides[iter->rank - 2][0] == 1;
     return helps ? dmlk_take(JOINED_BYTES) : NULL;
@@ -539,7 +538,7 @@ static void write_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* The rows of a block, the first of which is number `row`; returns the number of the next. */
+/* Writes the rows of a block, starting at index `row`; returns the next index. */
 static int64_t list_block(struct job *job, int64_t row) {
     const int64_t words = (job->count + WORD - 1) / WORD;
     const int parts = (int)dmlk_min(dmlk_parts(job->count, WORTH_A_THREAD), MOST_PARTS);
@@ -551,7 +550,7 @@ static int64_t list_block(struct job *job, int64_t row) {
     for (int part = 0; part < parts; part++) {
         job->rows[part + 1] += job->rows[part];
     }
-    /* If all blocks were as this one. */
+    /* Estimate, assuming that all blocks are like this one. */
     const double share = (double)(job->rows[parts] - row) / (double)job->count;
     const double numbers = share * (double)(job->iter->count * job->table->columns);
     job->stream = dmlk_stream_pays((int64_t)numbers, sizeof(uint32_t));
@@ -559,11 +558,11 @@ static int64_t list_block(struct job *job, int64_t row) {
     return job->rows[parts];
 }
 
-/* How the places become the coordinates of each column.  factor is 2^shift / size rounded up: too large by less than
- * 2^(shift - 31) / size, which with places of 31 bits never makes a quotient too large. */
+/* Plans the divisions of positions for each column.  factor is 2^shift / size rounded up: the error is below
+ * 2^(shift - 31) / size, which never changes a quotient of 31-bit positions. */
 static void plan_divisions(struct job *job, const dmlk_view *in) {
     const int64_t columns = job->table->columns;
-    bool outermost = true; /* no axis of more than one index is further out */
+    bool outermost = true; /* no outer axis has more than one index */
     for (uint32_t d = 0; d < in->rank; d++) {
         const int64_t column = d - (in->rank - columns);
         uint32_t bits = 0;
@@ -593,7 +592,7 @@ int64_t dmlk_list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const dmlk
     }
     plan_divisions(&job, in);
     const int64_t blocks = (iter->count + BLOCK - 1) / BLOCK;
-    const int64_t longest = (iter->count + blocks * WORD - 1) / (blocks * WORD) * WORD; /* all of about one size */
+    const int64_t longest = (iter->count + blocks * WORD - 1) / (blocks * WORD) * WORD; /* blocks of about equal size */
     job.bits = dmlk_take(longest / 8);
     if (job.bits == NULL) {
         return -1;

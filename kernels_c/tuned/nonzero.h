@@ -10,8 +10,8 @@ typedef struct dmlk_nonzero_table {
     int64_t columns, row_stride, column_stride; /* strides in elements */
 } dmlk_nonzero_table;
 
-/* Writes the rows, in logical order; `iter` goes through `in` in that order.  Returns how many; -1: not done, for
- * lack of memory, or because there are 2^31 elements or more. */
+/* Writes the rows, in logical order; `iter` iterates over `in` in that order.  Returns the number of rows; -1: not
+ * done, out of memory or 2^31 elements or more. */
 int64_t dmlk_list_nonzero(const dmlk_view *in, const dmlk_iter *iter, const dmlk_nonzero_table *table);
 
 #endif

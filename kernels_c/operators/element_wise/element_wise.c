@@ -1,7 +1,7 @@
-/* element_wise: out = function(in), or function(a, b), by the lines of functions.inc.
+/* element_wise: out = function(in), or function(a, b), as defined in functions.inc.
  *
- * A line expands into rows for the types that are worth it, and into those for double and 64-bit integers, which are
- * the definition: any types, scale and bias, and the checked build go through pieces that are promoted to them. */
+ * A line expands into rows for frequent types, and into rows for double and 64-bit integers, which are the
+ * definition: all other types, scale and bias, and the checked build use pieces promoted to these. */
 #include "element_wise.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ struct function {
     uint32_t inputs;
     uint32_t row_count;
     const struct row *rows;
-    dmlk_row *(*tuned)(uint32_t in, uint32_t out); /* gives NULL where the CPU has nothing better; or is NULL */
+    dmlk_row *(*tuned)(uint32_t in, uint32_t out); /* returns NULL where the CPU has nothing better; or is NULL */
 };
 
 typedef union scalar {
@@ -37,22 +37,22 @@ struct job {
     dmlk_element_wise k;
     const struct function *function;
     uint32_t in, out;           /* types */
-    enum dmlk_kind kind;        /* what pieces are promoted to */
+    enum dmlk_kind kind;        /* the kind that pieces are promoted to */
     dmlk_row *promoted;         /* the row of that kind */
-    scalar low, high;           /* bounds, of which a NaN is ignored ... */
+    scalar low, high;           /* bounds; a NaN is ignored ... */
     scalar low_test, high_test; /* ... because every number passes these */
 };
 
-/* --- what values are made of --- */
+/* --- building blocks of values --- */
 
-/* Of a number and a NaN the number wins. */
+/* A number wins over a NaN. */
 static inline double max2(double a, double b) { return a > b || b != b ? a : b; }
 static inline double min2(double a, double b) { return a < b || b != b ? a : b; }
 
 /* log(1 + exp(x)) without overflow. */
 static inline double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
 
-/* Also a NaN becomes the bound: but that is NaN itself, and then every number passes. */
+/* A NaN becomes the bound too; but if the bound is NaN, every number passes. */
 #define LIMIT_LOW(y) ((y) >= low_test ? (y) : low)
 #define LIMIT_HIGH(y) ((y) <= high_test ? (y) : high)
 
@@ -66,7 +66,7 @@ static inline double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) 
 /* --- rows --- */
 
 #ifdef DMLK_CHECKED
-#define FAST(...) /* the definition alone */
+#define FAST(...) /* only the definition */
 #else
 #define FAST(...) __VA_ARGS__
 #endif
@@ -89,10 +89,10 @@ static inline double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) 
     const T high = (T)job->high.member, high_test = (T)job->high_test.member;        \
     (void)low, (void)low_test, (void)high, (void)high_test;
 
-/* In place or elsewhere: no element depends on another one. */
+/* In place or not: no element depends on another one. */
 #define EACH_ELEMENT _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++)
 
-/* X: the type to compute in; `stored` of a value is what is stored. */
+/* X: the type to compute in; `stored` converts a value to the stored one. */
 #define ROW1(name, I, X, O, constants, stored, value)                        \
     DMLK_ROW_OF_EACH_ISA(name) {                                             \
         PARAMETERS constants                                                 \
@@ -177,7 +177,7 @@ static dmlk_row *find_row(const struct function *function, uint32_t in, uint32_t
     return NULL;
 }
 
-/* in * scale + bias: FLOAT64 in FLOAT64, all else in FLOAT32 with two roundings.  The result is a double. */
+/* in * scale + bias: FLOAT64 in FLOAT64, all other types in FLOAT32 with two roundings.  The result is a double. */
 static void scale(const struct job *job, enum dmlk_kind kind, dmlk_promoted *v, int64_t n) {
     const float scale = job->k.scale, bias = job->k.bias;
     for (int64_t i = 0; i < n; i++) {
@@ -287,7 +287,7 @@ static int run(const dmlk_call *call, const struct function *function) {
         if (row != NULL) {
             return dmlk_staged_rows(views, inputs + 1, row, &job);
         }
-        if (function->family == NUMBERS && job.in == DMLK_FLOAT16) { /* what it is rounded to is up to the output */
+        if (function->family == NUMBERS && job.in == DMLK_FLOAT16) { /* rounded to the output's type */
             row = find_row(function, DMLK_FLOAT32, DMLK_FLOAT32);
             return dmlk_float_rows(views, inputs + 1, row, &job);
         }

@@ -5,13 +5,13 @@
 
 /* cffi: begin */
 
-/* Constants of every kernel in functions.inc.  Views: the inputs, of one type, and the output.  Types are equal, but
- * that a FLOAT16 may be made of FLOAT32s and a FLOAT32 of FLOAT16s; what COUNT makes is UINT8 or UINT32. */
+/* Constants of every kernel in functions.inc.  Views: the inputs, of one type, and the output.  Types are equal,
+ * except that FLOAT16 and FLOAT32 may be mixed between inputs and output; outputs of COUNT are UINT8 or UINT32. */
 typedef struct dmlk_element_wise {
     uint32_t has_scale_bias; /* 1: the first input is x * scale + bias, in FLOAT32 with two roundings (FLOAT64 in itself) */
     float scale;
     float bias;
-    float alpha; /* what alpha, beta and gamma mean is in the function's line */
+    float alpha; /* alpha, beta and gamma are used as the function's line says */
     float beta;
     float gamma;
     uint64_t min_bits; /* low and high of a function: elements of the input's type, in the low bytes */

@@ -1,11 +1,11 @@
-/* pooling: each output from the inputs under its window, by the lines of functions.inc.  Inputs are taken in row-major
- * order of the window: results do not depend on layouts or threads. */
+/* pooling: each output is computed from the inputs in its window, as defined in functions.inc.  Inputs are
+ * processed in row-major order of the window: results do not depend on layouts or threads. */
 #include "pooling.h"
 
 #include "kernel.h"
 #include "windows.h"
 
-/* Makes the outputs of a row. */
+/* Computes the outputs of a row. */
 typedef void pool_row(const dmlk_windows *w, const dmlk_window_row *row, bool padded, int64_t *work);
 
 #define DMLK_BODY "pooling.inc"
@@ -39,7 +39,7 @@ static void set_axes(const dmlk_pooling *k, dmlk_window_axis axes[3]) {
     }
 }
 
-/* A second thread does not pay below 0.2 ms (see view.c). */
+/* A second thread is not worthwhile below 0.2 ms (see for_rows.c). */
 #define INPUTS_WORTH_A_THREAD (1 << 18)
 
 static inline int run(const dmlk_call *call, pool_row *const *rows) {

@@ -5,9 +5,9 @@
 
 /* cffi: begin */
 
-/* Constants of every kernel in functions.inc.  Views: input and output, {N, C, spatial axes}, of one type.  The output
- * may have any number of windows: where one hangs over the end of the padding, what is past it does not count.
- * Of each array the first `spatial` elements are used. */
+/* Constants of every kernel in functions.inc.  Views: input and output, {N, C, spatial axes}, of one type.  The
+ * output may have any size: the part of a window beyond the padding is ignored.  Of each array the first `spatial`
+ * elements are used. */
 typedef struct dmlk_pooling {
     uint32_t spatial; /* 1 to 3 */
     uint32_t window[3];

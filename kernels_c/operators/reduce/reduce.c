@@ -1,7 +1,7 @@
-/* reduce: out = function over the reduced axes of in, by the lines of functions.inc.
+/* reduce: out = function over the reduced axes of in, as defined in functions.inc.
  *
- * Up to DMLK_CHUNK neighbouring outputs are worked on at once.  The input is read along whichever
- * is closer in memory, the reduced or the kept axes.  Results do not depend on layout or threads:
+ * Up to DMLK_CHUNK neighbouring outputs are processed at once.  The input is read along the reduced or the kept
+ * axes, whichever are closer in memory.  Results do not depend on layout or threads:
  *   - integers are added and multiplied modulo 2^bits, and elements compared, as the bits they are
  *     (reduce.inc); any order gives the same, only places are found in logical order;
  *   - sums and products of floats are made in double and in logical order, input number i going
@@ -14,23 +14,23 @@
 #include "kernel.h"
 
 #define LANES 8
-#define PIECE 128 /* inputs looked through at once for a place */
+#define PIECE 128 /* inputs searched at once for a position */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
 
-/* What is compared, of LARGEST_OF_ALL and PLACES. */
+/* The kind of comparison of LARGEST_OF_ALL and PLACES. */
 enum comparison { LARGEST_INTEGER, LARGEST_FLOAT, PLACE_OF_INTEGER, PLACE_OF_FLOAT };
 
 struct job;
 struct block;
 
-/* How inputs of one type are taken in.  n inputs, `stride` apart, the first being number `index`: */
+/* How inputs of one type are combined.  n inputs, `stride` apart, the first with index `index`: */
 struct methods {
     void (*start)(const struct job *job, struct block *block);
     /* ... all into one output ... */
     void (*fold)(const struct job *job, struct block *block, int64_t output, const uint8_t *at, int64_t stride,
                  int64_t n, int64_t index);
-    /* ... or, all being number `index`, into the first n outputs. */
+    /* ... or, all with index `index`, into the first n outputs. */
     void (*join)(const struct job *job, struct block *block, const uint8_t *at, int64_t stride, int64_t n,
                  int64_t index);
     void (*finish)(const struct job *job, const struct block *block, uint8_t *at, int64_t stride);
@@ -43,7 +43,7 @@ struct function {
     const struct methods *integers;                                                  /* of sums, by type; NULL: only floats */
     void (*terms)(double *inputs, int64_t count, const double *m, int64_t m_stride); /* of sums of floats: in place */
     void (*last)(double *sums, int64_t count, double n, const double *m);
-    uint64_t flip; /* all bits, for the smallest */
+    uint64_t flip; /* all ones for the smallest */
 };
 
 struct job {
@@ -59,7 +59,7 @@ struct job {
     int64_t lanes;           /* of sums and products of floats */
 };
 
-/* The outputs worked on. */
+/* The outputs being processed. */
 struct block {
     int64_t count;
     int64_t work; /* see dmlk_stopped */
@@ -68,7 +68,7 @@ struct block {
         double lanes[LANES][DMLK_CHUNK];
     };
     union {
-        dmlk_promoted place; /* PLACES: where the value stands among the reduced elements */
+        dmlk_promoted place; /* PLACES: index of the value among the reduced elements */
         dmlk_promoted shift; /* is_shifted: m */
     };
 };
@@ -126,8 +126,8 @@ static const struct methods comparisons[] = {
 
 /* --- sums and products of floats --- */
 
-/* Of single lanes it is up to luck whether compilers add several at a time.  Chains of additions wait for each
- * other: wider ones would not be faster. */
+/* Compilers do not reliably vectorize single lanes.  Chains of additions are latency-bound: wider ones would not be
+ * faster. */
 typedef double pair __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
 
 static inline double combine_floats(bool is_product, double a, double b) { return is_product ? a * b : a + b; }
@@ -222,9 +222,9 @@ static void finish_floats(const struct job *job, const struct block *block, uint
 
 static const struct methods float_methods = {start_floats, fold_floats, join_floats, finish_floats};
 
-/* --- going through the inputs --- */
+/* --- iterating over the inputs --- */
 
-/* A row of m reduced positions, the first being number `index`, for each output of the block. */
+/* A row of m reduced positions, the first with index `index`, for each output of the block. */
 static void take_in_row(const struct job *job, struct block *block, const uint8_t *at, int64_t m, int64_t index) {
     const int64_t bytes = job->kept.bytes[0];
     const int64_t kept = dmlk_iter_row_strides(&job->kept)[0];
@@ -253,8 +253,8 @@ static void take_in_all(const struct job *job, struct block *block, const uint8_
     }
 }
 
-/* Sets what follows from the function.  Bits are ordered as unsigned integers are, after the sign is turned
- * over; for the smallest instead of the largest, after all are. */
+/* Sets the fields derived from the function.  Bits are ordered as unsigned integers after the sign bit is flipped;
+ * for the smallest instead of the largest, all bits are flipped. */
 static void choose_methods(struct job *job) {
     const enum dmlk_kind kind = dmlk_type_kind(job->in);
     const bool is_float = kind == DMLK_KIND_FLOAT;
@@ -314,7 +314,7 @@ static void reduce_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* Is there code for the function on these types? */
+/* Whether the function is implemented for these types. */
 static bool has_function(const struct function *function, uint32_t in, uint32_t out) {
     if (function->family == PLACES) {
         return dmlk_type_kind(out) != DMLK_KIND_FLOAT && dmlk_type_bytes(out) >= 4;
@@ -323,12 +323,12 @@ static bool has_function(const struct function *function, uint32_t in, uint32_t 
     return in == out && (dmlk_type_kind(in) == DMLK_KIND_FLOAT || !only_floats);
 }
 
-/* The order of the inputs matters to places and to the rounding of floats. */
+/* The order of the inputs matters for positions and for the rounding of floats. */
 static enum dmlk_order order_of(const struct job *job) {
     return job->function->family == PLACES || job->methods == &float_methods ? DMLK_LOGICAL_ORDER : DMLK_ANY_ORDER;
 }
 
-/* A second thread does not pay below 0.2 ms (see view.c).  1e6 float32 on one core of an AMD EPYC (2026):
+/* A second thread is not worthwhile below 0.2 ms (see for_rows.c).  1e6 float32 on one core of an AMD EPYC (2026):
  * MAX 0.07 ms, SUM 0.15 ms, ARGMAX along the first axis 0.6 ms; LOG_SUM_EXP 2 ms. */
 static int64_t inputs_worth_a_thread(const struct job *job) {
     return job->function->is_shifted ? 1 << 16 : 1 << 19;

@@ -9,7 +9,7 @@
  * of in. */
 typedef struct dmlk_reduce {
     uint32_t axes_mask;  /* bit d: axis d is reduced */
-    uint32_t last_index; /* of a place: 1 = of equal values the highest index wins */
+    uint32_t last_index; /* of an index: 1 = of equal values the highest index wins */
 } dmlk_reduce;
 
 /* cffi: end */
