@@ -347,6 +347,7 @@ class SecondInterrupt:
         return self._step
 
 
+@pytest.mark.long
 def test_a_second_interrupt_while_the_parts_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever it is raised, the next call completes the cleanup and computes correctly."""
     adapter = d3d12.Adapter()
