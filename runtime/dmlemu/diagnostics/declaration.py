@@ -8,7 +8,7 @@ from dmlemu_hw.frozen import Frozen
 
 from .report import Severity, Strictness
 
-__all__ = ["Declaration", "When"]
+__all__ = ["Declaration", "When", "refused"]
 
 
 class When(Enum):
@@ -47,3 +47,19 @@ class Declaration(Frozen):
     level: Strictness = Strictness.STRICT
     no_example: str = ""
     api: str = "D3D12"
+
+
+def refused(
+    id: str,
+    title: str,
+    when: When,
+    why: str,
+    fix: str,
+    rule: str,
+    *message_ids: int,
+    level: Strictness = Strictness.RUNTIME,
+) -> Declaration:
+    """The declaration of an ERROR that the call itself raises."""
+    return Declaration(
+        id, title, Severity.ERROR, when, why, fix, rule, message_ids, refusal=True, level=level
+    )

@@ -1,30 +1,15 @@
 """Group e: lists, allocators, queues, fences, and what the GPU still needs."""
 
 from .. import ids
-from ..declaration import Declaration, When
+from ..declaration import Declaration, When, refused
 from ..message_id import MessageId
 from ..report import Severity, Strictness
 
-_RUNTIME, _DEBUG = Strictness.RUNTIME, Strictness.DEBUG
-
-
-def _refused(
-    id: str,
-    title: str,
-    when: When,
-    why: str,
-    fix: str,
-    rule: str,
-    *message_ids: MessageId,
-    level: Strictness = _RUNTIME,
-) -> Declaration:
-    return Declaration(
-        id, title, Severity.ERROR, when, why, fix, rule, message_ids, refusal=True, level=level
-    )
+_DEBUG = Strictness.DEBUG
 
 
 REFUSALS = (
-    _refused(
+    refused(
         ids.LIST_CLOSED,
         "a command is recorded into a closed list, or a list is closed twice or executed though its Close failed",
         When.RECORD,
@@ -35,7 +20,7 @@ REFUSALS = (
         MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
         level=_DEBUG,
     ),
-    _refused(
+    refused(
         ids.LIST_OPEN,
         "a list is executed or reset while it is open, or its allocator is reset",
         When.CALL,
@@ -46,7 +31,7 @@ REFUSALS = (
         MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
         MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
     ),
-    _refused(
+    refused(
         ids.ALLOC_SHARED,
         "a second list is opened with an allocator that an open list records with",
         When.CALL,
@@ -55,7 +40,7 @@ REFUSALS = (
         "CL4: ID3D12GraphicsCommandList::Reset",
         MessageId.COMMAND_ALLOCATOR_CONTENTION,
     ),
-    _refused(
+    refused(
         ids.LIST_TYPE,
         "the types of a list, its allocator, its queue or its commands do not fit",
         When.CALL,
@@ -74,7 +59,7 @@ REFUSALS = (
         MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
         MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
     ),
-    _refused(
+    refused(
         ids.FENCE_NEVER,
         "the program waits for a fence value that nothing can bring about any more",
         When.EXECUTE,
@@ -83,7 +68,7 @@ REFUSALS = (
         "Queue the Signal before the wait, on a queue that does not itself wait for what comes after.",
         "FN3: ID3D12CommandQueue::Wait",
     ),
-    _refused(
+    refused(
         ids.FENCE_VALUE,
         "a fence value is no unsigned 64-bit number, or no fence is given",
         When.CALL,
@@ -91,7 +76,7 @@ REFUSALS = (
         "Count values up from 1.",
         "FN1, FN2: ID3D12Device::CreateFence",
     ),
-    _refused(
+    refused(
         ids.FENCE_FLAGS,
         "fence flags are not known, or the fences and values of a wait for several do not fit",
         When.CALL,
@@ -101,7 +86,7 @@ REFUSALS = (
         MessageId.CREATE_FENCE_INVALID_FLAGS,
         MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
     ),
-    _refused(
+    refused(
         ids.FENCE_EVENT,
         "the event to be set is the number of no eventfd",
         When.CALL,

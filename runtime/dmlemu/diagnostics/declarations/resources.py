@@ -1,31 +1,16 @@
 """Group d: resources, heaps, mapped memory, copies."""
 
 from .. import ids
-from ..declaration import Declaration, When
+from ..declaration import Declaration, When, refused
 from ..message_id import MessageId
 from ..report import Severity, Strictness
 
 _CREATE, _CALL, _RECORD, _EXECUTE = When.CREATE, When.CALL, When.RECORD, When.EXECUTE
-_RUNTIME, _DEBUG = Strictness.RUNTIME, Strictness.DEBUG
-
-
-def _refused(
-    id: str,
-    title: str,
-    when: When,
-    why: str,
-    fix: str,
-    rule: str,
-    *message_ids: MessageId,
-    level: Strictness = _RUNTIME,
-) -> Declaration:
-    return Declaration(
-        id, title, Severity.ERROR, when, why, fix, rule, message_ids, refusal=True, level=level
-    )
+_DEBUG = Strictness.DEBUG
 
 
 REFUSALS = (
-    _refused(
+    refused(
         ids.RES_DESC,
         "a heap or a buffer is described as none can be",
         _CREATE,
@@ -67,7 +52,7 @@ REFUSALS = (
         MessageId.GETHEAPPROPERTIES_INVALIDRESOURCE,
         MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,
     ),
-    _refused(
+    refused(
         ids.HEAP_RANGE,
         "a buffer is placed where its heap has no room for it",
         _CREATE,
@@ -78,7 +63,7 @@ REFUSALS = (
         MessageId.CREATERESOURCE_INVALIDALIGNMENT,
         MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
     ),
-    _refused(
+    refused(
         ids.TILE_MAPPING,
         "the regions and ranges of UpdateTileMappings do not fit the buffer, the heap or each other",
         _CALL,
@@ -87,7 +72,7 @@ REFUSALS = (
         "RS4 to RS7: ID3D12CommandQueue::UpdateTileMappings",
         MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     ),
-    _refused(
+    refused(
         ids.OUT_OF_MEMORY,
         "the adapter's memory, or this machine's, is used up",
         _CREATE,
@@ -98,7 +83,7 @@ REFUSALS = (
         MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN,
         MessageId.CREATEHEAP_OUTOFMEMORY_RETURN,
     ),
-    _refused(
+    refused(
         ids.RES_NOT_RESIDENT,
         "a list uses what has been evicted, or something is evicted more often than it was made resident",
         When.SUBMIT,
@@ -111,7 +96,7 @@ REFUSALS = (
         MessageId.EVICT_UNDERFLOW,
         level=_DEBUG,
     ),
-    _refused(
+    refused(
         ids.MAP_HEAP,
         "Map or Unmap is called on a buffer that the CPU cannot see",
         _CALL,
@@ -122,7 +107,7 @@ REFUSALS = (
         MessageId.MAP_INVALIDHEAP,
         MessageId.UNMAP_INVALIDHEAP,
     ),
-    _refused(
+    refused(
         ids.MAP_RANGE,
         "the range or the subresource of Map or Unmap does not exist",
         _CALL,
@@ -135,7 +120,7 @@ REFUSALS = (
         MessageId.UNMAP_INVALIDRANGE,
         level=_DEBUG,
     ),
-    _refused(
+    refused(
         ids.UNMAP_NOT_MAPPED,
         "Unmap is called more often than Map, or mapped memory is used after Unmap",
         _CALL,
@@ -146,7 +131,7 @@ REFUSALS = (
         MessageId.RESOURCE_UNMAP_NOTMAPPED,
         level=_DEBUG,
     ),
-    _refused(
+    refused(
         ids.COPY_NULL,
         "a copy has no buffer as source or destination",
         _RECORD,
@@ -158,7 +143,7 @@ REFUSALS = (
         MessageId.COPYRESOURCE_NULLDST,
         MessageId.COPYRESOURCE_NULLSRC,
     ),
-    _refused(
+    refused(
         ids.COPY_RANGE,
         "the bytes of a copy or of an immediate write do not lie in the buffer, or widths differ",
         _RECORD,
@@ -169,7 +154,7 @@ REFUSALS = (
         MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS,
         MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
     ),
-    _refused(
+    refused(
         ids.COPY_SAME,
         "a buffer, or memory that two buffers share, is copied onto itself, "
         "or two bytes of a destination are one",
@@ -183,7 +168,7 @@ REFUSALS = (
         MessageId.COPY_ON_SAME_SUBRESOURCE,
         MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
     ),
-    _refused(
+    refused(
         ids.QUERY,
         "a query heap or a timestamp command has arguments that do not fit",
         _RECORD,
