@@ -62,6 +62,12 @@ def levels(operator: OperatorType) -> Iterator[FeatureLevel]:
     return (level for level in FeatureLevel if level >= declared()[operator].INTRODUCED)
 
 
+@pytest.mark.parametrize("operator", sorted(emulated()), ids=lambda kind: kind.name)
+def test_each_rule_broken_alone_is_told_at_the_newest_level(operator: OperatorType) -> None:
+    for case in broken(EXAMPLES[operator], NEWEST):
+        assert_refused(case, NEWEST)
+
+
 @each_operator("operator")
 def test_each_rule_broken_alone_is_told(operator: OperatorType) -> None:
     """At every level; no rule is there that cannot be broken."""
