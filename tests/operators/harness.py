@@ -16,6 +16,7 @@ from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml.operators.definition import definition_of
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu_hw.kernel_sanitizer import Checker, checked
+from thorough import part_of
 
 O = OperatorType  # noqa: E741
 
@@ -26,11 +27,11 @@ offsets = st.sampled_from([0, 0, 16, 48, 272])
 
 
 def given(strategy: st.SearchStrategy[Any], examples: int = 150) -> Callable[[Any], Any]:
-    """Runs a test on examples of ``strategy``: the same ones every time."""
+    """Runs a test on examples of ``strategy``: the same ones every time; a part of them by default."""
     settings = hypothesis.settings(
         derandomize=True,
         deadline=None,
-        max_examples=examples,
+        max_examples=part_of(examples),
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
