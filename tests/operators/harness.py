@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import hypothesis
+import measured
 import numpy as np
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
@@ -78,6 +79,7 @@ def compare(
             assert_close(got, want, definition.ULPS, SUM_ERROR.get(desc.TYPE, 0.0), scale)
         else:
             np.testing.assert_array_equal(got, want, name)
+    measured.record(desc, offset, level)
     return found
 
 
