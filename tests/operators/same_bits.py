@@ -310,11 +310,12 @@ def results(desc: Any, arrays: dict[str, Array]) -> dict[str, Array]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth case")
+    parser.add_argument("--cases", type=int, default=10**6, metavar="N", help="only N cases, evenly spread")
     arguments = parser.parse_args()
-    for number, (name, desc, contents) in enumerate(cases()):
-        if number % arguments.every:
-            continue
+    every = list(cases())
+    chosen = min(arguments.cases, len(every))
+    for number in (i * len(every) // chosen for i in range(chosen)):
+        name, desc, contents = every[number]
         random = np.random.default_rng(number)
         arrays = {name: each.array(random) for name, each in contents.items()}
         if arguments.plain:
