@@ -27,7 +27,12 @@ def exclusive(kind: Any, value: bool) -> dict[str, bool]:
 
 
 def run(
-    kind: Any, numbers: Any, direction: AxisDirection = UP, without: bool = False, axis: int = -1, data_type: T = T.FLOAT32
+    kind: Any,
+    numbers: Any,
+    direction: AxisDirection = UP,
+    without: bool = False,
+    axis: int = -1,
+    data_type: T = T.FLOAT32,
 ) -> Any:
     x = np.array(numbers, dtype_of(data_type))
     packed = tensor(data_type, *x.shape)

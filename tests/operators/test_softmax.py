@@ -121,16 +121,16 @@ def test_any_layout(kind: Any, data: st.DataObject) -> None:
     sizes = data.draw(shapes())
     axes = data.draw(st.lists(st.integers(0, len(sizes) - 1), min_size=1, unique=True))
     source = data.draw(tensors(data_type, sizes))
-    op = kind(
-        input_tensor=source, output_tensor=data.draw(tensors(data_type, sizes, output=True)), axes=axes
-    )
+    op = kind(input_tensor=source, output_tensor=data.draw(tensors(data_type, sizes, output=True)), axes=axes)
     _, x = filled(source, data.draw(values("extreme", "small")))
 
     compare(op, {"input_tensor": x}, scale=np.ones_like(x, np.float64), offset=data.draw(offsets))
 
 
 @each_kind
-@pytest.mark.parametrize(("sizes", "axis"), [((40_000,), 0), ((3000, 19), 0), ((2, 3000, 19), 1), ((19, 3000), 1)])
+@pytest.mark.parametrize(
+    ("sizes", "axis"), [((40_000,), 0), ((3000, 19), 0), ((2, 3000, 19), 1), ((19, 3000), 1)]
+)
 def test_groups_that_the_caches_do_not_hold(kind: Any, sizes: tuple[int, ...], axis: int) -> None:
     """Exponentials are computed again instead of kept, to the same bits."""
     x = np.random.default_rng(1).normal(0, 3, sizes).astype(np.float32)
@@ -148,19 +148,19 @@ def test_scipy_agrees() -> None:
 
     for axes in ([0], [1, 2], [0, 1, 2]):
         got = run(SOFTMAX, x, axes)
-        np.testing.assert_allclose(got, special.softmax(x.astype(np.float32).astype(float), tuple(axes)), rtol=3e-7)
-        got = run(LOG, x, axes)
-        np.testing.assert_allclose(got, special.log_softmax(x.astype(np.float32).astype(float), tuple(axes)), rtol=3e-7)
-
-
-def test_only_softmax_may_be_fused_into_gemm_and_not_yet() -> None:
-    """A NOT fusable operator is refused by name."""
-    for kind in FIRST:
-        op = example(OperatorType.GEMM, fused_activation=kind())
-        refused(
-            op,
-            "OP_FUSED_ACTIVATION",
-            "FusedActivation.Type",
-            f"DML_OPERATOR_{kind.TYPE.name}",
-            "a fusable activation",
+        np.testing.assert_allclose(
+            got, special.softmax(x.astype(np.float32).astype(float), tuple(axes)), rtol=3e-7
         )
+        got = run(LOG, x, axes)
+        np.testing.assert_allclose(
+            got, special.log_softmax(x.astype(np.float32).astype(float), tuple(axes)), rtol=3e-7
+        )
+
+
+@pytest.mark.parametrize("kind", FIRST[1:] + [LOG, HARD], ids=lambda kind: kind.TYPE.name)
+def test_log_softmax_and_hardmax_cannot_be_fused(kind: Any) -> None:
+    fields: dict[str, Any] = {"axes": [3]} if kind in (LOG, HARD) else {}
+    op = example(OperatorType.GEMM, fused_activation=kind(input_tensor=None, output_tensor=None, **fields))
+
+    name = f"DML_OPERATOR_{kind.TYPE.name}"
+    refused(op, "OP_FUSED_ACTIVATION", "FusedActivation.Type", name, "a fusable activation")

@@ -108,7 +108,9 @@ def test_any_layout(data: st.DataObject) -> None:
     op = dml.TopK1OperatorDesc(
         input_tensor=source,
         output_value_tensor=data.draw(tensors(data_type, out, output=True)),
-        output_index_tensor=data.draw(tensors(data.draw(st.sampled_from([T.UINT32, T.UINT64])), out, output=True)),
+        output_index_tensor=data.draw(
+            tensors(data.draw(st.sampled_from([T.UINT32, T.UINT64])), out, output=True)
+        ),
         axis=axis,
         k=k,
         axis_direction=data.draw(st.sampled_from(AxisDirection)),

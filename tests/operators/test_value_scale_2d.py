@@ -19,7 +19,9 @@ O = OperatorType  # noqa: E741
 def test_one_scale_and_a_bias_per_channel() -> None:
     x = np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2)
     packed = tensor(T.FLOAT32, 1, 3, 2, 2)
-    desc = dml.ValueScale2dOperatorDesc(input_tensor=packed, output_tensor=packed, scale=2, bias=[10, -1, 0.5])
+    desc = dml.ValueScale2dOperatorDesc(
+        input_tensor=packed, output_tensor=packed, scale=2, bias=[10, -1, 0.5]
+    )
     y = compare(desc, {"input_tensor": x})["output_tensor"]
 
     assert y[0, 0].tolist() == [[10, 12], [14, 16]]

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 _FLOAT = BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 3, 4])
 
-SAME: tuple[Rule, ...] = (SameType("input_tensor", "output_tensor"), SameSizes("input_tensor", "output_tensor"))
+SAME: tuple[Rule, ...] = (
+    SameType("input_tensor", "output_tensor"),
+    SameSizes("input_tensor", "output_tensor"),
+)
 
 
 def axes_mask(axes: Sequence[int]) -> int:
