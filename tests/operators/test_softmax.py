@@ -157,7 +157,7 @@ def test_scipy_agrees() -> None:
         )
 
 
-@pytest.mark.parametrize("kind", FIRST[1:] + [LOG, HARD], ids=lambda kind: kind.TYPE.name)
+@pytest.mark.parametrize("kind", [*FIRST[1:], LOG, HARD], ids=lambda kind: kind.TYPE.name)
 def test_log_softmax_and_hardmax_cannot_be_fused(kind: Any) -> None:
     fields: dict[str, Any] = {"axes": [3]} if kind in (LOG, HARD) else {}
     op = example(OperatorType.GEMM, fused_activation=kind(input_tensor=None, output_tensor=None, **fields))

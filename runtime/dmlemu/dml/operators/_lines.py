@@ -84,8 +84,8 @@ class Softmax(Definition):
 class WithAxes(Softmax):
     """The second version: a group extends along all of Axes."""
 
-    # The documentation does not cover repeated axes, which are never intended, and no axes, where each group would
-    # be one element.
+    # The documentation does not cover repeated axes, which are never intended, and no axes, where each
+    # group would be one element.
     RULES = (*SAME, HasCount("axes", Between(1, None)), Axis("axes", of="input_tensor"))
 
     @property

@@ -43,6 +43,6 @@ class ActivationHardmax(Softmax, of="ACTIVATION_HARDMAX"):
 class ActivationHardmax1(WithAxes, ActivationHardmax, of="ACTIVATION_HARDMAX1"):
     """1 at the first largest element of each group, otherwise 0.
 
-    A group: elements with the same coordinates except along Axes; the first: in row-major order, whatever the order
-    of Axes.  A NaN never beats a number; of a group of NaNs the first element gets the 1.
+    A group: elements with the same coordinates except along Axes; the first: in row-major order, whatever
+    the order of Axes.  A NaN never beats a number; of a group of NaNs the first element gets the 1.
     """

@@ -11,9 +11,9 @@ from ._lines import Softmax, WithAxes
 class ActivationLogSoftmax(Softmax, of="ACTIVATION_LOG_SOFTMAX"):
     """``output = ln(exp(x) / sum(exp(x)))`` of each row of the last dimension.
 
-    Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below the largest gives a large negative number, not
-    -infinity.  Sums are FLOAT64, in row-major order, and each output is rounded once.  A row with a NaN or
-    +infinity, or of -infinities only, is NaN.
+    Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below the largest gives a large
+    negative number, not -infinity.  Sums are FLOAT64, in row-major order, and each output is rounded
+    once.  A row with a NaN or +infinity, or of -infinities only, is NaN.
     """
 
     KERNEL = "log_softmax"
@@ -26,10 +26,11 @@ class ActivationLogSoftmax(Softmax, of="ACTIVATION_LOG_SOFTMAX"):
 
 
 class ActivationLogSoftmax1(WithAxes, ActivationLogSoftmax, of="ACTIVATION_LOG_SOFTMAX1"):
-    """``output = ln(exp(x) / sum(exp(x)))`` over groups: elements with the same coordinates except along Axes.
+    """``output = ln(exp(x) / sum(exp(x)))`` over groups: elements with the same coordinates except along
+    Axes.
 
-    All axes make one joint group.  Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below the largest gives
-    a large negative number, not -infinity.  Sums are FLOAT64, in row-major order, and each output is rounded once.  A
-    group with a NaN or +infinity, or of -infinities only, is NaN.  The numbers of the page's examples are
-    those of HARDMAX1; here the formula counts.
+    All axes make one joint group.  Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below
+    the largest gives a large negative number, not -infinity.  Sums are FLOAT64, in row-major order, and
+    each output is rounded once.  A group with a NaN or +infinity, or of -infinities only, is NaN.  The
+    numbers of the page's examples are those of HARDMAX1; here the formula counts.
     """

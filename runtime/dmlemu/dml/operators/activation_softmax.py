@@ -11,8 +11,9 @@ from ._lines import Softmax, WithAxes
 class ActivationSoftmax(Softmax, of="ACTIVATION_SOFTMAX"):
     """``output = exp(x) / sum(exp(x))`` of each row of the last dimension.
 
-    Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not overflow; sums are FLOAT64, in row-major
-    order, and each output is rounded once.  A row with a NaN or +infinity, or of -infinities only, is NaN.
+    Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not overflow; sums are FLOAT64, in
+    row-major order, and each output is rounded once.  A row with a NaN or +infinity, or of -infinities
+    only, is NaN.
     """
 
     KERNEL = "softmax"
@@ -27,7 +28,7 @@ class ActivationSoftmax(Softmax, of="ACTIVATION_SOFTMAX"):
 class ActivationSoftmax1(WithAxes, ActivationSoftmax, of="ACTIVATION_SOFTMAX1"):
     """``output = exp(x) / sum(exp(x))`` over groups: elements with the same coordinates except along Axes.
 
-    All axes make one joint group.  Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not overflow; sums
-    are FLOAT64, in row-major order, and each output is rounded once.  A group with a NaN or +infinity, or of -infinities
-    only, is NaN.
+    All axes make one joint group.  Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not
+    overflow; sums are FLOAT64, in row-major order, and each output is rounded once.  A group with a NaN
+    or +infinity, or of -infinities only, is NaN.
     """

@@ -10,8 +10,9 @@ from ._lines import Cumulative
 class CumulativeSummation(Cumulative, of="CUMULATIVE_SUMMATION"):
     """The sum of the elements along Axis up to each element, or with HasExclusiveSum before it.
 
-    DECREASING begins at the last element; results stay at their own index.  Floats are added in FLOAT64, one after
-    the other, and each output is rounded once; a NaN spreads to later elements of its line only.  Integers wrap.
+    DECREASING begins at the last element; results stay at their own index.  Floats are added in FLOAT64,
+    one after the other, and each output is rounded once; a NaN spreads to later elements of its line
+    only.  Integers wrap.
     """
 
     KERNEL = "cumulative_summation"
@@ -23,8 +24,9 @@ class CumulativeSummation(Cumulative, of="CUMULATIVE_SUMMATION"):
 class CumulativeProduct(Cumulative, of="CUMULATIVE_PRODUCT"):
     """The product of the elements along Axis up to each element, or with HasExclusiveProduct before it.
 
-    DECREASING begins at the last element; results stay at their own index.  Floats are multiplied in FLOAT64, one
-    after the other, and each output is rounded once; a NaN spreads to later elements of its line only.  Integers wrap.
+    DECREASING begins at the last element; results stay at their own index.  Floats are multiplied in
+    FLOAT64, one after the other, and each output is rounded once; a NaN spreads to later elements of its
+    line only.  Integers wrap.
     """
 
     KERNEL = "cumulative_product"

@@ -42,8 +42,9 @@ def _output_sizes(desc: Any) -> Iterator[tuple[int, int, str]]:
 class TopK(Definition, of="TOP_K"):
     """The K largest elements of each line along Axis, largest first, and their indices on the line.
 
-    Equal elements are in ascending order of index; +0.0 equals -0.0, and NaNs come last.  Values are copied bit by
-    bit.  The page has K less than the size along Axis; here it may be equal, as callers use it.
+    Equal elements are in ascending order of index; +0.0 equals -0.0, and NaNs come last.  Values are
+    copied bit by bit.  The page has K less than the size along Axis; here it may be equal, as callers use
+    it.
     """
 
     desc: Any
@@ -97,11 +98,12 @@ class TopK(Definition, of="TOP_K"):
 
 
 class TopK1(TopK, of="TOP_K1"):
-    """The first K elements of each line along Axis in the order of AxisDirection, and their indices on the line.
+    """The first K elements of each line along Axis in the order of AxisDirection, and their indices on the
+    line.
 
-    DECREASING: the largest, largest first.  INCREASING: the smallest, smallest first.  In both, equal elements are in
-    ascending order of index, +0.0 equals -0.0, and NaNs come last.  Values are copied bit by bit.  The page has K less
-    than the size along Axis; here it may be equal, as callers use it.
+    DECREASING: the largest, largest first.  INCREASING: the smallest, smallest first.  In both, equal
+    elements are in ascending order of index, +0.0 equals -0.0, and NaNs come last.  Values are copied bit
+    by bit.  The page has K less than the size along Axis; here it may be equal, as callers use it.
     """
 
     @property
