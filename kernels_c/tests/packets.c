@@ -115,12 +115,25 @@ static void begin_copy(device *d) {
 }
 
 static const struct element_wise_function functions[] = {
-#define FLOAT(name, value) {#name, 1, true, true, false},
-#define NUMBER(name, floats, integers) {#name, 1, true, false, false},
-#define COUNT(name, value, tuned) {#name, 1, false, false, true},
-#define FLOAT2(name, value) {#name, 2, true, true, false},
-#define NUMBER2(name, floats, integers) {#name, 2, true, false, false},
-#define BITS2(name, value) {#name, 2, false, false, false},
+#define FLOAT(name, value) {#name, 1, true, true, false, false},
+#define FLOAT2(name, value) {#name, 2, true, true, false, false},
+#define PIECES(name, each) {#name, 1, true, true, false, false},
+#define EXACT(name, value) {#name, 1, true, true, false, false},
+#define DOUBLE2(name, floats, integers) {#name, 2, true, true, false, false},
+#define POWER(name, value) {#name, 2, true, true, false, false},
+#define PIECES2(name, each, integers) {#name, 2, true, false, false, false},
+#define NUMBER(name, floats, integers) {#name, 1, true, false, false, false},
+#define NUMBER2(name, floats, integers) {#name, 2, true, false, false, false},
+#define WRAP2(name, floats, integers) {#name, 2, true, false, false, false},
+#define SIGNED(name, floats, integers) {#name, 1, true, false, false, false},
+#define SIGNED2(name, floats, integers) {#name, 2, true, false, false, false},
+#define PREDICATE(name, value) {#name, 1, false, true, true, false},
+#define PREDICATE2(name, value) {#name, 2, false, false, true, false},
+#define SWAPPED2(name, of) {#name, 2, false, false, true, false},
+#define COUNT(name, value, tuned) {#name, 1, false, false, true, false},
+#define BITS(name, value) {#name, 1, false, false, false, false},
+#define BITS2(name, value) {#name, 2, false, false, false, false},
+#define CHOICE(name, value) {#name, 3, false, false, false, true},
 #include "functions.inc"
 };
 
@@ -146,14 +159,14 @@ static void begin_element_wise(device *d, const struct element_wise_function *fu
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     enum dmlk_type type = PICK(types);
-    if (function->is_float && (type == DMLK_INT64 || type == DMLK_UINT64)) {
-        type = DMLK_INT32; /* the others are not exact in double */
+    if (function->no_long && (type == DMLK_INT64 || type == DMLK_UINT64)) {
+        type = DMLK_INT32;
     }
     const enum dmlk_type rounded = type == DMLK_FLOAT32 ? DMLK_FLOAT16 : type == DMLK_FLOAT16 ? DMLK_FLOAT32 : type;
     const bool rounds = function->is_scaled && random_flag();
     device_begin(d, function->name);
     for (uint32_t input = 0; input < function->inputs; input++) {
-        add_in(d, type, rank, sizes);
+        add_in(d, function->is_choice && input == 0 ? DMLK_UINT8 : type, rank, sizes);
     }
     add_out(d, function->is_count ? PICK(counts) : rounds ? rounded : type, rank, sizes);
     device_constants(d, &k, sizeof k, 0);
