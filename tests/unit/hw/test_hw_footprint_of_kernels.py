@@ -456,13 +456,13 @@ def gather(draw: st.DrawFn) -> Dispatch:
     chosen = (*sizes[:axis], draw(st.integers(1, 4)), *sizes[axis + 1 :])
     type, indices = draw(st.sampled_from([UINT8, FLOAT16, UINT64])), draw(st.sampled_from([INT32, UINT32]))
     dispatch = Dispatch(
-        "gather_elements",
+        "gather",
         [
             Tensor(READ, type, sizes, draw(layouts(sizes))),
             Tensor(READ, indices, chosen, draw(layouts(chosen))),
             Tensor(WRITE, type, chosen, draw(layouts(chosen, output=True))),
         ],
-        {"axis": axis},
+        {"axis": axis, "count": 1, "batch": axis, "own": 1, "trailing": len(sizes) - axis - 1},
     )
     memory = ffi.cast("int32_t *", dispatch.memory[1])
     for i in range(ffi.sizeof(dispatch.memory[1]) // 4):
@@ -509,13 +509,13 @@ def test_a_product_that_c_counts_nothing_in_does_not_read_it(beta: float, expect
 def test_what_is_chosen_by_data_is_not_known_before() -> None:
     """Then it is one footprint of the whole tensor, and no check reports that."""
     dispatch = Dispatch(
-        "gather_elements",
+        "gather",
         [
             Tensor(READ, UINT8, (9,), (1,)),
             Tensor(READ, UINT32, (4,), (1,)),
             Tensor(WRITE, UINT8, (4,), (1,)),
         ],
-        {"axis": 0},
+        {"axis": 0, "count": 1, "own": 1},
     )
     ffi.cast("uint32_t *", dispatch.memory[1])[0:4] = [7, 0, 2, 7]
 
