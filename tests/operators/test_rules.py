@@ -30,6 +30,7 @@ each_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda kind: 
 # What a wrong field is reported as, by its path.
 IDS = {
     r"FusedActivation\.(Type|\w+Tensor)": "OP_FUSED_ACTIVATION",
+    r"\w+Tensor": "OP_OPTIONAL",
     r".*DataType": "TENSOR_DTYPE",
     r".*\.DimensionCount": "TENSOR_RANK",
     r".*\.Sizes\[\d\]": "OP_SHAPE OP_NO_BROADCAST",
