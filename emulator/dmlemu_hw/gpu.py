@@ -127,7 +127,7 @@ class Gpu:
         exception such as KeyboardInterrupt stopped a kernel.
         """
         self.memory.check_process()
-        self.memory.settle()
+        self.memory.free_closed()
         try:
             with self._lock:
                 if self._running:  # called by an event subscriber during a step
@@ -138,7 +138,7 @@ class Gpu:
                 finally:
                     self._running = False
         finally:
-            self._lock.settle()
+            self.memory.free_closed()
             self._fences.fire()
 
     def drain(self) -> None:

@@ -405,6 +405,10 @@ void dmlk_range_end(dmlk_range *range);
 void dmlk_limit_mappings(int64_t limit);
 int64_t dmlk_count_mappings(void);
 
+/* Bytes of a budget: dmlk_charge adds `size` to `used` and stores it in `charge`, dmlk_charge_end takes it off again. */
+void dmlk_charge(int64_t *used, int64_t *charge, int64_t size);
+void dmlk_charge_end(int64_t *used, int64_t *charge);
+
 /* An open file.  All zero: none. */
 typedef struct dmlk_file {
     int32_t fd;

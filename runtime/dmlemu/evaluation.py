@@ -239,7 +239,7 @@ class _Evaluator:
         if parts is not None:
             if parts.is_pending:
                 parts.finish()
-            parts.session.close()
+            parts.session.__exit__(Exception, None, None)  # after one: what is in use is not reported
             self._parts = None
 
     def run(

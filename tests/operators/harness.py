@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import Array
 
 import dmlemu
-from dmlemu.dml import OperatorType
+from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml.operators.definition import definition_of
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu_hw.kernel_sanitizer import Checker, checked
@@ -48,6 +48,7 @@ def compare(
     bits: bool = False,
     scale: Array | None = None,
     offset: int = 0,
+    level: FeatureLevel | None = None,
 ) -> dict[str, Array]:
     """Runs ``desc`` on ``inputs`` and compares with the reference; returns what the device computed.
 
@@ -56,7 +57,7 @@ def compare(
     output the sum of the absolute values of what is added.
     """
     with checked() as checker:
-        found: dict[str, Array] = dmlemu.evaluate(desc, offset=offset, **inputs)
+        found: dict[str, Array] = dmlemu.evaluate(desc, offset=offset, feature_level=level, **inputs)
     assert_checked(checker)
     expected, definition = desc.reference(inputs), definition_of(desc)
 

@@ -15,12 +15,13 @@ from dmlemu.dml import BufferTensorDesc
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.evaluation import unpack_tensor
+from operator_families import each_operator
 
 GAP = 272  # bytes between tensors; keeps every offset at an odd multiple of 16
 
-each_example = pytest.mark.parametrize("desc", EXAMPLES.values(), ids=lambda desc: desc.TYPE.name)
-each_in_place = pytest.mark.parametrize(
-    "desc", [desc for desc in EXAMPLES.values() if desc.IN_PLACE], ids=lambda desc: desc.TYPE.name
+each_example = each_operator("desc", EXAMPLES.__getitem__)
+each_in_place = each_operator(
+    "desc", EXAMPLES.__getitem__, [operator for operator, desc in EXAMPLES.items() if desc.IN_PLACE]
 )
 
 

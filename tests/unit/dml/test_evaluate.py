@@ -325,6 +325,21 @@ def test_an_interrupt_leaves_the_buffers_of_submitted_work_to_the_gpu() -> None:
         assert device.get_device_removed_reason() is HResult.S_OK
 
 
+def test_an_interrupted_call_that_the_gpu_completes_during_other_work() -> None:
+    """The next call releases objects in use that no fence value has been awaited for: nothing to report."""
+    device = d3d12.create_device(d3d12.Adapter())
+    mine = dml.create_device(device)
+
+    def interrupt(_: object) -> None:
+        raise Interrupt
+
+    with device.events.subscribe(interrupt, Submitted), pytest.raises(Interrupt):
+        dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
+    device.context.gpu.drain()
+    result = dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=2 * FOUR)
+    assert result["output_tensor"].tolist() == (3 * FOUR).tolist()
+
+
 class SecondInterrupt:
     """Raises at one line of what is run while an evaluator gives up its parts."""
 
