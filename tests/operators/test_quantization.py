@@ -87,7 +87,9 @@ def test_quotients_of_integers_are_exact() -> None:
         (T.UINT32, [0, 2**32 - 1, 2**32 - 2], 2**32 - 1, [-(2.0**31), 0.0, -0.5]),
     ],
 )
-def test_differences_need_more_bits_than_their_type(source: T, x: Any, zero_point: int, expected: Any) -> None:
+def test_differences_need_more_bits_than_their_type(
+    source: T, x: Any, zero_point: int, expected: Any
+) -> None:
     op = dml.ElementWiseDequantizeLinearOperatorDesc(
         input_tensor=tensor(source, len(x)),
         scale_tensor=tensor(T.FLOAT32, len(x), strides=[0]),
@@ -111,11 +113,11 @@ def test_linear_in_any_layout(quantize: bool, data: st.DataObject) -> None:
         scales = T.FLOAT32 if source is T.INT32 else source
         whole = target = data.draw(st.sampled_from([T.UINT8, T.INT8]))
     else:
-        whole = source = data.draw(
-            st.sampled_from([T.UINT8, T.INT8, T.UINT16, T.INT16, T.UINT32, T.INT32])
-        )
+        whole = source = data.draw(st.sampled_from([T.UINT8, T.INT8, T.UINT16, T.INT16, T.UINT32, T.INT32]))
         scales = target = data.draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))
-    kind = dml.ElementWiseQuantizeLinearOperatorDesc if quantize else dml.ElementWiseDequantizeLinearOperatorDesc
+    kind = (
+        dml.ElementWiseQuantizeLinearOperatorDesc if quantize else dml.ElementWiseDequantizeLinearOperatorDesc
+    )
     op = kind(
         input_tensor=data.draw(tensors(source, sizes)),
         scale_tensor=data.draw(tensors(scales, sizes)),
@@ -195,7 +197,9 @@ def test_sums_in_any_layout(data: st.DataObject) -> None:
     inputs = drawn(data, op)
     if data.draw(st.booleans()):
         for name in ("a", "b", "output"):
-            inputs[f"{name}_scale_tensor"] = np.full(one, data.draw(st.sampled_from([0.5, 0.1, 0.037])), np.float32)
+            inputs[f"{name}_scale_tensor"] = np.full(
+                one, data.draw(st.sampled_from([0.5, 0.1, 0.037])), np.float32
+            )
     compare(op, inputs, offset=data.draw(offsets))
 
 

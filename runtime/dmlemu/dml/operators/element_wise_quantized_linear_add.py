@@ -48,7 +48,11 @@ class ElementWiseQuantizedLinearAdd(Definition, of="ELEMENT_WISE_QUANTIZED_LINEA
     RULES = (
         SameRank(*_INPUTS, "output_tensor"),
         SameSizes("a_tensor", "b_tensor", "output_tensor"),
-        *(Ones(name, "since it holds one number") for name in _INPUTS if name not in ("a_tensor", "b_tensor")),
+        *(
+            Ones(name, "since it holds one number")
+            for name in _INPUTS
+            if name not in ("a_tensor", "b_tensor")
+        ),
         SameType("a_tensor", "a_zero_point_tensor"),
         SameType("b_tensor", "b_zero_point_tensor"),
         SameType("output_tensor", "output_zero_point_tensor"),
