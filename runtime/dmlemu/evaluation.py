@@ -169,10 +169,12 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
 def unpack_tensor(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
     """The elements of a tensor, in a new array of its sizes, from its bytes."""
     if element_bits(tensor.data_type) == 4:
-        halves = _view(tensor, _halves(memory))
-        elements: Array = (halves ^ 8).astype(np.int8) - 8 if tensor.dtype.kind == "i" else halves.copy()
-        return elements
-    return _view(tensor, memory).copy()
+        elements: Array = _view(tensor, _halves(memory)).astype(tensor.dtype)
+        if tensor.dtype.kind == "i":
+            elements = (elements ^ 8) - 8
+    else:
+        elements = _view(tensor, memory).copy()
+    return elements
 
 
 def _halves(memory: Array) -> Array:
