@@ -5,6 +5,7 @@
 #include "gemm.h"
 #include "nonzero_coordinates.h"
 #include "pooling.h"
+#include "quantization.h"
 #include "reduce.h"
 #include "selection.h"
 
@@ -14,6 +15,8 @@
 static const enum dmlk_type types[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64, DMLK_INT8,   DMLK_INT16, DMLK_INT32,
                                        DMLK_INT64,   DMLK_UINT8,   DMLK_UINT16,  DMLK_UINT32, DMLK_UINT64};
 static const enum dmlk_type floats[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64};
+
+static const enum dmlk_type integers_8_4[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT4, DMLK_UINT4};
 
 static void fill_with_bits(const dmlk_view *view) {
     for (uint64_t i = 0; i < view->byte_size; i++) {
@@ -108,7 +111,7 @@ static void begin_convolution_integer(device *d) {
 static void begin_copy(device *d) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
-    const enum dmlk_type type = PICK(types);
+    const enum dmlk_type type = random_flag() ? PICK(types) : PICK(integers_8_4);
     add_in(d, type, rank, sizes);
     add_out(d, type, rank, sizes);
     device_constants(d, NULL, 0, 0);
@@ -332,6 +335,63 @@ static void begin_reduce(device *d, const char *name) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* A scale and perhaps a zero point for each block. */
+static void add_scale_and_zero_point(device *d, enum dmlk_type zero_point, uint32_t rank, const int64_t *sizes) {
+    int64_t blocks[DMLK_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++) {
+        const int64_t size = random_between(1, sizes[i]);
+        blocks[i] = sizes[i] % size == 0 ? sizes[i] / size : random_flag() ? 1 : sizes[i];
+    }
+    add_in(d, floats[random_between(0, 1)], rank, blocks);
+    random_flag() ? add_in(d, zero_point, rank, blocks) : device_no_tensor(d);
+}
+
+/* A tensor of 8-bit elements, its scale and perhaps its zero point. */
+static void add_quantized(device *d, uint32_t rank, const int64_t *sizes, bool is_output) {
+    const enum dmlk_type type = integers_8_4[random_flag()];
+    if (!is_output) {
+        add_in(d, type, rank, sizes);
+    }
+    add_in(d, DMLK_FLOAT32, 1, SIZES(1));
+    random_flag() ? add_in(d, type, 1, SIZES(1)) : device_no_tensor(d);
+    if (is_output) {
+        add_out(d, type, rank, sizes);
+    }
+}
+
+/* Any line of the family's table. */
+static void begin_quantization(device *d, const char *name) {
+    static const enum dmlk_type whole[] = {DMLK_INT8,  DMLK_UINT8,  DMLK_INT4,  DMLK_UINT4,
+                                           DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
+    static const enum dmlk_type numbers[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_INT32};
+    const dmlk_quantization k = {.centered = random_flag()};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    device_begin(d, name);
+    if (strcmp(name, "quantize") == 0) {
+        const enum dmlk_type out = PICK(integers_8_4);
+        add_in(d, PICK(numbers), rank, sizes);
+        add_scale_and_zero_point(d, out, rank, sizes);
+        add_out(d, out, rank, sizes);
+    } else if (strcmp(name, "dequantize") == 0) {
+        const enum dmlk_type in = PICK(whole);
+        add_in(d, in, rank, sizes);
+        add_scale_and_zero_point(d, in, rank, sizes);
+        add_out(d, floats[random_between(0, 1)], rank, sizes);
+    } else if (strcmp(name, "quantized_linear_add") == 0) {
+        add_quantized(d, rank, sizes, false);
+        add_quantized(d, rank, sizes, false);
+        add_quantized(d, rank, sizes, true);
+    } else {
+        const enum dmlk_type out = integers_8_4[random_flag()];
+        add_in(d, floats[random_between(0, 1)], rank, sizes);
+        add_out(d, out, rank, sizes);
+        add_out(d, DMLK_FLOAT32, 1, SIZES(1));
+        add_out(d, out, 1, SIZES(1));
+    }
+    device_constants(d, &k, sizeof k, 0);
+}
+
 void packet_random(device *d, uint32_t kernel) {
     static const struct {
         const char *name;
@@ -355,6 +415,10 @@ void packet_random(device *d, uint32_t kernel) {
     }
     if (strcmp(dmlk_kernel_family(kernel), "reduce") == 0) {
         begin_reduce(d, dmlk_kernel_name(kernel));
+        return;
+    }
+    if (strcmp(dmlk_kernel_family(kernel), "quantization") == 0) {
+        begin_quantization(d, dmlk_kernel_name(kernel));
         return;
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

@@ -28,6 +28,7 @@ from operator_families import each_operator
 # What a wrong field is reported as, by its path.
 IDS = {
     r"FusedActivation\.(Type|\w+Tensor)": "OP_FUSED_ACTIVATION",
+    r"\w+Tensor": "OP_OPTIONAL",
     r".*DataType": "TENSOR_DTYPE",
     r".*\.DimensionCount": "TENSOR_RANK",
     r".*\.Sizes\[\d\]": "OP_SHAPE OP_NO_BROADCAST",
