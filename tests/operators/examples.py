@@ -11,9 +11,9 @@ import pytest
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import definition_class, emulated
+from dmlemu.dml.operators.definition import emulated, example_of
 from dmlemu.dml.operators.desc_checks import check_operator
-from dmlemu.dml.operators.schema import OperatorDesc, operator_fields
+from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.errors import Error, HResult, Report
 
 NEWEST = max(FeatureLevel)
@@ -23,15 +23,7 @@ def tensor(data_type: T, *sizes: int, strides: Sequence[int] | None = None) -> B
     return BufferTensorDesc(data_type, sizes, strides)
 
 
-def example_of(operator: OperatorType) -> OperatorDesc:
-    """The definition's; legal at every feature level from the one that introduced the operator on."""
-    desc, definition = declared()[operator], definition_class(operator)
-    assert definition is not None
-    own = {item.name for item in operator_fields(desc)}
-    return desc(**{name: value for name, value in definition.example().items() if name in own})
-
-
-EXAMPLES = {operator: example_of(operator) for operator in sorted(emulated())}
+EXAMPLES = {operator: example_of(declared()[operator]) for operator in sorted(emulated())}
 
 
 def example(operator: OperatorType, **changes: Any) -> Any:

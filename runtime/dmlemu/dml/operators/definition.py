@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .rules import Demand, Rule
     from .schema import OperatorDesc
 
-__all__ = ["Definition", "definition_class", "definition_of", "emulated", "unmet"]
+__all__ = ["Definition", "definition_class", "definition_of", "emulated", "example_of", "unmet"]
 
 _NO_DEFINITIONS = {"definition", "desc_checks", "descs", "places", "rules", "schema", "validation", "values"}
 
@@ -95,6 +95,15 @@ def definition_of(desc: OperatorDesc) -> Definition:
     if found is None:
         raise NotImplementedError(f"DML_OPERATOR_{desc.TYPE.name} is not emulated.")
     return found(desc)
+
+
+def example_of(desc: type[OperatorDesc]) -> OperatorDesc:
+    """The example that its definition gives.  NotImplementedError: the operator is not emulated."""
+    definition = definition_class(desc.TYPE)
+    if definition is None:
+        raise NotImplementedError(f"DML_OPERATOR_{desc.TYPE.name} is not emulated.")
+    own = desc.__dataclass_fields__
+    return desc(**{name: value for name, value in definition.example().items() if name in own})
 
 
 def definition_class(type: OperatorType) -> type[Definition] | None:
