@@ -28,59 +28,70 @@ class _Range(Protocol):
 _Entry = TypeVar("_Entry", bound=_Range)
 
 
+class _Slots:
+    """The table that C reads, and the addresses of its rows; rows after these are not in use."""
+
+    def __init__(self, ranges: Iterable[_Range]) -> None:
+        rows = [(each.address, each.size, each.host) for each in ranges]
+        self.starts = [row[0] for row in rows]
+        self.table = np.zeros(max(_FEW, 2 * len(rows)), _SEGMENT)
+        self.table[: len(rows)] = rows
+        self.pointer = ffi.cast("dmlk_segment *", self.table.ctypes.data)
+
+
 class Addresses(Generic[_Entry]):
     """Sorted address ranges that do not overlap.
 
-    A removed range leaves an empty slot, so that nothing moves; the slots are compacted when half of them are
-    empty.
+    A removed range leaves an empty slot, so that nothing moves; new slots take the place of all when the
+    table is full or half of it is empty.
+
+    A signal handler may raise between any two steps: the last step of each method is the one that counts, and
+    those before it can be repeated.
     """
 
-    def __init__(self, entries: Iterable[_Entry] = ()) -> None:
-        self._fill(entries)
-
-    def _fill(self, entries: Iterable[_Entry]) -> None:
-        """Lets these ranges, sorted, take the place of all."""
-        self.entries: list[_Entry | None] = [*entries]
-        rows = [(each.address, each.size, each.host) for each in self]
-        self._starts = [row[0] for row in rows]
-        self._table = np.zeros(max(_FEW, 2 * len(rows)), _SEGMENT)
-        self._table[: len(rows)] = rows
-        self._pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
-        self._removed = 0
+    def __init__(self) -> None:
+        self._entries: dict[int, _Entry] = {}  # by address, in order
+        self._slots = _Slots(())
 
     def __iter__(self) -> Iterator[_Entry]:
-        return (each for each in self.entries if each is not None)
+        return iter(list(self._entries.values()))
 
     def append(self, entry: _Entry) -> None:
         """Adds a range whose addresses are above all others."""
-        count = len(self.entries)
-        if count == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-            self._pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
-        self._table[count] = entry.address, entry.size, entry.host
-        self.entries.append(entry)
-        self._starts.append(entry.address)
+        slots = self._slots
+        count = len(slots.starts)
+        if count == len(slots.table):
+            slots = self._slots = _Slots(self)
+            count = len(slots.starts)
+        slots.table[count] = entry.address, entry.size, entry.host
+        self._entries[entry.address] = entry
+        slots.starts.append(entry.address)
 
     def remove(self, entry: _Entry) -> None:
-        """Removes a range that was added before."""
-        at = bisect_right(self._starts, entry.address) - 1
-        self.entries[at] = None
-        self._table[at] = entry.address, 0, 0
-        self._removed += 1
-        if self._removed > _FEW and 2 * self._removed > len(self.entries):
-            self._fill(list(self))
+        """Removes a range; does nothing for one that is not there, or only in part."""
+        starts = self._slots.starts
+        at = bisect_right(starts, entry.address) - 1
+        if at >= 0 and starts[at] == entry.address:
+            self._slots.table[at] = entry.address, 0, 0
+        self._entries.pop(entry.address, None)
+        empty = len(starts) - len(self._entries)
+        if empty > _FEW and 2 * empty > len(starts):
+            self._slots = _Slots(self)
 
     def at(self, address: int) -> _Entry | None:
         """The range that contains the address."""
-        at = bisect_right(self._starts, address) - 1
-        entry = self.entries[at] if at >= 0 else None
+        starts = self._slots.starts
+        at = bisect_right(starts, address) - 1
+        entry = self._entries.get(starts[at]) if at >= 0 else None
         return entry if entry is not None and address < entry.address + entry.size else None
 
     def before(self, address: int) -> _Entry | None:
         """The range that starts at the address, or the nearest one below it."""
-        rest = reversed(self.entries[: bisect_right(self._starts, address)])
-        return next((each for each in rest if each is not None), None)
+        starts = self._slots.starts
+        found = map(self._entries.get, reversed(starts[: bisect_right(starts, address)]))
+        return next((each for each in found if each is not None), None)
 
     def segments(self) -> tuple[Any, int]:
         """``dmlk_segment *`` of the slots and their number; empty slots have size 0."""
-        return self._pointer, len(self.entries)
+        slots = self._slots
+        return slots.pointer, len(slots.starts)

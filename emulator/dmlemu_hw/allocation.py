@@ -6,10 +6,8 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .lock import Lock
 from .reservation import Reservation
 from .storage import Mapped, Storage
 
@@ -18,23 +16,20 @@ if TYPE_CHECKING:
     class Owner(Protocol):
         """What heaps and allocations need from the memory that created them.
 
-        ``gone`` receives the entry of each destroyed object; ``remove`` frees it.
+        ``to_free`` receives the entry of each closed or destroyed object; ``free_closed`` frees them.
         """
 
         @property
-        def lock(self) -> Lock: ...
+        def to_free(self) -> deque[Entry]: ...
 
-        @property
-        def gone(self) -> deque[Entry]: ...
-
-        def remove(self, entry: Entry) -> None: ...
+        def free_closed(self) -> None: ...
 
 
 class Entry(weakref.ref[Any]):
     """The memory's record of a heap or an allocation: a weak reference that outlives the object.
 
-    ``mapped`` therefore lives until the memory has processed the entry.  ``untold``: it has been freed, but
-    the event has not been emitted yet.
+    ``mapped`` therefore lives until the memory has freed the entry.  ``registered``: the memory may have it
+    in its tables; False before that, and once it has been freed and the event emitted.
     """
 
     # Until construction is complete:
@@ -43,9 +38,9 @@ class Entry(weakref.ref[Any]):
     label = ""
     mapped: Mapped | None = None
     offset = 0
+    registered = False
     serial = 0
     size = 0
-    untold = False
 
     @property
     def host(self) -> int:
@@ -76,9 +71,9 @@ class Owned:
         self.size = size
         self.serial = serial
         self._memory = memory
-        self.entry = entry = Entry(self, memory.gone.append)  # C code: nothing interrupts it
+        self.entry = entry = Entry(self, memory.to_free.append)  # C code: nothing interrupts it
         entry.kind, entry.serial, entry.address, entry.size = kind, serial, address, size
-        entry.label, entry.mapped, entry.offset, entry.untold = label, mapped, offset, False
+        entry.label, entry.mapped, entry.offset = label, mapped, offset
         self._closing = False
 
     @property
@@ -98,10 +93,9 @@ class Owned:
     def close(self) -> None:
         """Frees it; further calls do nothing."""
         if not self._closing:
-            lock = self._memory.lock
-            lock.put_off(partial(self._memory.remove, self.entry))
+            self._memory.to_free.append(self.entry)
             self._closing = True
-            lock.settle()
+            self._memory.free_closed()
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_finalizing():  # the modules of subscribers may be gone

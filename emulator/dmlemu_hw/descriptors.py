@@ -123,7 +123,7 @@ class Descriptors:
                 memory.close()  # the allocation keeps the bytes
             heap = DescriptorHeap(self, allocation, count, shader_visible)
             self._heaps[allocation.address] = heap
-        self._memory.settle()
+        self._memory.free_closed()
         return heap
 
     def locate(self, cpu_handle: int) -> tuple[DescriptorHeap, int] | None:

@@ -1,4 +1,4 @@
-"""Host resources: address ranges and open files, released with the last reference.
+"""Host resources: address ranges, budgets and open files, released with the last reference.
 
 A signal handler may raise anywhere in Python code, even in a finalizer, which is not called again.  So the
 owner is created before the resource, and the rest is C.
@@ -13,7 +13,7 @@ from operator import is_
 
 from .kernels import ffi, lib
 
-__all__ = ["HostFile", "HostRange", "MappingPromise"]
+__all__ = ["Budget", "HostFile", "HostRange", "MappingPromise"]
 
 
 class HostRange:
@@ -59,6 +59,24 @@ class MappingPromise:
     def __init__(self, mappings: int) -> None:
         self._range = ffi.gc(ffi.new("dmlk_range *"), lib.dmlk_range_end)
         _check(lib.dmlk_range_promise(self._range, mappings))
+
+
+class Budget:
+    """``used`` bytes: the sum of the charges that live."""
+
+    def __init__(self) -> None:
+        self._used = ffi.new("int64_t *")
+
+    @property
+    def used(self) -> int:
+        bytes: int = self._used[0]
+        return bytes
+
+    def charge(self, size: int) -> object:
+        """Adds ``size`` bytes while the returned object lives."""
+        charge = ffi.gc(ffi.new("int64_t *"), partial(lib.dmlk_charge_end, self._used))
+        lib.dmlk_charge(self._used, charge, size)
+        return charge
 
 
 class HostFile:

@@ -8,7 +8,7 @@ addresses, into which 64 KiB tiles of heaps are mapped: the host's MMU does the 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from operator import index
 from random import Random
@@ -23,11 +23,11 @@ from .allocation import Allocation, Entry, Heap
 from .chaos import Mode
 from .events import Allocated, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
-from .host import MappingPromise
+from .host import Budget, MappingPromise
 from .kernels import lib
 from .lock import Lock
-from .reservation import Reservation, Run, split_runs
-from .storage import TILE_SIZE, MemoryFile, Storage, add_user, round_to_tile
+from .reservation import Reservation, split_runs
+from .storage import TILE_SIZE, MemoryFile, Storage, round_to_tile
 
 FIRST_ADDRESS = 0x1_0000_0000
 END_ADDRESS = 1 << 47  # the host's limit as well
@@ -42,10 +42,15 @@ class Memory:
     """The memory of one GPU: ``budget`` bytes, of which live heaps use ``used``.
 
     Heaps and allocations belong to their creator and are freed with the last reference.  A signal handler may
-    raise in the middle of any change: ``_torn`` marks a change that was begun and not completed, and
-    :meth:`settle` recomputes all derived state from the live objects.  It may also raise in a finalizer:
-    ``gone`` receives the entries of all destroyed objects regardless.  ``draw`` returns the random generator
-    of a chaos mode, None for one that is off.
+    raise between any two steps, even in a finalizer (``docs/decisions/0014``):
+
+    - ``to_free`` receives every closed or destroyed object, from C code.  An entry leaves it only after it
+      has been freed completely; freeing may be repeated from any step on.
+    - An entry is ``registered`` before it is in the first table, and until it is in none.
+    - Bytes are in use while their :class:`Storage` lives: reference counting decides, and C code counts.
+    - ``_with_null`` contains every reserved allocation with NULL tiles, and perhaps some without.
+
+    ``draw`` returns the random generator of a chaos mode, None for one that is off.
     """
 
     def __init__(
@@ -57,9 +62,7 @@ class Memory:
     ) -> None:
         self.budget = budget
         self._gaps, self._poison = draw(Mode.PLACEMENT), draw(Mode.POISON)
-        self._used = 0
-        self._torn = False
-        self._reckoning = 0  # how often _used was recomputed
+        self._in_use = Budget()
         self._events = events
         self.lock = lock
         self._file = MemoryFile()
@@ -67,15 +70,15 @@ class Memory:
         self._next_serial = 1
         self._heaps: dict[int, Entry] = {}  # by serial
         self._live: Addresses[Entry] = Addresses()
-        self.gone: deque[Entry] = deque()
+        self.to_free: deque[Entry] = deque()
         self._freed: deque[tuple[int, int, str]] = deque(maxlen=_FREED_KEPT)
-        self._with_null: dict[int, Reservation] = {}  # by allocation serial: has NULL tiles
+        self._with_null: dict[int, Reservation] = {}  # by allocation serial
 
     @property
     def used(self) -> int:
         """Bytes of the budget in use."""
-        self.settle()
-        return self._used
+        self.free_closed()
+        return self._in_use.used
 
     @property
     def is_own(self) -> bool:
@@ -107,25 +110,20 @@ class Memory:
         if size <= 0:
             raise ValueError(f"Heap size ({size}) is not positive.")
         self.check_process()
-        self.settle()
+        self.free_closed()
         with self.lock:
-            capacity = round_to_tile(size)
-            if self._used + capacity > self.budget and not self._torn:
-                self._mend()  # an exception may have prevented memory from being freed
-            if self._used + capacity > self.budget:
+            capacity, used = round_to_tile(size), self._in_use.used
+            if used + capacity > self.budget:
                 raise self._out_of_memory(
-                    f"A heap of {capacity} bytes does not fit: {self._used} of {self.budget} are in use.",
+                    f"A heap of {capacity} bytes does not fit: {used} of {self.budget} are in use.",
                     capacity,
                 )
-            storage = self._create_storage(capacity, charge=capacity, mappable=mappable)
+            storage = self._create_storage(capacity, self._in_use, mappable)
             if poison:
                 self._fill_poison(storage.export(0, capacity))
-            torn, self._torn = self._torn, True
             heap = Heap(self, storage, size, self._serial(), label)
+            heap.entry.registered = True
             self._heaps[heap.serial] = heap.entry
-            self._used += capacity
-            storage.reckoning = self._reckoning
-            self._torn = torn
             if self._events:
                 self._events.emit(Allocated("heap", heap.serial, 0, size, label))
             return heap
@@ -133,7 +131,7 @@ class Memory:
     def create_internal(self, size: int, label: str) -> Allocation:
         """Memory for the device itself; it does not count against the budget."""
         with self.lock:
-            storage = self._create_storage(round_to_tile(size), charge=0, mappable=False)
+            storage = self._create_storage(round_to_tile(size), None, mappable=False)
             return self.place(Heap(self, storage, size, self._serial(), label), 0, size, label)
 
     def find_heap(self, serial: int) -> Heap | None:
@@ -150,22 +148,19 @@ class Memory:
         ValueError: the heap is closed or too small.  TypeError: not integers.  OutOfMemory: no addresses
         left.
         """
-        storage, offset, size = heap.storage(), index(offset), index(size)
+        heap.opened()  # not kept: the traceback of an exception would keep the memory in use
+        offset, size = index(offset), index(size)
         if size <= 0 or offset < 0 or offset + size > heap.capacity:
             raise ValueError(
                 f"The range of {size} bytes at offset {offset} does not lie in {heap.describe()} "
                 f"of {heap.capacity} bytes."
             )
         self.check_process()
-        self.settle()
+        self.free_closed()
         with self.lock:
             address = self._find_addresses(size)
-            torn, self._torn = self._torn, True
-            allocation = Allocation(self, storage, address, size, heap, offset, label, self._serial())
-            add_user(storage)
-            self._insert(allocation)
-            self._torn = torn
-            self._tell(allocation)
+            allocation = Allocation(self, heap.storage(), address, size, heap, offset, label, self._serial())
+            self._register(allocation)
             return allocation
 
     def reserve(self, size: int, label: str = "") -> Allocation:
@@ -178,7 +173,7 @@ class Memory:
         if size <= 0:
             raise ValueError(f"Size ({size}) of the reserved range is not positive.")
         self.check_process()
-        self.settle()
+        self.free_closed()
         with self.lock:
             address = self._find_addresses(size)
             try:
@@ -187,12 +182,8 @@ class Memory:
                 raise self._out_of_memory(
                     f"The host refuses {size} bytes of address space ({error.strerror}).", size
                 ) from None
-            torn, self._torn = self._torn, True
             allocation = Allocation(self, reservation, address, size, None, 0, label, self._serial())
-            self._with_null[allocation.serial] = reservation
-            self._insert(allocation)
-            self._torn = torn
-            self._tell(allocation)
+            self._register(allocation)
             return allocation
 
     def map_tiles(
@@ -209,29 +200,23 @@ class Memory:
 
         The heap's tiles are consecutive from ``heap_tile`` on; with ``reuse`` all map to that one.
         ValueError: tiles out of range.  OutOfMemory: the host has no more mappings; tiles mapped so far stay
-        mapped.
+        mapped.  A call that a signal handler interrupted must be repeated: the host may have mapped tiles
+        that the reservation does not know of.
         """
         with self.lock:
             self.check_tiles(allocation, tile, count, heap, heap_tile, reuse)
             reservation = allocation.reservation()
             storage = None if heap is None else heap.storage()
             number = 0 if heap is None else heap.serial
-            torn, self._torn = self._torn, True
+            self._with_null[allocation.serial] = reservation
             try:
-                for run in split_runs(tile, count, storage, heap_tile, reuse):
-                    self._map_run(reservation, run)
+                reservation.map(split_runs(tile, count, storage, heap_tile, reuse))
             except OSError as error:
                 if self._events:  # some of them may be mapped
                     self._events.emit(Mapped(allocation.serial, tile, count, number, heap_tile, reuse))
                 raise self._out_of_memory(
                     f"The host refuses to map {count} tiles ({error.strerror}).", count * TILE_SIZE
                 ) from None
-            finally:
-                if reservation.null_runs:
-                    self._with_null[allocation.serial] = reservation
-                else:
-                    self._with_null.pop(allocation.serial, None)
-            self._torn = torn
             if self._events:
                 self._events.emit(Mapped(allocation.serial, tile, count, number, heap_tile, reuse))
 
@@ -272,7 +257,7 @@ class Memory:
 
     def find(self, address: int) -> Allocation | None:
         """The live allocation that contains the address."""
-        self.settle()
+        self.free_closed()
         with self.lock:
             entry = self._live.at(address)
             found = None if entry is None else entry()
@@ -321,13 +306,16 @@ class Memory:
 
     def drop_null_writes(self) -> None:
         """Resets all NULL tiles to 0; call it after commands that may have written to them."""
-        for reservation in self._with_null.values():
-            for start, size in reservation.null_ranges():
-                reservation.range.clear(start, size)
+        if self._with_null:
+            for serial, reservation in list(self._with_null.items()):
+                for start, size in reservation.null_ranges():
+                    reservation.range.clear(start, size)
+                if not reservation.null_ranges():
+                    del self._with_null[serial]
 
     @property
     def has_null_tiles(self) -> bool:
-        return bool(self._with_null)
+        return any(each.null_ranges() for each in self._with_null.values())
 
     def whereabouts(self, address: int) -> str:
         """For messages: the allocation that contains, or contained, the address."""
@@ -350,37 +338,17 @@ class Memory:
             owner = entry()
             if owner is not None:
                 owner.close()
-        self.settle()
+        self.free_closed()
+
+    def free_closed(self) -> None:
+        """Frees the closed and destroyed objects, unless this thread is inside another call."""
+        if self.to_free and not self.lock.is_mine():
+            with self.lock:
+                while self.to_free:
+                    self._free(self.to_free[0])
+                    self.to_free.popleft()
 
     # --- inside ---
-
-    def settle(self) -> None:
-        """Makes the derived state consistent before it is used: see :class:`Memory`."""
-        self.lock.settle()
-        if (self._torn or self.gone) and not self.lock.is_mine():
-            with self.lock:
-                if self._torn:
-                    self._mend()
-                while self.gone:
-                    self.remove(self.gone[0])
-                    self.gone.popleft()
-
-    def _mend(self) -> None:
-        """Recomputes all state derived from heaps and allocations."""
-        live = [each for each in self._live.entries if each is not None and each.mapped is not None]
-        heaps = [each for each in self._heaps.values() if each.mapped is not None]
-        reservations = {each.serial: each.mapped for each in live if isinstance(each.mapped, Reservation)}
-        users = [each.mapped for each in [*heaps, *live] if isinstance(each.mapped, Storage)]
-        users += [run.storage for each in reservations.values() for run in each.runs if run.storage]
-        counts = Counter(users)
-        self._reckoning += 1
-        for storage, count in counts.items():
-            storage.users, storage.reckoning = count, self._reckoning
-        self._used = sum(storage.charge for storage in counts)
-        self._live = Addresses(live)
-        self._heaps = {each.serial: each for each in heaps}
-        self._with_null = {serial: each for serial, each in reservations.items() if each.count_null()}
-        self._torn = False
 
     def _serial(self) -> int:
         serial = self._next_serial
@@ -388,18 +356,18 @@ class Memory:
         return serial
 
     def _out_of_memory(self, message: str, needed: int) -> OutOfMemory:
-        return OutOfMemory(message, needed=needed, used=self._used, budget=self.budget)
+        return OutOfMemory(message, needed=needed, used=self._in_use.used, budget=self.budget)
 
-    def _create_storage(self, capacity: int, charge: int, mappable: bool) -> Storage:
+    def _create_storage(self, capacity: int, budget: Budget | None, mappable: bool) -> Storage:
         try:
-            return Storage(self._file, capacity, charge, mappable)
+            return Storage(self._file, capacity, budget, mappable)
         except OSError as error:
             raise self._out_of_memory(
                 f"The host refuses {capacity} bytes of memory ({error.strerror}).", capacity
             ) from None
 
     def _find_addresses(self, size: int) -> int:
-        """The start of ``size`` free bytes of addresses; :meth:`_insert` takes them."""
+        """The start of ``size`` free bytes of addresses; :meth:`_register` takes them."""
         address = self._next_address
         if self._gaps is not None:
             address += self._gaps.randrange(_LARGEST_GAP) * TILE_SIZE
@@ -417,12 +385,14 @@ class Memory:
         else:
             chaos.fill(memory, self._poison)
 
-    def _insert(self, allocation: Allocation) -> None:
+    def _register(self, allocation: Allocation) -> None:
         # One tile stays free after each range, so that an overrun never reaches the next allocation.
         self._next_address = allocation.address + round_to_tile(allocation.size) + TILE_SIZE
-        self._live.append(allocation.entry)  # addresses only increase: the list stays sorted
-
-    def _tell(self, allocation: Allocation) -> None:
+        entry = allocation.entry
+        entry.registered = True
+        if isinstance(entry.mapped, Reservation):
+            self._with_null[entry.serial] = entry.mapped
+        self._live.append(entry)  # addresses only increase: the list stays sorted
         if self._events:
             heap = allocation.heap.serial if allocation.heap else 0
             self._events.emit(
@@ -437,49 +407,24 @@ class Memory:
                 )
             )
 
-    def remove(self, entry: Entry) -> None:
-        """Frees a heap or an allocation; does nothing for one that is already freed or unknown."""
-        if self._torn:
-            self._mend()
-        if self._knows(entry):
-            entry.untold = True
-            self._torn = True
-            mapped, entry.mapped = entry.mapped, None
-            if entry.kind == "heap":
-                del self._heaps[entry.serial]
-            else:
-                self._freed.append((entry.address, entry.size, entry.label))
-                self._live.remove(entry)
-                self._with_null.pop(entry.serial, None)
-            if isinstance(mapped, Reservation):
-                for run in mapped.runs:
-                    self._drop_user(run.storage)
-            elif isinstance(mapped, Storage):
-                self._drop_user(mapped)
-            self._torn = False
-        if entry.untold:
-            if self._events:
-                self._events.emit(Freed(entry.kind, entry.serial, entry.address, entry.size, entry.label))
-            entry.untold = False
+    def _free(self, entry: Entry) -> None:
+        """Frees a heap or an allocation; does nothing for one that is not registered.
 
-    def _knows(self, entry: Entry) -> bool:
-        """Whether its creation was completed and it has not been freed."""
+        May be repeated after an interruption at any step.  The event may then be emitted twice.
+        """
+        if not entry.registered:
+            return
         if entry.kind == "heap":
-            return self._heaps.get(entry.serial) is entry
-        return self._live.at(entry.address) is entry
-
-    def _map_run(self, reservation: Reservation, run: Run) -> None:
-        added, removed = reservation.map(run)
-        for each in added:
-            add_user(each.storage)
-        for each in removed:
-            self._drop_user(each.storage)
-
-    def _drop_user(self, storage: Storage | None) -> None:
-        if storage is not None:
-            storage.users -= 1
-            if storage.users == 0 and storage.reckoning == self._reckoning:
-                self._used -= storage.charge
+            self._heaps.pop(entry.serial, None)
+        else:
+            self._live.remove(entry)
+            self._with_null.pop(entry.serial, None)
+            if entry.mapped is not None:
+                self._freed.append((entry.address, entry.size, entry.label))
+        entry.mapped = None  # after the table that C reads has lost it
+        if self._events:
+            self._events.emit(Freed(entry.kind, entry.serial, entry.address, entry.size, entry.label))
+        entry.registered = False
 
 
 def _edges(regions: Sequence[tuple[int, int, Heap | None, int, bool]]) -> set[int]:

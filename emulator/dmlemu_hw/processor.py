@@ -342,8 +342,7 @@ class Processor:
             moved = run(packet)
             self._fault.status = lib.DMLK_OK
             self._clock.advance(moved)
-        if self._memory.has_null_tiles:
-            self._memory.drop_null_writes()
+        self._memory.drop_null_writes()
 
     def _dispatch(self, data: bytes, base: Any, start: int, size: int) -> None:
         segments, count = self._memory.segments()

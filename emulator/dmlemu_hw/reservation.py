@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from weakref import WeakSet
 
 from .host import HostRange, MappingPromise
@@ -38,13 +38,15 @@ def split_runs(tile: int, count: int, storage: Storage | None, heap_tile: int, r
 
 
 class Reservation(Mapped):
-    """The host addresses of a reserved allocation and their mappings, as contiguous runs."""
+    """The host addresses of a reserved allocation and their mappings, as contiguous runs.
+
+    Until an interrupted :meth:`map` is repeated, the host may have mapped one run that is not in ``runs``.
+    """
 
     def __init__(self, tiles: int) -> None:
         self.tiles = tiles
         self.runs = [Run(0, tiles, None, 0)]
         super().__init__(HostRange(tiles * TILE_SIZE))
-        self.null_runs = 1
         self._null_ranges: list[tuple[int, int]] | None = None
         self._promises: WeakSet[MappingPromise] = WeakSet()
 
@@ -65,24 +67,27 @@ class Reservation(Mapped):
         self._promises.add(promise)
         return promise
 
-    def map(self, run: Run) -> tuple[list[Run], list[Run]]:
-        """Replaces the mappings of the run's tiles; returns the runs added and removed.
+    def map(self, runs: Iterable[Run]) -> None:
+        """Replaces the mappings of the tiles of each run.
 
-        OSError: the host refuses; nothing changed.
+        OSError: the host refuses; the runs before that one are mapped.
         """
+        try:
+            for run in runs:
+                self._replace(run)
+        finally:
+            self._null_ranges = None
+
+    def _replace(self, run: Run) -> None:
         start = bisect_right(self.runs, run.first, key=_first) - 1
         end = bisect_left(self.runs, run.end, key=_first)
-        removed = self.runs[start:end]
-        added = [run]
-        if removed[0].first < run.first:
-            added.insert(0, removed[0].part(0, run.first))
-        if removed[-1].end > run.end:
-            added.append(removed[-1].part(run.end, self.tiles))
-        self._map(run, len(self.runs) + len(added) - len(removed))
-        self.runs[start:end] = added
-        self.null_runs += _count_null(added) - _count_null(removed)
-        self._null_ranges = None
-        return added, removed
+        replaced, replacing = self.runs[start:end], [run]
+        if replaced[0].first < run.first:
+            replacing.insert(0, replaced[0].part(0, run.first))
+        if replaced[-1].end > run.end:
+            replacing.append(replaced[-1].part(run.end, self.tiles))
+        self._map(run, len(self.runs) + len(replacing) - len(replaced))
+        self.runs[start:end] = replacing
 
     def _map(self, run: Run, runs: int) -> None:
         first, size = run.first * TILE_SIZE, run.count * TILE_SIZE
@@ -92,24 +97,16 @@ class Reservation(Mapped):
             offset = run.storage.file_offset + run.heap_tile * TILE_SIZE
             self.range.put(first, size, run.storage.file.fd, offset, runs)
 
-    def count_null(self) -> int:
-        """Recounts the runs of NULL tiles."""
-        self.null_runs = _count_null(self.runs)
-        self._null_ranges = None
-        return self.null_runs
-
     def null_ranges(self) -> list[tuple[int, int]]:
         """Start and size in bytes of the ranges of NULL tiles."""
-        if self._null_ranges is None:
-            self._null_ranges = [
+        ranges = self._null_ranges
+        if ranges is None:
+            ranges = [
                 (run.first * TILE_SIZE, run.count * TILE_SIZE) for run in self.runs if run.storage is None
             ]
-        return self._null_ranges
+            self._null_ranges = ranges
+        return ranges
 
 
 def _first(run: Run) -> int:
     return run.first
-
-
-def _count_null(runs: list[Run]) -> int:
-    return sum(run.storage is None for run in runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from .host import HostFile, HostRange
+from .host import Budget, HostFile, HostRange
 
 TILE_SIZE = 65536
 
@@ -70,21 +70,14 @@ class Mapped:
 class Storage(Mapped):
     """The bytes of a heap: in the memory file, or (not ``mappable``) in separate memory.
 
-    ``users`` counts the references: the heap, allocations, runs of tiles.  ``charge`` is their share of the
-    budget, valid if ``reckoning`` equals the memory's.
+    The heap, its allocations and the runs of tiles that map to it refer to this object: while one of them
+    lives, so does this, and counts against the ``budget``.
     """
 
-    def __init__(self, file: MemoryFile, capacity: int, charge: int, mappable: bool) -> None:
+    def __init__(self, file: MemoryFile, capacity: int, budget: Budget | None, mappable: bool) -> None:
         self.file = file
         self.capacity = capacity
-        self.charge = charge
-        self.users = 1
-        self.reckoning = -1
         self.mappable = mappable
         self.file_offset, range = file.map_new(capacity, mappable)
         super().__init__(range)
-
-
-def add_user(storage: Storage | None) -> None:
-    if storage is not None:
-        storage.users += 1
+        self._charge = None if budget is None else budget.charge(capacity)

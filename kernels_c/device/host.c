@@ -1,4 +1,4 @@
-/* host.c - address ranges and files of the host.
+/* host.c - address ranges, files and budgets.
  *
  * The caller may be interrupted between any two of its statements: a resource acquired here is stored in the
  * owner's struct before the call returns. */
@@ -103,6 +103,17 @@ void dmlk_range_end(dmlk_range *range) {
     }
     count(-range->mappings);
     *range = (dmlk_range){0};
+}
+
+/* Charges of one budget begin and end on any thread. */
+void dmlk_charge(int64_t *used, int64_t *charge, int64_t size) {
+    *charge = size;
+    __atomic_fetch_add(used, size, __ATOMIC_RELAXED);
+}
+
+void dmlk_charge_end(int64_t *used, int64_t *charge) {
+    __atomic_fetch_sub(used, *charge, __ATOMIC_RELAXED);
+    *charge = 0;
 }
 
 static int keep(dmlk_file *file, int fd) {

@@ -23,13 +23,12 @@ from dmlemu.dml.operators.rules import Rule
 from dmlemu.dml.operators.schema import FieldKind, operator_fields
 from dmlemu.testing import operator_descs
 from dmlemu.testing.rule_solver import Broken, broken
-
-OPERATORS = sorted(emulated())
-each_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda kind: kind.name)
+from operator_families import each_operator
 
 # What a wrong field is reported as, by its path.
 IDS = {
     r"FusedActivation\.(Type|\w+Tensor)": "OP_FUSED_ACTIVATION",
+    r"\w+Tensor": "OP_OPTIONAL",
     r".*DataType": "TENSOR_DTYPE",
     r".*\.DimensionCount": "TENSOR_RANK",
     r".*\.Sizes\[\d\]": "OP_SHAPE OP_NO_BROADCAST",
@@ -64,7 +63,13 @@ def levels(operator: OperatorType) -> Iterator[FeatureLevel]:
     return (level for level in FeatureLevel if level >= declared()[operator].INTRODUCED)
 
 
-@each_operator
+@pytest.mark.parametrize("operator", sorted(emulated()), ids=lambda kind: kind.name)
+def test_each_rule_broken_alone_is_told_at_the_newest_level(operator: OperatorType) -> None:
+    for case in broken(EXAMPLES[operator], NEWEST):
+        assert_refused(case, NEWEST)
+
+
+@each_operator("operator")
 def test_each_rule_broken_alone_is_told(operator: OperatorType) -> None:
     """At every level; no rule is there that cannot be broken."""
     unbroken = rules_of(operator)
@@ -76,7 +81,7 @@ def test_each_rule_broken_alone_is_told(operator: OperatorType) -> None:
     assert not [type(rule).__name__ for rule in unbroken]
 
 
-@each_operator
+@each_operator("operator")
 @given(st.data(), examples=15)
 def test_rules_broken_in_any_desc_are_told(operator: OperatorType, data: st.DataObject) -> None:
     level = data.draw(st.sampled_from(list(levels(operator))))
@@ -87,7 +92,7 @@ def test_rules_broken_in_any_desc_are_told(operator: OperatorType, data: st.Data
         assert_refused(case, level)
 
 
-@each_operator
+@each_operator("operator")
 def test_each_rule_has_one_sentence(operator: OperatorType) -> None:
     for rule in rules_of(operator):
         sentence = rule.sentence(declared()[operator])
@@ -97,7 +102,7 @@ def test_each_rule_has_one_sentence(operator: OperatorType) -> None:
 
 
 @pytest.mark.dmlemu(expect=["OP_*"])
-@each_operator
+@each_operator("operator")
 def test_sizes_that_no_rule_refuses_are_those_of_the_reference(operator: OperatorType) -> None:
     desc = EXAMPLES[operator]
     for _, path, found in tensors_of(desc):
@@ -136,7 +141,7 @@ AT_LEAST = re.compile(r"(\w+)(?:\[i\])? >= (\d+)")
 def formulas(pattern: re.Pattern[str]) -> list[tuple[OperatorType, str]]:
     return [
         (operator, found[1] if pattern is EQUAL else constraint)
-        for operator in OPERATORS
+        for operator in sorted(emulated())
         for constraint in FACTS[f"DML_{operator.name}_OPERATOR_DESC"]["constraints"]
         if (found := pattern.fullmatch(constraint))
     ]

@@ -15,9 +15,10 @@ from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators.definition import emulated
 from dmlemu.dml.operators.schema import OperatorDesc, level_name, operator_fields
 from dmlemu.errors import Error
+from operator_families import each_operator
 
 O = OperatorType  # noqa: E741
-each_example = pytest.mark.parametrize("desc", EXAMPLES.values(), ids=lambda desc: desc.TYPE.name)
+each_example = each_operator("desc", EXAMPLES.__getitem__)
 
 
 def test_every_operator_has_an_example() -> None:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import dmlemu
 from dmlemu import ChaosMode, Error, Strictness, d3d12, dml
-from dmlemu.dml.operators.definition import emulated
 from dmlemu.evaluation import unpack_tensor
 from dmlemu.reporting import defaults
 from dmlemu.testing import operator_descs, stable
+from operator_families import each_operator
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "checks"))
@@ -678,7 +678,7 @@ def arrays_for(compiled: dml.CompiledOperator, random: Any) -> dict[str, Any]:
 
 
 @pytest.mark.dmlemu(suppress={"MEM_INDEX_VALUE": "the indices are random"})
-@pytest.mark.parametrize("operator", sorted(emulated()), ids=lambda operator: operator.name)
+@each_operator("operator")
 def test_every_operator_computes_as_ever(operator: Any) -> None:
     devices = [
         dml.create_device(d3d12.create_device(d3d12.Adapter(policy=policy)))

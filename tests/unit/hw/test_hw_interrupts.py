@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import random
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -18,6 +19,7 @@ import pytest
 from dmlemu_hw import kernels, packets
 from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorHeap, DescriptorKind
+from dmlemu_hw.events import Allocated, Freed
 from dmlemu_hw.faults import FaultKind, ForeignProcess
 from dmlemu_hw.fence import Fence
 from dmlemu_hw.gpu import Gpu, QueueKind
@@ -173,6 +175,32 @@ def rush(gpu: Gpu, held: list[object]) -> None:
     queue.close()
 
 
+@contextmanager
+def exception_at(moment: int) -> Iterator[list[bool]]:
+    """Raises Alarm at that moment of the block, and catches it; the list is empty if the block ended before.
+
+    The moments are those at which Python runs the handlers of signals: functions begin, C functions have
+    returned.
+    """
+    is_raised: list[bool] = []
+
+    def profile(frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal moment
+        if "dmlemu_hw" in frame.f_code.co_filename and event in ("call", "c_return"):
+            moment -= 1
+            if moment == 0:
+                is_raised.append(True)
+                raise Alarm
+
+    sys.setprofile(profile)
+    try:
+        yield is_raised
+    except Alarm:
+        pass
+    finally:
+        sys.setprofile(None)
+
+
 def test_exceptions_at_any_moment_leave_the_gpu_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """For many n, the n-th place where the handler of a signal could raise does."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # what is raised in finalizers goes nowhere
@@ -184,24 +212,9 @@ def test_exceptions_at_any_moment_leave_the_gpu_whole(monkeypatch: pytest.Monkey
     segments, count = gpu.memory.segments()
     live = [segments[i].address for i in range(count) if segments[i].size]
     for _ in range(400):
-        left = seed.randrange(1, 1200)
-
-        def profile(frame: FrameType, event: str, _argument: object) -> None:
-            """Where Python runs the handlers of signals: functions begin, C functions have returned."""
-            nonlocal left
-            if "dmlemu_hw" in frame.f_code.co_filename and event in ("call", "c_return"):
-                left -= 1
-                if left == 0:
-                    raise Alarm
-
         held: list[object] = []
-        sys.setprofile(profile)
-        try:
+        with exception_at(seed.randrange(1, 1200)):
             rush(gpu, held)
-        except Alarm:
-            pass
-        finally:
-            sys.setprofile(None)
         assert not gpu._lock.is_mine()
         while held:  # work that was queued needs it until it is done
             fence = held[-1]
@@ -225,6 +238,77 @@ def test_exceptions_at_any_moment_leave_the_gpu_whole(monkeypatch: pytest.Monkey
     other.join(10)
     assert done
     gpu.close()
+
+
+def change_heap(gpu: Gpu, held: list[object]) -> None:
+    heap = gpu.memory.create_heap(TILE_SIZE, poison=True)
+    try:
+        heap.close()
+    finally:
+        if heap in gpu.memory.to_free or heap.closed:
+            held.append(heap)
+
+
+def change_placed(gpu: Gpu, held: list[object]) -> None:
+    heap = gpu.memory.create_heap(TILE_SIZE, mappable=False)
+    allocation = gpu.memory.place(heap, 0, 64)
+    heap.close()
+    del allocation
+
+
+def change_tiles(gpu: Gpu, held: list[object]) -> None:
+    heap, reserved = gpu.memory.create_heap(2 * TILE_SIZE), gpu.memory.reserve(4 * TILE_SIZE)
+    held.append(reserved)  # tiles of an interrupted mapping are mapped again below
+    gpu.memory.map_tiles(reserved, 0, 3, heap, 1, reuse=True)
+    gpu.memory.map_tiles(reserved, 2, 2, heap, 0)
+    gpu.memory.map_tiles(reserved, 1, 2, None, 0)
+
+
+def change_table(gpu: Gpu, held: list[object]) -> None:
+    """The table of addresses grows and is compacted."""
+    allocations = [gpu.memory.reserve(1) for _ in range(70)]
+    while allocations:
+        allocations.pop()
+
+
+@pytest.mark.parametrize("change", [change_heap, change_placed, change_tiles, change_table])
+def test_an_exception_at_each_moment_of_a_change(
+    change: Callable[[Gpu, list[object]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each place where the handler of a signal could raise, it does."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    gpu = Gpu(name="test", memory_bytes=64 << 20)
+    live: set[int] = set()
+    gpu.events.subscribe(lambda event: live.add(event.serial), Allocated)
+    gpu.events.subscribe(lambda event: live.discard(event.serial), Freed)
+    kept = data(gpu, 64)
+    before = (gpu.memory.used, lib.dmlk_count_mappings(), len(live))
+    moments = itertools.count(1) if change is not change_table else itertools.count(1, 29)
+    for moment in moments:
+        held: list[object] = []
+        with exception_at(moment) as is_raised:
+            change(gpu, held)
+        assert not gpu.lock.is_mine()
+        for each in held:
+            assert isinstance(each, Allocation)
+            gpu.memory.map_tiles(each, 0, 4, None, 0)
+            assert gpu.memory.has_null_tiles
+            del each
+        held.clear()
+        gc.collect(0)
+        gpu.memory.free_closed()
+        assert (gpu.memory.used, lib.dmlk_count_mappings(), len(live)) == before
+        assert not gpu.memory.has_null_tiles
+        segments, count = gpu.memory.segments()
+        assert [segments[i].address for i in range(count) if segments[i].size] == [kept.address]
+        assert gpu.memory.find(kept.address + 63) is kept
+        assert (gpu.memory.find(kept.address + TILE_SIZE)) is None
+        after = data(gpu, 64)
+        assert gpu.memory.find(after.address) is after
+        del after
+        if not is_raised:
+            break
+    assert moment > 50
 
 
 class TestCallbacks:

@@ -21,11 +21,10 @@ from dmlemu.dml.operators.rules import Divisible, Length, SameType, Sizes
 from dmlemu.dml.operators.schema import operator_fields, table_for, tables
 from dmlemu.testing import operator_descs
 from dmlemu.testing.strategies import KINDS
+from operator_families import each_operator
 
 from .search import occurs, smallest
 
-OPERATORS = sorted(emulated())
-each_operator = pytest.mark.parametrize("operator", OPERATORS, ids=lambda kind: kind.name)
 NO_LAYOUTS = ["packed"]
 
 
@@ -33,7 +32,7 @@ def kinds_of_fields(operator: OperatorType) -> frozenset[object]:
     return frozenset((item.kind, item.optional) for item in operator_fields(declared()[operator]))
 
 
-DIFFERENT = sorted({kinds_of_fields(operator): operator for operator in OPERATORS}.values())
+DIFFERENT = sorted({kinds_of_fields(operator): operator for operator in sorted(emulated())}.values())
 """One operator of each kind of declaration: the activations are much the same."""
 each_declaration = pytest.mark.parametrize("operator", DIFFERENT, ids=lambda kind: kind.name)
 
@@ -48,7 +47,7 @@ def tensors(desc: dml.OperatorDesc) -> dict[str, BufferTensorDesc]:
     return {name: tensor for name, tensor in given.items() if tensor is not None}
 
 
-@each_operator
+@each_operator("operator")
 @settings(max_examples=20)
 @given(data=st.data())
 def test_every_desc_is_accepted(operator: OperatorType, data: st.DataObject) -> None:
@@ -57,7 +56,7 @@ def test_every_desc_is_accepted(operator: OperatorType, data: st.DataObject) -> 
     assert made.desc.TYPE is operator
 
 
-@each_operator
+@each_operator("operator")
 @settings(max_examples=8)
 @given(data=st.data())
 def test_every_desc_is_accepted_at_the_level_that_introduced_it(

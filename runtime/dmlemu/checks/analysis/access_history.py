@@ -184,11 +184,13 @@ class Reached:
     """Resolved accesses of equal content: patterns with their operands, and the places they lie in.
 
     ``addresses``: 0, which stands for any resource, and the addresses of all places accessed.
+    ``by_views``: the entry of ``BarrierEpochs.commands`` for a command that accesses these by views.
     """
 
     def __init__(self, patterns: list[tuple[Pattern, int]], addresses: tuple[int, ...]) -> None:
         self.patterns = patterns
         self.addresses = addresses
+        self.by_views = True, addresses
         self.places = tuple(dict.fromkeys(pattern.place for pattern, _ in patterns))
 
 

@@ -54,12 +54,12 @@ class BarrierEpochs:
 
     ``parts``: the packets so far of the current command, which accesses memory through the resources at
     ``addresses``, one of which is 0, for any; ``command``: its accesses, once it is compared.
-    ``postponed``: commands still to be entered, oldest first; of equal ones only the last.
+    ``postponed``: commands still to be entered, in any order; of equal ones only the last.
     ``temporary``: bytes of its temporary resource.  ``behind_all``: operands that are written when all
     commands before are done.  ``done`` and ``proven_done``: commands that have ended when it begins.
     ``is_level``: each command from number ``noted`` on accesses its resources by views and began behind all
     before it, and the first ``level`` commands, all but at most the last one, have ended when another such
-    command begins; ``order`` is not up to date then.
+    command begins; ``order`` and ``marks`` are not up to date then.
     ``unproven``: barriers of the call not yet found useful; ``proven`` is the order without them.
     """
 
@@ -109,10 +109,9 @@ class BarrierEpochs:
         self.is_level = True
         self.level = self.noted = 0
 
-    def pass_level_barrier(self, advice: Advice | None) -> None:
+    def pass_level_barrier(self) -> None:
         """A useful UAV barrier on any resource, while ``is_level`` holds."""
-        count = self.level = len(self.commands)
-        self.marks.append(Mark(len(self.marks), count, UAV_BARRIER, 0, 0, advice))
+        self.level = len(self.commands)
 
     def _leave_level(self) -> None:
         """From now on the order is tracked command by command."""
@@ -121,6 +120,8 @@ class BarrierEpochs:
             for number in range(self.noted, len(self.commands)):
                 self.order.end(True, self.commands[number][1], (number + 1, 0))
             self.order.join(0, (self.level, 0))
+            if self.level > self.noted:  # one mark stands for all barriers since: the others came before it
+                self.marks.append(Mark(len(self.marks), self.level, UAV_BARRIER, 0, 0, None))
 
     def begin_command(self) -> None:
         """All parts of the current command are known: computes which commands have ended when it begins."""
@@ -136,10 +137,7 @@ class BarrierEpochs:
 
     def postpone(self, key: Hashable, parts: list[Part]) -> None:
         """The next command, whose accesses equal others with that key, is to be entered later."""
-        postponed = self.postponed
-        if key in postponed:
-            del postponed[key]  # moves it to the end
-        postponed[key] = self.call + len(self.commands), self.call, self.work, parts
+        self.postponed[key] = self.call + len(self.commands), self.call, self.work, parts
 
     def come_behind(self, copy: int) -> None:
         """The current command is a copy that begins behind that one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import (
@@ -56,6 +57,8 @@ _TAIL_KINDS: Kinds = (None, Kind.TAIL)
 _BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
 _NOTHING = (0, 0)  # bytes
 _MOST_POSTPONED = 1024  # maximum number of postponed commands
+_MOST_USEFUL = 4096  # maximum number of barriers known to be useful without looking up their lines
+_phase = itemgetter(0)  # of a postponed command
 
 
 class Hazards(Check):
@@ -76,6 +79,7 @@ class Hazards(Check):
         self._handed: dict[int, deque[tuple[int, int]]] = {}  # calls not begun: last ticket, number
         self._calls = 0
         self._advice: dict[tuple[CallSite | None, int], Advice] = {}
+        self._useful: set[tuple[int, int]] = set()  # list and command of useful UAV barriers on any resource
 
     # --- the host, fences, memory ---
 
@@ -136,9 +140,15 @@ class Hazards(Check):
         if timeline.queue != event.queue or timeline.ticket != event.ticket or timeline.parts:
             timeline = self._reach(event, joined=False)
         if timeline.is_level and event.kind == UAV_BARRIER and event.address == 0:
+            if (event.list_serial, event.command) in self._useful:
+                timeline.pass_level_barrier()
+                return
             advice = self._advise(timeline.work, event)
             if advice is None or advice.is_useful:
-                timeline.pass_level_barrier(advice)
+                timeline.pass_level_barrier()
+                if len(self._useful) >= _MOST_USEFUL:
+                    self._useful.clear()
+                self._useful.add((event.list_serial, event.command))
                 return
         # The other kinds are required whenever a state or the active resource changes.
         advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
@@ -249,7 +259,7 @@ class Hazards(Check):
         ):
             return False
         timeline.postpone(reached, [(reached, _BY_UAV, event.command, _NOTHING)])
-        timeline.commands.append((True, reached.addresses))
+        timeline.commands.append(reached.by_views)
         if len(timeline.postponed) > _MOST_POSTPONED:
             self._enter_postponed(timeline)
         return True
@@ -355,7 +365,7 @@ class Hazards(Check):
 
     def _enter_postponed(self, timeline: BarrierEpochs) -> None:
         """Enters the postponed commands into the windows."""
-        for phase, call, work, parts in timeline.postponed.values():
+        for phase, call, work, parts in sorted(timeline.postponed.values(), key=_phase):
             self._enter(touched(work, parts), timeline.queue, phase, call, (phase - call, 0))
         timeline.postponed.clear()
 

@@ -1,0 +1,53 @@
+"""Which operators the tests of every operator run for by default: one of each family.
+
+A family has one base class, one set of fields and one set of rules; an operator whose class has no base
+beside ``Definition`` is a family of its own, with its numbered variants.  Nothing is listed: an operator that
+is added joins its family or begins one.  ``make test-long`` runs these tests for all operators, and
+``operators/test_every_operator.py`` runs each operator by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import pytest
+
+from dmlemu.dml import OperatorType
+from dmlemu.dml.operators import declared
+from dmlemu.dml.operators.definition import Definition, definition_class, emulated
+from dmlemu.dml.operators.schema import operator_fields
+
+
+def family(operator: OperatorType) -> Hashable:
+    """The same for operators whose generic tests would find the same mistakes."""
+    desc, definition = declared()[operator], definition_class(operator)
+    assert definition is not None
+    base = definition.__bases__[0]
+    if base is Definition:
+        return definition
+    fields = frozenset((item.kind, item.optional, item.array) for item in operator_fields(desc))
+    return base, fields, frozenset(map(type, definition.RULES)), desc.IN_PLACE
+
+
+# Of several, the newest: numbered variants have more fields and more types than the first one.
+REPRESENTATIVES = frozenset({family(operator): operator for operator in sorted(emulated())}.values())
+
+
+def each_operator(
+    name: str,
+    value: Callable[[OperatorType], Any] = lambda operator: operator,
+    operators: Iterable[OperatorType] = emulated(),
+) -> pytest.MarkDecorator:
+    """Runs a test with ``name`` set to ``value`` of each operator; by default, of each representative."""
+    return pytest.mark.parametrize(
+        name,
+        [
+            pytest.param(
+                value(operator),
+                id=operator.name,
+                marks=() if operator in REPRESENTATIVES else pytest.mark.long,
+            )
+            for operator in sorted(operators)
+        ],
+    )

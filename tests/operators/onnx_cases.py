@@ -1,0 +1,754 @@
+"""ONNX operators that mean the same as an operator of DirectML: the one table of the mapping.
+
+The ONNX package makes inputs and expected outputs for each of its operators; ``test_onnx.py`` runs them
+on the emulated device.  A row is active as soon as its DirectML operator is emulated.  ``SAME`` holds the
+operators that differ in names only; a function below ``@maps`` builds the desc of the others, or raises
+``NotExpressible`` for a case that the DirectML operator cannot express.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from strategies import ALL_TYPES, Array, dtype_of
+
+from dmlemu import dml
+from dmlemu.dml import BufferTensorDesc, OperatorType
+from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators import declared
+from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
+
+
+class NotExpressible(Exception):
+    """The case uses what the DirectML operator does not have; the message says what."""
+
+
+_TYPES = {dtype_of(each): each for each in ALL_TYPES}
+
+
+def dml_array(array: Any) -> Array:
+    """The array as a tensor has it: bool as UINT8, scalars with one dimension."""
+    array = np.atleast_1d(np.asarray(array))
+    array = array.view(np.uint8) if array.dtype == np.bool_ else array
+    if array.dtype not in _TYPES:
+        raise NotExpressible(f"elements of type {array.dtype}")
+    if array.size == 0:
+        raise NotExpressible("a tensor without elements")
+    return array
+
+
+def desc_of(array: Array, sizes: Sequence[int] | None = None) -> BufferTensorDesc:
+    """A packed tensor, or one broadcast to ``sizes`` by strides of 0."""
+    data_type = _TYPES[array.dtype]
+    if sizes is None or array.shape == tuple(sizes):
+        return BufferTensorDesc(data_type, array.shape)
+    view = np.broadcast_to(np.ascontiguousarray(array), tuple(sizes))
+    return BufferTensorDesc(data_type, sizes, [step // array.itemsize for step in view.strides])
+
+
+@dataclass
+class Run:
+    """What to evaluate: the desc, its inputs by field name, and the expected outputs by field name."""
+
+    desc: OperatorDesc
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+
+
+@dataclass
+class Case:
+    """One case of the ONNX package."""
+
+    name: str
+    operator: str
+    attributes: Mapping[str, Any]
+    inputs: list[Any]
+    outputs: list[Any]
+    version: int
+    tolerance: tuple[float, float] = field(default=(1e-3, 1e-7))
+
+    @cached_property
+    def arrays(self) -> list[Array]:
+        return [dml_array(each) for each in self.inputs]
+
+    @cached_property
+    def expected(self) -> list[Array]:
+        return [dml_array(each) for each in self.outputs]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        return self.attributes.get(name, default)
+
+    def input(self, index: int) -> Any:
+        """An optional input, or None."""
+        return self.inputs[index] if index < len(self.inputs) and np.size(self.inputs[index]) else None
+
+    def axis(self, name: str = "axis", default: int = 0) -> int:
+        """An axis, counted from the front."""
+        axis = int(self.attribute(name, default))
+        return axis % self.arrays[0].ndim
+
+    def run(self, to: str, tensors: Mapping[str, Any], outputs: Mapping[str, Any], **fields: Any) -> Run:
+        """The operator ``to`` with these tensors, packed unless ``fields`` has their descs."""
+        arrays = {**tensors, **outputs}
+        descs = {
+            name: [desc_of(each) for each in value] if isinstance(value, list) else desc_of(value)
+            for name, value in arrays.items()
+            if name not in fields
+        }
+        desc = declared()[OperatorType[to]](**{**descs, **fields})
+        return Run(desc, tensors, outputs)
+
+
+Mapper = Callable[[Case], Run]
+
+
+class Row(NamedTuple):
+    """``to``: the DirectML operators that are needed."""
+
+    to: tuple[str, ...]
+    build: Mapper
+
+
+# ONNX operator: DirectML operator, and the DirectML field of each attribute that has another name.
+SAME: dict[str, tuple[str, Mapping[str, str]]] = {
+    name: (to, {})
+    for name, to in {
+        "Abs": "ELEMENT_WISE_ABS",
+        "Acos": "ELEMENT_WISE_ACOS",
+        "Acosh": "ELEMENT_WISE_ACOSH",
+        "Add": "ELEMENT_WISE_ADD",
+        "And": "ELEMENT_WISE_LOGICAL_AND",
+        "Asin": "ELEMENT_WISE_ASIN",
+        "Asinh": "ELEMENT_WISE_ASINH",
+        "Atan": "ELEMENT_WISE_ATAN",
+        "Atanh": "ELEMENT_WISE_ATANH",
+        "BitwiseAnd": "ELEMENT_WISE_BIT_AND",
+        "BitwiseNot": "ELEMENT_WISE_BIT_NOT",
+        "BitwiseOr": "ELEMENT_WISE_BIT_OR",
+        "BitwiseXor": "ELEMENT_WISE_BIT_XOR",
+        "Ceil": "ELEMENT_WISE_CEIL",
+        "Celu": "ACTIVATION_CELU",
+        "Cos": "ELEMENT_WISE_COS",
+        "Cosh": "ELEMENT_WISE_COSH",
+        "Div": "ELEMENT_WISE_DIVIDE",
+        "Elu": "ACTIVATION_ELU",
+        "Equal": "ELEMENT_WISE_LOGICAL_EQUALS",
+        "Erf": "ELEMENT_WISE_ERF",
+        "Exp": "ELEMENT_WISE_EXP",
+        "Floor": "ELEMENT_WISE_FLOOR",
+        "Greater": "ELEMENT_WISE_LOGICAL_GREATER_THAN",
+        "GreaterOrEqual": "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL",
+        "HardSigmoid": "ACTIVATION_HARD_SIGMOID",
+        "Identity": "ELEMENT_WISE_IDENTITY",
+        "IsNaN": "ELEMENT_WISE_IS_NAN",
+        "LeakyRelu": "ACTIVATION_LEAKY_RELU",
+        "Less": "ELEMENT_WISE_LOGICAL_LESS_THAN",
+        "LessOrEqual": "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL",
+        "Log": "ELEMENT_WISE_LOG",
+        "Mul": "ELEMENT_WISE_MULTIPLY",
+        "Neg": "ELEMENT_WISE_NEGATE",
+        "Not": "ELEMENT_WISE_LOGICAL_NOT",
+        "Or": "ELEMENT_WISE_LOGICAL_OR",
+        "PRelu": "ACTIVATION_PARAMETERIZED_RELU",
+        "Pow": "ELEMENT_WISE_POW",
+        "Reciprocal": "ELEMENT_WISE_RECIP",
+        "Relu": "ACTIVATION_RELU",
+        "Selu": "ACTIVATION_SCALED_ELU",
+        "Sigmoid": "ACTIVATION_SIGMOID",
+        "Sign": "ELEMENT_WISE_SIGN",
+        "Sin": "ELEMENT_WISE_SIN",
+        "Sinh": "ELEMENT_WISE_SINH",
+        "Softsign": "ACTIVATION_SOFTSIGN",
+        "Sqrt": "ELEMENT_WISE_SQRT",
+        "Sub": "ELEMENT_WISE_SUBTRACT",
+        "Tan": "ELEMENT_WISE_TAN",
+        "Tanh": "ELEMENT_WISE_TANH",
+        "ThresholdedRelu": "ACTIVATION_THRESHOLDED_RELU",
+        "Where": "ELEMENT_WISE_IF",
+        "Xor": "ELEMENT_WISE_LOGICAL_XOR",
+    }.items()
+}
+SAME["Shrink"] = ("ACTIVATION_SHRINK", {"lambd": "threshold"})
+SAME["Swish"] = ("ACTIVATION_SWISH", {"alpha": "sigmoid_input_scale"})
+
+ROWS: dict[str, Row] = {}
+
+
+def maps(*operators: str, to: str) -> Callable[[Mapper], Mapper]:
+    """Declares the row of these ONNX operators; ``to``: the DirectML operators, separated by spaces."""
+
+    def register(build: Mapper) -> Mapper:
+        ROWS.update(dict.fromkeys(operators, Row(tuple(to.split()), build)))
+        return build
+
+    return register
+
+
+def _attributes(case: Case) -> dict[str, Any]:
+    """The case's attributes, with the defaults of its ONNX operator."""
+    import onnx
+
+    schema = onnx.defs.get_schema(case.operator, case.version)
+    defaults = {
+        name: onnx.helper.get_attribute_value(each.default_value)
+        for name, each in schema.attributes.items()
+        if each.default_value.name
+    }
+    return {**defaults, **case.attributes}
+
+
+def _same(case: Case) -> Run:
+    """Inputs in their order, broadcast to the output; FLOATs from the attributes of that name."""
+    to, renamed = SAME[case.operator]
+    values = {renamed.get(name, name): value for name, value in _attributes(case).items()}
+    (output,) = case.expected
+    tensors, fields = {}, {}
+    arrays = iter(case.arrays)
+    for item in operator_fields(declared()[OperatorType[to]]):
+        if item.kind is FieldKind.INPUT_TENSOR:
+            array = next(arrays)
+            if case.operator == "Pow" and array.dtype != case.arrays[0].dtype and to == "ELEMENT_WISE_POW":
+                array = array.astype(case.arrays[0].dtype)  # ONNX allows any type of exponent
+            fields[item.name] = desc_of(array, output.shape)
+            tensors[item.name] = np.broadcast_to(array, output.shape)
+        elif item.kind is FieldKind.FLOAT and item.name in values:
+            fields[item.name] = float(values[item.name])
+    return case.run(to, tensors, {"output_tensor": output}, **fields)
+
+
+for _name, (_to, _) in SAME.items():
+    ROWS[_name] = Row((_to,), _same)
+
+
+def _unary(case: Case, to: str, **fields: Any) -> Run:
+    return case.run(to, {"input_tensor": case.arrays[0]}, {"output_tensor": case.expected[0]}, **fields)
+
+
+# --- element-wise operators with more than one form ---
+
+
+@maps("Max", "Min", "Mean", "Sum", to="ELEMENT_WISE_MAX ELEMENT_WISE_MIN ELEMENT_WISE_MEAN ELEMENT_WISE_ADD")
+def _variadic(case: Case) -> Run:
+    """DirectML has two inputs."""
+    if len(case.inputs) != 2:
+        raise NotExpressible(f"{len(case.inputs)} inputs")
+    to = {"Sum": "ELEMENT_WISE_ADD"}.get(case.operator, f"ELEMENT_WISE_{case.operator.upper()}")
+    (output,) = case.expected
+    return case.run(
+        to,
+        {"a_tensor": case.arrays[0], "b_tensor": case.arrays[1]},
+        {"output_tensor": output},
+        a_tensor=desc_of(case.arrays[0], output.shape),
+        b_tensor=desc_of(case.arrays[1], output.shape),
+    )
+
+
+@maps("BitShift", to="ELEMENT_WISE_BIT_SHIFT_LEFT ELEMENT_WISE_BIT_SHIFT_RIGHT")
+def _bit_shift(case: Case) -> Run:
+    direction = case.attribute("direction").decode()
+    a, b = case.arrays
+    return case.run(
+        f"ELEMENT_WISE_BIT_SHIFT_{direction}",
+        {"a_tensor": a, "b_tensor": b},
+        {"output_tensor": case.expected[0]},
+    )
+
+
+@maps("Mod", to="ELEMENT_WISE_MODULUS_TRUNCATE ELEMENT_WISE_MODULUS_FLOOR")
+def _mod(case: Case) -> Run:
+    (output,), (a, b) = case.expected, case.arrays
+    return case.run(
+        "ELEMENT_WISE_MODULUS_TRUNCATE" if case.attribute("fmod", 0) else "ELEMENT_WISE_MODULUS_FLOOR",
+        {"a_tensor": a, "b_tensor": np.broadcast_to(b, output.shape)},
+        {"output_tensor": output},
+        b_tensor=desc_of(b, output.shape),
+    )
+
+
+@maps("IsInf", to="ELEMENT_WISE_IS_INFINITY")
+def _is_inf(case: Case) -> Run:
+    negative, positive = case.attribute("detect_negative", 1), case.attribute("detect_positive", 1)
+    if not negative and not positive:
+        raise NotExpressible("neither sign")
+    mode = "EITHER" if negative and positive else "NEGATIVE" if negative else "POSITIVE"
+    return _unary(case, "ELEMENT_WISE_IS_INFINITY", infinity_mode=dml.IsInfinityMode[mode])
+
+
+@maps("Round", to="ELEMENT_WISE_ROUND")
+def _round(case: Case) -> Run:
+    return _unary(case, "ELEMENT_WISE_ROUND", rounding_mode=dml.RoundingMode.HALVES_TO_NEAREST_EVEN)
+
+
+@maps("Clip", to="ELEMENT_WISE_CLIP")
+def _clip(case: Case) -> Run:
+    lowest, highest = np.float32([-np.inf, np.inf])
+    low = case.input(1) if len(case.inputs) > 1 else case.attribute("min")
+    high = case.input(2) if len(case.inputs) > 2 else case.attribute("max")
+    bounds = [
+        float(each) if each is not None else default for each, default in ((low, lowest), (high, highest))
+    ]
+    return _unary(case, "ELEMENT_WISE_CLIP", min=float(bounds[0]), max=float(bounds[1]))
+
+
+@maps("Gelu", to="ACTIVATION_GELU")
+def _gelu(case: Case) -> Run:
+    if case.attribute("approximate", b"none") != b"none":
+        raise NotExpressible("approximate Gelu")
+    return _unary(case, "ACTIVATION_GELU")
+
+
+@maps("Softplus", to="ACTIVATION_SOFTPLUS")
+def _softplus(case: Case) -> Run:
+    return _unary(case, "ACTIVATION_SOFTPLUS", steepness=1.0)
+
+
+@maps("HardSwish", to="ACTIVATION_HARD_SWISH")
+def _hard_swish(case: Case) -> Run:
+    return _unary(case, "ACTIVATION_HARD_SWISH", alpha=1 / 6, beta=0.5)
+
+
+# --- lines along axes ---
+
+
+@maps(
+    "Softmax",
+    "LogSoftmax",
+    "Hardmax",
+    to="ACTIVATION_SOFTMAX1 ACTIVATION_LOG_SOFTMAX1 ACTIVATION_HARDMAX1",
+)
+def _softmax(case: Case) -> Run:
+    to = {"Softmax": "SOFTMAX1", "LogSoftmax": "LOG_SOFTMAX1", "Hardmax": "HARDMAX1"}[case.operator]
+    return _unary(case, f"ACTIVATION_{to}", axes=[case.axis("axis", -1)])
+
+
+_REDUCE = {
+    "ReduceL1": "L1",
+    "ReduceL2": "L2",
+    "ReduceLogSum": "LOG_SUM",
+    "ReduceLogSumExp": "LOG_SUM_EXP",
+    "ReduceMax": "MAX",
+    "ReduceMean": "AVERAGE",
+    "ReduceMin": "MIN",
+    "ReduceProd": "MULTIPLY",
+    "ReduceSum": "SUM",
+    "ReduceSumSquare": "SUM_SQUARE",
+}
+
+
+@maps(*_REDUCE, to="REDUCE")
+def _reduce(case: Case) -> Run:
+    x, (output,) = case.arrays[0], case.expected
+    if x.dtype == np.float64:  # some functions have only such cases
+        x, output = x.astype(np.float32), output.astype(np.float32)
+    axes = case.input(1) if len(case.inputs) > 1 else case.attribute("axes")
+    if axes is None and case.attribute("noop_with_empty_axes", 0):
+        raise NotExpressible("no axes and nothing to do")
+    every = [int(axis) % x.ndim for axis in (axes if axes is not None else range(x.ndim))]
+    kept = [1 if axis in every else size for axis, size in enumerate(x.shape)]
+    return case.run(
+        "REDUCE",
+        {"input_tensor": x},
+        {"output_tensor": output.reshape(kept)},
+        function=dml.ReduceFunction[_REDUCE[case.operator]],
+        axes=every,
+    )
+
+
+@maps("ArgMax", "ArgMin", to="ARGMAX ARGMIN")
+def _arg(case: Case) -> Run:
+    x, axis = case.arrays[0], case.axis()
+    kept = [1 if each == axis else size for each, size in enumerate(x.shape)]
+    last = case.attribute("select_last_index", 0)
+    return case.run(
+        case.operator.upper(),
+        {"input_tensor": x},
+        {"output_tensor": case.expected[0].reshape(kept)},
+        axes=[axis],
+        axis_direction=dml.AxisDirection.DECREASING if last else dml.AxisDirection.INCREASING,
+    )
+
+
+@maps("CumSum", "CumProd", to="CUMULATIVE_SUMMATION CUMULATIVE_PRODUCT")
+def _cumulative(case: Case) -> Run:
+    x = case.arrays[0]
+    backward, exclusive = case.attribute("reverse", 0), bool(case.attribute("exclusive", 0))
+    total = case.operator == "CumSum"
+    exclusive_field = "has_exclusive_sum" if total else "has_exclusive_product"
+    return case.run(
+        "CUMULATIVE_SUMMATION" if total else "CUMULATIVE_PRODUCT",
+        {"input_tensor": x},
+        {"output_tensor": case.expected[0]},
+        axis=int(np.ravel(case.inputs[1])[0]) % x.ndim,
+        axis_direction=dml.AxisDirection.DECREASING if backward else dml.AxisDirection.INCREASING,
+        **{exclusive_field: exclusive},
+    )
+
+
+@maps("TopK", to="TOP_K1")
+def _top_k(case: Case) -> Run:
+    largest = case.attribute("largest", 1)
+    return case.run(
+        "TOP_K1",
+        {"input_tensor": case.arrays[0]},
+        {"output_value_tensor": case.expected[0], "output_index_tensor": case.expected[1].astype(np.uint32)},
+        axis=case.axis("axis", -1),
+        k=int(np.ravel(case.inputs[1])[0]),
+        axis_direction=dml.AxisDirection.DECREASING if largest else dml.AxisDirection.INCREASING,
+    )
+
+
+# --- data movement ---
+
+
+@maps("Cast", to="CAST")
+def _cast(case: Case) -> Run:
+    return _unary(case, "CAST")
+
+
+@maps("Slice", to="SLICE1")
+def _slice(case: Case) -> Run:
+    x = case.arrays[0]
+    starts, ends = (np.ravel(each).tolist() for each in case.inputs[1:3])
+    axes = np.ravel(case.inputs[3]).tolist() if len(case.inputs) > 3 else list(range(len(starts)))
+    steps = np.ravel(case.inputs[4]).tolist() if len(case.inputs) > 4 else [1] * len(starts)
+    offsets, sizes, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        covered = range(x.shape[axis])[start:end:step]
+        low, high = min(covered[0], covered[-1]), max(covered[0], covered[-1])
+        offsets[axis], sizes[axis], strides[axis] = low, high - low + 1, step
+    return _unary(
+        case,
+        "SLICE1",
+        input_window_offsets=offsets,
+        input_window_sizes=sizes,
+        input_window_strides=strides,
+    )
+
+
+@maps("Split", to="SPLIT")
+def _split(case: Case) -> Run:
+    return case.run(
+        "SPLIT", {"input_tensor": case.arrays[0]}, {"output_tensors": case.expected}, axis=case.axis()
+    )
+
+
+@maps("Concat", to="JOIN")
+def _concat(case: Case) -> Run:
+    return case.run(
+        "JOIN", {"input_tensors": case.arrays}, {"output_tensor": case.expected[0]}, axis=case.axis()
+    )
+
+
+@maps("Pad", to="PADDING1")
+def _pad(case: Case) -> Run:
+    x = case.arrays[0]
+    pads = np.ravel(case.inputs[1]).tolist()
+    axes = (
+        [int(each) % x.ndim for each in np.ravel(case.inputs[3])] if len(case.inputs) > 3 else range(x.ndim)
+    )
+    start, end = [0] * x.ndim, [0] * x.ndim
+    for place, axis in enumerate(axes):
+        start[axis], end[axis] = pads[place], pads[place + len(pads) // 2]
+    if min(start + end) < 0:
+        raise NotExpressible("negative padding")
+    modes = {"constant": "CONSTANT", "edge": "EDGE", "reflect": "REFLECTION", "wrap": "WRAP"}
+    value = case.input(2)
+    data_type = _TYPES[x.dtype]
+    number = 0 if value is None else np.ravel(value)[0].item()
+    return _unary(
+        case,
+        "PADDING1",
+        padding_mode=dml.PaddingMode[modes[case.attribute("mode", b"constant").decode()]],
+        padding_value_data_type=data_type,
+        padding_value=scalar(data_type, number),
+        start_padding=start,
+        end_padding=end,
+    )
+
+
+def scalar(data_type: T, value: float) -> Any:
+    """A DML_SCALAR_UNION that holds ``value``."""
+    return dml.ScalarUnion(data_type, value)
+
+
+@maps("Tile", to="TILE")
+def _tile(case: Case) -> Run:
+    return _unary(case, "TILE", repeats=np.ravel(case.inputs[1]).tolist())
+
+
+@maps("Expand", to="ELEMENT_WISE_IDENTITY")
+def _expand(case: Case) -> Run:
+    (output,), x = case.expected, case.arrays[0]
+    tensors = {"input_tensor": np.broadcast_to(x, output.shape)}
+    return case.run(
+        "ELEMENT_WISE_IDENTITY",
+        tensors,
+        {"output_tensor": output},
+        input_tensor=desc_of(x, output.shape),
+    )
+
+
+@maps("Transpose", to="ELEMENT_WISE_IDENTITY")
+def _transpose(case: Case) -> Run:
+    """Strides alone."""
+    x = case.arrays[0]
+    turned = np.ascontiguousarray(x).transpose(case.attribute("perm", range(x.ndim)[::-1]))
+    strides = [step // x.itemsize for step in turned.strides]
+    tensor = BufferTensorDesc(_TYPES[x.dtype], turned.shape, strides)
+    return case.run(
+        "ELEMENT_WISE_IDENTITY",
+        {"input_tensor": turned},
+        {"output_tensor": case.expected[0]},
+        input_tensor=tensor,
+    )
+
+
+@maps("SpaceToDepth", to="SPACE_TO_DEPTH1")
+def _space_to_depth(case: Case) -> Run:
+    order = dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
+    return _unary(case, "SPACE_TO_DEPTH1", block_size=case.attribute("blocksize"), order=order)
+
+
+@maps("DepthToSpace", to="DEPTH_TO_SPACE1")
+def _depth_to_space(case: Case) -> Run:
+    columns_first = case.attribute("mode", b"DCR") == b"CRD"
+    order = dml.DepthSpaceOrder.COLUMN_ROW_DEPTH if columns_first else dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
+    return _unary(case, "DEPTH_TO_SPACE1", block_size=case.attribute("blocksize"), order=order)
+
+
+@maps("ReverseSequence", to="REVERSE_SUBSEQUENCES")
+def _reverse_sequence(case: Case) -> Run:
+    x, lengths = case.arrays
+    time, batch = case.attribute("time_axis", 0), case.attribute("batch_axis", 1)
+    sizes = [x.shape[axis] if axis == batch else 1 for axis in range(x.ndim)]
+    return case.run(
+        "REVERSE_SUBSEQUENCES",
+        {"input_tensor": x, "sequence_lengths_tensor": lengths.astype(np.uint32).reshape(sizes)},
+        {"output_tensor": case.expected[0]},
+        axis=time,
+    )
+
+
+@maps("EyeLike", to="DIAGONAL_MATRIX1")
+def _eye_like(case: Case) -> Run:
+    (output,), k = case.expected, case.attribute("k", 0)
+    data_type = _TYPES[output.dtype]
+    return case.run(
+        "DIAGONAL_MATRIX1",
+        {},
+        {"output_tensor": output},
+        value_data_type=data_type,
+        value=scalar(data_type, 1),
+        diagonal_fill_begin=k,
+        diagonal_fill_end=k + 1,
+    )
+
+
+@maps("ConstantOfShape", to="FILL_VALUE_CONSTANT")
+def _constant_of_shape(case: Case) -> Run:
+    (output,) = case.expected
+    data_type = _TYPES[output.dtype]
+    value = scalar(data_type, output.ravel()[0].item())
+    return case.run(
+        "FILL_VALUE_CONSTANT", {}, {"output_tensor": output}, value_data_type=data_type, value=value
+    )
+
+
+@maps("Range", to="FILL_VALUE_SEQUENCE")
+def _range(case: Case) -> Run:
+    (output,) = case.expected
+    data_type = _TYPES[output.dtype]
+    start, _, delta = (scalar(data_type, np.ravel(each)[0].item()) for each in case.inputs)
+    return case.run(
+        "FILL_VALUE_SEQUENCE",
+        {},
+        {"output_tensor": output},
+        value_data_type=data_type,
+        value_start=start,
+        value_delta=delta,
+    )
+
+
+@maps("Col2Im", to="FOLD")
+def _col2im(case: Case) -> Run:
+    window = np.ravel(case.inputs[2]).tolist()
+    pads = case.attribute("pads", [0] * 2 * len(window))
+    return _unary(
+        case,
+        "FOLD",
+        window_sizes=window,
+        strides=case.attribute("strides", [1] * len(window)),
+        dilations=case.attribute("dilations", [1] * len(window)),
+        start_padding=pads[: len(window)],
+        end_padding=pads[len(window) :],
+    )
+
+
+# --- indexing ---
+
+
+def same_rank(array: Array, rank: int) -> Array:
+    """With leading dimensions of 1."""
+    return array.reshape((1,) * (rank - array.ndim) + array.shape)
+
+
+@maps("Gather", to="GATHER")
+def _gather(case: Case) -> Run:
+    """All tensors have one rank: that of the output, or of the largest."""
+    x, (output,) = case.arrays[0], case.expected
+    indices, axis = np.asarray(case.inputs[1]), case.axis()
+    rank = max(x.ndim, indices.ndim, output.ndim)
+    return case.run(
+        "GATHER",
+        {"input_tensor": same_rank(x, rank), "indices_tensor": same_rank(np.atleast_1d(indices), rank)},
+        {"output_tensor": same_rank(output, rank)},
+        axis=axis + rank - x.ndim,
+        index_dimensions=indices.ndim,
+    )
+
+
+@maps("GatherElements", to="GATHER_ELEMENTS")
+def _gather_elements(case: Case) -> Run:
+    x, indices = case.arrays
+    return case.run(
+        "GATHER_ELEMENTS",
+        {"input_tensor": x, "indices_tensor": indices},
+        {"output_tensor": case.expected[0]},
+        axis=case.axis(),
+    )
+
+
+@maps("GatherND", to="GATHER_ND1")
+def _gather_nd(case: Case) -> Run:
+    (x, indices), (output,) = case.arrays, case.expected
+    rank = max(x.ndim, indices.ndim, output.ndim)
+    return case.run(
+        "GATHER_ND1",
+        {"input_tensor": same_rank(x, rank), "indices_tensor": same_rank(indices, rank)},
+        {"output_tensor": same_rank(output, rank)},
+        input_dimension_count=x.ndim,
+        indices_dimension_count=indices.ndim,
+        batch_dimension_count=case.attribute("batch_dims", 0),
+    )
+
+
+def _without_reduction(case: Case) -> None:
+    if case.attribute("reduction", b"none") != b"none":
+        raise NotExpressible("a scatter with a reduction")
+
+
+@maps("ScatterElements", "Scatter", to="SCATTER_ELEMENTS")
+def _scatter_elements(case: Case) -> Run:
+    _without_reduction(case)
+    x, indices, updates = case.arrays
+    return case.run(
+        "SCATTER_ELEMENTS",
+        {"input_tensor": x, "indices_tensor": indices, "updates_tensor": updates},
+        {"output_tensor": case.expected[0]},
+        axis=case.axis(),
+    )
+
+
+@maps("ScatterND", to="SCATTER_ND")
+def _scatter_nd(case: Case) -> Run:
+    _without_reduction(case)
+    x, indices, updates = case.arrays
+    rank = max(x.ndim, indices.ndim, updates.ndim)
+    return case.run(
+        "SCATTER_ND",
+        {
+            "input_tensor": same_rank(x, rank),
+            "indices_tensor": same_rank(indices, rank),
+            "updates_tensor": same_rank(updates, rank),
+        },
+        {"output_tensor": same_rank(case.expected[0], rank)},
+        input_dimension_count=x.ndim,
+        indices_dimension_count=indices.ndim,
+    )
+
+
+@maps("OneHot", to="ONE_HOT")
+def _one_hot(case: Case) -> Run:
+    indices, values, (output,) = case.arrays[0], case.arrays[2], case.expected
+    axis = case.attribute("axis", -1) % output.ndim
+    if indices.dtype.kind == "f":
+        indices = indices.astype(np.int64)  # ONNX allows floats
+    sizes = [1 if each == axis else size for each, size in enumerate(output.shape)]
+    return case.run(
+        "ONE_HOT",
+        {
+            "indices_tensor": indices.reshape(sizes),
+            "values_tensor": same_rank(values, output.ndim),
+        },
+        {"output_tensor": output},
+        axis=axis,
+    )
+
+
+# --- quantisation ---
+
+
+def _per_axis(case: Case, array: Array) -> Array:
+    """A scale or zero point per element of an axis, or per block, shaped for broadcasting."""
+    x = case.arrays[0]
+    if array.size == 1:
+        return array.reshape((1,) * x.ndim)
+    if array.ndim == x.ndim:
+        return array
+    axis = case.axis("axis", 1)
+    return array.reshape([array.size if each == axis else 1 for each in range(x.ndim)])
+
+
+@maps("QuantizeLinear", "DequantizeLinear", to="ELEMENT_WISE_QUANTIZE_LINEAR ELEMENT_WISE_DEQUANTIZE_LINEAR")
+def _quantize_linear(case: Case) -> Run:
+    x, (output,) = case.arrays[0], case.expected
+    if case.attribute("block_size", 0):
+        raise NotExpressible("blocks")
+    names = ("scale_tensor", "zero_point_tensor")
+    arrays = [_per_axis(case, each) for each in case.arrays[1:]]
+    tensors = {name: np.broadcast_to(each, x.shape) for name, each in zip(names, arrays, strict=False)}
+    descs = {name: desc_of(each, x.shape) for name, each in zip(names, arrays, strict=False)}
+    to = "QUANTIZE" if case.operator == "QuantizeLinear" else "DEQUANTIZE"
+    return case.run(
+        f"ELEMENT_WISE_{to}_LINEAR", {"input_tensor": x, **tensors}, {"output_tensor": output}, **descs
+    )
+
+
+@maps("DynamicQuantizeLinear", to="DYNAMIC_QUANTIZE_LINEAR")
+def _dynamic_quantize_linear(case: Case) -> Run:
+    x, (y, scale, zero_point) = case.arrays[0], case.expected
+    ones = (1,) * x.ndim
+    return case.run(
+        "DYNAMIC_QUANTIZE_LINEAR",
+        {"input_tensor": x},
+        {
+            "output_tensor": y,
+            "output_scale_tensor": scale.reshape(ones),
+            "output_zero_point_tensor": zero_point.reshape(ones),
+        },
+    )
+
+
+# --- products ---
+
+
+@maps("Gemm", to="GEMM")
+def _gemm(case: Case) -> Run:
+    a, b = case.arrays[:2]
+    (output,) = case.expected
+    transform = (dml.MatrixTransform.NONE, dml.MatrixTransform.TRANSPOSE)
+    fields: dict[str, Any] = {
+        "trans_a": transform[case.attribute("transA", 0)],
+        "trans_b": transform[case.attribute("transB", 0)],
+        "alpha": case.attribute("alpha", 1.0),
+        "beta": case.attribute("beta", 1.0),
+    }
+    tensors = {"a_tensor": a, "b_tensor": b}
+    if len(case.inputs) > 2:
+        tensors["c_tensor"] = np.broadcast_to(case.arrays[2], output.shape)
+        fields["c_tensor"] = desc_of(case.arrays[2], output.shape)
+    return case.run("GEMM", tensors, {"output_tensor": output}, **fields)
