@@ -183,6 +183,110 @@ def _element_wise(
     yield case("bit count", np.uint8, desc, one, peers.numpy_bit_count(bytes_in, bytes_out))
 
 
+# --- functions of floats ---
+
+# DirectML's operator, its fields, NumPy's function, ONNX's operator or none, values from and to
+FUNCTIONS: list[tuple[str, dict[str, Any], Any, str, float, float]] = [
+    ("ElementWiseExp", {}, np.exp, "Exp", -4, 4),
+    ("ElementWiseLog", {}, np.log, "Log", 0.1, 8),
+    ("ElementWiseSin", {}, np.sin, "Sin", -4, 4),
+    ("ElementWiseTan", {}, np.tan, "Tan", -4, 4),
+    ("ElementWiseTanh", {}, np.tanh, "Tanh", -4, 4),
+    ("ElementWiseAcos", {}, np.arccos, "Acos", -1, 1),
+    ("ElementWiseErf", {}, None, "Erf", -4, 4),
+    ("ElementWiseFloor", {}, np.floor, "Floor", -4, 4),
+    ("ElementWiseRecip", {}, np.reciprocal, "Reciprocal", 0.1, 4),
+    ("ElementWiseConstantPow", {"exponent": 1.5}, lambda x, out: np.power(x, np.float32(1.5), out), "", 0, 4),
+]
+PAIRS: list[tuple[str, Any, str, Any]] = [
+    ("ElementWiseDivide", np.divide, "Div", np.float32),
+    ("ElementWiseDivide", np.floor_divide, "Div", np.int32),
+    ("ElementWiseMax", np.fmax, "Max", np.float32),
+    ("ElementWiseModulusTruncate", np.fmod, "Mod", np.float32),
+    ("ElementWiseLogicalLessThan", np.less, "Less", np.float32),
+]
+
+
+def function_cases(device: d3d12.Device) -> Iterator[Case]:
+    """Elementary functions, and what takes more than an addition."""
+    for layout, sizes, strides in (
+        ("packed", [1000, 1000], None),
+        ("packed", [25_000, 1000], None),
+        ("every second", [1000, 1000], [2000, 2]),
+    ):
+        for function in FUNCTIONS:
+            yield _function(device, layout, sizes, strides, *function)
+        for pair in PAIRS:
+            yield _pair(device, layout, sizes, strides, *pair)
+
+
+def _memory(dtype: Any, sizes: list[int], strides: list[int] | None, low: float, high: float) -> Array:
+    """Of a tensor whose elements lie between these."""
+    data_type = {np.float32: T.FLOAT32, np.int32: T.INT32, np.uint8: T.UINT8}[dtype]
+    count = tensor(data_type, sizes, strides).total_tensor_size_in_bytes // np.dtype(dtype).itemsize
+    return np.random.default_rng(6).uniform(low, high, count).astype(dtype)
+
+
+def _function(
+    device: d3d12.Device,
+    layout: str,
+    sizes: list[int],
+    strides: list[int] | None,
+    name: str,
+    fields: dict[str, Any],
+    in_numpy: Any,
+    in_onnx: str,
+    low: float,
+    high: float,
+) -> Case:
+    memory, result = (_memory(np.float32, sizes, strides, low, high) for _ in range(2))
+    x, out = strided(memory, sizes, strides), strided(result, sizes, strides)
+    desc_class: Any = getattr(dml, f"{name}OperatorDesc")
+    desc = desc_class(
+        input_tensor=tensor(T.FLOAT32, sizes, strides),
+        output_tensor=tensor(T.FLOAT32, sizes, strides),
+        **fields,
+    )
+    calls: dict[str, Call] = {} if in_numpy is None else {"numpy": lambda: in_numpy(x, out=out)}
+    if strides is None and in_onnx:
+        calls["ORT"] = peers.onnx_session(in_onnx, {"x": x}, TensorProto.FLOAT, 2)
+    ours = listed(device, desc, {"input_tensor": memory})
+    title = f"{name.removeprefix('ElementWise').lower()} {math.prod(sizes):.2g} float32"
+    return Case(title, layout, ours, beside(calls), Work(8 * math.prod(sizes), "copy"))
+
+
+def _pair(
+    device: d3d12.Device,
+    layout: str,
+    sizes: list[int],
+    strides: list[int] | None,
+    name: str,
+    in_numpy: Any,
+    in_onnx: str,
+    dtype: Any,
+) -> Case:
+    kind = {np.float32: T.FLOAT32, np.int32: T.INT32}[dtype]
+    is_truth = "Logical" in name
+    memory = [_memory(dtype, sizes, strides, 1, 1000) for _ in range(2)]
+    a, b = (strided(each, sizes, strides) for each in memory)
+    out = strided(_memory(np.uint8 if is_truth else dtype, sizes, strides, 0, 1), sizes, strides)
+    out = out.view(np.bool_) if is_truth else out
+    result = tensor(T.UINT8 if is_truth else kind, sizes, strides)
+    x = tensor(kind, sizes, strides)
+    desc_class: Any = getattr(dml, f"{name}OperatorDesc")
+    desc = desc_class(a_tensor=x, b_tensor=x, output_tensor=result)
+    calls: dict[str, Call] = {"numpy": lambda: in_numpy(a, b, out=out)}
+    if strides is None:
+        output = {np.float32: TensorProto.FLOAT, np.int32: TensorProto.INT32}[dtype]
+        attributes = {"fmod": 1} if in_onnx == "Mod" else {}
+        result_type = TensorProto.BOOL if is_truth else output
+        calls["ORT"] = peers.onnx_session(in_onnx, {"a": a, "b": b}, result_type, 2, **attributes)
+    ours = listed(device, desc, {"a_tensor": memory[0], "b_tensor": memory[1]})
+    title = f"{name.removeprefix('ElementWise').lower()} {math.prod(sizes):.2g} {np.dtype(dtype).name}"
+    moved = (8 + out.itemsize) * math.prod(sizes)
+    return Case(title, layout, ours, beside(calls), Work(moved, "copy"))
+
+
 # --- copies into other orders, and casts ---
 
 COPIED = [64, 64, 56, 56]
