@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import definition_class, emulated
 from dmlemu.dml.operators.desc_checks import check_operator
@@ -95,6 +96,25 @@ EXAMPLES: dict[OperatorType, OperatorDesc] = {
 def example(operator: OperatorType, **changes: Any) -> Any:
     """The example of an operator, changed."""
     return replace(EXAMPLES[operator], **changes)  # type: ignore[type-var]
+
+
+def tensors_of(desc: OperatorDesc) -> Iterator[tuple[str, str, BufferTensorDesc]]:
+    """The name of each tensor field (``output_tensors``), the path of the tensor (``OutputTensors[1]``), and
+    the tensor; absent ones are left out."""
+    for field in tensor_fields(desc):
+        if field.desc is not None:
+            yield field.name, field.path, field.desc
+
+
+def exchanged(desc: OperatorDesc, path: str, tensor: BufferTensorDesc) -> Any:
+    """The desc with another tensor at the path."""
+    for field in tensor_fields(desc):
+        if field.path == path:
+            given = getattr(desc, field.name)
+            if field.index is not None:
+                tensor = (*given[: field.index], tensor, *given[field.index + 1 :])  # type: ignore[assignment]
+            return replace(desc, **{field.name: tensor})  # type: ignore[type-var]
+    raise LookupError(path)
 
 
 def accepted(desc: OperatorDesc, level: FeatureLevel = NEWEST) -> None:

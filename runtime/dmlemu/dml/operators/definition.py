@@ -49,7 +49,7 @@ class Definition:
     The reference computes in FLOAT64 and rounds once; so do the kernels, with their own exp, log etc.
     """
 
-    KEEPS_NANS: ClassVar[bool] = False
+    KEEPS_NANS: bool = False
     """Whether elements are copied or converted, not computed: NaNs keep their sign and payload."""
 
     RULES: ClassVar[Sequence[Rule]] = ()
