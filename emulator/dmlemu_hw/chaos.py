@@ -23,7 +23,8 @@ _PATTERN = 65536  # random bytes; longer ranges repeat them
 class Mode(str, Enum):
     """One kind of undefined behaviour.
 
-    ``order``: commands that no barrier, fence or queue orders run in any order.
+    ``order``: commands that no barrier, fence or queue orders run in any order, and a scatter writes its
+    updates in any order.
     ``poison``: memory holds arbitrary bytes until it is written.
     ``placement``: addresses and offsets have no more than the guaranteed alignment.
     ``weights``: the persistent resource stores weights in a private layout.

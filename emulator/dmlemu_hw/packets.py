@@ -21,6 +21,8 @@ MAX_RANK: int = lib.DMLK_MAX_RANK
 SLOT_NONE: int = lib.DMLK_SLOT_NONE  # slot of an optional tensor that is absent
 FLAG_POISON: int = lib.DMLK_FLAG_POISON
 FLAG_JOINED: int = lib.DMLK_FLAG_JOINED
+ORDER_SHIFT: int = lib.DMLK_FLAG_ORDER_SHIFT
+ORDERS = 1 << 32 - ORDER_SHIFT
 FLAG_TAIL = 4  # of a discard: applies to the bytes after the last element of an output
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
@@ -395,9 +397,14 @@ class PacketWriter:
         tensors: Sequence[builtins.bytes],
         constants: builtins.bytes,
         flags: int,
+        order: int = 0,
     ) -> int:
-        """Runs a kernel.  ``table`` is the GPU descriptor handle of slot 0."""
-        fields = (kernel, flags, table, len(tensors), len(constants))
+        """Runs a kernel.  ``table`` is the GPU descriptor handle of slot 0.
+
+        ``order``, below ORDERS, draws the order in which the kernel writes several values to one element,
+        where that is undefined; 0: logical order.
+        """
+        fields = (kernel, flags | order << ORDER_SHIFT, table, len(tensors), len(constants))
         return self._append(DispatchPacket, fields, *tensors, constants)
 
     def discard(self, handle: int, offset: int, size: int, flags: int) -> int:
@@ -640,7 +647,8 @@ def _lines(data: bytes, indent: str) -> Iterator[str]:
 
 def _flags_text(flags: int) -> str:
     names = {FLAG_POISON: " poison", FLAG_JOINED: " joined", FLAG_TAIL: " tail"}
-    return "".join(name for flag, name in names.items() if flags & flag)
+    order = f" order={flags >> ORDER_SHIFT}" if flags >> ORDER_SHIFT else ""
+    return "".join(name for flag, name in names.items() if flags & flag) + order
 
 
 def _tensor_text(tensor: Tensor) -> str:

@@ -11,16 +11,19 @@
  *
  * Windows: an output element is computed from a box of an input around its position (windows.h).  The box is
  *   clipped to the tensor: padding is not read.
- * Lines along axes: an output element is computed from all elements along some axes.
- *     dmlk_view_select and two dmlk_iter, one inside the other (view.h); reduce.c
- *   In logical order (DMLK_LOGICAL_ORDER) where the result depends on the order, so that it does not depend on the
- *   number of threads.
+ * Lines along axes: an output element is computed from all elements along some axes: reductions, softmax, scans.
+ *     dmlk_for_lines, dmlk_visit_lines (lines.h), dmlk_sums (sums.h)
+ *   Several threads, all strides; neighbouring lines are processed in blocks, along or across them.  In logical order
+ *   (DMLK_LOGICAL_ORDER) where the result depends on the order, so that it does not depend on the layout or the number
+ *   of threads.
  *
  * All of them take up to DMLK_MAX_OPERANDS tensors. */
 #ifndef DMLK_WALKERS_H
 #define DMLK_WALKERS_H
 
+#include "lines.h"
 #include "staged_rows.h"
+#include "sums.h"
 #include "view.h"
 
 #endif

@@ -2,12 +2,12 @@
 
 #include "convolution_integer.h"
 #include "element_wise.h"
-#include "gather_elements.h"
 #include "gemm.h"
 #include "nonzero_coordinates.h"
 #include "pooling.h"
 #include "quantization.h"
 #include "reduce.h"
+#include "selection.h"
 
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 #define PICK(array) (array)[random_between(0, (int64_t)(sizeof(array) / sizeof(array)[0]) - 1)]
@@ -118,12 +118,25 @@ static void begin_copy(device *d) {
 }
 
 static const struct element_wise_function functions[] = {
-#define FLOAT(name, value) {#name, 1, true, true, false},
-#define NUMBER(name, floats, integers) {#name, 1, true, false, false},
-#define COUNT(name, value, tuned) {#name, 1, false, false, true},
-#define FLOAT2(name, value) {#name, 2, true, true, false},
-#define NUMBER2(name, floats, integers) {#name, 2, true, false, false},
-#define BITS2(name, value) {#name, 2, false, false, false},
+#define FLOAT(name, value) {#name, 1, true, true, false, false},
+#define FLOAT2(name, value) {#name, 2, true, true, false, false},
+#define PIECES(name, each) {#name, 1, true, true, false, false},
+#define EXACT(name, value) {#name, 1, true, true, false, false},
+#define DOUBLE2(name, floats, integers) {#name, 2, true, true, false, false},
+#define POWER(name, value) {#name, 2, true, true, false, false},
+#define PIECES2(name, each, integers) {#name, 2, true, false, false, false},
+#define NUMBER(name, floats, integers) {#name, 1, true, false, false, false},
+#define NUMBER2(name, floats, integers) {#name, 2, true, false, false, false},
+#define WRAP2(name, floats, integers) {#name, 2, true, false, false, false},
+#define SIGNED(name, floats, integers) {#name, 1, true, false, false, false},
+#define SIGNED2(name, floats, integers) {#name, 2, true, false, false, false},
+#define PREDICATE(name, value) {#name, 1, false, true, true, false},
+#define PREDICATE2(name, value) {#name, 2, false, false, true, false},
+#define SWAPPED2(name, of) {#name, 2, false, false, true, false},
+#define COUNT(name, value, tuned) {#name, 1, false, false, true, false},
+#define BITS(name, value) {#name, 1, false, false, false, false},
+#define BITS2(name, value) {#name, 2, false, false, false, false},
+#define CHOICE(name, value) {#name, 3, false, false, false, true},
 #include "functions.inc"
 };
 
@@ -149,33 +162,101 @@ static void begin_element_wise(device *d, const struct element_wise_function *fu
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     enum dmlk_type type = PICK(types);
-    if (function->is_float && (type == DMLK_INT64 || type == DMLK_UINT64)) {
-        type = DMLK_INT32; /* the others are not exact in double */
+    if (function->no_long && (type == DMLK_INT64 || type == DMLK_UINT64)) {
+        type = DMLK_INT32;
     }
     const enum dmlk_type rounded = type == DMLK_FLOAT32 ? DMLK_FLOAT16 : type == DMLK_FLOAT16 ? DMLK_FLOAT32 : type;
     const bool rounds = function->is_scaled && random_flag();
     device_begin(d, function->name);
     for (uint32_t input = 0; input < function->inputs; input++) {
-        add_in(d, type, rank, sizes);
+        add_in(d, function->is_choice && input == 0 ? DMLK_UINT8 : type, rank, sizes);
     }
     add_out(d, function->is_count ? PICK(counts) : rounds ? rounded : type, rank, sizes);
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_gather_elements(device *d) {
+/* A random selection of a table of these sizes; sets the sizes of indices and values, and their ranks. */
+static void random_selection(uint32_t rank, const int64_t *sizes, dmlk_selection *k, uint32_t *index_rank,
+                             int64_t *index_sizes, uint32_t *value_rank, int64_t *value_sizes) {
+    *k = (dmlk_selection){.axis = (uint32_t)random_between(0, rank - 1), .count = 1, .may_miss = random_flag()};
+    if (random_flag()) { /* of elements */
+        k->batch = k->axis;
+        k->own = 1;
+        k->trailing = rank - k->axis - 1;
+    } else {
+        k->count = (uint32_t)random_between(1, rank - k->axis);
+        k->is_tuple = k->count > 1 || random_flag();
+        k->batch = (uint32_t)random_between(0, k->axis);
+        const int64_t in_values = 8 - (int64_t)(rank - k->count), in_indices = 8 - (int64_t)(k->batch + k->is_tuple);
+        const int64_t most = in_values < in_indices ? in_values : in_indices;
+        k->own = (uint32_t)random_between(0, most < 3 ? most : 3);
+    }
+    uint32_t i = 0, v = 0;
+    for (uint32_t d = 0; d < k->axis; d++) {
+        value_sizes[v++] = sizes[d];
+        if (d + k->batch >= k->axis) {
+            index_sizes[i++] = sizes[d];
+        }
+    }
+    for (uint32_t d = 0; d < k->own; d++) {
+        value_sizes[v++] = index_sizes[i++] = random_between(1, k->own > 1 ? 3 : 9);
+    }
+    for (uint32_t d = k->axis + k->count; d < rank; d++) {
+        value_sizes[v++] = sizes[d];
+        if (k->trailing > 0) {
+            index_sizes[i++] = sizes[d];
+        }
+    }
+    if (k->is_tuple) {
+        index_sizes[i++] = k->count;
+    }
+    index_sizes[i] = value_sizes[v] = 1;
+    *index_rank = i > 0 ? i : 1;
+    *value_rank = v > 0 ? v : 1;
+}
+
+static void add_indices(device *d, uint32_t rank, const int64_t *sizes) {
     static const enum dmlk_type index_types[] = {DMLK_INT32, DMLK_INT64, DMLK_UINT32, DMLK_UINT64};
-    int64_t sizes[DMLK_MAX_RANK];
-    const uint32_t rank = random_sizes(sizes);
-    const dmlk_gather_elements k = {.axis = (uint32_t)random_between(0, rank - 1)};
-    const enum dmlk_type type = PICK(types);
-    add_in(d, type, rank, sizes);
-    sizes[k.axis] = random_between(1, 9);
     add_in(d, PICK(index_types), rank, sizes);
     if (random_flag()) { /* as random bits nearly all of them are too large */
-        fill_random(&d->views[1], 0, 5);
+        fill_random(&d->views[d->tensor_count - 1], 0, 5);
     }
-    add_out(d, type, rank, sizes);
+}
+
+static void begin_gather(device *d) {
+    int64_t sizes[DMLK_MAX_RANK], index_sizes[DMLK_MAX_RANK + 1], value_sizes[DMLK_MAX_RANK + 1];
+    uint32_t index_rank, value_rank;
+    const uint32_t rank = random_sizes(sizes);
+    const enum dmlk_type type = PICK(types);
+    dmlk_selection k;
+    random_selection(rank, sizes, &k, &index_rank, index_sizes, &value_rank, value_sizes);
+    add_in(d, type, rank, sizes);
+    add_indices(d, index_rank, index_sizes);
+    add_out(d, type, value_rank, value_sizes);
     device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_scatter(device *d) {
+    int64_t sizes[DMLK_MAX_RANK], index_sizes[DMLK_MAX_RANK + 1], value_sizes[DMLK_MAX_RANK + 1];
+    uint32_t index_rank, value_rank;
+    const uint32_t rank = random_sizes(sizes), drawn = random_flag() ? (uint32_t)random_between(1, 99) : 0;
+    const enum dmlk_type type = PICK(types);
+    dmlk_selection k;
+    random_selection(rank, sizes, &k, &index_rank, index_sizes, &value_rank, value_sizes);
+    add_in(d, type, rank, sizes);
+    add_indices(d, index_rank, index_sizes);
+    add_in(d, type, value_rank, value_sizes);
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, drawn << DMLK_FLAG_ORDER_SHIFT);
+}
+
+static void begin_random_generator(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    add_in(d, DMLK_UINT32, 2, SIZES(1, 6));
+    add_out(d, DMLK_UINT32, rank, sizes);
+    random_flag() ? add_out(d, DMLK_UINT32, 1, SIZES(6)) : device_no_tensor(d);
+    device_constants(d, NULL, 0, 0);
 }
 
 static void begin_gemm(device *d) {
@@ -319,9 +400,11 @@ void packet_random(device *d, uint32_t kernel) {
                    {"constant_data", begin_constant_data},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
-                   {"gather_elements", begin_gather_elements},
+                   {"gather", begin_gather},
                    {"gemm", begin_gemm},
-                   {"nonzero_coordinates", begin_nonzero_coordinates}};
+                   {"nonzero_coordinates", begin_nonzero_coordinates},
+                   {"random_generator", begin_random_generator},
+                   {"scatter", begin_scatter}};
     if (element_wise_function(kernel) != NULL) {
         begin_element_wise(d, element_wise_function(kernel));
         return;

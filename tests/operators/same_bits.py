@@ -150,12 +150,19 @@ def families() -> Cases:
             continue
         op = declared()[kind](**definition.example())
         types = op.allowed(max(dml.FeatureLevel))[definition.INPUTS[0]].data_types
-        for data_type in sorted(types & set(FLOATS)) if "CLIP1" not in kind.name else ():
+        if hasattr(op, "min_max_data_type"):
+            types = frozenset({T.FLOAT32})
+        for data_type in sorted(types & set(FLOATS) or types):
             sizes = SIZES[i % 4]
-            fields = {name: layout(data_type, sizes, i + k) for k, name in enumerate(definition.INPUTS)}
-            result = T.UINT32 if "COUNT" in kind.name else data_type
-            op = replace(op, **fields, output_tensor=layout(result, sizes, i + 2))  # type: ignore[type-var]
-            arrays = {name: Contents(data_type, sizes) for name in fields}
+            given = dict.fromkeys(definition.INPUTS, data_type)
+            if "condition_tensor" in given:
+                given = {"condition_tensor": T.UINT8, "a_tensor": T.FLOAT16, "b_tensor": T.FLOAT16}
+            fields = {name: layout(given[name], sizes, i + k) for k, name in enumerate(given)}
+            results = op.allowed(max(dml.FeatureLevel))[definition.OUTPUT].data_types
+            last = given[definition.INPUTS[-1]]
+            fields[definition.OUTPUT] = layout(last if last in results else min(results), sizes, i + 2)
+            op = replace(op, **fields)  # type: ignore[type-var]
+            arrays = {name: Contents(given[name], sizes) for name in given}
             yield f"{kind.name} {data_type.name}", op, arrays
 
 
@@ -203,6 +210,51 @@ def large() -> Cases:
             axes=[0],
         )
         yield f"large REDUCE {function.name}", op, {"input_tensor": Contents(T.FLOAT16, [rows, 3])}
+
+
+def lines() -> Cases:
+    """Softmax, scans and TOP_K, along and across lines; sums of a million elements."""
+    axes_of = [([3, 4, 50], [2]), ([3, 100, 40], [1]), ([2, 3, 4], [0, 2]), ([40, 1000], [0])]
+    softmax = dml.ActivationSoftmax1OperatorDesc, dml.ActivationLogSoftmax1OperatorDesc
+    for k, (sizes, axes) in enumerate(axes_of):
+        for data_type in (T.FLOAT32, T.FLOAT16):
+            x, y = layout(data_type, sizes, k), layout(data_type, sizes, k + 1)
+            array = {"input_tensor": Contents(data_type, sizes, mostly_numbers=True)}
+            for kind in (*softmax, dml.ActivationHardmax1OperatorDesc):
+                op: Any = kind(input_tensor=x, output_tensor=y, axes=axes)
+                yield f"{kind.TYPE.name} {data_type.name} {k}", op, array
+            fields: dict[str, Any] = {"axis": axes[-1], "axis_direction": dml.AxisDirection(k % 2)}
+            op = dml.CumulativeSummationOperatorDesc(
+                input_tensor=x, output_tensor=y, has_exclusive_sum=k == 1, **fields
+            )
+            yield f"CUMULATIVE_SUMMATION {data_type.name} {k}", op, array
+            op = dml.CumulativeProductOperatorDesc(
+                input_tensor=x, output_tensor=y, has_exclusive_product=k == 1, **fields
+            )
+            yield f"CUMULATIVE_PRODUCT {data_type.name} {k}", op, array
+            small = [3 if d == axes[-1] else n for d, n in enumerate(sizes)]
+            op = dml.TopK1OperatorDesc(
+                input_tensor=x,
+                output_value_tensor=layout(data_type, small, k),
+                output_index_tensor=layout(T.UINT32, small, k),
+                k=3,
+                **fields,
+            )
+            yield f"TOP_K1 {data_type.name} {k}", op, array
+    million = Contents(T.FLOAT32, [10**6, 2], mostly_numbers=True)
+    for axes in ([0], [1, 0]):
+        for function in (ReduceFunction.SUM, ReduceFunction.L2, ReduceFunction.ARGMAX):
+            for strides in ([2, 1], [1, 10**6]):
+                index = function is ReduceFunction.ARGMAX
+                op = dml.ReduceOperatorDesc(
+                    function=function,
+                    input_tensor=BufferTensorDesc(T.FLOAT32, [10**6, 2], strides),
+                    output_tensor=BufferTensorDesc(
+                        T.UINT32 if index else T.FLOAT32, [1, 2 if axes == [0] else 1]
+                    ),
+                    axes=axes,
+                )
+                yield f"million {function.name} {axes} {strides}", op, {"input_tensor": million}
 
 
 def products() -> Cases:
@@ -294,7 +346,7 @@ def poolings() -> Cases:
 
 
 def cases() -> Cases:
-    for group in (element_wise, families, casts, reductions, large, products, poolings, others):
+    for group in (element_wise, families, casts, reductions, large, lines, products, poolings, others):
         yield from group()
 
 
@@ -310,11 +362,12 @@ def results(desc: Any, arrays: dict[str, Array]) -> dict[str, Array]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth case")
+    parser.add_argument("--cases", type=int, default=10**6, metavar="N", help="only N cases, evenly spread")
     arguments = parser.parse_args()
-    for number, (name, desc, contents) in enumerate(cases()):
-        if number % arguments.every:
-            continue
+    every = list(cases())
+    chosen = min(arguments.cases, len(every))
+    for number in (i * len(every) // chosen for i in range(chosen)):
+        name, desc, contents = every[number]
         random = np.random.default_rng(number)
         arrays = {name: each.array(random) for name, each in contents.items()}
         if arguments.plain:

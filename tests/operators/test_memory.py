@@ -20,9 +20,25 @@ from operator_families import each_operator
 
 GAP = 272  # bytes between tensors; keeps every offset at an odd multiple of 16
 
+OUTPUTS = ("output_tensor", "output_gradient_tensor")
+
+
+def output_of(desc: OperatorDesc) -> str:
+    return next(name for name in OUTPUTS if hasattr(desc, name))
+
+
+def may_be_in_place(desc: OperatorDesc) -> bool:
+    """Also, a tensor has to exist that is a legal input and output."""
+    tensors: Any = desc
+    return desc.IN_PLACE and (
+        not hasattr(desc, "input_tensor")
+        or tensors.input_tensor.data_type == getattr(desc, output_of(desc)).data_type
+    )
+
+
 each_example = each_operator("desc", EXAMPLES.__getitem__)
 each_in_place = each_operator(
-    "desc", EXAMPLES.__getitem__, [operator for operator, desc in EXAMPLES.items() if desc.IN_PLACE]
+    "desc", EXAMPLES.__getitem__, [operator for operator, desc in EXAMPLES.items() if may_be_in_place(desc)]
 )
 
 
@@ -54,9 +70,10 @@ def test_BT10_the_output_may_be_the_input(device: dml.Device, desc: OperatorDesc
     for name in ("input_tensor", "a_tensor", "b_tensor"):
         if not hasattr(desc, name):
             continue
-        changed = replace(desc, **{name: desc.output_tensor})  # type: ignore[type-var,attr-defined]
+        output = output_of(desc)
+        changed = replace(desc, **{name: getattr(desc, output)})  # type: ignore[type-var]
         places = layout(changed)
-        places["OutputTensor"] = places[camel(name)]
+        places[camel(output)] = places[camel(name)]
         before = random_bytes(changed, places)
 
         after = dispatch(device, changed, before, places)
@@ -126,8 +143,8 @@ def dispatch(device: dml.Device, desc: OperatorDesc, memory: Array, places: dict
     """One buffer holds all tensors: uploads it, runs ``desc``, and reads all of it back."""
     parent, states = device.get_parent_device(), d3d12.ResourceStates
 
-    def buffer(heap: Any, flags: Any, state: Any) -> d3d12.Resource:
-        resource = d3d12.ResourceDesc.buffer(memory.size, flags)
+    def buffer(heap: Any, flags: Any, state: Any, size: int = memory.size) -> d3d12.Resource:
+        resource = d3d12.ResourceDesc.buffer(size, flags)
         properties = d3d12.HeapProperties(heap)
         return parent.create_committed_resource(properties, d3d12.HeapFlags.NONE, resource, state)
 
@@ -157,7 +174,11 @@ def dispatch(device: dml.Device, desc: OperatorDesc, memory: Array, places: dict
                 if field.output is output
             ]
         )
-    assert properties.temporary_resource_size == 0, "FLOAT32 needs no temporary resource"
+    if properties.temporary_resource_size:
+        temporary = buffer(
+            d3d12.HeapType.DEFAULT, unordered, states.UNORDERED_ACCESS, properties.temporary_resource_size
+        )
+        table.bind_temporary_resource(dml.BufferBinding(temporary, 0, properties.temporary_resource_size))
 
     kind = d3d12.CommandListType.COMPUTE
     queue = parent.create_command_queue(d3d12.CommandQueueDesc(kind))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import SIGNED, UNSIGNED, Array, dtype_of, filled, shapes, tensors, values
 
-from dmlemu import dml
-from dmlemu.dml import AxisDirection, FeatureLevel, OperatorType, ReduceFunction
+from dmlemu import dml, evaluate
+from dmlemu.dml import AxisDirection, BufferTensorDesc, FeatureLevel, OperatorType, ReduceFunction
 from dmlemu.dml import TensorDataType as T
 
 NAN, INF = float("nan"), float("inf")
@@ -104,6 +105,46 @@ def test_float16_is_accumulated_in_more_bits() -> None:
     assert reduce(F.L2, [300, 400], [0], T.FLOAT16).tolist() == [500]
 
 
+@pytest.mark.parametrize("function", [F.SUM, F.L1, F.SUM_SQUARE, F.L2, F.AVERAGE], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    ("sizes", "strides", "axes"),
+    [
+        ([10**6], [1], [0]),
+        ([10**6, 3], [3, 1], [0]),
+        ([1000, 1000], [1, 1000], [0, 1]),
+        ([100, 2, 10_000], [20_001, 1, 2], [0, 2]),
+        ([17, 10**6], [1, 17], [1]),
+    ],
+)
+def test_a_million_floats_are_added_to_2_ulp(
+    function: F, sizes: list[int], strides: list[int], axes: list[int]
+) -> None:
+    """On as many threads as the machine has; same_bits.py has the same sums on one and on three."""
+    source = BufferTensorDesc(T.FLOAT32, sizes, strides)
+    small = [1 if d in axes else size for d, size in enumerate(sizes)]
+    op = dml.ReduceOperatorDesc(
+        function=function, input_tensor=source, output_tensor=tensor(T.FLOAT32, *small), axes=axes
+    )
+    random = np.random.default_rng(7)
+    x = (random.normal(0.01, 1, sizes) * 10 ** random.uniform(-4, 4, sizes)).astype(np.float32)
+
+    found = evaluate(op, input_tensor=x)["output_tensor"].ravel()
+
+    lines = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(found.size, -1)
+    for got, line in zip(found, lines.astype(np.float64), strict=True):
+        exact = exact_sum(function, line)
+        assert abs(float(got) - exact) <= 2 * np.spacing(np.float32(abs(exact)))
+
+
+def exact_sum(function: F, line: Array) -> float:
+    """Correctly rounded: squares of FLOAT32s are exact as FLOAT64s."""
+    if function in (F.L2, F.SUM_SQUARE):
+        total = math.fsum(line * line)
+        return math.sqrt(total) if function is F.L2 else total
+    total = math.fsum(abs(line) if function is F.L1 else line)
+    return total / line.size if function is F.AVERAGE else total
+
+
 def test_nan_never_beats_a_number() -> None:
     assert reduce(F.MAX, [NAN, -5, NAN], [0]).tolist() == [-5]
     assert reduce(F.MIN, [3, NAN], [0]).tolist() == [3]
@@ -111,6 +152,19 @@ def test_nan_never_beats_a_number() -> None:
     assert np.isnan(reduce(F.SUM, [NAN, 1], [0])).all()
     assert reduce(F.ARGMAX, [NAN, 1, 2], [0]).tolist() == [2]
     assert reduce(F.ARGMIN, [NAN, NAN], [0]).tolist() == [0]
+
+
+def test_places_in_long_lines() -> None:
+    """Lines of more than one segment, whose places are combined."""
+    x = np.zeros((200_000, 3), np.float32)
+    x[[70_000, 150_000], 0] = 5
+    x[:, 1] = -1
+    x[199_999, 1] = NAN
+    x[131_072, 2] = INF
+
+    assert reduce(F.ARGMAX, x, [0]).tolist() == [[70_000, 0, 131_072]]
+    last = arg(dml.ArgmaxOperatorDesc, x, [0], AxisDirection.DECREASING)
+    assert last.tolist() == [[150_000, 199_998, 131_072]]
 
 
 def test_ties_of_reduce_take_the_first() -> None:

@@ -1,20 +1,24 @@
 /* reduce: out = function over the reduced axes of in, as defined in functions.inc.
  *
- * Up to DMLK_CHUNK neighbouring outputs are processed at once.  The input is read along the reduced or the kept
- * axes, whichever are closer in memory.  Results do not depend on layout or threads:
+ * Inputs are taken in segments of SEGMENT, whose results are then combined in logical order: the segments of a few long
+ * lines are distributed to threads.  Results do not depend on layout or threads:
  *   - integers are added and multiplied modulo 2^bits, and elements compared, as the bits they are
  *     (reduce.inc); any order gives the same, only places are found in logical order;
- *   - sums and products of floats are made in double and in logical order, input number i going
- *     to partial result i % lanes, so that several can be added at a time. */
+ *   - sums and products of floats are made in double and in logical order (sums.h). */
 #include "reduce.h"
 
 #include <math.h>
 
 #include "dmlk_math.h"
 #include "kernel.h"
+#include "scratch.h"
+#include "sums.h"
+#include "walkers.h"
 
-#define LANES 8
-#define PIECE 128 /* inputs searched at once for a position */
+#define SEGMENT (1 << 16) /* inputs of a line */
+#define SEGMENTS 256      /* of a block, computed before they are combined */
+#define PIECE 128         /* inputs searched at once for a position */
+#define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
 
@@ -24,16 +28,23 @@ enum comparison { LARGEST_INTEGER, LARGEST_FLOAT, PLACE_OF_INTEGER, PLACE_OF_FLO
 struct job;
 struct block;
 
-/* How inputs of one type are combined.  n inputs, `stride` apart, the first with index `index`: */
+/* Of the outputs of a block. */
+struct results {
+    union {
+        uint64_t bits[DMLK_CHUNK]; /* of the type's width each */
+        double sums[DMLK_CHUNK];
+    };
+    int64_t place[DMLK_CHUNK]; /* PLACES: index of the value among the reduced elements */
+};
+
+/* How inputs of one type are combined. */
 struct methods {
-    void (*start)(const struct job *job, struct block *block);
-    /* ... all into one output ... */
-    void (*fold)(const struct job *job, struct block *block, int64_t output, const uint8_t *at, int64_t stride,
-                 int64_t n, int64_t index);
-    /* ... or, all with index `index`, into the first n outputs. */
-    void (*join)(const struct job *job, struct block *block, const uint8_t *at, int64_t stride, int64_t n,
-                 int64_t index);
-    void (*finish)(const struct job *job, const struct block *block, uint8_t *at, int64_t stride);
+    void (*start)(struct block *block, int64_t inputs);
+    dmlk_line_visitor visitor; /* its context is the block */
+    void (*settle)(const struct block *block, struct results *results);
+    void (*combine)(const struct job *job, struct results *results, const struct results *more, int64_t count);
+    void (*finish)(const struct job *job, struct results *results, int64_t count, const double *shift, uint8_t *at,
+                   int64_t stride);
 };
 
 /* A line of functions.inc. */
@@ -50,28 +61,34 @@ struct job {
     const struct function *function;
     bool last_index;
     uint32_t in, out; /* types */
-    dmlk_iter kept;    /* operands: in, out */
-    dmlk_iter reduced; /* operand: in */
+    dmlk_lines lines; /* of in; operands: in, out */
     const struct methods *methods;
     enum comparison how;
     uint64_t flip, infinity; /* of comparisons: see reduce.inc */
     uint64_t sign;           /* the sign bit of integers that have one, or 0 */
-    int64_t lanes;           /* of sums and products of floats */
+    int parts;               /* threads that share the segments of a block */
 };
 
-/* The outputs being processed. */
+/* The outputs being processed, and a segment of their inputs. */
 struct block {
+    const struct job *job;
     int64_t count;
-    int64_t work; /* see dmlk_stopped */
+    const double *shift; /* is_shifted: m of each output */
     union {
         uint64_t bits[DMLK_CHUNK]; /* of the type's width each */
-        double lanes[LANES][DMLK_CHUNK];
+        dmlk_sums sums;
     };
-    union {
-        dmlk_promoted place; /* PLACES: index of the value among the reduced elements */
-        dmlk_promoted shift; /* is_shifted: m */
-    };
+    int64_t place[DMLK_CHUNK];
 };
+
+#define VISIT_ALONG(name)                                                                                       \
+    DMLK_EACH_ISA(name, (void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,    \
+                         int64_t index),                                                                        \
+                  (context, line, at, strides, n, index))
+#define VISIT_ACROSS(name)                                                                                      \
+    DMLK_EACH_ISA(name, (void *context, uint8_t *const *at, const int64_t *strides, int64_t count,              \
+                         int64_t index),                                                                        \
+                  (context, at, strides, count, index))
 
 #define magnitude(x) ((x) & sign ? 0 - (x) : (x))
 #define DMLK_ONLY_UNSIGNED
@@ -79,20 +96,22 @@ struct block {
 #include "each_type.inc"
 #undef magnitude
 
+#define METHODS(name, type) \
+    {start_##type, {name##along_##type, name##across_##type}, settle_##type, combine_##type, finish_##type}
+
 static const struct methods comparisons[] = {
-    [DMLK_UINT8] = {start_uint8, fold_uint8, join_uint8, finish_uint8},
-    [DMLK_UINT16] = {start_uint16, fold_uint16, join_uint16, finish_uint16},
-    [DMLK_UINT32] = {start_uint32, fold_uint32, join_uint32, finish_uint32},
-    [DMLK_UINT64] = {start_uint64, fold_uint64, join_uint64, finish_uint64},
+    [DMLK_UINT8] = METHODS(, uint8),
+    [DMLK_UINT16] = METHODS(, uint16),
+    [DMLK_UINT32] = METHODS(, uint32),
+    [DMLK_UINT64] = METHODS(, uint64),
 };
 
 /* --- the lines of the table --- */
 
-#define METHODS(name, type) {start_##type, name##_fold_##type, name##_join_##type, finish_##type}
 #define INTEGERS(name)                                                                                           \
     static const struct methods name##_integers[] = {                                                            \
-        [DMLK_UINT8] = METHODS(name, uint8), [DMLK_UINT16] = METHODS(name, uint16),                              \
-        [DMLK_UINT32] = METHODS(name, uint32), [DMLK_UINT64] = METHODS(name, uint64)};
+        [DMLK_UINT8] = METHODS(name##_, uint8), [DMLK_UINT16] = METHODS(name##_, uint16),                              \
+        [DMLK_UINT32] = METHODS(name##_, uint32), [DMLK_UINT64] = METHODS(name##_, uint64)};
 
 #define FLOATS(name, term, result)                                                                               \
     DMLK_EACH_ISA(name##_terms, (double *inputs, int64_t count, const double *ms, int64_t m_stride),             \
@@ -126,131 +145,106 @@ static const struct methods comparisons[] = {
 
 /* --- sums and products of floats --- */
 
-/* Compilers do not reliably vectorize single lanes.  Chains of additions are latency-bound: wider ones would not be
- * faster. */
-typedef double pair __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
-
-static inline double combine_floats(bool is_product, double a, double b) { return is_product ? a * b : a + b; }
-
-static void start_floats(const struct job *job, struct block *block) {
-    for (int64_t lane = 0; lane < job->lanes; lane++) {
-        for (int64_t i = 0; i < block->count; i++) {
-            block->lanes[lane][i] = job->function->is_product ? 1 : 0;
-        }
-    }
+static void start_floats(struct block *block, int64_t inputs) {
+    dmlk_sums_start(&block->sums, block->job->function->is_product, block->count, inputs);
 }
 
-static inline __attribute__((always_inline)) void fold_floats_by(bool is_product, int64_t lanes,
-                                                                 struct block *block, int64_t output,
-                                                                 const double *x, int64_t n, int64_t index) {
-    int64_t i = 0;
-    if (lanes == LANES && n >= 2 * LANES) {
-        for (; (index + i) % LANES != 0; i++) {
-            double *v = &block->lanes[(index + i) % LANES][output];
-            *v = combine_floats(is_product, *v, x[i]);
-        }
-        pair v[LANES / 2];
-        for (int lane = 0; lane < LANES; lane++) {
-            v[lane / 2][lane % 2] = block->lanes[lane][output];
-        }
-        for (; i + LANES <= n; i += LANES) {
-#pragma GCC unroll 4
-            for (int k = 0; k < LANES / 2; k++) {
-                const pair next = *(const pair *)(x + i + 2 * k);
-                v[k] = is_product ? v[k] * next : v[k] + next;
-            }
-        }
-        for (int lane = 0; lane < LANES; lane++) {
-            block->lanes[lane][output] = v[lane / 2][lane % 2];
-        }
-    }
-    for (; i < n; i++) {
-        double *v = &block->lanes[(index + i) % lanes][output];
-        *v = combine_floats(is_product, *v, x[i]);
-    }
-}
-
-DMLK_EACH_ISA(fold_doubles, (const struct job *job, struct block *block, int64_t output, const double *x, int64_t n,
-                             int64_t index),
-              (job, block, output, x, n, index)) {
-    if (job->function->is_product) {
-        fold_floats_by(true, job->lanes, block, output, x, n, index);
-    } else {
-        fold_floats_by(false, job->lanes, block, output, x, n, index);
-    }
-}
-
-static void fold_floats(const struct job *job, struct block *block, int64_t output, const uint8_t *at,
-                        int64_t stride, int64_t n, int64_t index) {
-    const int64_t bytes = job->kept.bytes[0];
+static void floats_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
+                         int64_t index) {
+    struct block *block = context;
+    const struct job *job = block->job;
+    const int64_t step = strides[0] * job->lines.along.bytes[0];
     dmlk_promoted x;
-    for (int64_t r = 0; r < n; r += DMLK_CHUNK) {
-        const int64_t count = dmlk_min(n - r, DMLK_CHUNK);
-        dmlk_load_promoted(job->in, at + r * stride * bytes, stride, count, &x);
-        job->function->terms(x.f, count, block->shift.f + output, 0);
-        fold_doubles(job, block, output, x.f, count, index + r);
+    for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
+        const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
+        dmlk_load_promoted(job->in, at[0] + i * step, strides[0], count, &x);
+        job->function->terms(x.f, count, block->shift + line, 0);
+        dmlk_sums_along(&block->sums, line, x.f, count, index + i);
     }
 }
 
-DMLK_EACH_ISA(join_doubles, (bool is_product, double *restrict v, const double *restrict x, int64_t n),
-              (is_product, v, x, n)) {
-    for (int64_t i = 0; i < n; i++) {
-        v[i] = combine_floats(is_product, v[i], x[i]);
-    }
-}
-
-static void join_floats(const struct job *job, struct block *block, const uint8_t *at, int64_t stride, int64_t n,
-                        int64_t index) {
+static void floats_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
+    struct block *block = context;
     dmlk_promoted x;
-    dmlk_load_promoted(job->in, at, stride, n, &x);
-    job->function->terms(x.f, n, block->shift.f, 1);
-    join_doubles(job->function->is_product, block->lanes[index % job->lanes], x.f, n);
+    dmlk_load_promoted(block->job->in, at[0], strides[0], count, &x);
+    block->job->function->terms(x.f, count, block->shift, 1);
+    dmlk_sums_across(&block->sums, x.f, index);
 }
 
-static void finish_floats(const struct job *job, const struct block *block, uint8_t *at, int64_t stride) {
-    dmlk_promoted result;
-    memcpy(result.f, block->lanes[0], (size_t)block->count * sizeof *result.f);
-    for (int64_t lane = 1; lane < job->lanes; lane++) {
-        join_doubles(job->function->is_product, result.f, block->lanes[lane], block->count);
-    }
-    job->function->last(result.f, block->count, (double)job->reduced.count, block->shift.f);
-    for (int64_t i = 0; i < block->count; i++) {
-        result.f[i] = dmlk_one_nan(result.f[i]);
-    }
-    dmlk_store_promoted(job->out, at, stride, block->count, DMLK_KIND_FLOAT, &result);
+static void settle_floats(const struct block *block, struct results *results) {
+    dmlk_sums_finish(&block->sums, results->sums);
 }
 
-static const struct methods float_methods = {start_floats, fold_floats, join_floats, finish_floats};
+static void combine_floats(const struct job *job, struct results *results, const struct results *more,
+                           int64_t count) {
+    dmlk_sums_combine(job->function->is_product, results->sums, more->sums, count);
+}
+
+static void finish_floats(const struct job *job, struct results *results, int64_t count, const double *shift,
+                          uint8_t *at, int64_t stride) {
+    dmlk_promoted y;
+    memcpy(y.f, results->sums, (size_t)count * sizeof *y.f);
+    job->function->last(y.f, count, (double)job->lines.along.count, shift);
+    for (int64_t i = 0; i < count; i++) {
+        y.f[i] = dmlk_one_nan(y.f[i]);
+    }
+    dmlk_store_promoted(job->out, at, stride, count, DMLK_KIND_FLOAT, &y);
+}
+
+static const struct methods float_methods = {
+    start_floats, {floats_along, floats_across}, settle_floats, combine_floats, finish_floats};
 
 /* --- iterating over the inputs --- */
 
-/* A row of m reduced positions, the first with index `index`, for each output of the block. */
-static void take_in_row(const struct job *job, struct block *block, const uint8_t *at, int64_t m, int64_t index) {
-    const int64_t bytes = job->kept.bytes[0];
-    const int64_t kept = dmlk_iter_row_strides(&job->kept)[0];
-    const int64_t reduced = dmlk_iter_row_strides(&job->reduced)[0];
-    if (block->count == 1 || reduced < kept) {
-        for (int64_t j = 0; j < block->count && !dmlk_stopped(&block->work, m); j++) {
-            job->methods->fold(job, block, j, at + j * kept * bytes, reduced, m, index);
-        }
-    } else {
-        for (int64_t r = 0; r < m && !dmlk_stopped(&block->work, block->count); r++) {
-            job->methods->join(job, block, at + r * reduced * bytes, kept, block->count, index + r);
-        }
+/* Segment `number` of each line of the block. */
+static void take_segment(const struct job *job, const dmlk_line_block *lines, const double *shift, int64_t number,
+                         struct results *results) {
+    const int64_t first = number * SEGMENT, inputs = dmlk_min(SEGMENT, job->lines.along.count - first);
+    struct block block;
+    block.job = job;
+    block.count = lines->count;
+    block.shift = shift;
+    job->methods->start(&block, inputs);
+    dmlk_visit_lines(&job->lines, lines, first, inputs, &job->methods->visitor, &block);
+    job->methods->settle(&block, results);
+}
+
+struct split {
+    const struct job *job;
+    const dmlk_line_block *lines;
+    const double *shift;
+    int64_t first;
+    struct results *segments;
+};
+
+static void take_segments(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct split *split = context;
+    int64_t work = 0;
+    dmlk_line_block lines = *split->lines;
+    lines.work = &work;
+    for (; begin < end && !dmlk_stopped(&work, 0); begin++) {
+        take_segment(split->job, &lines, split->shift, split->first + begin, &split->segments[begin]);
     }
 }
 
-/* All reduced positions.  `at` is the input of the first output. */
-static void take_in_all(const struct job *job, struct block *block, const uint8_t *at) {
-    dmlk_cursor cursor;
-    job->methods->start(job, block);
-    dmlk_iter_seek(&job->reduced, 0, &cursor);
-    for (int64_t index = 0; index < job->reduced.count && !dmlk_stopped(&block->work, 0);) {
-        int64_t m = dmlk_min(dmlk_iter_row_left(&job->reduced, &cursor), DMLK_WORK_BETWEEN_LOOKS);
-        take_in_row(job, block, at + (cursor.at[0] - job->reduced.base[0]), m, index);
-        dmlk_iter_advance(&job->reduced, &cursor, m);
-        index += m;
+/* All segments of each line of the block. */
+static void take_in(const struct job *job, const dmlk_line_block *lines, const double *shift,
+                    struct results *results) {
+    const int64_t count = (job->lines.along.count + SEGMENT - 1) / SEGMENT;
+    struct results *segments = job->parts > 1 ? dmlk_take(SEGMENTS * (int64_t)sizeof *segments) : NULL;
+    struct results one;
+    take_segment(job, lines, shift, 0, results);
+    for (int64_t first = 1; first < count && !dmlk_stopped(lines->work, 0);) {
+        const int64_t n = segments == NULL ? 1 : dmlk_min(SEGMENTS, count - first);
+        struct split split = {job, lines, shift, first, segments == NULL ? &one : segments};
+        dmlk_parallel(n, segments == NULL ? 1 : (int)dmlk_min(job->parts, n), take_segments, &split);
+        for (int64_t i = 0; i < n; i++) {
+            job->methods->combine(job, results, &split.segments[i], lines->count);
+        }
+        first += n;
     }
+    dmlk_give(segments);
 }
 
 /* Sets the fields derived from the function.  Bits are ordered as unsigned integers after the sign bit is flipped;
@@ -277,40 +271,34 @@ static void choose_methods(struct job *job) {
 }
 
 /* exp(x) overflows where log(sum(exp(x))) does not: sum exp(x - maximum), and add the maximum at the end. */
-static void find_shift(const struct job *shifted, struct block *block, const uint8_t *at) {
+static void find_shift(const struct job *shifted, const dmlk_line_block *lines, dmlk_promoted *shift) {
     struct job job = *shifted;
+    struct results results;
     dmlk_promoted maximum;
     job.function = &reduce_max_function;
     choose_methods(&job);
-    take_in_all(&job, block, at);
-    job.methods->finish(&job, block, (uint8_t *)&maximum, 1);
-    dmlk_load_promoted(job.in, (const uint8_t *)&maximum, 1, block->count, &block->shift);
-    for (int64_t i = 0; i < block->count; i++) {
-        block->shift.f[i] = isfinite(block->shift.f[i]) ? block->shift.f[i] : 0;
+    take_in(&job, lines, NULL, &results);
+    job.methods->finish(&job, &results, lines->count, NULL, (uint8_t *)&maximum, 1);
+    dmlk_load_promoted(job.in, (const uint8_t *)&maximum, 1, lines->count, shift);
+    for (int64_t i = 0; i < lines->count; i++) {
+        shift->f[i] = isfinite(shift->f[i]) ? shift->f[i] : 0;
     }
 }
 
-static void reduce_part(int64_t begin, int64_t end, int part, void *context) {
-    (void)part;
+static void reduce_block(const dmlk_line_block *lines, void *context) {
     const struct job *job = context;
-    const int64_t out_stride = dmlk_iter_row_strides(&job->kept)[1];
-    struct block block;
-    dmlk_cursor cursor;
-    block.work = 0;
-    dmlk_iter_seek(&job->kept, begin, &cursor);
-    while (begin < end && !dmlk_stopped(&block.work, 0)) {
-        block.count = dmlk_min(dmlk_min(dmlk_iter_row_left(&job->kept, &cursor), DMLK_CHUNK), end - begin);
-        if (job->function->is_shifted) {
-            find_shift(job, &block, cursor.at[0]);
-        }
-        take_in_all(job, &block, cursor.at[0]);
-        if (job->function->family == PLACES) {
-            dmlk_store_promoted(job->out, cursor.at[1], out_stride, block.count, DMLK_KIND_SIGNED, &block.place);
-        } else {
-            job->methods->finish(job, &block, cursor.at[1], out_stride);
-        }
-        begin += block.count;
-        dmlk_iter_advance(&job->kept, &cursor, block.count);
+    struct results results;
+    dmlk_promoted shift;
+    if (job->function->is_shifted) {
+        find_shift(job, lines, &shift);
+    }
+    take_in(job, lines, shift.f, &results);
+    if (job->function->family == PLACES) {
+        dmlk_promoted place;
+        memcpy(place.i, results.place, (size_t)lines->count * sizeof *place.i);
+        dmlk_store_promoted(job->out, lines->at[1], lines->strides[1], lines->count, DMLK_KIND_SIGNED, &place);
+    } else {
+        job->methods->finish(job, &results, lines->count, shift.f, lines->at[1], lines->strides[1]);
     }
 }
 
@@ -347,18 +335,14 @@ static int run(const dmlk_call *call, const struct function *function) {
     if (in->rank != out->rank || k.axes_mask >> in->rank != 0 || dmlk_view_elements(&reduced_out) != 1) {
         return DMLK_BAD_PACKET;
     }
-    const dmlk_view kept_in = dmlk_view_select(in, ~k.axes_mask), kept_out = dmlk_view_select(out, ~k.axes_mask);
-    const dmlk_view reduced = dmlk_view_select(in, k.axes_mask);
     struct job job = {.function = function, .last_index = k.last_index != 0, .in = in->type, .out = out->type};
-    int status = dmlk_iter_init(&job.kept, DMLK_ANY_ORDER, (const dmlk_view *[]){&kept_in, &kept_out}, 2);
+    choose_methods(&job);
+    int status = dmlk_lines_init(&job.lines, order_of(&job), k.axes_mask, (const dmlk_view *[]){in, out}, 2, 1);
     if (status == DMLK_OK) {
-        choose_methods(&job);
-        status = dmlk_iter_init(&job.reduced, order_of(&job), (const dmlk_view *[]){&reduced}, 1);
-    }
-    if (status == DMLK_OK) {
-        job.lanes = job.reduced.count < 4 * LANES ? 1 : LANES;
-        const int64_t outputs_worth_a_thread = inputs_worth_a_thread(&job) / job.reduced.count;
-        dmlk_parallel(job.kept.count, dmlk_parts(job.kept.count, outputs_worth_a_thread), reduce_part, &job);
+        const int64_t lines = job.lines.each.count, inputs = job.lines.along.count, grain = inputs_worth_a_thread(&job);
+        const bool split = lines < FEW_LINES && inputs > SEGMENT;
+        job.parts = split ? dmlk_parts(lines * inputs, grain) : 1;
+        dmlk_for_lines(&job.lines, DMLK_MOST_LINES, split ? lines : grain / inputs, reduce_block, &job);
     }
     return status;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from .enums import FeatureLevel
@@ -22,7 +23,15 @@ from .operators.schema import (
     tables_of_members,
 )
 
-__all__ = ["describe", "documentation", "summary"]
+__all__ = ["LAYOUTS", "MEASURED", "describe", "documentation", "summary"]
+
+MEASURED = Path(__file__).parent / "operators" / "measured.txt"
+"""What the tests compared with the references: operator; level; tensor; data types; ranks by layout."""
+
+LAYOUTS = (
+    *("packed", "permuted", "padded", "broadcast", "overlapping", "longer than needed"),
+    *("at an offset", "owned by DirectML"),
+)
 
 _KINDS = {
     FieldKind.INPUT_TENSOR: "input tensor",
@@ -53,6 +62,7 @@ def describe(desc: type[OperatorDesc]) -> str:
         "A device uses the table of the highest feature level that is not above its own.",
         "\n".join(_tables(desc)),
         *_reference(desc),
+        *_measured(desc),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -144,3 +154,25 @@ def _reference(desc: type[OperatorDesc]) -> Iterator[str]:
     yield "## Reference"
     yield "The definition the kernels are tested against."
     yield f"```python\n{textwrap.dedent(source).rstrip()}\n```"
+
+
+def _measured(desc: type[OperatorDesc]) -> Iterator[str]:
+    """A table of what the tests compare with the reference, from the file that they write."""
+    if definition_class(desc.TYPE) is None:
+        return
+    yield "## Tested"
+    own, lines = f"{desc.TYPE.name};", MEASURED.read_text().splitlines()
+    rows = [line.removeprefix(own).split(";") for line in lines if line.startswith(own)]
+    if not rows:
+        yield "Not measured yet: `make measured` does."
+        return
+    yield "The tests compare with the reference, by the layout of a tensor, these numbers of dimensions:"
+    used = [i for i, _ in enumerate(LAYOUTS, 3) if any(row[i] for row in rows)]
+    heads = ["from level", "field", "data types", *(LAYOUTS[i - 3] for i in used)]
+    table = [heads, ["---"] * len(heads)]
+    for row in rows:
+        ranks = [row[i].replace("-", " to ") for i in used]
+        table.append([*row[:2], *(each.replace(",", ", ") for each in (row[2], *ranks))])
+    yield "\n".join(
+        f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in table
+    )

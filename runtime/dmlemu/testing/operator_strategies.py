@@ -184,6 +184,8 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
         return st.sampled_from(sorted(item.enum))
     if item.kind in (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY):
         return st.just(())
+    if item.kind is FieldKind.FLOAT_ARRAY:
+        return st.lists(_floats, max_size=3)
     if item.kind is FieldKind.SCALE_BIAS:
         return st.none() | st.builds(ScaleBias, _floats, _floats)
     if item.kind is FieldKind.SCALAR_UNION:

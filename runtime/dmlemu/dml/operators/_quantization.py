@@ -154,7 +154,7 @@ class _Divisor(Values):
         return f"a divisor of {self.of}"
 
     def __contains__(self, value: Any) -> bool:
-        return 0 < value <= self.of and self.of % value == 0
+        return bool(0 < value <= self.of and self.of % value == 0)
 
     def pick(self, choose: Choose, domain: Values) -> Any:
         near = choose(1, self.of)

@@ -72,7 +72,8 @@ class Definition:
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        """The fields of a small desc that is legal from the operator's first feature level."""
+        """The fields of a small desc that is legal from the operator's first feature level; of numbered
+        variants each takes those that it has."""
         raise NotImplementedError
 
 

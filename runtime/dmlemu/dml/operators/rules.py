@@ -42,6 +42,7 @@ __all__ = [
     "Below",
     "Demand",
     "Divisible",
+    "HasCount",
     "Length",
     "Nonzero",
     "NotEmpty",
@@ -469,6 +470,20 @@ class Length(Rule):
         count, tensor = field_of(cls, self.name).count, field_of(cls, self.of).c_name
         less = " - 2, the number of spatial dimensions" if self.spatial else ""
         return f"`{count}` is `{tensor}.DimensionCount`{less}."
+
+
+class HasCount(Rule):
+    """An array has one of some lengths."""
+
+    def __init__(self, name: str, allowed: Values) -> None:
+        self.name = name
+        self.allowed = allowed
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        yield Demand(Count(self.name), self.allowed)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"`{field_of(cls, self.name).count}` is {self.allowed.expected}."
 
 
 # --- rules under a condition ---

@@ -139,7 +139,7 @@ class Multiple(Values):
 
 
 class Among(Values):
-    """Any of the listed members of an enum."""
+    """Any of the listed members of an enum, or numbers."""
 
     __slots__ = ("members",)
 
@@ -158,6 +158,10 @@ class Among(Values):
         if not both:
             raise LookupError
         return both[choose(0, len(both) - 1)]
+
+    def edges(self) -> Sequence[Any]:
+        numbers = sorted(self.members)
+        return (numbers[0] - 1, numbers[-1] + 1)
 
 
 class Except(Values):

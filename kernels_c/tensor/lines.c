@@ -1,0 +1,136 @@
+#include "lines.h"
+
+#include "cancellation.h"
+#include "parallel.h"
+
+#define LINE 64         /* bytes of a cache line */
+#define FEW 8           /* lines; fewer are visited one after the other */
+#define PIECE 4096      /* elements of a line visited at a time, if other lines share their cache lines */
+#define AHEAD 4         /* elements of a line, prefetched across lines */
+
+/* Across lines, if neighbouring lines are closer than neighbouring elements, primarily in the first operand. */
+static bool goes_across(const dmlk_lines *lines) {
+    const int64_t *each = dmlk_iter_row_strides(&lines->each), *along = dmlk_iter_row_strides(&lines->along);
+    if (lines->each.sizes[lines->each.rank - 1] < FEW || lines->along.count == 1) {
+        return lines->along.count == 1;
+    }
+    for (uint32_t k = 0; k < lines->along.operands; k++) {
+        if (each[k] != along[k]) {
+            return each[k] < along[k];
+        }
+    }
+    return false;
+}
+
+int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask, const dmlk_view *const *views,
+                    uint32_t operands, uint32_t along) {
+    if (operands > DMLK_MAX_OPERANDS) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    dmlk_view each[DMLK_MAX_OPERANDS], inside[DMLK_MAX_OPERANDS];
+    const dmlk_view *each_of[DMLK_MAX_OPERANDS], *inside_of[DMLK_MAX_OPERANDS];
+    for (uint32_t k = 0; k < operands; k++) {
+        if (views[k]->rank != views[0]->rank || axes_mask >> views[0]->rank != 0) {
+            return DMLK_BAD_PACKET;
+        }
+        each[k] = dmlk_view_select(views[k], ~axes_mask);
+        inside[k] = dmlk_view_select(views[k], axes_mask);
+        each_of[k] = &each[k];
+        inside_of[k] = &inside[k];
+    }
+    int status = dmlk_iter_init(&lines->each, DMLK_ANY_ORDER, each_of, operands);
+    if (status == DMLK_OK) {
+        status = dmlk_iter_init(&lines->along, order, inside_of, along);
+    }
+    lines->across = status == DMLK_OK && goes_across(lines);
+    return status;
+}
+
+struct run {
+    const dmlk_lines *lines;
+    int64_t most;
+    dmlk_run_lines *run;
+    void *context;
+};
+
+static void run_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct run *job = context;
+    const dmlk_iter *each = &job->lines->each;
+    int64_t work = 0;
+    dmlk_cursor cursor;
+    dmlk_iter_seek(each, begin, &cursor);
+    while (begin < end && !dmlk_stopped(&work, 0)) {
+        const int64_t left = dmlk_min(dmlk_iter_row_left(each, &cursor), end - begin);
+        const int64_t count = dmlk_min(left, job->most);
+        const dmlk_line_block block = {begin, count, cursor.at, dmlk_iter_row_strides(each), &work};
+        job->run(&block, job->context);
+        dmlk_iter_advance(each, &cursor, count);
+        begin += count;
+    }
+}
+
+void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context) {
+    struct run job = {lines, dmlk_min(most, DMLK_MOST_LINES), run, context};
+    dmlk_parallel(lines->each.count, dmlk_parts(lines->each.count, grain), run_part, &job);
+}
+
+int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes) {
+    if (!lines->across) {
+        return 1;
+    }
+    const int64_t fit = bytes / line_bytes, whole = LINE / lines->each.bytes[0];
+    return dmlk_min(fit > whole ? fit : whole, DMLK_MOST_LINES);
+}
+
+/* n elements of one row of the lines, at `at` for the first line of the block. */
+static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
+                        int64_t index, const dmlk_line_visitor *visitor, void *context) {
+    uint8_t *start[DMLK_MAX_OPERANDS];
+    for (int64_t line = 0; line < block->count && !dmlk_stopped(block->work, n); line++) {
+        for (uint32_t k = 0; k < lines->along.operands; k++) {
+            start[k] = at[k] + line * block->strides[k] * lines->along.bytes[k];
+        }
+        visitor->along(context, line, start, dmlk_iter_row_strides(&lines->along), n, index);
+    }
+}
+
+static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
+                         int64_t index, const dmlk_line_visitor *visitor, void *context) {
+    const int64_t *along = dmlk_iter_row_strides(&lines->along);
+    const int64_t size = block->strides[0] == 1 ? block->count * lines->along.bytes[0] : 0;
+    uint8_t *start[DMLK_MAX_OPERANDS];
+    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, block->count); i++) {
+        for (uint32_t k = 0; k < lines->along.operands; k++) {
+            start[k] = at[k] + i * along[k] * lines->along.bytes[k];
+        }
+        const uint8_t *next = start[0] + AHEAD * along[0] * lines->along.bytes[0];
+        for (int64_t b = 0; b < size && i + AHEAD < n; b += LINE) {
+            __builtin_prefetch(next + b);
+        }
+        visitor->across(context, start, block->strides, block->count, index + i);
+    }
+}
+
+void dmlk_visit_lines(const dmlk_lines *lines, const dmlk_line_block *block, int64_t first, int64_t n,
+                      const dmlk_line_visitor *visitor, void *context) {
+    const bool shared = block->count > 1 && !lines->across;
+    const int64_t longest = shared ? PIECE : DMLK_WORK_BETWEEN_LOOKS;
+    uint8_t *at[DMLK_MAX_OPERANDS];
+    dmlk_cursor cursor;
+    dmlk_iter_seek(&lines->along, first, &cursor);
+    for (int64_t index = first; index < first + n && !dmlk_stopped(block->work, 0);) {
+        const int64_t left = dmlk_min(dmlk_iter_row_left(&lines->along, &cursor), first + n - index);
+        const int64_t m = dmlk_min(left, longest);
+        for (uint32_t k = 0; k < lines->along.operands; k++) {
+            at[k] = block->at[k] + (cursor.at[k] - lines->along.base[k]);
+        }
+        if (lines->across) {
+            visit_across(lines, block, at, m, index, visitor, context);
+        } else {
+            visit_along(lines, block, at, m, index, visitor, context);
+        }
+        dmlk_iter_advance(&lines->along, &cursor, m);
+        index += m;
+    }
+}

@@ -1,0 +1,54 @@
+/* lines.h - lines: the elements of tensors along some axes, one line for each position on the other axes.
+ *
+ * Neighbouring lines are processed in blocks.  Inside a block, elements are visited along each line, or across all
+ * lines at once, whichever are closer in memory; both visit the elements of a line in the same order. */
+#ifndef DMLK_LINES_H
+#define DMLK_LINES_H
+
+#include "promoted.h"
+#include "view.h"
+
+#define DMLK_MOST_LINES DMLK_CHUNK /* of a block */
+
+typedef struct dmlk_lines {
+    dmlk_iter each;  /* from line to line; operands: all */
+    dmlk_iter along; /* from element to element of a line; operands: the first ones, whose lines have equal sizes */
+    bool across;     /* blocks are visited across their lines */
+} dmlk_lines;
+
+/* Neighbouring lines. */
+typedef struct dmlk_line_block {
+    int64_t first;             /* number of the first line */
+    int64_t count;             /* at most DMLK_MOST_LINES */
+    uint8_t *const *at;        /* of each operand, the first element of the first line */
+    const int64_t *strides;    /* of each operand, from line to line, in elements */
+    int64_t *work;             /* see dmlk_stopped */
+} dmlk_line_block;
+
+/* The lines of `views` along the axes in the mask.  The first `along` views have lines of equal sizes.  The order is
+ * that of the elements of a line. */
+int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask, const dmlk_view *const *views,
+                    uint32_t operands, uint32_t along);
+
+/* Calls `run` with blocks of at most `most` lines until each line was processed, in any order, on several threads if
+ * each gets `grain` lines. */
+typedef void dmlk_run_lines(const dmlk_line_block *block, void *context);
+void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context);
+
+/* The lines of a block that are processed together in `bytes` of cache, if each needs `line_bytes`: across lines as
+ * many as fit, but enough to use whole cache lines; otherwise 1. */
+int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes);
+
+/* One step of a visit.  `index` counts the elements of a line.  along: elements index .. index + n - 1 of the line
+ * `line` of the block; `strides` are those from element to element.  across: element `index` of all lines; `strides`
+ * are those from line to line. */
+typedef struct dmlk_line_visitor {
+    void (*along)(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n, int64_t index);
+    void (*across)(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index);
+} dmlk_line_visitor;
+
+/* Visits elements first .. first + n - 1 of every line of the block. */
+void dmlk_visit_lines(const dmlk_lines *lines, const dmlk_line_block *block, int64_t first, int64_t n,
+                      const dmlk_line_visitor *visitor, void *context);
+
+#endif

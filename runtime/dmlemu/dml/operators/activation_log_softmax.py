@@ -1,0 +1,36 @@
+"""ACTIVATION_LOG_SOFTMAX and ACTIVATION_LOG_SOFTMAX1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._conversion import Array
+from ._lines import Softmax, WithAxes
+
+
+class ActivationLogSoftmax(Softmax, of="ACTIVATION_LOG_SOFTMAX"):
+    """``output = ln(exp(x) / sum(exp(x)))`` of each row of the last dimension.
+
+    Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below the largest gives a large
+    negative number, not -infinity.  Sums are FLOAT64, in row-major order, and each output is rounded
+    once.  A row with a NaN or +infinity, or of -infinities only, is NaN.
+    """
+
+    KERNEL = "log_softmax"
+    ULPS = 1
+
+    def function(self, groups: Array) -> Array:
+        x = groups - np.fmax.reduce(groups, -1, keepdims=True)
+        y: Array = x - np.log(np.exp(x).sum(-1, keepdims=True))
+        return y
+
+
+class ActivationLogSoftmax1(WithAxes, ActivationLogSoftmax, of="ACTIVATION_LOG_SOFTMAX1"):
+    """``output = ln(exp(x) / sum(exp(x)))`` over groups: elements with the same coordinates except along
+    Axes.
+
+    All axes make one joint group.  Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below
+    the largest gives a large negative number, not -infinity.  Sums are FLOAT64, in row-major order, and
+    each output is rounded once.  A group with a NaN or +infinity, or of -infinities only, is NaN.  The
+    numbers of the page's examples are those of HARDMAX1; here the formula counts.
+    """

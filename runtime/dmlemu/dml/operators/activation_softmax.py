@@ -1,0 +1,34 @@
+"""ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._conversion import Array
+from ._lines import Softmax, WithAxes
+
+
+class ActivationSoftmax(Softmax, of="ACTIVATION_SOFTMAX"):
+    """``output = exp(x) / sum(exp(x))`` of each row of the last dimension.
+
+    Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not overflow; sums are FLOAT64, in
+    row-major order, and each output is rounded once.  A row with a NaN or +infinity, or of -infinities
+    only, is NaN.
+    """
+
+    KERNEL = "softmax"
+    ULPS = 1
+
+    def function(self, groups: Array) -> Array:
+        e = np.exp(groups - np.fmax.reduce(groups, -1, keepdims=True))
+        y: Array = e / e.sum(-1, keepdims=True)
+        return y
+
+
+class ActivationSoftmax1(WithAxes, ActivationSoftmax, of="ACTIVATION_SOFTMAX1"):
+    """``output = exp(x) / sum(exp(x))`` over groups: elements with the same coordinates except along Axes.
+
+    All axes make one joint group.  Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not
+    overflow; sums are FLOAT64, in row-major order, and each output is rounded once.  A group with a NaN
+    or +infinity, or of -infinities only, is NaN.
+    """
