@@ -105,10 +105,10 @@ def test_each_rule_has_one_sentence(operator: OperatorType) -> None:
 @each_operator("operator")
 def test_sizes_that_no_rule_refuses_are_those_of_the_reference(operator: OperatorType) -> None:
     desc = EXAMPLES[operator]
-    for _, path, old in tensors_of(desc):
-        for i, size in enumerate(old.sizes):
-            sizes = [*old.sizes[:i], size + 1, *old.sizes[i + 1 :]]
-            changed = exchanged(desc, path, tensor(old.data_type, *sizes))
+    for _, path, found in tensors_of(desc):
+        for i, size in enumerate(found.sizes):
+            sizes = [*found.sizes[:i], size + 1, *found.sizes[i + 1 :]]
+            changed = exchanged(desc, path, tensor(found.data_type, *sizes))
             try:
                 accepted(changed)
             except Error:
