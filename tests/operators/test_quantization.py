@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, filled, shapes, tensors, values
 
+import dmlemu
 from dmlemu import dml, evaluate
+from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc
 from dmlemu.dml import TensorDataType as T
 
@@ -390,3 +394,73 @@ def test_threads_share_bytes() -> None:
     parameters = [np.float32([[1]]), np.uint8([[0]])]
     found = evaluate(op, input_tensor=x, quantization_tensors=parameters)
     np.testing.assert_array_equal(found["output_tensor"], x.astype(np.uint8))
+
+
+def test_a_model_with_4_bit_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """DxDispatch has no initial values of 4 bits: a model gives them as bytes, two elements in each."""
+    model = {
+        "resources": {
+            "X": {"initialValuesDataType": "UINT8", "initialValues": [0x21, 0x8F, 0, 0]},
+            "Scale": {"initialValuesDataType": "FLOAT32", "initialValues": [0.5]},
+            "Y": {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 4, "value": 0}},
+        },
+        "dispatchables": {
+            "dequantize": {
+                "type": "DML_OPERATOR_DEQUANTIZE",
+                "desc": {
+                    "InputTensor": {"DataType": "UINT4", "Sizes": [4]},
+                    "QuantizationType": "DML_QUANTIZATION_TYPE_SCALE",
+                    "QuantizationTensorCount": 1,
+                    "QuantizationTensors": [{"DataType": "FLOAT32", "Sizes": [1]}],
+                    "OutputTensor": {"DataType": "FLOAT32", "Sizes": [4]},
+                },
+            }
+        },
+        "commands": [
+            {
+                "type": "dispatch",
+                "dispatchable": "dequantize",
+                "bindings": {"InputTensor": "X", "QuantizationTensors": ["Scale"], "OutputTensor": "Y"},
+            },
+            {"type": "print", "resource": "Y"},
+        ],
+    }
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model))
+
+    assert main(["run", str(path)]) == 0
+    assert "-3.5, -3, 3.5, 0" in capsys.readouterr().out
+
+
+def test_a_graph_passes_4_bit_elements_on() -> None:
+    """QUANTIZE writes an odd number of them to temporary memory, DEQUANTIZE reads them in another layout."""
+    numbers, scale = tensor(T.FLOAT32, 3, 3), tensor(T.FLOAT32, 1, 1)
+    small = tensor(T.INT4, 3, 3)
+    steps = blocks_of(scale)
+    quantize = dml.QuantizeOperatorDesc(input_tensor=numbers, output_tensor=small, **steps)
+    dequantize = dml.DequantizeOperatorDesc(
+        input_tensor=tensor(T.INT4, 3, 3, strides=[1, 3]), output_tensor=numbers, **steps
+    )
+    x = np.arange(-9, 9, 2, dtype=np.float32).reshape(3, 3)
+    with dmlemu.Session() as session:
+        nodes = [session.dml.create_operator(each) for each in (quantize, dequantize)]
+        graph = dml.GraphDesc(
+            input_count=2,
+            output_count=1,
+            nodes=[dml.OperatorGraphNodeDesc(node) for node in nodes],
+            input_edges=[
+                dml.InputGraphEdgeDesc(0, 0, 0),
+                dml.InputGraphEdgeDesc(1, 0, 1),
+                dml.InputGraphEdgeDesc(1, 1, 1),
+            ],
+            output_edges=[dml.OutputGraphEdgeDesc(1, 0, 0)],
+            intermediate_edges=[dml.IntermediateGraphEdgeDesc(0, 0, 1, 0)],
+        )
+        compiled = session.keep(session.dml.compile_graph(graph))
+        inputs = [session.upload("x", x), session.upload("scale", np.float32([2]))]
+        output = session.buffer("y", x.nbytes)
+        session.initialize(compiled)
+        session.dispatch(compiled, inputs, [output], temporary=session.temporary_buffer(compiled))
+        found = session.read(output, np.float32, [3, 3])
+    expected = 2 * np.clip(np.rint(x / 2), -8, 7)
+    np.testing.assert_array_equal(found, expected.T)
