@@ -40,6 +40,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.copy_cases,
     cases.cast_cases,
     indexing.indexing_cases,
+    cases.quantization_cases,
     cases.convolution_cases,
     cases.product_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases, overheads.check_cases),

@@ -341,6 +341,78 @@ def cast_cases(device: d3d12.Device) -> Iterator[Case]:
         yield Case(name, "packed", ours, beside(calls), Work(x.nbytes + out.nbytes, "copy"))
 
 
+# --- quantization ---
+
+
+def quantization_cases(device: d3d12.Device) -> Iterator[Case]:
+    """A million elements with one scale; and weights of 4 bits with a scale for each 32."""
+    x = np.random.default_rng(6).normal(0, 1, (1000, 1000)).astype(np.float32)
+    q, out = np.empty(x.shape, np.uint8), np.empty(x.shape, np.float32)
+    scale, zero = np.array(0.02, np.float32), np.array(128, np.uint8)
+    numbers, integers = tensor(T.FLOAT32, [1000, 1000]), tensor(T.UINT8, [1000, 1000])
+    parameters = {
+        "scale_tensor": tensor(T.FLOAT32, [1000, 1000], [0, 0]),
+        "zero_point_tensor": tensor(T.UINT8, [1000, 1000], [0, 0]),
+    }
+    contents = {"scale_tensor": scale, "zero_point_tensor": np.repeat(zero, 4)}
+    desc: Any = dml.ElementWiseQuantizeLinearOperatorDesc(
+        input_tensor=numbers, output_tensor=integers, **parameters
+    )
+    yield Case(
+        "quantize 1e6 f32 > u8",
+        "packed",
+        listed(device, desc, {"input_tensor": x, **contents}),
+        beside(
+            {
+                "numpy": lambda: np.copyto(q, np.clip(np.rint(x / scale) + 128, 0, 255), casting="unsafe"),
+                "ORT": peers.onnx_session(
+                    "QuantizeLinear", {"x": x}, TensorProto.UINT8, 2, {"scale": scale, "zero": zero}
+                ),
+            }
+        ),
+        Work(x.nbytes + q.nbytes, "copy"),
+    )
+    whole = np.random.default_rng(7).integers(0, 256, x.shape).astype(np.uint8)
+    desc = dml.ElementWiseDequantizeLinearOperatorDesc(
+        input_tensor=integers, output_tensor=numbers, **parameters
+    )
+    yield Case(
+        "dequantize 1e6 u8 > f32",
+        "packed",
+        listed(device, desc, {"input_tensor": whole, **contents}),
+        beside(
+            {
+                "numpy": lambda: np.multiply(whole.astype(np.int16) - np.int16(128), scale, out=out),
+                "ORT": peers.onnx_session(
+                    "DequantizeLinear", {"x": whole}, TensorProto.FLOAT, 2, {"scale": scale, "zero": zero}
+                ),
+            }
+        ),
+        Work(x.nbytes + q.nbytes, "copy"),
+    )
+    yield _blocks_of_4_bits(device)
+
+
+def _blocks_of_4_bits(device: d3d12.Device) -> Case:
+    random = np.random.default_rng(8)
+    packed = random.integers(0, 256, (1024, 512)).astype(np.uint8)
+    scales, out = random.random((1024, 32)).astype(np.float32), np.empty((1024, 1024), np.float32)
+    desc = dml.DequantizeOperatorDesc(
+        input_tensor=tensor(T.UINT4, [1024, 1024]),
+        quantization_type=dml.QuantizationType.SCALE,
+        quantization_tensors=[tensor(T.FLOAT32, [1024, 32])],
+        output_tensor=tensor(T.FLOAT32, [1024, 1024]),
+    )
+
+    def numpy() -> None:
+        whole = np.stack((packed & 15, packed >> 4), axis=-1).reshape(1024, 32, 32).view(np.int8) - np.int8(8)
+        np.multiply(whole, scales[:, :, None], out=out.reshape(1024, 32, 32))
+
+    ours = listed(device, desc, {"input_tensor": packed, "quantization_tensors": [scales]})
+    work = Work(packed.nbytes + scales.nbytes + out.nbytes, "copy")
+    return Case("dequantize 1024 squared u4 > f32", "blocks of 32", ours, beside({"numpy": numpy}), work)
+
+
 # --- convolutions ---
 
 # case, types, images, channels in and out, height = width, kernel, stride, padding, groups, zero points.

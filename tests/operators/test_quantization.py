@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, filled, shapes, tensors, values
 
+import dmlemu
 from dmlemu import dml, evaluate
+from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc
 from dmlemu.dml import TensorDataType as T
 
@@ -267,3 +271,196 @@ def test_dynamic_in_any_layout(data: st.DataObject) -> None:
     )
     inputs = {"input_tensor": filled(op.input_tensor, data.draw(values("extreme", "moderate", "small")))[1]}
     compare(op, inputs, offset=data.draw(offsets))
+
+
+# --- QUANTIZE, DEQUANTIZE ---
+
+
+def blocks_of(*parameters: BufferTensorDesc) -> Any:
+    """The fields of the scale and perhaps the zero point."""
+    kinds = [dml.QuantizationType.NONE, dml.QuantizationType.SCALE, dml.QuantizationType.SCALE_ZERO_POINT]
+    return {"quantization_type": kinds[len(parameters)], "quantization_tensors": parameters}
+
+
+def dequantized(integers: T, x: Any, scale: Any, zero_point: Any = None, numbers: T = T.FLOAT32) -> Any:
+    """DEQUANTIZE of packed tensors."""
+    x = np.array(x, tensor(integers, 1).dtype)
+    arrays = [np.array(scale, tensor(numbers, 1).dtype)]
+    descs = [tensor(numbers, *arrays[0].shape)]
+    if zero_point is not None:
+        arrays.append(np.array(zero_point, x.dtype))
+        descs.append(tensor(integers, *arrays[1].shape))
+    op = dml.DequantizeOperatorDesc(
+        input_tensor=tensor(integers, *x.shape),
+        output_tensor=tensor(numbers, *x.shape),
+        **blocks_of(*descs),
+    )
+    return compare(op, {"input_tensor": x, "quantization_tensors": arrays})["output_tensor"].tolist()
+
+
+def test_an_absent_zero_point_is_the_middle_of_an_unsigned_range() -> None:
+    assert dequantized(T.UINT4, [1, 2, 15, 8], [0.5]) == [-3.5, -3, 3.5, 0]
+    assert dequantized(T.UINT4, [1, 2, 15, 8], [0.5], [0]) == [0.5, 1, 7.5, 4]
+    assert dequantized(T.INT4, [1, 2, -1, -8], [0.5]) == [0.5, 1, -0.5, -4]
+    assert dequantized(T.UINT8, [0, 128, 255], [0.5]) == [-64, 0, 63.5]
+    assert dequantized(T.INT8, [-128, 0, 127], [0.5]) == [-64, 0, 63.5]
+
+
+def test_blocks_as_a_device_was_seen_to_take_them() -> None:
+    """From the tests of Vortice.Windows, which run on real devices."""
+    x = [[[[-128, -1, 0, 1, 2, 3, 4, 127], [10, 20, 30, 40, -10, -20, -30, -40]]]]
+    found = dequantized(T.INT8, x, [[[[0.5, 2], [0.1, 1]]]])
+    tenths = [float(np.float32(value) * np.float32(0.1)) for value in (10, 20, 30, 40)]
+    assert found == [[[[-64, -0.5, 0, 0.5, 4, 6, 8, 254], [*tenths, -10, -20, -30, -40]]]]
+
+
+def test_odd_rows_of_4_bits_and_a_zero_point_for_each() -> None:
+    """Rows of the input begin in mid-byte."""
+    x = [[-8, -7, -6], [-1, 0, 1], [5, 6, 7]]
+    found = dequantized(T.INT4, x, [[1], [2], [0.5]], [[-8], [7], [1]], T.FLOAT16)
+    assert found == [[0, 1, 2], [-16, -14, -12], [2, 2.5, 3]]
+
+
+@pytest.mark.parametrize(
+    ("integers", "expected"),
+    [
+        (T.UINT4, [8, 8, 8, 10, 10, 0, 15, 15]),
+        (T.INT4, [0, 0, 0, 2, 2, -8, 7, 7]),
+        (T.UINT8, [128, 128, 128, 130, 130, 18, 238, 255]),
+        (T.INT8, [0, 0, 0, 2, 2, -110, 110, 127]),
+    ],
+)
+def test_quantize_saturates_and_rounds_halves_to_even(integers: T, expected: list[int]) -> None:
+    op = dml.QuantizeOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, 8),
+        output_tensor=tensor(integers, 8),
+        **blocks_of(tensor(T.FLOAT32, 1)),
+    )
+    x = np.float32([0, NAN, 0.25, 0.75, 1.25, -55, 55, INF])
+    found = compare(op, {"input_tensor": x, "quantization_tensors": [np.float32([0.5])]})
+    assert found["output_tensor"].tolist() == expected
+
+
+@pytest.mark.parametrize("quantize", [True, False])
+@given(st.data(), examples=40)
+def test_blocks_in_any_layout(quantize: bool, data: st.DataObject) -> None:
+    sizes = data.draw(shapes(max_elements=300))
+    divisors = [[n for n in range(1, size + 1) if size % n == 0] for size in sizes]
+    blocks = [data.draw(st.sampled_from(each)) for each in divisors]
+    integers = data.draw(st.sampled_from([T.UINT4, T.INT4, T.UINT8, T.INT8]))
+    numbers = data.draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))
+    parameters = [data.draw(tensors(numbers, blocks))]
+    if data.draw(st.booleans()):
+        parameters.append(data.draw(tensors(integers, blocks)))
+    source, target = (numbers, integers) if quantize else (integers, numbers)
+    kind = dml.QuantizeOperatorDesc if quantize else dml.DequantizeOperatorDesc
+    op = kind(
+        input_tensor=data.draw(tensors(source, sizes)),
+        output_tensor=data.draw(tensors(target, sizes, output=True)),
+        **blocks_of(*parameters),
+    )
+    inputs = {
+        "input_tensor": filled(op.input_tensor, data.draw(values()))[1],
+        "quantization_tensors": [filled(each, data.draw(values()))[1] for each in parameters],
+    }
+    compare(op, inputs, offset=data.draw(offsets))
+
+
+def test_more_blocked_dimensions_than_a_view_has() -> None:
+    """8 dimensions, each of which splits into blocks and their elements."""
+    generator = np.random.default_rng(3)
+    x = generator.integers(-8, 8, [4] * 8).astype(np.int8)
+    scale = generator.normal(0, 1, [2] * 8).astype(np.float32)
+    op = dml.DequantizeOperatorDesc(
+        input_tensor=tensor(T.INT4, *x.shape),
+        output_tensor=tensor(T.FLOAT32, *x.shape),
+        **blocks_of(tensor(T.FLOAT32, *scale.shape)),
+    )
+    inputs = {"input_tensor": x, "quantization_tensors": [scale]}
+    np.testing.assert_array_equal(
+        evaluate(op, **inputs)["output_tensor"], op.reference(inputs)["output_tensor"]
+    )
+
+
+def test_threads_share_bytes() -> None:
+    """The parts of two threads, and the columns of the output, meet in the middle of bytes."""
+    rows, columns = 1501, 401
+    x = np.random.default_rng(4).integers(0, 16, [rows, columns]).astype(np.float32)
+    op = dml.QuantizeOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, rows, columns),
+        output_tensor=tensor(T.UINT4, rows, columns, strides=[1, rows]),
+        **blocks_of(tensor(T.FLOAT32, 1, 1), tensor(T.UINT4, 1, 1)),
+    )
+    parameters = [np.float32([[1]]), np.uint8([[0]])]
+    found = evaluate(op, input_tensor=x, quantization_tensors=parameters)
+    np.testing.assert_array_equal(found["output_tensor"], x.astype(np.uint8))
+
+
+def test_a_model_with_4_bit_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """DxDispatch has no initial values of 4 bits: a model gives them as bytes, two elements in each."""
+    model = {
+        "resources": {
+            "X": {"initialValuesDataType": "UINT8", "initialValues": [0x21, 0x8F, 0, 0]},
+            "Scale": {"initialValuesDataType": "FLOAT32", "initialValues": [0.5]},
+            "Y": {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 4, "value": 0}},
+        },
+        "dispatchables": {
+            "dequantize": {
+                "type": "DML_OPERATOR_DEQUANTIZE",
+                "desc": {
+                    "InputTensor": {"DataType": "UINT4", "Sizes": [4]},
+                    "QuantizationType": "DML_QUANTIZATION_TYPE_SCALE",
+                    "QuantizationTensorCount": 1,
+                    "QuantizationTensors": [{"DataType": "FLOAT32", "Sizes": [1]}],
+                    "OutputTensor": {"DataType": "FLOAT32", "Sizes": [4]},
+                },
+            }
+        },
+        "commands": [
+            {
+                "type": "dispatch",
+                "dispatchable": "dequantize",
+                "bindings": {"InputTensor": "X", "QuantizationTensors": ["Scale"], "OutputTensor": "Y"},
+            },
+            {"type": "print", "resource": "Y"},
+        ],
+    }
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model))
+
+    assert main(["run", str(path)]) == 0
+    assert "-3.5, -3, 3.5, 0" in capsys.readouterr().out
+
+
+def test_a_graph_passes_4_bit_elements_on() -> None:
+    """QUANTIZE writes an odd number of them to temporary memory, DEQUANTIZE reads them in another layout."""
+    numbers, scale = tensor(T.FLOAT32, 3, 3), tensor(T.FLOAT32, 1, 1)
+    small = tensor(T.INT4, 3, 3)
+    steps = blocks_of(scale)
+    quantize = dml.QuantizeOperatorDesc(input_tensor=numbers, output_tensor=small, **steps)
+    dequantize = dml.DequantizeOperatorDesc(
+        input_tensor=tensor(T.INT4, 3, 3, strides=[1, 3]), output_tensor=numbers, **steps
+    )
+    x = np.arange(-9, 9, 2, dtype=np.float32).reshape(3, 3)
+    with dmlemu.Session() as session:
+        nodes = [session.dml.create_operator(each) for each in (quantize, dequantize)]
+        graph = dml.GraphDesc(
+            input_count=2,
+            output_count=1,
+            nodes=[dml.OperatorGraphNodeDesc(node) for node in nodes],
+            input_edges=[
+                dml.InputGraphEdgeDesc(0, 0, 0),
+                dml.InputGraphEdgeDesc(1, 0, 1),
+                dml.InputGraphEdgeDesc(1, 1, 1),
+            ],
+            output_edges=[dml.OutputGraphEdgeDesc(1, 0, 0)],
+            intermediate_edges=[dml.IntermediateGraphEdgeDesc(0, 0, 1, 0)],
+        )
+        compiled = session.keep(session.dml.compile_graph(graph))
+        inputs = [session.upload("x", x), session.upload("scale", np.float32([2]))]
+        output = session.buffer("y", x.nbytes)
+        session.initialize(compiled)
+        session.dispatch(compiled, inputs, [output], temporary=session.temporary_buffer(compiled))
+        found = session.read(output, np.float32, [3, 3])
+    expected = 2 * np.clip(np.rint(x / 2), -8, 7)
+    np.testing.assert_array_equal(found, expected.T)

@@ -380,7 +380,7 @@ static int run_rows(dmlk_view *views, const dmlk_view *quantized_view, bool cent
         views[SCALE].rank != views[INPUT].rank) {
         return DMLK_BAD_PACKET;
     }
-    struct job job = {.integers = integers_of(type)};
+    struct job job = {.integers = is_small(type) ? integers_of(type) : (struct integers){0}};
     bool are_halves = false;
     for (uint32_t k = 0; k < OPERANDS; k++) {
         job.types[k] = views[k].type;
