@@ -1,13 +1,17 @@
 #include "packets.h"
 
 #include "convolution_integer.h"
+#include "cumulative.h"
 #include "element_wise.h"
 #include "gemm.h"
+#include "hardmax.h"
 #include "nonzero_coordinates.h"
 #include "pooling.h"
 #include "quantization.h"
 #include "reduce.h"
 #include "selection.h"
+#include "softmax.h"
+#include "top_k.h"
 
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 #define PICK(array) (array)[random_between(0, (int64_t)(sizeof(array) / sizeof(array)[0]) - 1)]
@@ -137,7 +141,7 @@ static const struct element_wise_function functions[] = {
 #define BITS(name, value) {#name, 1, false, false, false, false},
 #define BITS2(name, value) {#name, 2, false, false, false, false},
 #define CHOICE(name, value) {#name, 3, false, false, false, true},
-#include "functions.inc"
+#include "../operators/element_wise/functions.inc"
 };
 
 const struct element_wise_function *element_wise_function(uint32_t kernel) {
@@ -392,6 +396,65 @@ static void begin_quantization(device *d, const char *name) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* Sizes, and a mask of some of the axes. */
+static uint32_t random_lines(int64_t *sizes, uint32_t *axes_mask) {
+    const uint32_t rank = random_sizes(sizes);
+    *axes_mask = (uint32_t)random_between(0, (INT64_C(1) << rank) - 1);
+    return rank;
+}
+
+/* Any line of the family's table. */
+static void begin_softmax(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK];
+    dmlk_softmax k;
+    const uint32_t rank = random_lines(sizes, &k.axes_mask);
+    device_begin(d, name);
+    add_in(d, PICK(floats), rank, sizes);
+    add_out(d, PICK(floats), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_hardmax(device *d) {
+    static const enum dmlk_type places[] = {DMLK_INT64, DMLK_UINT64};
+    int64_t sizes[DMLK_MAX_RANK], one[DMLK_MAX_RANK];
+    dmlk_hardmax k;
+    const uint32_t rank = random_lines(sizes, &k.axes_mask);
+    for (uint32_t i = 0; i < rank; i++) {
+        one[i] = k.axes_mask >> i & 1 ? 1 : sizes[i];
+    }
+    add_in(d, PICK(places), rank, one);
+    add_out(d, PICK(floats), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any line of the family's table. */
+static void begin_cumulative(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const enum dmlk_type type = PICK(types);
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_cumulative k = {(uint32_t)random_between(0, rank - 1), random_flag(), random_flag()};
+    device_begin(d, name);
+    add_in(d, type, rank, sizes);
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_top_k(device *d) {
+    static const enum dmlk_type indices[] = {DMLK_UINT32, DMLK_UINT64};
+    int64_t sizes[DMLK_MAX_RANK];
+    const enum dmlk_type type = PICK(types);
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_top_k k = {(uint32_t)random_between(0, rank - 1), random_flag()};
+    if (rank == 1 && random_flag()) {
+        sizes[0] = random_between(1, 2000);
+    }
+    add_in(d, type, rank, sizes);
+    sizes[k.axis] = random_between(1, sizes[k.axis]);
+    add_out(d, type, rank, sizes);
+    add_out(d, PICK(indices), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
 void packet_random(device *d, uint32_t kernel) {
     static const struct {
         const char *name;
@@ -405,6 +468,9 @@ void packet_random(device *d, uint32_t kernel) {
                    {"nonzero_coordinates", begin_nonzero_coordinates},
                    {"random_generator", begin_random_generator},
                    {"scatter", begin_scatter}};
+                   {"hardmax", begin_hardmax},
+                   {"nonzero_coordinates", begin_nonzero_coordinates},
+                   {"top_k", begin_top_k}};
     if (element_wise_function(kernel) != NULL) {
         begin_element_wise(d, element_wise_function(kernel));
         return;
@@ -419,6 +485,14 @@ void packet_random(device *d, uint32_t kernel) {
     }
     if (strcmp(dmlk_kernel_family(kernel), "quantization") == 0) {
         begin_quantization(d, dmlk_kernel_name(kernel));
+        return;
+    }
+    if (strcmp(dmlk_kernel_family(kernel), "softmax") == 0) {
+        begin_softmax(d, dmlk_kernel_name(kernel));
+        return;
+    }
+    if (strcmp(dmlk_kernel_family(kernel), "cumulative") == 0) {
+        begin_cumulative(d, dmlk_kernel_name(kernel));
         return;
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {

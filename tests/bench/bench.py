@@ -25,6 +25,7 @@ from pathlib import Path
 
 import cases
 import indexing
+import line_cases
 import overheads
 import peers
 import scaling
@@ -40,6 +41,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.copy_cases,
     cases.cast_cases,
     indexing.indexing_cases,
+    line_cases.line_cases,
     cases.quantization_cases,
     cases.convolution_cases,
     cases.product_cases,
