@@ -34,6 +34,7 @@ from limits import copy_rate, peaks
 
 TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     *(cases.nonzero_cases, cases.element_wise_cases, cases.copy_cases, cases.cast_cases),
+    cases.movement_cases,
     *(cases.convolution_cases, cases.product_cases),
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases, overheads.check_cases),
 )
