@@ -40,6 +40,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.function_cases,
     cases.copy_cases,
     cases.cast_cases,
+    cases.movement_cases,
     indexing.indexing_cases,
     line_cases.line_cases,
     cases.quantization_cases,

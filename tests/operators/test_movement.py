@@ -58,6 +58,7 @@ def filled_inputs(data: st.DataObject, desc: OperatorDesc) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long  # by default test_every_operator.py draws descs, with small numbers
 @pytest.mark.parametrize("operator", MOVEMENT, ids=lambda each: each.name)
 @given(st.data(), examples=20)
 def test_any_layout(operator: OperatorType, data: st.DataObject) -> None:
