@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen
-
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import quote
+from ..frozen import Frozen
 from .enums import BindingType, TensorDataType
 from .tensor_desc import BufferTensorDesc, element_bits
 

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen
-
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import as_integer, quote
+from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 

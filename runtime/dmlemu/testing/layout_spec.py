@@ -13,10 +13,9 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from dmlemu_hw.frozen import Frozen
-
 from .. import dml
 from ..errors import quote
+from ..frozen import Frozen
 from .memory import Array, Placed
 from .strategies import DATA_TYPES, INPUT_ONLY, LayoutKind, layouts_of, limited, packed_strides
 
