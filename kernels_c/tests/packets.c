@@ -465,35 +465,28 @@ void packet_random(device *d, uint32_t kernel) {
                    {"copy", begin_copy},
                    {"gather", begin_gather},
                    {"gemm", begin_gemm},
-                   {"nonzero_coordinates", begin_nonzero_coordinates},
-                   {"random_generator", begin_random_generator},
-                   {"scatter", begin_scatter}};
                    {"hardmax", begin_hardmax},
                    {"nonzero_coordinates", begin_nonzero_coordinates},
+                   {"random_generator", begin_random_generator},
+                   {"scatter", begin_scatter},
                    {"top_k", begin_top_k}};
+    static const struct {
+        const char *family;
+        void (*begin)(device *d, const char *name);
+    } families[] = {{"cumulative", begin_cumulative},
+                    {"pooling", begin_pooling},
+                    {"quantization", begin_quantization},
+                    {"reduce", begin_reduce},
+                    {"softmax", begin_softmax}};
     if (element_wise_function(kernel) != NULL) {
         begin_element_wise(d, element_wise_function(kernel));
         return;
     }
-    if (strcmp(dmlk_kernel_family(kernel), "pooling") == 0) {
-        begin_pooling(d, dmlk_kernel_name(kernel));
-        return;
-    }
-    if (strcmp(dmlk_kernel_family(kernel), "reduce") == 0) {
-        begin_reduce(d, dmlk_kernel_name(kernel));
-        return;
-    }
-    if (strcmp(dmlk_kernel_family(kernel), "quantization") == 0) {
-        begin_quantization(d, dmlk_kernel_name(kernel));
-        return;
-    }
-    if (strcmp(dmlk_kernel_family(kernel), "softmax") == 0) {
-        begin_softmax(d, dmlk_kernel_name(kernel));
-        return;
-    }
-    if (strcmp(dmlk_kernel_family(kernel), "cumulative") == 0) {
-        begin_cumulative(d, dmlk_kernel_name(kernel));
-        return;
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        if (strcmp(families[i].family, dmlk_kernel_family(kernel)) == 0) {
+            families[i].begin(d, dmlk_kernel_name(kernel));
+            return;
+        }
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         if (strcmp(kernels[i].name, dmlk_kernel_name(kernel)) == 0) {
