@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import cases
-import indexing
+import index_cases
 import line_cases
 import overheads
 import peers
@@ -41,7 +41,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.copy_cases,
     cases.cast_cases,
     cases.movement_cases,
-    indexing.indexing_cases,
+    index_cases.indexing_cases,
     line_cases.line_cases,
     cases.quantization_cases,
     cases.convolution_cases,

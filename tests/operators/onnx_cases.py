@@ -418,6 +418,8 @@ def _slice(case: Case) -> Run:
     offsets, sizes, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         covered = range(x.shape[axis])[start:end:step]
+        if not covered:
+            raise NotExpressible("a slice without elements")
         low, high = min(covered[0], covered[-1]), max(covered[0], covered[-1])
         offsets[axis], sizes[axis], strides[axis] = low, high - low + 1, step
     return _unary(
@@ -464,15 +466,10 @@ def _pad(case: Case) -> Run:
         "PADDING1",
         padding_mode=dml.PaddingMode[modes[case.attribute("mode", b"constant").decode()]],
         padding_value_data_type=data_type,
-        padding_value=scalar(data_type, number),
+        padding_value=dml.ScalarUnion.of(data_type, number),
         start_padding=start,
         end_padding=end,
     )
-
-
-def scalar(data_type: T, value: float) -> Any:
-    """A DML_SCALAR_UNION that holds ``value``."""
-    return dml.ScalarUnion(data_type, value)
 
 
 @maps("Tile", to="TILE")
@@ -509,15 +506,17 @@ def _transpose(case: Case) -> Run:
 
 @maps("SpaceToDepth", to="SPACE_TO_DEPTH1")
 def _space_to_depth(case: Case) -> Run:
-    order = dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
-    return _unary(case, "SPACE_TO_DEPTH1", block_size=case.attribute("blocksize"), order=order)
+    return _unary(case, "SPACE_TO_DEPTH1", block_size=case.attribute("blocksize"), order=_order(case))
+
+
+def _order(case: Case) -> dml.DepthSpaceOrder:
+    columns_first = case.attribute("mode", b"DCR") == b"CRD"
+    return dml.DepthSpaceOrder.COLUMN_ROW_DEPTH if columns_first else dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
 
 
 @maps("DepthToSpace", to="DEPTH_TO_SPACE1")
 def _depth_to_space(case: Case) -> Run:
-    columns_first = case.attribute("mode", b"DCR") == b"CRD"
-    order = dml.DepthSpaceOrder.COLUMN_ROW_DEPTH if columns_first else dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
-    return _unary(case, "DEPTH_TO_SPACE1", block_size=case.attribute("blocksize"), order=order)
+    return _unary(case, "DEPTH_TO_SPACE1", block_size=case.attribute("blocksize"), order=_order(case))
 
 
 @maps("ReverseSequence", to="REVERSE_SUBSEQUENCES")
@@ -542,7 +541,7 @@ def _eye_like(case: Case) -> Run:
         {},
         {"output_tensor": output},
         value_data_type=data_type,
-        value=scalar(data_type, 1),
+        value=dml.ScalarUnion.of(data_type, 1),
         diagonal_fill_begin=k,
         diagonal_fill_end=k + 1,
     )
@@ -552,7 +551,7 @@ def _eye_like(case: Case) -> Run:
 def _constant_of_shape(case: Case) -> Run:
     (output,) = case.expected
     data_type = _TYPES[output.dtype]
-    value = scalar(data_type, output.ravel()[0].item())
+    value = dml.ScalarUnion.of(data_type, output.ravel()[0].item())
     return case.run(
         "FILL_VALUE_CONSTANT", {}, {"output_tensor": output}, value_data_type=data_type, value=value
     )
@@ -562,7 +561,7 @@ def _constant_of_shape(case: Case) -> Run:
 def _range(case: Case) -> Run:
     (output,) = case.expected
     data_type = _TYPES[output.dtype]
-    start, _, delta = (scalar(data_type, np.ravel(each)[0].item()) for each in case.inputs)
+    start, _, delta = (dml.ScalarUnion.of(data_type, np.ravel(each)[0].item()) for each in case.inputs)
     return case.run(
         "FILL_VALUE_SEQUENCE",
         {},
