@@ -1,4 +1,4 @@
-"""Index checks: indices out of range, looked at before the kernel uses them (group g)."""
+"""Index checks: indices out of range, looked at before the kernel uses them; reads not followed (group g)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.events import MAYBE_READ, Accessing, Executing
+from dmlemu_hw.events import Accessing, Executing
 from dmlemu_hw.footprints import bad_index, reads_indices
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one
@@ -27,18 +27,17 @@ class Indices(Check):
     @on(Accessing)
     def look(self, event: Executing) -> None:
         """The kernel reads the same bytes, unless the CPU changes them meanwhile."""
-        if event.opcode != _DISPATCH or not reads_indices(event.packet):
+        if event.opcode != _DISPATCH:
             return
-        bad = bad_index(
-            event.packet, ffi.from_buffer("uint8_t[]", event.packet), self.device.context.gpu.memory
-        )
-        if bad is not None:
-            self._tell(event, bad)
-        for access in event.accesses:
-            if access.access == MAYBE_READ:
-                command = self.names.command(event)
-                words = messages.scattered(command, command.operand(access))
-                self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
+        if reads_indices(event.packet):
+            pointer = ffi.from_buffer("uint8_t[]", event.packet)
+            bad = bad_index(event.packet, pointer, self.device.context.gpu.memory)
+            if bad is not None:
+                self._tell(event, bad)
+        for access in event.accesses.not_followed:
+            command = self.names.command(event)
+            words = messages.scattered(command, command.operand(access))
+            self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
 
     def _tell(self, event: Executing, bad: Any) -> None:
         packet, command = decode_one(event.packet), self.names.command(event)
