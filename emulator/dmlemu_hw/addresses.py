@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Addresses(Generic[_Entry]):
     """Sorted address ranges that do not overlap.
 
     A removed range leaves an empty slot, so that nothing moves; the slots are compacted when half of them are
-    empty.
+    empty.  ``pointer``: a ``dmlk_segment *`` for each of the ``entries``; empty slots have size 0.
     """
 
     def __init__(self, entries: Iterable[_Entry] = ()) -> None:
@@ -45,7 +45,7 @@ class Addresses(Generic[_Entry]):
         self._starts = [row[0] for row in rows]
         self._table = np.zeros(max(_FEW, 2 * len(rows)), _SEGMENT)
         self._table[: len(rows)] = rows
-        self._pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
+        self.pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
         self._removed = 0
 
     def __iter__(self) -> Iterator[_Entry]:
@@ -56,7 +56,7 @@ class Addresses(Generic[_Entry]):
         count = len(self.entries)
         if count == len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-            self._pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
+            self.pointer = ffi.cast("dmlk_segment *", self._table.ctypes.data)
         self._table[count] = entry.address, entry.size, entry.host
         self.entries.append(entry)
         self._starts.append(entry.address)
@@ -80,7 +80,3 @@ class Addresses(Generic[_Entry]):
         """The range that starts at the address, or the nearest one below it."""
         rest = reversed(self.entries[: bisect_right(self._starts, address)])
         return next((each for each in rest if each is not None), None)
-
-    def segments(self) -> tuple[Any, int]:
-        """``dmlk_segment *`` of the slots and their number; empty slots have size 0."""
-        return self._pointer, len(self.entries)

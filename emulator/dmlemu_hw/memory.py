@@ -317,7 +317,8 @@ class Memory:
 
         Segments of size 0 belong to freed allocations.
         """
-        return self._live.segments()
+        live = self._live
+        return live.pointer, len(live.entries)
 
     def drop_null_writes(self) -> None:
         """Resets all NULL tiles to 0; call it after commands that may have written to them."""
