@@ -7,7 +7,8 @@ above emit their own events on the same stream.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import Any, NamedTuple, overload
 
@@ -44,7 +45,7 @@ class Access(NamedTuple):
     """How a command accesses elements.  ``operand`` is the index of its tensor or buffer.
 
     ``access``: READ, WRITE, both, or UNDEFINE, which leaves the contents undefined; or MAYBE_READ alone:
-    which of these elements the kernel reads depends on data, and is not known.
+    which of these elements the kernel reads is not known: it depends on data, or takes too many footprints.
     """
 
     operand: int
@@ -58,15 +59,19 @@ class Accesses(Sequence[Access]):
     def __init__(self, pointer: Any, length: int, content: bytes | None = None) -> None:
         self.pointer = pointer
         self._length = length
-        self._content = content
+        if content is not None:
+            self.content = content
 
-    @property
+    @cached_property
     def content(self) -> bytes:
         """The bytes of the structs: equal for all commands that access the same elements in the same way."""
-        content = self._content
-        if content is None:
-            content = self._content = bytes(_buffer(self.pointer, _SIZE * self._length))
-        return content
+        return bytes(_buffer(self.pointer, _SIZE * self._length))
+
+    @cached_property
+    def not_followed(self) -> Sequence[Access]:
+        """Those that are MAYBE_READ."""
+        pointer, maybe = self.pointer, MAYBE_READ
+        return [self[i] for i in range(self._length) if pointer[i].access == maybe]
 
     @staticmethod
     def of(accesses: Sequence[Access]) -> Accesses:
@@ -303,13 +308,14 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
 class EventStream:
     """Calls its subscribers in the order of subscription; false while there are none.
 
+    ``callbacks``: those for events of a class, in that order; replaced when they change.
     ``on_exception`` is called with an exception of a subscriber before it propagates from :meth:`emit`.
     """
 
     def __init__(self) -> None:
         self.on_exception: Callable[[BaseException], None] | None = None
+        self.callbacks: Mapping[type, tuple[Callback, ...]] = _Callbacks(())
         self._subscriptions: tuple[Subscription, ...] = ()
-        self._callbacks = _Callbacks(())
         self._lock = threading.RLock()  # any thread may subscribe
 
     def __bool__(self) -> bool:
@@ -340,11 +346,11 @@ class EventStream:
 
     def wants(self, kind: type) -> bool:
         """Whether there are subscribers for events of this class."""
-        return bool(self._callbacks[kind])
+        return bool(self.callbacks[kind])
 
     def emit(self, event: object) -> None:
         try:
-            for callback in self._callbacks[type(event)]:
+            for callback in self.callbacks[type(event)]:
                 callback(event)
         except BaseException as error:
             if self.on_exception is not None:
@@ -353,7 +359,7 @@ class EventStream:
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
         self._subscriptions = subscriptions
-        self._callbacks = _Callbacks(subscriptions)
+        self.callbacks = _Callbacks(subscriptions)
 
     def _remove(self, subscription: Subscription) -> None:
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -10,12 +11,11 @@ from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 from .events import MAYBE_READ, NO_ACCESSES, READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from .faults import FaultKind, GpuFault
 from .formats import element_size
-from .kernels import ffi, lib
+from .kernels import ffi, lib, take_interrupt
 from .memory import Memory
 from .packets import (
     DISPATCH_HEADER_SIZE,
     KERNEL,
-    TENSOR_COUNT,
     TENSOR_SIZE,
     ClearUavPacket,
     CopyBufferPacket,
@@ -31,6 +31,7 @@ _FOOTPRINT_SIZE = ffi.sizeof("dmlk_footprint")
 _PIECES = 64  # footprints of one tensor read in several parts; beyond that, some are merged
 _CHOSEN = 1024  # footprints of one tensor read by index; beyond that, MAYBE_READ is reported
 _KEPT = 2048  # cached accesses
+_KERNEL_AND_TENSOR_COUNT = struct.Struct("<8xI12xI")  # KERNEL and TENSOR_COUNT at once
 
 
 def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory, *, planned: bool = False) -> Accesses:
@@ -55,8 +56,9 @@ class DispatchReader:
         """The accesses of a dispatch; none when the bytes of the packet, at ``pointer``, do not decode."""
         if len(packet) < DISPATCH_HEADER_SIZE:
             return NO_ACCESSES
-        tensors: int = min(TENSOR_COUNT.unpack_from(packet)[0], len(packet) // TENSOR_SIZE)
-        if not _selects(KERNEL.unpack_from(packet)[0]):
+        kernel, count = _KERNEL_AND_TENSOR_COUNT.unpack_from(packet)
+        tensors: int = min(count, len(packet) // TENSOR_SIZE)
+        if not _selects(kernel):
             found = self._fill(packet, pointer, planned, tensors)
         else:
             found = self._fill(packet, pointer, planned, tensors + _PIECES)
@@ -95,10 +97,17 @@ def reads_indices(packet: bytes) -> bool:
 
 
 def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
-    """A ``dmlk_bad_index`` if the dispatch would read indices outside the axis that they index."""
+    """A ``dmlk_bad_index`` if the dispatch would read indices outside the axis that they index.
+
+    Raises what a signal handler raised meanwhile.
+    """
     segments, count = memory.segments()
     found = ffi.new("dmlk_bad_index *")
-    return found if lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found) else None
+    status = lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found)
+    interrupt = take_interrupt() if status < 0 else None
+    if interrupt is not None:
+        raise interrupt
+    return found if status > 0 else None
 
 
 def may_race(packet: bytes) -> bool:

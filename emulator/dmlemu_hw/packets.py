@@ -55,6 +55,7 @@ HEADER = struct.Struct("<II")  # opcode, size
 KERNEL = struct.Struct("<8xI")
 TENSOR_COUNT = struct.Struct("<24xI")
 _OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
+_FLAGS_AT = 12  # the byte with FLAG_JOINED
 
 # Array elements that follow the fields of a packet.
 _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
@@ -622,10 +623,9 @@ def names_heaps(data: bytes, offset: int, size: int) -> bool:
 
 def is_joined(packets: bytes, at: int = 0) -> bool:
     """Whether the packet at ``at`` continues the command that the previous packet began."""
-    if len(packets) - at < _OPCODE_AND_FLAGS.size:
+    if len(packets) - at < _OPCODE_AND_FLAGS.size or not packets[at + _FLAGS_AT] & FLAG_JOINED:
         return False
-    opcode, flags = _OPCODE_AND_FLAGS.unpack_from(packets, at)
-    return flags & FLAG_JOINED != 0 and opcode in (Opcode.DISPATCH, Opcode.DISCARD)
+    return HEADER.unpack_from(packets, at)[0] in (Opcode.DISPATCH, Opcode.DISCARD)
 
 
 def is_tail(packet: bytes) -> bool:

@@ -61,7 +61,9 @@ if TYPE_CHECKING:
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
-_TOUCH_NOTHING = frozenset({Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS})
+_TOUCH_NOTHING = frozenset({int(Opcode.MARKER), _BARRIER, _SET_HEAPS})
+_HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
+_new = tuple.__new__  # creates an event in less time than its class does
 _NOT_BEGUN = 2**32 - 1  # placeholder for a status of dmlk_dispatch
 _TRAIL = 64  # commands kept for the report when the GPU is removed
 _TURN = 8  # most commands that a queue executes before another may run
@@ -158,6 +160,7 @@ class Processor:
         serial, end = _serial(entry), len(entry)
         position, command = queue.position or packets.EXECUTE_HEADER_SIZE, queue.command
         header, events = packets.HEADER.unpack_from, self._events
+        number, ticket = queue.serial, entry.ticket
         try:
             while position < end:
                 start = position
@@ -167,8 +170,7 @@ class Processor:
                     self._decode(entry, start)
                 self._fault.status = _NOT_BEGUN
                 if events:
-                    place = (queue.serial, queue.completed + 1, serial, command)
-                    self._run_watched(place, entry, base, start)
+                    self._run_watched((number, ticket, serial, command), opcode, size, entry, base, start)
                 else:
                     self._run_command(opcode, entry, base, start, size)
                 command += 1
@@ -198,9 +200,11 @@ class Processor:
             place = (queue.serial, group.entries[step.list].ticket, serial, step.command)
             self._fault.status = _NOT_BEGUN
             try:
-                if int.from_bytes(data[step.start + 4 : step.start + 8], "little") != step.end - step.start:
+                opcode, size = packets.HEADER.unpack_from(data, step.start)
+                if size != step.end - step.start:
                     self._decode(data, step.start)
-                self._run_watched(place, data, ffi.from_buffer("uint8_t[]", data), step.start)
+                base = ffi.from_buffer("uint8_t[]", data)
+                self._run_watched(place, opcode, size, data, base, step.start)
             except GpuFault as fault:
                 fault.locate(queue.label, serial, step.command, data[step.start : step.end])
                 raise
@@ -238,45 +242,43 @@ class Processor:
                 executed = [(group.lists[step.list][0], step.command) for step in steps]
         return Progress(queue.serial, queue.completed, tuple(executed), len(queue.pending))
 
-    def _run_watched(self, place: tuple[int, int, int, int], data: bytes, base: Any, start: int) -> None:
+    def _run_watched(
+        self, place: tuple[int, int, int, int], opcode: int, size: int, data: bytes, base: Any, start: int
+    ) -> None:
         """Runs one command and emits its events: its accesses before, its execution after.
 
         ``place``: queue, ticket, list serial and command index.
         """
-        opcode, size = packets.HEADER.unpack_from(data, start)
         events, touched = self._events, NO_ACCESSES
         try:
             if opcode in _TOUCH_NOTHING:
-                if events.wants(Executing):
+                if events.callbacks[Executing]:
                     content = data[start : start + size]
                     events.emit(Executing(*place, opcode, content, False, NO_ACCESSES))
-            elif events.wants(Accessing):
+            elif events.callbacks[Accessing]:
                 content, is_joined = data[start : start + size], packets.is_joined
                 if opcode == _DISPATCH:
                     touched = self._reader.read(content, base + start)
                 else:
                     touched = accesses(self._decode(data, start), self._memory)
                 is_part, continues = is_joined(content), is_joined(data, start + size)
-                events.emit(Accessing._make((*place, opcode, content, is_part, touched, continues)))
+                events.emit(_new(Accessing, (*place, opcode, content, is_part, touched, continues)))
         except Exception:  # a subscriber rejected the command
             self._fault.status = lib.DMLK_OK
             raise
         before = self._clock.now
         self._run_command(opcode, data, base, start, size)
-        if opcode == _BARRIER and events.wants(Barrier):
-            self._tell_barrier(place, data, start)
-        is_partial = opcode == _DISPATCH and self._fault.partial_tensor != packets.SLOT_NONE
-        if is_partial and events.wants(LeftUndefined):
+        callbacks = events.callbacks  # which the subscribers may have changed
+        if opcode == _BARRIER:
+            if callbacks[Barrier]:
+                kind, flags, *rest = packets.BARRIER.unpack_from(data, start + _HEADER_SIZE)
+                events.emit(_new(Barrier, (*place, kind, *rest, flags)))
+        elif opcode == _DISPATCH and self._fault.partial_tensor != _NO_SLOT and callbacks[LeftUndefined]:
             content = data[start : start + size]
             self._tell_undefined(place, touched or self._reader.read(content, base + start))
-        if events.wants(Executed):
+        if callbacks[Executed]:
             content = data[start : start + size]
             events.emit(Executed(*place, opcode, content, before, self._clock.now))
-
-    def _tell_barrier(self, place: tuple[int, int, int, int], data: bytes, start: int) -> None:
-        numbers = packets.BARRIER.unpack_from(data, start + packets.HEADER.size)
-        kind, flags, address, address_after, before, after = numbers
-        self._events.emit(Barrier._make((*place, kind, address, address_after, before, after, flags)))
 
     def _tell_undefined(self, place: tuple[int, int, int, int], touched: Accesses) -> None:
         undefined = self._left_undefined(touched)
@@ -333,6 +335,7 @@ class Processor:
         ):  # nothing to do or decode
             self._fault.status = lib.DMLK_OK
             self._clock.advance()
+            return
         else:
             packet = self._decode(data, start)
             run = self._commands.get(opcode)

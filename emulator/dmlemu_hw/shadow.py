@@ -42,7 +42,8 @@ class Shadow:
 
     Memory allocated after that is unwritten; memory allocated before counts as written, as do NULL tiles.
     Footprints are ``dmlk_footprint *``; one that is outside live allocations, or malformed, changes nothing
-    and has no unwritten bytes.  An allocation takes no memory until it is queried.  ``failure`` says why
+    and has no unwritten bytes.  An allocation takes no memory until it is queried.  ``settled``: contents of
+    accesses with which :meth:`command` would find all written and change nothing.  ``failure`` says why
     everything counts as written from some moment on: the host refused memory.
     """
 
@@ -58,9 +59,9 @@ class Shadow:
         self._address = ffi.new("uint64_t *")
         self._written = ffi.new("int *")
         self._cleared = ffi.new("int *")
-        # Access contents of commands that read and write only written bytes.  Replaced by a new set when
-        # anything becomes unwritten, so that a concurrent addition to the old set has no effect.
-        self._settled: set[bytes] = set()
+        # Replaced by a new set when anything becomes unwritten, so that a concurrent addition to the old set
+        # has no effect.
+        self.settled: set[bytes] = set()
         self._range = ffi.new("dmlk_footprint *", {"bits": 8, "rank": 1, "strides": [1]})
 
     def on_event(self, event: Event) -> None:
@@ -73,7 +74,7 @@ class Shadow:
             return
         if serial in self._table.bits:
             self._gone.append(serial)
-            self._settled = set()
+            self.settled = set()
 
     # --- footprints ---
 
@@ -94,27 +95,23 @@ class Shadow:
         """Marks the bytes of the footprint as undefined, which equals unwritten."""
         with self._lock:
             self._run(lib.dmlk_shadow_mark_undefined, footprint)
-            self._settled = set()
+            self.settled = set()
 
     def command(self, accesses: Accesses, *, look: bool) -> bool:
         """Marks what a command writes and undefines; with ``look``, only if all that it reads was written.
 
         False: nothing was done; process the accesses one by one.
         """
-        content, settled = accesses.content, self._settled
+        content, settled = accesses.content, self.settled
         if content in settled:
             return True
         with self._lock:
             done = lib.dmlk_shadow_command(*self._rows(), accesses.pointer, len(accesses), look)
             if done == 2 or len(settled) >= _KEPT:
-                self._settled = set()
+                self.settled = set()
             elif done and look:
                 settled.add(content)
         return bool(done)
-
-    def is_settled(self, content: bytes) -> bool:
-        """Whether :meth:`command` with accesses of that content would find all written and change nothing."""
-        return content in self._settled
 
     # --- ranges ---
 
@@ -125,7 +122,7 @@ class Shadow:
                 status = lib.dmlk_shadow_copy(*self._rows(), destination, source, size, self._cleared)
                 if status != lib.DMLK_BAD_ADDRESS:
                     if self._cleared[0]:
-                        self._settled = set()
+                        self.settled = set()
                     return
                 if not (self._cover(destination) or self._cover(source)):
                     return

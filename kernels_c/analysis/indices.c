@@ -1,5 +1,6 @@
 #include "indices.h"
 
+#include "cancellation.h"
 #include "promoted.h"
 #include "view.h"
 
@@ -8,6 +9,7 @@ int dmlk_find_outside(const dmlk_view *indices, const dmlk_index_use *use, dmlk_
     dmlk_iter iter;
     dmlk_cursor cursor;
     uint32_t number = 0; /* of the axis that the index indexes */
+    int64_t work = 0;
     out->count = 0;
     int status = dmlk_iter_init(&iter, DMLK_LOGICAL_ORDER, &indices, 1);
     if (status != DMLK_OK) {
@@ -16,6 +18,9 @@ int dmlk_find_outside(const dmlk_view *indices, const dmlk_index_use *use, dmlk_
     dmlk_iter_seek(&iter, 0, &cursor);
     for (int64_t done = 0; done < iter.count;) {
         const int64_t count = dmlk_min(dmlk_iter_row_left(&iter, &cursor), DMLK_CHUNK);
+        if (dmlk_stopped(&work, count)) {
+            return DMLK_STOPPED;
+        }
         dmlk_promoted values;
         dmlk_load_promoted(indices->type, cursor.at[0], dmlk_iter_row_strides(&iter)[0], count, &values);
         for (int64_t i = 0; i < count; i++) {

@@ -12,10 +12,12 @@ typedef struct dmlk_slice {
 } dmlk_slice;
 
 /* The elements of a tensor whose every index is in a slice of its axis.  counts[axis] == 0: there are none.
+ * `has_more`: the slices also contain elements that the kernel does not read.
  * Data-dependent elements are marked instead. */
 typedef struct dmlk_read_set {
     uint32_t counts[DMLK_MAX_RANK];
     dmlk_slice slices[DMLK_MAX_RANK][DMLK_MOST_SLICES];
+    bool has_more;
     bool by_data;
     uint64_t *marks; /* a bit for each element of the tensor, last axis fastest; NULL: not known */
 } dmlk_read_set;

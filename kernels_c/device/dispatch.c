@@ -283,7 +283,7 @@ static bool begin_trial(const uint8_t *packet, const dmlk_dispatch_header *heade
 /* The elements of tensor k that the kernel reads; `whole` is its footprint.  `select` NULL: all of them. */
 static void select_reads(dmlk_select *select, const struct trial *t, uint32_t k, const dmlk_footprint *whole,
                          dmlk_read_set *reads) {
-    reads->by_data = false;
+    reads->by_data = reads->has_more = false;
     for (uint32_t d = 0; d < whole->rank; d++) {
         reads->counts[d] = 1;
         reads->slices[d][0] = (dmlk_slice){.first = 0, .step = 1, .count = (int64_t)whole->sizes[d]};
@@ -301,6 +301,7 @@ static uint64_t fit_into(uint32_t room, uint32_t rank, dmlk_read_set *reads) {
         if (reads->counts[d] > 1 && count * reads->counts[d] > room) {
             reads->slices[d][0] = dmlk_enclose(reads->slices[d], reads->counts[d]);
             reads->counts[d] = 1;
+            reads->has_more = true;
         }
         count *= reads->counts[d];
     }
@@ -337,10 +338,13 @@ static void cut(const dmlk_slice *box, void *context) {
     found->count++;
 }
 
-/* One for each choice of a slice along every axis. */
-static void cut_slices(dmlk_read_set *reads, uint32_t room, struct found *found) {
-    const uint32_t rank = found->whole->rank;
+/* One for each choice of a slice along every axis: DMLK_MAYBE_READ if they contain more than the kernel reads. */
+static void cut_slices(dmlk_read_set *reads, uint32_t room, dmlk_footprint *whole, struct found *found) {
+    const uint32_t rank = whole->rank;
     const uint64_t parts = fit_into(room, rank, reads);
+    if (reads->has_more) {
+        whole->access = DMLK_MAYBE_READ;
+    }
     for (uint64_t i = 0; i < parts; i++) {
         dmlk_slice box[DMLK_MAX_RANK];
         uint64_t number = i;
@@ -407,7 +411,7 @@ int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *se
         const uint32_t taken = found.count + header.tensor_count - k; /* footprints so far, one per tensor to come */
         const uint32_t room = capacity > taken ? capacity - taken + 1 : 1;
         select_reads(select, &trial, k, &footprint, &reads);
-        reads.by_data ? cut_marks(&reads, room, &found) : cut_slices(&reads, room, &found);
+        reads.by_data ? cut_marks(&reads, room, &found) : cut_slices(&reads, room, &footprint, &found);
     }
     return (int)found.count;
 }
@@ -423,8 +427,16 @@ int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment
     struct trial trial;
     dmlk_index_use use;
     if (find == NULL || !begin_trial(packet, &header, &memory, false, &trial) || !find(&trial.call, &use) ||
-        trial.views[use.indices].base == NULL ||
-        dmlk_find_outside(&trial.views[use.indices], &use, out) != DMLK_OK) {
+        trial.views[use.indices].base == NULL) {
+        return 0;
+    }
+    dmlk_watch watch;
+    dmlk_watch_begin(&watch);
+    const int status = dmlk_find_outside(&trial.views[use.indices], &use, out);
+    if (dmlk_watch_end(&watch)) {
+        return -1;
+    }
+    if (status != DMLK_OK) {
         return 0;
     }
     out->indices = use.indices;

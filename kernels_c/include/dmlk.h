@@ -182,7 +182,7 @@ typedef struct dmlk_footprint {
 /* The footprints of the dispatch in the packet, with its descriptors as they are now; `out` receives the first
  * `capacity` of them.  Absent tensors, tensors without a usable descriptor (dispatching reports those) and inputs
  * that the kernel does not read have none.  Reads that are no single pattern give several footprints with the same
- * operand or, if `capacity` is too small, fewer that cover a little more.
+ * operand.  If `capacity` is too small, or a window has too many gaps, they are DMLK_MAYBE_READ, and cover more.
  *
  * Reads may depend on the elements of another tensor.  These are inspected, unless `planned` says that they may
  * change before the dispatch runs.  In that case, and if `capacity` is too small, one DMLK_MAYBE_READ footprint
@@ -274,7 +274,7 @@ typedef struct dmlk_bad_index {
 } dmlk_bad_index;
 
 /* 1: the dispatch in the packet would read indices outside their axis; 0: it would not, or it has another error,
- * which dispatching reports. */
+ * which dispatching reports; -1: the host stopped the search. */
 int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                         dmlk_bad_index *out);
 

@@ -337,7 +337,7 @@ void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk
                                         .stride = job.c.strides[axis],
                                         .dilation = job.c.dilations[axis],
                                         .start = job.c.start[axis]};
-        reads->counts[2 + d] = dmlk_window_slices(&moved, reads->slices[2 + d]);
+        reads->counts[2 + d] = dmlk_window_slices(&moved, reads->slices[2 + d], &reads->has_more);
     }
 }
 

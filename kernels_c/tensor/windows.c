@@ -8,8 +8,12 @@
  * outside the input and its padding for all outputs are removed. */
 static bool take_axis(dmlk_window_axis *axis) {
     int64_t farthest;
-    if (axis->window < 1 || axis->stride < 1 || axis->dilation < 1 || axis->start < 0 || axis->end < 0 ||
-        __builtin_mul_overflow(axis->output, axis->stride, &farthest) || farthest > INT64_MAX / 4) {
+    if (axis->window < 1 || axis->stride < 1 || axis->dilation < 1 || axis->start < 0 || axis->end < 0) {
+        return false;
+    }
+    /* With this stride and with any larger one, all windows but the first are outside of the input and its padding. */
+    axis->stride = dmlk_min(axis->stride, axis->start + axis->input + axis->end + 1);
+    if (__builtin_mul_overflow(axis->output, axis->stride, &farthest) || farthest > INT64_MAX / 4) {
         return false;
     }
     axis->window = dmlk_min(axis->window, (axis->start + axis->input + axis->end - 1) / axis->dilation + 1);
@@ -151,7 +155,7 @@ static int64_t slices_of(const struct sums *s, int64_t divisor) {
 }
 
 /* Usually one slice; gaps between windows, or between the places of a window, may need more. */
-uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices) {
+uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices, bool *has_more) {
     const int64_t farthest = axis->start + axis->input - 1; /* from place 0 of output 0 to the last input */
     struct sums s = {axis->stride, dmlk_min(axis->output, farthest / axis->stride + 1), axis->dilation,
                      dmlk_min(axis->window, farthest / axis->dilation + 1)};
@@ -163,6 +167,7 @@ uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices) {
     const int64_t number = slices_of(&s, divisor), far = s.other_step / divisor;
     if (number > DMLK_MOST_SLICES) {
         slices[0] = (dmlk_slice){.first = 0, .step = 1, .count = axis->input};
+        *has_more = true;
         return 1;
     }
     uint32_t kept = 0;

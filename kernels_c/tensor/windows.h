@@ -23,8 +23,8 @@ typedef struct dmlk_window_axis {
 } dmlk_window_axis;
 
 /* The input positions along the axis that the windows cover, as at most DMLK_MOST_SLICES disjoint slices.  Exact,
- * unless more slices are needed: then the whole axis. */
-uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices);
+ * unless more slices are needed: then the whole axis, and `has_more` is set. */
+uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices, bool *has_more);
 
 /* Outputs begin .. end - 1 along an axis. */
 typedef struct dmlk_outputs {

@@ -6,6 +6,7 @@
 #include "cumulative.h"
 #include "device.h"
 #include "element_wise.h"
+#include "gather_elements.h"
 #include "gemm.h"
 #include "nonzero_coordinates.h"
 #include "reduce.h"
@@ -162,6 +163,25 @@ TEST(coordinates) {
     }
 }
 
+/* The search for bad indices can be stopped, too. */
+TEST(indices) {
+    const int64_t sizes[] = {BIG, BIG};
+    dmlk_bad_index bad;
+    device d;
+    device_begin(&d, "gather_elements");
+    repeated(&d, DMLK_FLOAT32, 2, sizes);
+    repeated(&d, DMLK_UINT32, 2, sizes);
+    repeated(&d, DMLK_FLOAT32, 2, sizes);
+    const dmlk_gather_elements k = {.axis = 0};
+    device_constants(&d, &k, sizeof k, 0);
+    polls = 0;
+    dmlk_set_poll(poll_once);
+    CHECK_EQUAL(dmlk_find_bad_index(d.packet, d.packet_size, d.segments, d.segment_count, &bad), -1);
+    CHECK_EQUAL(polls, 1);
+    dmlk_set_poll(NULL);
+    device_end(&d);
+}
+
 /* A host that does not stop the kernel changes nothing, and short kernels do not poll. */
 TEST(kernels_go_on) {
     const int64_t sizes[] = {64, 64};
@@ -228,6 +248,7 @@ int main(void) {
     RUN(products);
     RUN(convolutions);
     RUN(coordinates);
+    RUN(indices);
     RUN(kernels_go_on);
     RUN(dispatches_inside_a_poll);
     return RESULT();

@@ -147,15 +147,36 @@ TEST(windows_of_any_numbers) {
             CHECK(inside >= 0 && inside <= padded && padded <= (double)k[0]);
         }
         dmlk_slice slices[DMLK_MOST_SLICES];
-        const uint32_t count = dmlk_window_slices(&w.axes[4], slices);
+        bool has_more = false;
+        const uint32_t count = dmlk_window_slices(&w.axes[4], slices, &has_more);
+        CHECK(!has_more || count == 1);
         for (uint32_t i = 0; i < count; i++) {
             CHECK(slices[i].first >= 0 && slices[i].first + (slices[i].count - 1) * slices[i].step < in.sizes[2]);
         }
     }
 }
 
+/* Outputs times stride need more than 63 bits, but only the first window is inside. */
+TEST(windows_that_are_far_apart) {
+    const int64_t in_sizes[] = {1, 1, 4}, out_sizes[] = {1, 1, INT64_C(1) << 32};
+    dmlk_view in = {.rank = 3, .type = DMLK_FLOAT32}, out = {.rank = 3, .type = DMLK_FLOAT32};
+    memcpy(in.sizes, in_sizes, sizeof in_sizes);
+    memcpy(out.sizes, out_sizes, sizeof out_sizes);
+    in.strides[2] = out.strides[2] = 1;
+    const dmlk_window_axis axis = {.window = 2, .stride = INT64_C(1) << 32, .dilation = 1, .start = 1, .end = 1};
+    dmlk_windows w;
+    CHECK_EQUAL(dmlk_windows_init(&w, &in, &out, &axis, 1), DMLK_OK);
+    for (int64_t number = 0; number < 3; number++) {
+        dmlk_window_row row;
+        dmlk_window_seek(&w, number, &row);
+        CHECK_EQUAL(row.count, 1);
+        CHECK_EQUAL(row.begin[DMLK_WINDOW_AXES - 1] < row.end[DMLK_WINDOW_AXES - 1], number == 0);
+    }
+}
+
 int main(void) {
     RUN(every_output_meets_its_inputs_in_order);
     RUN(windows_of_any_numbers);
+    RUN(windows_that_are_far_apart);
     return RESULT();
 }

@@ -21,6 +21,8 @@ import pytest
 
 from dmlemu import Error, HResult, Report, Severity, Strictness, d3d12
 from dmlemu.d3d12 import InfoQueueFilter, InfoQueueFilterDesc
+from dmlemu.diagnostics.ids import PRIVATE_DATA
+from dmlemu.diagnostics.refusal import refusal
 from dmlemu.errors import elide, sentence
 from dmlemu.reporting import (
     Defaults,
@@ -632,3 +634,14 @@ def test_a_pipe_gets_the_counts_in_one_go(reports: Reporter, tmp_path: Path) -> 
     [line] = os.read(reader, 100_000).splitlines()
     os.close(reader)
     assert json.loads(line)["count"] == 3
+
+
+def test_a_value_that_looks_like_a_placeholder_is_told_as_it_is() -> None:
+    error = refusal(
+        PRIVATE_DATA,
+        "{field} ({given}) is not {expected}.",
+        field="{given}",
+        given="{expected}",
+        expected="{",
+    )
+    assert error.report.message == "{given} ({expected}) is not {."

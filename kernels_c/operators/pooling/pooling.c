@@ -75,7 +75,8 @@ static inline void select_covered(const dmlk_call *call, uint32_t tensor, dmlk_r
         return;
     }
     for (uint32_t d = 0; d < k.spatial; d++) {
-        reads->counts[2 + d] = dmlk_window_slices(&w.axes[DMLK_WINDOW_AXES - k.spatial + d], reads->slices[2 + d]);
+        const dmlk_window_axis *axis = &w.axes[DMLK_WINDOW_AXES - k.spatial + d];
+        reads->counts[2 + d] = dmlk_window_slices(axis, reads->slices[2 + d], &reads->has_more);
     }
 }
 

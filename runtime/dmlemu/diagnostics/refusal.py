@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from .ids import OP_NOT_EMULATED, Id
@@ -47,9 +48,9 @@ def refusal(
     place = caller() if is_call else ""
     if place:
         context = (*context, f"While calling {operation} at {place}" if operation else f"Called at {place}")
-    words = {"{field}": field, "{given}": spell(given), "{expected}": spell(expected)}
-    for name, word in words.items():
-        message = message.replace(name, word)
+    words = {"field": field, "given": spell(given), "expected": spell(expected)}
+    # In one pass: a value may itself contain "{expected}".
+    message = re.sub(r"\{(field|given|expected)\}", lambda found: words[found[1]], message)
     report = report_of(
         declaration,
         message,
@@ -59,8 +60,8 @@ def refusal(
         rule=": ".join(filter(None, (rule, page))) or None,
         message_id=message_id_of(declaration, message_id),
         field=field,
-        given=words["{given}"],
-        expected=words["{expected}"],
+        given=words["given"],
+        expected=words["expected"],
         object=str(object) if is_object(object) else "" if object is None else spell(object),
         created_at=object.created_at if is_object(object) else "",
         hint=hint,

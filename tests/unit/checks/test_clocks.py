@@ -338,6 +338,26 @@ def test_a_queue_may_have_waited_before_another_set_the_fence_back() -> None:
     assert work <= clocks.of(B)[A] < later
 
 
+def test_a_queue_may_have_waited_before_the_first_of_several_times_that_the_fence_went_back() -> None:
+    """A's signal may have ended the wait of C, unless the host knew that the fence went back after it."""
+    for host_knows in (False, True):
+        clocks = Course()
+        clocks.submit(A)
+        clocks.signal(A, 1)
+        clocks.signal(A, 0)
+        clocks.signal(A, 1, OTHER)
+        if host_knows:
+            clocks.wait(0, 1, OTHER)
+        work = clocks.submit(B)
+        clocks.signal(B, 1)
+        clocks.signal(B, 0)
+        clocks.hand(C, Opcode.WAIT, FENCE, 1)
+        clocks.wait(A, 1)
+        clocks.signal(A, 1)
+        clocks.waited(Waited(C, FENCE, 1))
+        assert (clocks.of(C).get(B, 0) >= work) == host_knows
+
+
 def test_waits_that_are_over_are_forgotten() -> None:
     clocks = Course()
     for value in range(1, 100):

@@ -77,6 +77,29 @@ def test_of_too_many_pieces_nothing_is_reported_but_that(stage: Stage) -> None:
     assert said(stage) == ["MEM_READS_SCATTERED"]
 
 
+def test_windows_with_more_gaps_than_are_followed(stage: Stage) -> None:
+    """Elements between the windows were never written; those of 32 in a window are followed, those of 33 not."""
+    for window, expected in ((32, []), (33, ["MEM_READS_SCATTERED"])):
+        pool = dml.AveragePoolingOperatorDesc(
+            input_tensor=tensor([1, 1, 1, 34 * 40]),
+            output_tensor=tensor([1, 1, 1, 40]),
+            strides=[1, 34],
+            window_size=[1, window],
+            start_padding=[0, 0],
+            end_padding=[0, 0],
+            include_padding=False,
+        )
+        compiled = stage.compile(pool, "pool")
+        stage.initialize(compiled)
+        image, full = stage.buffer("image", 4 * 34 * 40), stage.filled("full", 4 * 34 * 40)
+        for row in range(40):
+            stage.list.copy_buffer_region(image, 4 * 34 * row, full, 0, 4 * window)
+        stage.run()
+        stage.dispatch(compiled, [image], [stage.buffer("result", 4 * 40)])
+        stage.run()
+        assert said(stage) == expected
+
+
 def test_indices_that_were_written_by_the_dispatch_before(stage: Stage) -> None:
     """When the lists are handed over, the buffer still holds other indices."""
     pick = gather(stage, 16, 4)

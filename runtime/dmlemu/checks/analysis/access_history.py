@@ -407,31 +407,31 @@ class Places:
         self._starts: list[int] = []  # their addresses, sorted
         self._by_serial: dict[int, Place] = {}
         self._by_heap: dict[int, list[Place]] = {}
-        self._known: dict[bytes, Reached] = {}
+        self.known: dict[bytes, Reached] = {}
         self._patterns: dict[bytes, list[Pattern]] = {}
         self._freed: deque[Freed] = deque()
         self._retired: list[Place] = []
-        self._queues: set[int] = set()
+        self.queues: set[int] = set()
 
     def reached(self, accesses: Accesses) -> Reached:
         """Resolves all accesses; those to NULL tiles, dead memory or unknown bytes have no patterns."""
         key = accesses.content
-        found = self._known.get(key)
+        found = self.known.get(key)
         if found is None:
-            if len(self._known) >= _KEPT:
+            if len(self.known) >= _KEPT:
                 self._forget_patterns()
-            made = [
-                (pattern, operand)
-                for i in range(len(accesses))
-                if accesses.pointer[i].access != MAYBE_READ
-                for operand in (accesses.pointer[i].operand,)
-                for pattern in self._translate(accesses.pointer[i])
-            ]
-            places = (self._place(accesses.pointer[i].address) for i in range(len(accesses)))
-            addresses = (place.address for place in places if place is not None)
-            found = Reached(made, (0, *dict.fromkeys(addresses)))
+            made: list[tuple[Pattern, int]] = []
+            addresses = {0: None}
+            for entry in (accesses.pointer[i] for i in range(len(accesses))):
+                place = self._place(entry.address)
+                if place is None:
+                    continue
+                addresses[place.address] = None
+                if entry.access != MAYBE_READ:
+                    made += [(pattern, entry.operand) for pattern in self._translate(entry, place)]
+            found = Reached(made, tuple(addresses))
             if len(accesses) <= _LONG:  # data-dependent accesses rarely repeat: not cached
-                self._known[key] = found
+                self.known[key] = found
         return found
 
     def find(self, address: int) -> Place | None:
@@ -441,7 +441,7 @@ class Places:
     def window(self, place: Place, queue: int, kind: Kind) -> Window:
         """Adds a window to a place."""
         window = place.own[queue << 2 | kind] = Window(place, queue, kind)
-        self._queues.add(queue)
+        self.queues.add(queue)
         place.windows.append(window)
         for other in place.linked:
             other.windows.append(window)
@@ -476,7 +476,7 @@ class Places:
 
     def forget_queues(self, gone: Container[int]) -> None:
         """Removes these queues: nothing can conflict with their accesses any more."""
-        self._queues = {queue for queue in self._queues if queue not in gone}
+        self.queues = {queue for queue in self.queues if queue not in gone}
         for place in (*self._places.values(), *self._retired):
             place.own = {key: window for key, window in place.own.items() if window.queue not in gone}
             place.windows = [window for window in place.windows if window.queue not in gone]
@@ -493,10 +493,6 @@ class Places:
                     if not self._by_heap[heap]:
                         del self._by_heap[heap]
 
-    def has_others(self, queue: int) -> bool:
-        """Whether there may be accesses of other queues."""
-        return len(self._queues) > 1 or queue not in self._queues
-
     @property
     def has_freed(self) -> bool:
         """Whether :meth:`settle` has anything to process."""
@@ -509,36 +505,17 @@ class Places:
     # --- internals ---
 
     def _forget_patterns(self) -> None:
-        self._known.clear()
+        self.known.clear()
         self._patterns.clear()
 
-    def _translate(self, entry: Any) -> list[Pattern]:
+    def _translate(self, entry: Any, place: Place) -> list[Pattern]:
         struct = _new("dmlk_footprint *", entry)
         struct.operand = 0
         key = bytes(_buffer(struct))
         found = self._patterns.get(key)
         if found is None:
-            found = self._patterns[key] = self._make(struct)
+            found = self._patterns[key] = _patterns(struct, place)
         return found
-
-    def _make(self, struct: Any) -> list[Pattern]:
-        place = self._place(struct.address)
-        if place is None or place.spans is None:
-            return []
-        first, last = struct.address, struct.end
-        begin, end = first - place.address, last - place.address
-        made = []
-        for span in place.spans:
-            low, high = max(begin, span.start), min(end, span.start + span.size)
-            if low >= high:
-                continue
-            base = _BIAS + span.heap + span.offset - span.start
-            shift = base - place.address
-            whole = low == begin and high == end
-            part = struct if whole else _new("dmlk_footprint *", struct[0])
-            part.address, part.end = first + shift, last + shift
-            made.append(Pattern(place, part, shift, None if whole else (base + low, base + high)))
-        return made
 
     def _place(self, address: int) -> Place | None:
         """The place of the live allocation that contains the address."""
@@ -577,6 +554,24 @@ class Places:
             ):
                 place.link(other)
                 other.link(place)
+
+
+def _patterns(struct: Any, place: Place) -> list[Pattern]:
+    """The patterns of a footprint in the spans of its place."""
+    first, last = struct.address, struct.end
+    begin, end = first - place.address, last - place.address
+    made = []
+    for span in place.spans or ():
+        low, high = max(begin, span.start), min(end, span.start + span.size)
+        if low >= high:
+            continue
+        base = _BIAS + span.heap + span.offset - span.start
+        shift = base - place.address
+        whole = low == begin and high == end
+        part = struct if whole else _new("dmlk_footprint *", struct[0])
+        part.address, part.end = first + shift, last + shift
+        made.append(Pattern(place, part, shift, None if whole else (base + low, base + high)))
+    return made
 
 
 def _meet(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:

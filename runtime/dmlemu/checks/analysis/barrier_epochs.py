@@ -65,6 +65,7 @@ class BarrierEpochs:
 
     def __init__(self, queue: int) -> None:
         self.queue = queue
+        self.only_queue = {queue}
         self.clock: Clock = NOTHING
         self.ticket = -1  # of the current list
         self.work = Work([], "", "")

@@ -12,6 +12,7 @@ import weakref
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Container, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.events import EventStream, Queued, Signalled, Submitted, Subscription, Waited
@@ -95,7 +96,7 @@ class HappensBefore:
                 queue.forget_signals(self.done_for_all(event.queue))
             clock = {**queue.clock, event.queue: ticket}
         fence = self._fence(event.fence)
-        fence.set(event.value, clock)
+        fence.set(event.value, clock, self.host)
         if len(fence.values) + len(fence.gone) >= fence.most:
             fence.forget({serial: self.done_for_all(serial) for serial in self._queues})
 
@@ -294,7 +295,7 @@ class _Wait:
 class _Fence:
     """What a fence value proves: reaching ``values[i]`` (ascending) gives ``clocks[i]``.
 
-    ``gone``: values the fence had before it went back, oldest first, which are descending.
+    ``gone``: values the fence had before it went back, oldest first.
     ``waits``: waits of queues that have not been executed.
     """
 
@@ -305,10 +306,10 @@ class _Fence:
         self.waits: list[_Wait] = []
         self.most = _FEW
 
-    def set(self, value: int, clock: Clock) -> None:
+    def set(self, value: int, clock: Clock, host: Clock) -> None:
         values, clocks = self.values, self.clocks
         while values and values[-1] > value:  # the fence goes back: higher values cannot be observed any more
-            self._lose(_Gone(values.pop(), clocks.pop(), clock))
+            self._lose(_Gone(values.pop(), clocks.pop(), clock), host)
         if not values or values[-1] != value:
             values.append(value)
             clocks.append(clock)
@@ -337,10 +338,10 @@ class _Fence:
     def await_value(self, value: int, host: Clock) -> _Wait:
         """A queue will wait for the value; ``clock`` is that of the host, which queues the wait."""
         wait = _Wait(value, self._reached(value))
-        # Unless the host knows that the fence went back, the wait may have been queued before that.
-        gone = next((each for each in reversed(self.gone) if each.value >= value), None)
-        if gone is not None and not _is_within(gone.reset, host):
-            wait.may_end(gone.clock)
+        # Until the host knows that the fence went back, the wait may have been queued before that.
+        for gone in takewhile(lambda each: not _is_within(each.reset, host), reversed(self.gone)):
+            if gone.value >= value:
+                wait.may_end(gone.clock)
         self.waits.append(wait)
         return wait
 
@@ -355,9 +356,9 @@ class _Fence:
             self.gone.popleft()
         self.most = max(_FEW, 2 * (len(self.values) + len(self.gone)))
 
-    def _lose(self, gone: _Gone) -> None:
-        """Of values the fence had twice, and of lower ones, the later signal counts."""
-        while self.gone and self.gone[-1].value <= gone.value:
+    def _lose(self, gone: _Gone, host: Clock) -> None:
+        """Where the host knows that it went back: of values not above this, the later signal counts."""
+        while self.gone and self.gone[-1].value <= gone.value and _is_within(gone.reset, host):
             self.gone.pop()
         self.gone.append(gone)
 

@@ -319,23 +319,24 @@ class Dispatches(Check):
 
     def _start(self, event: Executing) -> tuple[_Kept, ...]:
         """First packet of a possible dispatch; returns the persistent resources that it initializes."""
-        notes, key = self._notes_of(event.list_serial), (event.queue, event.command)
-        if notes is None or (key in notes.sound and not self._has_tiles and not self._is_spoiled):
+        last, reference = self._list
+        notes = (
+            reference() if reference and last == event.list_serial else self._find_notes(event.list_serial)
+        )
+        is_same = not self._has_tiles and not self._is_spoiled
+        if notes is None or (is_same and (event.queue, event.command) in notes.sound):
             return ()
         note = notes.get(event.command)
         if note is None:
             return ()
         return self._begin(notes, note, event)
 
-    def _notes_of(self, serial: int) -> _Notes | None:
+    def _find_notes(self, serial: int) -> _Notes | None:
         """The notes on a list."""
-        last, reference = self._list
-        if last != serial:
-            recording = self.device.context.recordings.get(serial)
-            notes = None if recording is None else self._notes.get(recording)
-            reference = None if notes is None else weakref.ref(notes)
-            self._list = serial, reference
-        return None if reference is None else reference()
+        recording = self.device.context.recordings.get(serial)
+        notes = None if recording is None else self._notes.get(recording)
+        self._list = serial, None if notes is None else weakref.ref(notes)
+        return notes
 
     def _begin(self, notes: _Notes, note: DispatchRecorded, event: Executing) -> tuple[_Kept, ...]:
         """Checks a dispatch; returns the persistent resources that it initializes."""

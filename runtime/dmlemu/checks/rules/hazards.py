@@ -123,7 +123,7 @@ class Hazards(Check):
         is_there = timeline.queue == event.queue and timeline.ticket == event.ticket
         if not is_there or (timeline.parts and not event.joined):
             timeline = self._reach(event, event.joined)
-        if timeline.is_level and not timeline.parts and self._pass_by(timeline, event):
+        if timeline.is_level and not timeline.parts and self._passes_by(timeline, event):
             return
         kinds = _KINDS.get(event.opcode)
         if kinds is not None:
@@ -249,14 +249,15 @@ class Hazards(Check):
             self._enter(timeline.command, timeline.queue, phase, timeline.call, timeline.proven_done)
             timeline.end_command()
 
-    def _pass_by(self, timeline: BarrierEpochs, event: Executing) -> bool:
+    def _passes_by(self, timeline: BarrierEpochs, event: Executing) -> bool:
         """Fast path for a dispatch of one packet that conflicts with nothing; False: it may conflict."""
-        if event.opcode != _DISPATCH or event.joined or event.continues:
+        if timeline.level != len(timeline.commands) or event.opcode != _DISPATCH:
             return False
-        reached, number = self._places.reached(event.accesses), len(timeline.commands)
-        if timeline.level != number or (
-            self._places.has_others(timeline.queue) and not self._is_apart(timeline, reached)
-        ):
+        if event.joined or event.continues:
+            return False
+        places = self._places
+        reached = places.known.get(event.accesses.content) or places.reached(event.accesses)
+        if places.queues != timeline.only_queue and not self._is_apart(timeline, reached):
             return False
         timeline.postpone(reached, [(reached, _BY_UAV, event.command, _NOTHING)])
         timeline.commands.append(reached.by_views)

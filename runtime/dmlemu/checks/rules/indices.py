@@ -1,4 +1,5 @@
-"""Index checks: indices out of range, or equal in a scatter, found before the kernel uses them (group g)."""
+"""Index checks: indices out of range, or equal in a scatter, found before the kernel uses them; reads that are
+not followed (group g)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.events import MAYBE_READ, WRITE, Accessing, Executing
+from dmlemu_hw.events import WRITE, Accessing, Executing
 from dmlemu_hw.footprints import bad_index, may_race, reads_indices, scatter_race
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one
@@ -29,20 +30,20 @@ class Indices(Check):
     @on(Accessing)
     def look(self, event: Executing) -> None:
         """The kernel reads the same bytes, unless the CPU changes them meanwhile."""
-        if event.opcode != _DISPATCH or not reads_indices(event.packet):
+        if event.opcode != _DISPATCH:
             return
-        pointer, memory = ffi.from_buffer("uint8_t[]", event.packet), self.device.context.gpu.memory
-        bad = bad_index(event.packet, pointer, memory)
-        if bad is not None:
-            self._tell(event, bad)
-        race = scatter_race(event.packet, pointer, memory) if may_race(event.packet) else None
-        if race is not None:
-            self._tell_race(event, race)
-        for access in event.accesses:
-            if access.access == MAYBE_READ:
-                command = self.names.command(event)
-                words = messages.scattered(command, command.operand(access))
-                self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
+        if reads_indices(event.packet):
+            pointer, memory = ffi.from_buffer("uint8_t[]", event.packet), self.device.context.gpu.memory
+            bad = bad_index(event.packet, pointer, memory)
+            if bad is not None:
+                self._tell(event, bad)
+            race = scatter_race(event.packet, pointer, memory) if may_race(event.packet) else None
+            if race is not None:
+                self._tell_race(event, race)
+        for access in event.accesses.not_followed:
+            command = self.names.command(event)
+            words = messages.scattered(command, command.operand(access))
+            self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
 
     def _tell(self, event: Executing, bad: Any) -> None:
         packet, command = _decoded(event), self.names.command(event)

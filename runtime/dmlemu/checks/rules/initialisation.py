@@ -118,11 +118,11 @@ class Initialisation(Check):
         """Checks reads first, then applies writes."""
         accesses, opcode = event.accesses, event.opcode
         patterned = self._host.patterned
-        if opcode == _DISPATCH and not patterned and self.shadow.is_settled(content := accesses.content):
-            if content in self._repeated:
-                del self._repeated[content]  # moves it to the end
-            self._repeated[content] = event.list_serial, event.command, self._recorded(event), accesses
-            if len(self._repeated) > _CONTENTS_KEPT:
+        if opcode == _DISPATCH and not patterned and (content := accesses.content) in self.shadow.settled:
+            repeated = self._repeated
+            repeated.pop(content, None)  # the newest is the last
+            repeated[content] = event.list_serial, event.command, self._recorded(event), accesses
+            if len(repeated) > _CONTENTS_KEPT:
                 self._note_repeated()
             return
         if accesses is NO_ACCESSES or not accesses:

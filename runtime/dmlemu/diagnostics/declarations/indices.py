@@ -29,11 +29,12 @@ DECLARATIONS = (
     ),
     Declaration(
         ids.MEM_READS_SCATTERED,
-        "indices choose elements that are too scattered to be followed",
+        "a dispatch reads elements that are too scattered to be followed",
         Severity.MESSAGE,
         When.EXECUTE,
-        why="The elements that indices select are tracked as up to 1024 regular pieces of the tensor. If there are more, "
-        "hazards and reads of unwritten memory in that tensor are not reported for this dispatch.",
+        why="The elements that indices or windows with gaps select are tracked as up to 1024 regular pieces of the "
+        "tensor, 32 along an axis for windows. If there are more, hazards and reads of unwritten memory in that "
+        "tensor are not reported for this dispatch.",
         fix="No change is needed. A smaller test of the same program is tracked exactly.",
     ),
 )
