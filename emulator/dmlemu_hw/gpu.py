@@ -233,7 +233,7 @@ class Gpu:
             self.drain()
         elif not self._running:
             self._fences.fire()
-            for _ in range(self._scheduler.turns_now()):
+            for _ in range(self._scheduler.steps_before_host()):
                 self.step()
 
     def _notify(self) -> None:
@@ -268,7 +268,8 @@ class Gpu:
             # All threads wait here, and each raises.
             self._dead_at = self._changes
             self._wake_all()
-        raise Deadlock(why())  # evaluated without holding _wake: it takes the lock
+        # Evaluated without holding _wake: they take the lock.
+        raise Deadlock(why(), is_circular=self._scheduler.has_circular_wait())
 
     def _sleeping_forever(self) -> int:
         """The number of threads that do.  Call with _wake held, as below."""

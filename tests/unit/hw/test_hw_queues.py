@@ -346,7 +346,7 @@ class TestWaiting:
             "blocked (1 entry behind)",
             "  - two waits for fence 2 to reach 4; it is 3, and one would set it, but is "
             "blocked (1 entry behind)",
-            "  - They wait in a circle: one -> two -> one",
+            "  - Circular wait: one -> two -> one",
         ]
         red.signal(7)
         assert gpu.wait(blue, 4)
