@@ -48,7 +48,7 @@ def dispatch_fault(status: int, fault: Any, packet: DispatchPacket, memory: Memo
     else:  # the kernel rejects its constants, or the packet does not decode
         kind = FaultKind.BAD_PACKET
         tensor = f"tensor {fault.tensor} of {kernel}" if fault.tensor != SLOT_NONE else kernel
-        message = f"The packet's {tensor} makes no sense: its size, type or rank is malformed."
+        message = f"The packet's {tensor} is malformed: its size, type or rank is not valid."
     return GpuFault(kind, message, address=fault.address)
 
 
@@ -77,7 +77,7 @@ def _tensor_fault(
 
 
 def _bad_address(fault: Any, handle: int, tensor: str, memory: Memory) -> tuple[FaultKind, str]:
-    where = memory.whereabouts(fault.address)
+    where = memory.describe_address(fault.address)
     allocation = memory.find(fault.address)
     if fault.address == handle:
         released = memory.find_freed(handle) is not None

@@ -115,8 +115,12 @@ class ForeignProcess(Exception):
 
 
 class Deadlock(Exception):
-    """The host waits for a fence value that nothing can signal; ``text`` lists who waits for what."""
+    """The host waits for a fence value that nothing can signal; ``text`` lists who waits for what.
 
-    def __init__(self, text: str) -> None:
+    ``is_circular``: queues wait for signals of each other.
+    """
+
+    def __init__(self, text: str, *, is_circular: bool) -> None:
         super().__init__(text)
         self.text = text
+        self.is_circular = is_circular

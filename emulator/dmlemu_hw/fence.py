@@ -149,7 +149,7 @@ class Fences:
             slot = _Slot(fence, self._free.append)
             slot.address, slot.memory = address, memory
             self._by_address[address] = slot
-            self.tell(address, initial_value, 0)
+            self.emit_signalled(address, initial_value, 0)
             return fence
 
     def find(self, address: int) -> Fence | None:
@@ -174,7 +174,7 @@ class Fences:
             self._collect_due(fence, value)
         self.on_write()
 
-    def tell(self, address: int, value: int, queue: int) -> None:
+    def emit_signalled(self, address: int, value: int, queue: int) -> None:
         """Emits the event for a signal by a queue, or by the host (0)."""
         if self._events:
             self._events.emit(Signalled(queue, address, value))
@@ -195,7 +195,7 @@ class Fences:
             if self.removed or fence.closed:
                 return
             self.write(fence.address, value)
-            self.tell(fence.address, value, 0)
+            self.emit_signalled(fence.address, value, 0)
         self.after_host_signal()
 
     def register(self, fence: Fence, value: int, callback: Callable[[], None]) -> None:

@@ -159,8 +159,7 @@ class Gpu:
 
         def why() -> str:
             text = f"Waiting for {fence.describe()} to reach {value} would never end: it is {fence.value}."
-            signals = self._scheduler.signals(fence.address)
-            return "\n".join(part for part in (text, signals, self._scheduler.blocked()) if part)
+            return f"{text}\n{self._scheduler.signals(fence.address)}"
 
         reached = self.wait_until(lambda: fence.value >= value, why, timeout)
         if reached:
@@ -170,7 +169,7 @@ class Gpu:
     def wait_until(
         self, reached: Callable[[], bool], why: Callable[[], str], timeout: float | None = None
     ) -> bool:
-        """:meth:`wait` for any condition; ``why`` words the Deadlock.
+        """:meth:`wait` for any condition; ``why`` words the Deadlock, before the list of blocked queues.
 
         Other threads that never signal (a thread pool, a debugger) prevent the detection of a deadlock: after
         two seconds in which nothing could run, a RuntimeWarning says what is awaited.
@@ -189,7 +188,7 @@ class Gpu:
                 return reached()
             elif time.monotonic() > stuck_at:
                 stuck_at = math.inf
-                text = f"{why()}\nUnless another thread signals, this wait never ends."
+                text = f"{self._explain(why)}\nUnless another thread signals, this wait never ends."
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def remove(self, fault: GpuFault) -> None:
@@ -237,7 +236,7 @@ class Gpu:
             self.drain()
         elif not self._running:
             self._fences.fire()
-            for _ in range(self._scheduler.turns_now()):
+            for _ in range(self._scheduler.steps_before_host()):
                 self.step()
 
     def _notify(self) -> None:
@@ -272,7 +271,11 @@ class Gpu:
             # All threads wait here, and each raises.
             self._dead_at = self._changes
             self._wake_all()
-        raise Deadlock(why())  # evaluated without holding _wake: it takes the lock
+        # Evaluated without holding _wake: they take the lock.
+        raise Deadlock(self._explain(why), is_circular=self._scheduler.has_circular_wait())
+
+    def _explain(self, why: Callable[[], str]) -> str:
+        return "\n".join(part for part in (why(), self._scheduler.blocked()) if part)
 
     def _sleeping_forever(self) -> int:
         """The number of threads that do.  Call with _wake held, as below."""

@@ -275,7 +275,7 @@ class Memory:
         """Host address of ``size`` bytes; GpuFault when they are not inside one live allocation."""
         allocation = self.find(address)
         if allocation is None:
-            message = f"Address {address:#x} lies in {self.whereabouts(address)}."
+            message = f"Address {address:#x} lies in {self.describe_address(address)}."
             raise GpuFault(FaultKind.BAD_ADDRESS, message, address=address)
         left = allocation.address + allocation.size - address
         if size > left:
@@ -317,7 +317,7 @@ class Memory:
     def has_null_tiles(self) -> bool:
         return any(each.null_ranges() for each in self._with_null.values())
 
-    def whereabouts(self, address: int) -> str:
+    def describe_address(self, address: int) -> str:
         """For messages: the allocation that contains, or contained, the address."""
         allocation = self.find(address)
         if allocation is not None:

@@ -145,7 +145,7 @@ class Processor:
             elif isinstance(packet, SignalPacket):
                 self._fences.write(packet.fence, packet.value)
                 queue.pop()
-                self._fences.tell(packet.fence, packet.value, queue.serial)
+                self._fences.emit_signalled(packet.fence, packet.value, queue.serial)
             elif isinstance(packet, WaitPacket):
                 queue.pop()
                 if self._events:
@@ -275,12 +275,12 @@ class Processor:
                 events.emit(_new(Barrier, (*place, kind, *rest, flags)))
         elif opcode == _DISPATCH and self._fault.partial_tensor != _NO_SLOT and callbacks[LeftUndefined]:
             content = data[start : start + size]
-            self._tell_undefined(place, touched or self._reader.read(content, base + start))
+            self._emit_undefined(place, touched or self._reader.read(content, base + start))
         if callbacks[Executed]:
             content = data[start : start + size]
             events.emit(Executed(*place, opcode, content, before, self._clock.now))
 
-    def _tell_undefined(self, place: tuple[int, int, int, int], touched: Accesses) -> None:
+    def _emit_undefined(self, place: tuple[int, int, int, int], touched: Accesses) -> None:
         undefined = self._left_undefined(touched)
         if undefined is not None:
             self._events.emit(LeftUndefined(*place, undefined))
@@ -308,7 +308,7 @@ class Processor:
     def _map_tiles(self, packet: MapTilesPacket) -> None:
         allocation = self._memory.find(packet.allocation)
         if allocation is None or allocation.closed:
-            where = self._memory.whereabouts(packet.allocation)
+            where = self._memory.describe_address(packet.allocation)
             message = f"Tiles are mapped at address {packet.allocation:#x}, which lies in {where}."
             raise GpuFault(FaultKind.BAD_ADDRESS, message, address=packet.allocation)
         for tile, count, serial, heap_tile, reuse in packet.regions:

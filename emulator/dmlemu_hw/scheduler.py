@@ -57,15 +57,15 @@ class Scheduler:
             elif queue.closed and not entries:
                 self.queues = [each for each in self.queues if each is not queue]
 
-    def turns_now(self) -> int:
+    def steps_before_host(self) -> int:
         """The number of steps run before the host continues: 0, or a random number with ``random``."""
         return 0 if self._random is None else max(0, self._random.randint(-4, 4))
 
     def blocked(self) -> str:
-        """For messages: one line per blocked queue, and what could unblock it; and any circular wait."""
-        stuck = self._stuck()
+        """For messages: one line per blocked queue and what could unblock it; a circular wait."""
+        blocked = self._blocked_queues()
         lines = []
-        for queue, packet in stuck.items():
+        for queue, packet in blocked.items():
             others = " and ".join(each.label for each in self.queues if _sets(each, packet))
             behind = len(queue.pending) - 1
             who = f"{others} would set it, but is blocked" if others else "no such signal is queued"
@@ -74,12 +74,16 @@ class Scheduler:
                 f"{packet.value}; it is {self._fences.read(packet.fence)}, and {who} "
                 f"({behind} {'entry' if behind == 1 else 'entries'} behind)"
             )
-        circle = _circle(stuck)
-        if circle:
-            lines.append(f"  - They wait in a circle: {' -> '.join(each.label for each in circle)}")
+        cycle = _circular_wait(blocked)
+        if cycle:
+            lines.append(f"  - Circular wait: {' -> '.join(each.label for each in cycle)}")
         return "\n".join(lines)
 
-    def _stuck(self) -> dict[Queue, WaitPacket]:
+    def has_circular_wait(self) -> bool:
+        """Whether queues wait for each other's signals, or one waits for its own."""
+        return bool(_circular_wait(self._blocked_queues()))
+
+    def _blocked_queues(self) -> dict[Queue, WaitPacket]:
         """The blocked queues, and the wait at the head of each."""
         found = {}
         for queue in self.queues:
@@ -118,12 +122,12 @@ def _sets(queue: Queue, wait: WaitPacket) -> bool:
     return any(each.fence == wait.fence and each.value >= wait.value for each in _signals(queue))
 
 
-def _circle(stuck: dict[Queue, WaitPacket]) -> list[Queue]:
+def _circular_wait(blocked: dict[Queue, WaitPacket]) -> list[Queue]:
     """Queues that each wait for the next, and the last for the first; empty: no circular wait."""
-    for start in stuck:
+    for start in blocked:
         row = [start]
         while True:
-            following = next((each for each in stuck if _sets(each, stuck[row[-1]])), None)
+            following = next((each for each in blocked if _sets(each, blocked[row[-1]])), None)
             if following is None:
                 break
             if following in row:

@@ -55,7 +55,7 @@ class Shadow:
         self._file = _File(memory._file.size)
         self._heaps: weakref.WeakKeyDictionary[Storage, _HeapBits] = weakref.WeakKeyDictionary()
         self._table = _Table()
-        self._gone: deque[int] = deque()  # serials to be removed from the table
+        self._outdated: deque[int] = deque()  # serials to be removed from the table
         self._address = ffi.new("uint64_t *")
         self._written = ffi.new("int *")
         self._cleared = ffi.new("int *")
@@ -73,7 +73,7 @@ class Shadow:
         else:
             return
         if serial in self._table.bits:
-            self._gone.append(serial)
+            self._outdated.append(serial)
             self.settled = set()
 
     # --- footprints ---
@@ -151,7 +151,7 @@ class Shadow:
         if status == lib.DMLK_BAD_ADDRESS and self._cover(footprint.address):
             status = operation(*self._rows(), footprint, *rest)
         if status == lib.DMLK_OUT_OF_MEMORY:
-            self._give_up("no memory to look at a footprint that overlaps itself")
+            self._fail("no memory to look at a footprint that overlaps itself")
         return bool(status == lib.DMLK_OK)
 
     def _run_at(self, address: int, end: int) -> tuple[bool, int]:
@@ -173,21 +173,21 @@ class Shadow:
         try:
             bits = self._bits(allocation)
         except OSError as error:
-            self._give_up(f"the host refuses its memory ({error.strerror})")
+            self._fail(f"the host refuses its memory ({error.strerror})")
             return False
         self._table = self._table.with_bits(allocation.serial, bits)
         return True
 
     def _rows(self) -> tuple[Any, int]:
         """The table as passed to C."""
-        if self._gone:
-            gone = set(self._gone)  # serials that garbage collection adds meanwhile are removed next time
-            self._table = self._table.without(gone)
-            while self._gone and self._gone[0] in gone:
-                self._gone.popleft()
+        if self._outdated:
+            outdated = set(self._outdated)  # those that garbage collection adds meanwhile are removed later
+            self._table = self._table.without(outdated)
+            while self._outdated and self._outdated[0] in outdated:
+                self._outdated.popleft()
         return self._table.rows
 
-    def _give_up(self, why: str) -> None:
+    def _fail(self, why: str) -> None:
         # Continuing with missing bits would report written bytes as unwritten.
         self.failure = why
         self._table = _Table()
@@ -225,9 +225,9 @@ class _Table:
         return _Table(np.concatenate(parts), {**self.bits, serial: bits})
 
     def without(self, serials: set[int]) -> _Table:
-        gone = [bits.row[0] for serial, bits in self.bits.items() if serial in serials]
+        outdated = [bits.row[0] for serial, bits in self.bits.items() if serial in serials]
         kept = {serial: bits for serial, bits in self.bits.items() if serial not in serials}
-        return _Table(self._table[~np.isin(self._table["address"], gone)], kept)
+        return _Table(self._table[~np.isin(self._table["address"], outdated)], kept)
 
 
 class _File:

@@ -36,13 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _command(arguments)
     except (Error, dxdispatch.ModelError, _UsageError) as error:
-        _tell(str(error))
+        _print_error(str(error))
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:  # "dmlemu ... | head"
         pass
     except (MemoryError, OSError) as error:  # of this machine, not of the emulated one
-        _tell(f"dmlemu: error: {printable(str(error)) or 'this machine has no more memory'}")
+        _print_error(f"dmlemu: error: {printable(str(error)) or 'this machine has no more memory'}")
     finally:
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
@@ -71,7 +71,7 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _tell(text: str) -> None:
+def _print_error(text: str) -> None:
     """Prints to stderr, if it can be written."""
     with suppress(OSError):
         print(text, file=sys.stderr)
@@ -140,7 +140,7 @@ def _run(parsed: argparse.Namespace) -> int:
         raise _UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         file = _Reports(parsed.report)
-        with _told(file):
+        with _reports_written(file):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
@@ -156,7 +156,7 @@ class _Reports:
         self._path, self.has_failed = path, False
         self._file: ReportFile | None = None
         if path is not None:
-            with self._telling():
+            with self._print_failures():
                 self._file = ReportFile(path)
 
     def add(self, stored: Stored) -> None:
@@ -165,28 +165,28 @@ class _Reports:
 
     def close(self) -> None:
         if self._file is not None:
-            with self._telling():
+            with self._print_failures():
                 self._file.close()
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _print_failures(self) -> Iterator[None]:
         try:
             yield
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = error.strerror if isinstance(error, OSError) else str(error)
             name = shorten(str(self._path), 2000)
-            _tell(f"dmlemu: error: the reports cannot be written to '{name}': {reason}")
+            _print_error(f"dmlemu: error: the reports cannot be written to '{name}': {reason}")
             self.has_failed = True
 
 
 @contextmanager
-def _told(file: _Reports) -> Iterator[None]:
+def _reports_written(file: _Reports) -> Iterator[None]:
     """Writes the devices' reports to a file, and prints them at the end: only warnings if nothing failed."""
-    told: dict[tuple[str, str], Stored] = {}  # by id and message: a raised report may have more context
+    printed: dict[tuple[str, str], Stored] = {}  # by id and message: a raised report may have more context
     raised = ("", "")
 
     def take(stored: Stored) -> None:
-        told.setdefault((stored.report.id, stored.report.message), stored)
+        printed.setdefault((stored.report.id, stored.report.message), stored)
         file.add(stored)
 
     defaults.sinks.append(take)
@@ -194,14 +194,14 @@ def _told(file: _Reports) -> Iterator[None]:
         yield
     except (Error, dxdispatch.ModelError) as error:
         raised = (error.report.id, error.report.message)
-        if raised not in told:
+        if raised not in printed:
             take(Stored(error.report, hresult=error.hresult if isinstance(error, Error) else None))
         raise
     finally:
         defaults.sinks.remove(take)
         file.close()
         least = Severity.WARNING if raised == ("", "") else Severity.INFO
-        left = (stored for key, stored in told.items() if key != raised)
+        left = (stored for key, stored in printed.items() if key != raised)
         print_reports(stored for stored in left if stored.report.severity <= least)
 
 

@@ -72,7 +72,7 @@ class CommandAllocator(DeviceChild):
         self.generation += 1
         self._reset_at = self.context.here()
         if self.context.events.wants(AllocatorReset):
-            self.context.tell(AllocatorReset(self))
+            self.context.emit(AllocatorReset(self))
 
     @property
     def recording(self) -> OpenList | None:

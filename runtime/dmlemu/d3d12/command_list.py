@@ -114,7 +114,7 @@ class CommandList(ListRecorder):
         recording = self.recording
         recording.packets = self.writer.bytes()
         recording.owner = str(self)
-        self._turned_at = self.context.here()
+        self._opened_or_closed_at = self.context.here()
         self.is_open = False  # an exception before this line leaves the list open
         recording.allocator.recorder = None
         if self._error is not None:

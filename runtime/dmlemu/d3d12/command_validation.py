@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from dmlemu_hw.descriptors import DescriptorKind
 from dmlemu_hw.formats import element_size
 
 from ..diagnostics import ids
+from ..errors import Error
 from .arguments import instance, integer, integers, sequence
 from .descriptor_heap import DescriptorHeap, find_slot
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId, WriteBufferImmediateMode
@@ -25,19 +26,26 @@ if TYPE_CHECKING:
 # --- copies (CM1, CM2) ---
 
 
-def _check_buffer(resource: object, operation: str, field: str) -> None:
+def _check_buffer(resource: object, refused: Callable[..., Error], field: str, null: MessageId) -> None:
     """Checks that the argument is a buffer; lifetime and device are checked where it is used."""
+    if resource is None:
+        raise refused(
+            ids.COPY_NULL,
+            "A buffer is copied, and {field} is None.",
+            field=field,
+            given=None,
+            expected="a buffer",
+            message_id=null,
+        )
     if not isinstance(resource, Resource):
         given = spell_object(resource)
-        raise refusal(
+        raise refused(
             ids.COPY_NULL,
             "{field} ({given}) is not a buffer.",
             field=field,
             given=given,
             expected="a buffer",
-            operation=operation,
             rule="OB3",
-            page=f"ID3D12GraphicsCommandList::{operation}",
             message_id=0,
         )
 
@@ -50,20 +58,8 @@ def check_copy_buffer_region(
     refused = partial(
         refusal, operation=operation, rule="CM1", page=f"ID3D12GraphicsCommandList::{operation}"
     )
-    for resource, field, null in (
-        (dst, "pDstBuffer", MessageId.COPYBUFFERREGION_NULLDST),
-        (src, "pSrcBuffer", MessageId.COPYBUFFERREGION_NULLSRC),
-    ):
-        if resource is None:
-            raise refused(
-                ids.COPY_NULL,
-                "A buffer is copied, and {field} is None.",
-                field=field,
-                given=None,
-                expected="a buffer",
-                message_id=null,
-            )
-        _check_buffer(resource, operation, field)
+    _check_buffer(dst, refused, "pDstBuffer", MessageId.COPYBUFFERREGION_NULLDST)
+    _check_buffer(src, refused, "pSrcBuffer", MessageId.COPYBUFFERREGION_NULLSRC)
     for resource, offset, field, outside in (
         (dst, dst_offset, "DstOffset", MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS),
         (src, src_offset, "SrcOffset", MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS),
@@ -100,20 +96,8 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
     refused = partial(
         refusal, operation=operation, rule="CM2", page=f"ID3D12GraphicsCommandList::{operation}"
     )
-    for resource, field, null in (
-        (dst, "pDstResource", MessageId.COPYRESOURCE_NULLDST),
-        (src, "pSrcResource", MessageId.COPYRESOURCE_NULLSRC),
-    ):
-        if resource is None:
-            raise refused(
-                ids.COPY_NULL,
-                "A buffer is copied, and {field} is None.",
-                field=field,
-                given=None,
-                expected="a buffer",
-                message_id=null,
-            )
-        _check_buffer(resource, operation, field)
+    _check_buffer(dst, refused, "pDstResource", MessageId.COPYRESOURCE_NULLDST)
+    _check_buffer(src, refused, "pSrcResource", MessageId.COPYRESOURCE_NULLSRC)
     field, wrong = "pSrcResource", MessageId.COPYRESOURCE_INVALIDSRCRESOURCE
     if dst is src:
         raise refused(

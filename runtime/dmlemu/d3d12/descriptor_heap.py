@@ -178,7 +178,7 @@ def write_descriptors(
     descriptors, site = context.gpu.descriptors, call_site()
     before = [descriptors.content(*row) for row in rows]
     work()
-    context.tell(
+    context.emit(
         *(
             DescriptorsWritten(
                 descriptors.place(row[0]), old, descriptors.content(*row), operation, writer, site

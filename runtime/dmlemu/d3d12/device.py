@@ -519,16 +519,16 @@ class Device(Object):
         """
         super().release()
 
-    def _release(self, *, tell: bool) -> None:
+    def _release(self, *, emit: bool) -> None:
         with self.context.adapter.lock:
             if self.context.references == 0:
                 return
             self.context.references -= 1
             if self.context.references:
                 return
-            super()._release(tell=tell)
+            super()._release(emit=emit)
             try:
-                if tell:
-                    self.context.tell_released(self)
+                if emit:
+                    self.context.emit_released(self)
             finally:
                 self.context.end_if_unused()

@@ -58,13 +58,13 @@ class DeviceChild(Object):
                 context=released_at(self),
             )
 
-    def _release(self, *, tell: bool) -> None:
+    def _release(self, *, emit: bool) -> None:
         if not self.released:
-            super()._release(tell=tell)
+            super()._release(emit=emit)
             self._free()
             try:
-                if tell:
-                    self.context.tell_released(self)
+                if emit:
+                    self.context.emit_released(self)
             finally:
                 self.context.forget(self.number)
 

@@ -110,7 +110,7 @@ class DeviceContext:
         """The program's line, for messages; empty at strictness runtime."""
         return None if self.is_runtime else call_site()
 
-    def tell(self, *events: object) -> None:
+    def emit(self, *events: object) -> None:
         """Emits events of the API; raises the errors that checks report for them."""
         if self.gpu.events:
             try:
@@ -122,15 +122,15 @@ class DeviceContext:
                 raise
             self.reports.raise_pending()
 
-    def tell_released(self, thing: Object) -> None:
+    def emit_released(self, thing: Object) -> None:
         """The program released an object of the device, or the device itself."""
         if self.gpu.events.wants(ObjectReleased):
-            self.tell(ObjectReleased(thing))
+            self.emit(ObjectReleased(thing))
 
     def begin_call(self, operation: str) -> None:
         """Emits the start of a call that returns an HRESULT; a subscriber may make it fail."""
         if self.gpu.events.wants(CallBegun):
-            self.tell(CallBegun(operation))
+            self.emit(CallBegun(operation))
 
     def inform(self, error: Error, severity: Severity | None = None) -> None:
         """Stores a message that is no error; does nothing at strictness runtime."""
@@ -178,7 +178,7 @@ class DeviceContext:
                 ids.FENCE_NEVER,
                 sentence,
                 context=tuple(line.removeprefix("  - ") for line in queues),
-                hint=_way_out(deadlock.text),
+                hint=_deadlock_hint(deadlock),
                 operation="ID3D12Fence::SetEventOnCompletion",
                 rule="FN3: ID3D12CommandQueue::Wait",
                 hresult=HResult.E_FAIL,
@@ -337,7 +337,7 @@ class DeviceContext:
         return next(self._recording_numbers)
 
 
-def _way_out(deadlock: str) -> str:
-    if "in a circle" in deadlock:
+def _deadlock_hint(deadlock: Deadlock) -> str:
+    if deadlock.is_circular:
         return "Queue one of these signals before the wait of its queue."
     return "Queue a Signal to that value before anything waits for it; no other thread is there that could."

@@ -39,11 +39,11 @@ def create_device(
     adapter = create_adapter_list()[0] if adapter is None else instance(adapter, Adapter, "adapter")
     strictness = None if strictness is None else choice(strictness, Strictness, "strictness")
     with adapter.lock:
-        device = _living_device(adapter)
+        device = _existing_device(adapter)
         if device is not None and strictness not in (None, device.context.strictness):
             device = None
             gc.collect()  # a device kept only by a garbage cycle, as that of `evaluate`, is not alive
-            device = _living_device(adapter)
+            device = _existing_device(adapter)
         if device is None:
             try:
                 device = _new_device(adapter, strictness or defaults.strictness)
@@ -65,15 +65,15 @@ def _new_device(adapter: Adapter, strictness: Strictness) -> Device:
     adapter.use(device, device.context.gpu.memory)
     if device.context.gpu.chaos is not None and device.context.gpu.chaos.is_fresh:
         print(f"dmlemu: the GPU runs under {device.context.gpu.chaos}", file=sys.stderr)
-    _introduce(device)
+    _notify_created(device)
     return device
 
 
-def _introduce(device: Device) -> None:
+def _notify_created(device: Device) -> None:
     """Notifies the layers above of a new device; if one of them raises, the device is not created."""
     try:
-        for tell in on_created:
-            tell(device)
+        for notify in on_created:
+            notify(device)
     except BaseException as error:
         device.context.adapter.forget(device)
         if isinstance(error, OSError) and error.errno in HOST_IS_FULL:  # the checks open a file
@@ -125,7 +125,7 @@ def _host_is_full(reason: str | None) -> Error:
     )
 
 
-def _living_device(adapter: Adapter) -> Device | None:
+def _existing_device(adapter: Adapter) -> Device | None:
     """The adapter's device; in a forked process the parent's device does not count."""
     device = adapter.device
     return device if isinstance(device, Device) and device.context.gpu.memory.is_own else None

@@ -75,9 +75,9 @@ def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -
     if command is not None and command.recorded_at:
         lines.append(f"It was recorded at {command.recorded_at}")
     if fault.address and fault.address != fault.handle:
-        lines.append(f"Address {fault.address:#x} is {memory.whereabouts(fault.address)}")
+        lines.append(f"Address {fault.address:#x} is {memory.describe_address(fault.address)}")
     if fault.kind is FaultKind.OUT_OF_RANGE:
-        last = memory.whereabouts(fault.address + fault.needed - 1)
+        last = memory.describe_address(fault.address + fault.needed - 1)
         lines.append(f"The last byte of the tensor would lie in {last}")
     removal = "RM3: a GPU fault removes the device"
     return refusal(
@@ -124,7 +124,7 @@ def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
         return fault.message
     what = f"{command.operands[fault.operand]} of {command.brief}"
     through = f"{what} is {_DONE[fault.access]} through {names.place(fault.handle)}"
-    where = names.gpu.memory.whereabouts(fault.address)
+    where = names.gpu.memory.describe_address(fault.address)
     if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
         return f"{through}, which was never written."
     if fault.kind is FaultKind.DESCRIPTOR_STALE:

@@ -67,7 +67,7 @@ class ListRecorder(DeviceChild):
         self.recording: ListRecording | None = None
         self.descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
         self.states = states.LIST_STATES.get(type, 0)
-        self._turned_at: CallSite | None = None  # where it was last opened or closed
+        self._opened_or_closed_at: CallSite | None = None  # where it was last opened or closed
 
     def start(self, allocator: CommandAllocator, operation: str) -> None:
         """CL2, CL4: begins a recording with an allocator that is free and of the list's type."""
@@ -81,7 +81,7 @@ class ListRecorder(DeviceChild):
         self.descriptor_heaps = {}
         self._error = None
         self.failed = False
-        self._turned_at = self.context.here()
+        self._opened_or_closed_at = self.context.here()
         allocator.recorder = self
         self.is_open = True  # an exception before this line leaves the list closed
 
@@ -194,7 +194,7 @@ class ListRecorder(DeviceChild):
     def turned(self) -> tuple[str, ...]:
         """Where the list was opened or closed, for the context of a report."""
         what = "opened" if self.is_open else "closed"
-        at = spell_site(self._turned_at)
+        at = spell_site(self._opened_or_closed_at)
         return (f"{self.title()} was {what} at {at}",) if at else ()
 
 

@@ -31,13 +31,13 @@ class Names:
     def address(self, address: int) -> str:
         """The buffer at the address; if there is none, what the hardware knows of the address."""
         resource = self.resource_at(address)
-        return self.gpu.memory.whereabouts(address) if resource is None else str(resource)
+        return self.gpu.memory.describe_address(address) if resource is None else str(resource)
 
     def bytes_at(self, address: int, size: int) -> str:
         """``bytes [0, 64) of buffer 'act'``; if there is no buffer, what the hardware knows."""
         allocation, resource = self.gpu.memory.find(address), self.resource_at(address)
         if allocation is None or resource is None:
-            return f"{size} bytes at {self.gpu.memory.whereabouts(address)}"
+            return f"{size} bytes at {self.gpu.memory.describe_address(address)}"
         start = address - allocation.address
         return f"bytes [{start}, {start + size}) of {resource.title()}"
 

@@ -147,7 +147,7 @@ class Object:
 
     def release(self) -> None:
         """Releases the object (``IUnknown::Release`` of the last reference); repeating it has no effect."""
-        self._release(tell=True)
+        self._release(emit=True)
 
     def close(self) -> None:
         """The same as :meth:`release`."""
@@ -155,7 +155,7 @@ class Object:
 
     def discard(self) -> None:
         """:meth:`release` after an exception: not the program's own call, so checks ignore it."""
-        self._release(tell=False)
+        self._release(emit=False)
 
     def __enter__(self: _Self) -> _Self:
         return self
@@ -166,10 +166,10 @@ class Object:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._release(tell=kind is None)  # work interrupted by an exception is not an error of the program
+        self._release(emit=kind is None)  # work interrupted by an exception is not an error of the program
 
-    def _release(self, *, tell: bool) -> None:
-        """:meth:`release`; ``tell``: the program called it, so an event is emitted for the checks."""
+    def _release(self, *, emit: bool) -> None:
+        """:meth:`release`; ``emit``: the program called it, so an event is emitted for the checks."""
         self.released = True
         self.released_at = call_site()
 

@@ -42,7 +42,7 @@ def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
     for each in chosen:
         each.residency -= 1
         each.evicted_at = here
-    context.tell(*(Evicted(each) for each in dict.fromkeys(chosen) if each.residency == 0))
+    context.emit(*(Evicted(each) for each in dict.fromkeys(chosen) if each.residency == 0))
 
 
 def _check_pageables(

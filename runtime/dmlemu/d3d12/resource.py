@@ -120,7 +120,7 @@ class MappedMemory:
     def memory(self) -> memoryview:
         """All bytes of the buffer, writable."""
         memory = self._opened()
-        self._tell(0, len(memory), reads=True, writes=True)
+        self._emit_access(0, len(memory), reads=True, writes=True)
         return memory
 
     @property
@@ -162,7 +162,7 @@ class MappedMemory:
             raise outside(count, "count", f"-1 to {most}", what)
         count = most if count == -1 else count
         element = kind.itemsize if kind.kind in "fiuc" else 1
-        self._tell(offset, offset + count * kind.itemsize, reads=True, writes=True, element=element)
+        self._emit_access(offset, offset + count * kind.itemsize, reads=True, writes=True, element=element)
         return np.frombuffer(memory, kind, count, offset)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -185,7 +185,7 @@ class MappedMemory:
             value = memory[index]
         except NotImplementedError:
             raise TypeError("index must be an integer or a slice: the bytes have one dimension.") from None
-        self._tell(*_bytes_of(index, len(memory)), reads=True, writes=False)
+        self._emit_access(*_bytes_of(index, len(memory)), reads=True, writes=False)
         return value
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -194,7 +194,7 @@ class MappedMemory:
             memory[index] = value
         except NotImplementedError:
             raise TypeError("index must be an integer or a slice: the bytes have one dimension.") from None
-        self._tell(*_bytes_of(index, len(memory)), reads=False, writes=True)
+        self._emit_access(*_bytes_of(index, len(memory)), reads=False, writes=True)
 
     def __enter__(self) -> MappedMemory:
         return self
@@ -211,10 +211,10 @@ class MappedMemory:
     def _invalidate(self) -> None:
         self._memory = None
 
-    def _tell(self, begin: int, end: int, *, reads: bool, writes: bool, element: int = 1) -> None:
+    def _emit_access(self, begin: int, end: int, *, reads: bool, writes: bool, element: int = 1) -> None:
         context = self._resource.context
         if begin < end and context.events.wants(HostAccessed):
-            context.tell(HostAccessed(self._resource, begin, end, reads, writes, element))
+            context.emit(HostAccessed(self._resource, begin, end, reads, writes, element))
 
 
 class Resource(DeviceChild):
@@ -303,7 +303,7 @@ class Resource(DeviceChild):
             self.map_count += 1
             mapped, count = self.mapped, self.map_count
         if self.context.events.wants(HostMapped):
-            self.context.tell(HostMapped(self, self._span(read_range), count))
+            self.context.emit(HostMapped(self, self._span(read_range), count))
         return mapped
 
     def unmap(self, subresource: int = 0, written_range: Range | None = None) -> None:
@@ -338,7 +338,7 @@ class Resource(DeviceChild):
             count = self.map_count = self.map_count - 1
             self._end_maps(last=count == 0)
         if self.context.events.wants(HostUnmapped):
-            self.context.tell(HostUnmapped(self, self._span(written_range), count))
+            self.context.emit(HostUnmapped(self, self._span(written_range), count))
 
     def write_to_subresource(self, *arguments: Any) -> None:
         """``ID3D12Resource::WriteToSubresource`` is for textures: E_NOTIMPL."""
@@ -355,7 +355,7 @@ class Resource(DeviceChild):
                 self.map_count = 0
                 self._end_maps(last=True)
         if was_mapped and self.context.events.wants(HostUnmapped):
-            self.context.tell(HostUnmapped(self, (0, self.width), 0))
+            self.context.emit(HostUnmapped(self, (0, self.width), 0))
         super()._free()
 
     def _end_maps(self, *, last: bool) -> None:

@@ -56,9 +56,23 @@ def refused(
     fix: str,
     rule: str,
     *message_ids: int,
+    severity: Severity = Severity.ERROR,
     level: Strictness = Strictness.RUNTIME,
+    no_example: str = "",
+    api: str = "D3D12",
 ) -> Declaration:
-    """The declaration of an ERROR that the call itself raises."""
+    """The declaration of an error that the call itself raises."""
     return Declaration(
-        id, title, Severity.ERROR, when, why, fix, rule, message_ids, refusal=True, level=level
+        id,
+        title,
+        severity,
+        when,
+        why,
+        fix,
+        rule,
+        message_ids,
+        refusal=True,
+        level=level,
+        no_example=no_example,
+        api=api,
     )

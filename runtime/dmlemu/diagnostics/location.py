@@ -26,7 +26,7 @@ def program_entry(error: BaseException) -> TracebackType | None:
     """The program's innermost entry of the traceback; None: the error was not raised by a call of dmlemu."""
     found, entry = None, error.__traceback__
     while entry is not None:
-        if not _names_us(entry.tb_frame):
+        if not _is_our_code(entry.tb_frame):
             found = entry
         entry = entry.tb_next
     return found
@@ -39,7 +39,7 @@ def end_at_program(error: BaseException) -> None:
         last.tb_next = None
 
 
-def _names_us(frame: FrameType) -> bool:
+def _is_our_code(frame: FrameType) -> bool:
     """The device's own code, and generated code without a file: both are recognised by module."""
     return str(frame.f_globals.get("__name__")).startswith(("dmlemu.", "dmlemu_hw."))
 
@@ -143,7 +143,7 @@ _helpers: set[str] = set()  # names of modules
 def _owner_of(frame: FrameType) -> str:
     """Whom a frame's code belongs to; cached for its file, if it has one."""
     file = frame.f_code.co_filename
-    if file.startswith(_PACKAGE) or _names_us(frame):
+    if file.startswith(_PACKAGE) or _is_our_code(frame):
         owner = _EMULATOR
     elif frame.f_globals.get("__dmlemu_helper__") or frame.f_globals.get("__name__") in _helpers:
         owner = _HELPER

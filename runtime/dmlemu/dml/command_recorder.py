@@ -65,7 +65,7 @@ class CommandRecorder(DeviceChild):
             context.reject(error)
             return
         if event is not None:
-            context.tell(event)
+            context.emit(event)
 
 
 def _record(
@@ -278,12 +278,12 @@ def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
     """BT10: checks that written bytes overlap no other binding, except for documented in-place execution."""
     by_slot = {each.slot: each for each in bound}
     places = [Place(each.slot, each.host) for each in bound]
-    clash = find_clash(dispatchable, places, _meet_here, lambda a, b: a.address == b.address)
+    clash = find_clash(dispatchable, places, _first_meeting, lambda a, b: a.address == b.address)
     if clash is not None:
         raise _alias_error(dispatchable, clash, by_slot[clash.first.slot], by_slot[clash.second.slot])
 
 
-def _meet_here(a: Footprint, b: Footprint) -> Meeting | None:
+def _first_meeting(a: Footprint, b: Footprint) -> Meeting | None:
     """By host address, as aliased placed resources have the same host address."""
     low, high = a.byte_range
     if b.address >= high or b.byte_range[1] <= low:

@@ -267,7 +267,7 @@ class Device(Object):
             what = f"DML_OPERATOR_{desc.TYPE.name}"
             raise not_implemented(operation, what, hint=str(reason)) from None
         operator = Operator(self.context, desc, program)
-        self.context.tell(OperatorCreated(operator))
+        self.context.emit(OperatorCreated(operator))
         return operator
 
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
@@ -338,7 +338,7 @@ class Device(Object):
             in_place=False,
             operator=None,
         )
-        self.context.tell(GraphCompiled(desc, graph, compiled))
+        self.context.emit(GraphCompiled(desc, graph, compiled))
         return compiled
 
     def create_operator_initializer(
@@ -423,7 +423,7 @@ class Device(Object):
             item.residency += step
             item.evicted_at = here
         gone = (item for item in dict.fromkeys(pageables) if item.residency == 0)
-        self.context.d3d12.tell(*map(Evicted, gone))
+        self.context.d3d12.emit(*map(Evicted, gone))
 
     # --- removal ---
 

@@ -53,9 +53,9 @@ class DeviceContext:
         self._counts[kind] += 1
         return self._counts[kind]
 
-    def tell(self, event: object) -> None:
+    def emit(self, event: object) -> None:
         """Emits an event on the stream of the Direct3D 12 device."""
-        self.d3d12.tell(event)
+        self.d3d12.emit(event)
 
     # --- removal ---
 

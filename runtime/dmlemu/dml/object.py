@@ -32,11 +32,11 @@ class DeviceChild(Object):
         """The DirectML device; mirrors ``IDMLDeviceChild::GetDevice``."""
         return self._device
 
-    def _release(self, *, tell: bool) -> None:
+    def _release(self, *, emit: bool) -> None:
         if not self.released:
-            super()._release(tell=tell)
-            if tell:
-                self.context.d3d12.tell_released(self)
+            super()._release(emit=emit)
+            if emit:
+                self.context.d3d12.emit_released(self)
 
 
 def check_own(context: DeviceContext, child: DeviceChild, field: str, operation: str) -> None:

@@ -39,11 +39,11 @@ def compare_fused(
     between = evaluate(alone, device=device, **arrays)["output_tensor"]
     activation: Any = replace(inner, input_tensor=output, output_tensor=output)
     unfused = evaluate(activation, device=device, input_tensor=between)["output_tensor"]
-    _tell(desc, device, tolerance, between, fused, unfused)
+    _report_difference(desc, device, tolerance, between, fused, unfused)
     return fused, unfused
 
 
-def _tell(
+def _report_difference(
     desc: dml.OperatorDesc, device: dml.Device, tolerance: float, between: Array, fused: Array, unfused: Array
 ) -> None:
     close = np.isclose(fused, unfused, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -116,7 +116,9 @@ class _Attempt:
             self.trial.test(run=run, **case.descs, **self.arguments)
         except Exception as error:
             how = _PACKED if case is self.case.packed else "these layouts"
-            _add_note(error, "\n".join([f"The test raised this with {how}:", *self._story(memory, before)]))
+            _add_note(
+                error, "\n".join([f"The test raised this with {how}:", *self._tensors_before(memory, before)])
+            )
             raise
         return _Outcome(case, memory, before, run._bytes())
 
@@ -279,7 +281,7 @@ class _Attempt:
             lines = picture(placed, outcome.before, rows, focus=mine, unwritten=untouched)
             yield "\n      ".join([describe(placed), *lines])
 
-    def _story(self, memory: Memory, image: Array) -> Iterator[str]:
+    def _tensors_before(self, memory: Memory, image: Array) -> Iterator[str]:
         """The tensors before a run that raised."""
         for placed in memory.tensors.values():
             lines = [] if placed.output else picture(placed, image, {"": image})

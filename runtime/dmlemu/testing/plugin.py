@@ -41,7 +41,7 @@ _UNEXPECTED = "A device reported what the test does not expect"
 
 
 @dataclass
-class _Told:
+class _Summarized:
     """A line of the summary: the first message of one test, and the number of messages."""
 
     message: str
@@ -167,11 +167,11 @@ class _Watch:
         self._reporting: Any = None
         self._refusals: Any = None
         self._test: _Test | None = None
-        self._told: dict[tuple[str, str], dict[str, _Told]] = {}  # by heading and reason, by test
+        self._summary: dict[tuple[str, str], dict[str, _Summarized]] = {}  # by heading and reason, by test
         if self._header():
-            self._listen()
+            self._subscribe()
 
-    def _listen(self) -> Any:
+    def _subscribe(self) -> Any:
         """Imports ``dmlemu.reporting`` and subscribes to it."""
         if self._reporting is None:
             from .. import reporting
@@ -207,7 +207,7 @@ class _Watch:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         self._test = test = _Test(item)
         if self._reporting is not None or test.expected or test.suppressions:
-            reporting = self._listen()
+            reporting = self._subscribe()
             for reporter in list(reporting.living):
                 reporter.clear()  # reports of a device that outlives its test belong to that test
             self._suppress(test)
@@ -239,7 +239,7 @@ class _Watch:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        result = yield from self._judged()
+        result = yield from self._checked_phase()
         if self._test is not None:
             self._test.has_run = True
         return result
@@ -248,7 +248,7 @@ class _Watch:
     def pytest_runtest_teardown(self) -> Generator[None, object, object]:
         test = self._test
         try:
-            result = yield from self._judged()
+            result = yield from self._checked_phase()
         finally:
             if self._reporting is not None:
                 self._reporting.defaults.suppressions = self._suppressions
@@ -258,7 +258,7 @@ class _Watch:
             )
         return result
 
-    def _judged(self) -> Generator[None, object, object]:
+    def _checked_phase(self) -> Generator[None, object, object]:
         """A phase of a test fails for the reports made in it."""
         test = self._test
         result: object = None
@@ -338,12 +338,12 @@ class _Watch:
         if report["is_expected"]:
             return
         if report["suppressed"]:
-            told = (f"suppressed {report['id']}", report["suppressed"])
+            key = (f"suppressed {report['id']}", report["suppressed"])
         elif report["severity"] == "WARNING" and self._fatal:
-            told = (f"WARNING {report['id']}", "")
+            key = (f"WARNING {report['id']}", "")
         else:
             return
-        here = self._told.setdefault(told, {}).setdefault(report["test"], _Told(report["message"]))
+        here = self._summary.setdefault(key, {}).setdefault(report["test"], _Summarized(report["message"]))
         here.count += report["count"]
 
     def _header(self) -> list[str]:
@@ -362,16 +362,16 @@ class _Watch:
         return [f"dmlemu: {', '.join(self._header())}"] if self._header() else []
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if not self._told:
+        if not self._summary:
             return
         terminalreporter.section("dmlemu")
-        for (heading, reason), tests in sorted(self._told.items()):
-            total = sum(told.count for told in tests.values())
+        for (heading, reason), tests in sorted(self._summary.items()):
+            total = sum(entry.count for entry in tests.values())
             times = f"{total} times" if total > 1 else "once"
             terminalreporter.write_line(f"{heading} ({times}){': ' + reason if reason else ''}")
-            for test, told in list(tests.items())[:_NAMED]:
+            for test, entry in list(tests.items())[:_NAMED]:
                 terminalreporter.write_line(f"  {test}")
-                terminalreporter.write_line(f"    {told.message}")
+                terminalreporter.write_line(f"    {entry.message}")
             if len(tests) > _NAMED:
                 terminalreporter.write_line(f"  and {len(tests) - _NAMED} more tests")
         terminalreporter.ensure_newline()

@@ -38,27 +38,27 @@ _Exit = Callable[..., Any]
 
 
 class Refusals:
-    """Reports each error that reached the program: ``tell(error, is_mistake)``.
+    """Reports each error that reached the program: ``report(error, is_mistake)``.
 
     ``is_mistake``: the call was wrong, and neither ``pytest.raises`` nor ``assertRaises`` expected it.
     """
 
-    def __init__(self, tell: Callable[[Error, bool], None]) -> None:
-        self._tell = tell
-        self._living: WeakSet[Error] = WeakSet()
+    def __init__(self, report: Callable[[Error, bool], None]) -> None:
+        self._report = report
+        self._live: WeakSet[Error] = WeakSet()
         self._exits: list[tuple[type, _Exit]] = []
 
     def start(self) -> None:
         self._before, Error._watch = Error._watch, self
         for awaiting in (pytest.raises(Error), unittest.TestCase().assertRaises(Error)):
-            self._hear(type(awaiting))
+            self._watch_exit(type(awaiting))
 
     def stop(self) -> None:
         Error._watch = self._before
         for kind, leave in self._exits:
             kind.__exit__ = leave  # type: ignore[attr-defined]
 
-    def _hear(self, kind: type) -> None:
+    def _watch_exit(self, kind: type) -> None:
         """Makes the context manager report which exceptions it expects."""
         original: _Exit = kind.__exit__  # type: ignore[attr-defined]
         self._exits.append((kind, original))
@@ -79,14 +79,14 @@ class Refusals:
 
     def created(self, error: Error) -> None:
         error._watched_by = self
-        self._living.add(error)
+        self._live.add(error)
 
     def forgotten(self, error: Error) -> None:
         self._look_at(error, is_seen=False)
 
     def look(self) -> None:
         """Checks the errors that are still referenced."""
-        for error in list(self._living):
+        for error in list(self._live):
             self._look_at(error, is_seen=False)
 
     def seen(self, error: BaseException | None) -> None:
@@ -99,4 +99,4 @@ class Refusals:
     def _look_at(self, error: Error, *, is_seen: bool) -> None:
         if error._watched_by is self and program_entry(error) is not None:
             error._watched_by = None
-            self._tell(error, not is_seen and error.hresult not in _ANSWERS)
+            self._report(error, not is_seen and error.hresult not in _ANSWERS)

@@ -58,7 +58,7 @@ def stable(
             continue
         if _Outcome.of(_run(program, None)[0]).difference(expected) is not None:
             raise ValueError("The program gives another result each time, without chaos too.")
-        few = _guilty(program, seed, all_modes, expected) or (chaos(seed, all_modes), difference)
+        few = _smallest_cause(program, seed, all_modes, expected) or (chaos(seed, all_modes), difference)
         raise _error(program, *few) from found.error
     return result
 
@@ -125,7 +125,7 @@ def _try(program: Callable[[], Any], policy: Chaos) -> _Outcome:
     return _Outcome.of(result)
 
 
-def _guilty(
+def _smallest_cause(
     program: Callable[[], Any], seed: int, modes: frozenset[Mode], expected: _Outcome
 ) -> tuple[Chaos, _Difference] | None:
     """The smallest set of modes that causes it with this seed, and what they do; None: not reproducible."""

@@ -375,7 +375,7 @@ def test_live_objects_as_text(stage: Stage) -> None:
     stage.list.copy_resource(target, source)
     stage.submit()
     for thing in (stage.queue, stage.fence, stage.heap):
-        thing._release(tell=False)
+        thing._release(emit=False)
     gc.collect()
 
     lines = str(stage.device.report_live_device_objects()).splitlines()

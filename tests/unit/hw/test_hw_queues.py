@@ -346,8 +346,13 @@ class TestWaiting:
             "blocked (1 entry behind)",
             "  - two waits for fence 2 to reach 4; it is 3, and one would set it, but is "
             "blocked (1 entry behind)",
-            "  - They wait in a circle: one -> two -> one",
+            "  - Circular wait: one -> two -> one",
         ]
+        assert error.value.is_circular
+        with pytest.raises(Deadlock) as error:  # of several fences, for example
+            gpu.wait_until(lambda: False, lambda: "Waiting would never end.")
+        assert len(error.value.text.splitlines()) == 4
+        assert error.value.is_circular
         red.signal(7)
         assert gpu.wait(blue, 4)
 
@@ -362,6 +367,7 @@ class TestWaiting:
         assert error.value.text.splitlines()[3:] == [
             "  - one waits for fence 1 to reach 2; it is 1, and no such signal is queued (2 entries behind)",
         ]
+        assert not error.value.is_circular
 
     def test_waiting_for_what_nobody_signals_is_a_deadlock(self, gpu):
         with pytest.raises(Deadlock, match="would never end: it is 0"):

@@ -116,7 +116,7 @@ class Names:
         assert device is not None
         buffer = resource_at(device.context, address)
         if buffer is None:
-            return f"{end - address} bytes at {device.context.gpu.memory.whereabouts(address)}"
+            return f"{end - address} bytes at {device.context.gpu.memory.describe_address(address)}"
         start = address - buffer.get_gpu_virtual_address()
         return f"bytes [{start}, {start + end - address}) of {buffer.title()}"
 
@@ -126,5 +126,5 @@ class Names:
         if buffer is None:
             device = self._device()
             assert device is not None
-            return device.context.gpu.memory.whereabouts(address)
+            return device.context.gpu.memory.describe_address(address)
         return f"byte {address - buffer.get_gpu_virtual_address()} of {buffer.title()}"

@@ -1,5 +1,5 @@
-"""Index checks: indices out of range, or equal in a scatter, found before the kernel uses them; reads that are
-not followed (group g)."""
+"""Index checks: indices out of range, or equal in a scatter, found before the kernel uses them; reads that
+are not followed (group g)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Group c: binding tables and descriptors, and what the GPU finds through them."""
 
 from .. import ids
-from ..declaration import Declaration, When
+from ..declaration import Declaration, When, refused
 from ..message_id import MessageId
 from ..report import Severity, Strictness
 
@@ -19,11 +19,7 @@ def _refused(
     message_ids: tuple[MessageId, ...] = (),
     api: str = "D3D12",
 ) -> Declaration:
-    """The call itself refuses."""
-    level = Strictness.RUNTIME
-    return Declaration(
-        id, title, _ERROR, when, why, fix, rule, message_ids, refusal=True, level=level, api=api
-    )
+    return refused(id, title, when, why, fix, rule, *message_ids, api=api)
 
 
 def _fault(

@@ -1,39 +1,12 @@
 """Devices, their objects in general, and what the GPU itself cannot do."""
 
 from .. import ids
-from ..declaration import Declaration, When
+from ..declaration import When, refused
 from ..message_id import MessageId
-from ..report import Severity, Strictness
-
-
-def _refused(
-    id: str,
-    title: str,
-    when: When,
-    why: str,
-    fix: str,
-    rule: str,
-    *message_ids: MessageId,
-    severity: Severity = Severity.ERROR,
-    no_example: str = "",
-) -> Declaration:
-    return Declaration(
-        id,
-        title,
-        severity,
-        when,
-        why,
-        fix,
-        rule,
-        message_ids,
-        refusal=True,
-        level=Strictness.RUNTIME,
-        no_example=no_example,
-    )
-
+from ..report import Severity
 
 DECLARATIONS = (
-    _refused(
+    refused(
         ids.FEATURE_LEVEL,
         "a device is asked for at a feature level that the adapter does not reach, or that is none",
         When.CREATE,
@@ -41,7 +14,7 @@ DECLARATIONS = (
         "Ask for 12_0 or lower; DirectML needs no more than 1_0_CORE.",
         "DEV3, DEV4: D3D12CreateDevice",
     ),
-    _refused(
+    refused(
         ids.FEATURE_DATA,
         "CheckFeatureSupport gets another struct than the feature's, or inputs that make no sense",
         When.CALL,
@@ -49,7 +22,7 @@ DECLARATIONS = (
         "Give the struct that belongs to the feature, with its inputs filled in.",
         "DEV8 to DEV11: ID3D12Device::CheckFeatureSupport",
     ),
-    _refused(
+    refused(
         ids.DEVICE_STRICTNESS,
         "an adapter's living device has another strictness than the one that is asked for",
         When.CREATE,
@@ -57,7 +30,7 @@ DECLARATIONS = (
         "Create a d3d12.Adapter of its own for a device of another strictness.",
         "DEV7: ID3D12Debug::EnableDebugLayer",
     ),
-    _refused(
+    refused(
         ids.DEVICE_REMOVED,
         "a method is called on a device that has been removed",
         When.CALL,
@@ -66,7 +39,7 @@ DECLARATIONS = (
         "RM1, RM2: ID3D12Device::GetDeviceRemovedReason",
         MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
     ),
-    _refused(
+    refused(
         ids.DEVICE_FORKED,
         "a device is used in a process that was forked from its own",
         When.CALL,
@@ -75,7 +48,7 @@ DECLARATIONS = (
         "DEV5: D3D12CreateDevice",
         no_example="The program would have to fork itself.",
     ),
-    _refused(
+    refused(
         ids.PRIVATE_DATA,
         "private data is asked for under a GUID for which none is stored",
         When.CALL,
@@ -83,7 +56,7 @@ DECLARATIONS = (
         "Store it first, with the same GUID.",
         "OB1: ID3D12Object::GetPrivateData",
     ),
-    _refused(
+    refused(
         ids.INFO_QUEUE,
         "a message, a callback or a severity is named that the info queue does not have",
         When.CALL,
@@ -91,7 +64,7 @@ DECLARATIONS = (
         "Count messages from 0 up to GetNumStoredMessages, and keep the cookies of callbacks.",
         "ID3D12InfoQueue::GetMessage",
     ),
-    _refused(
+    refused(
         ids.ARGUMENT_RANGE,
         "a number is larger than any field of the API",
         When.CALL,
@@ -99,7 +72,7 @@ DECLARATIONS = (
         "Give a number of up to 64 bits.",
         "Python's integers have no limit, the API's do",
     ),
-    _refused(
+    refused(
         ids.GPU_STOPPED,
         "a kernel is ended in the middle, by Ctrl-C for example",
         When.EXECUTE,
@@ -109,7 +82,7 @@ DECLARATIONS = (
         severity=Severity.CORRUPTION,
         no_example="The program would have to be interrupted.",
     ),
-    _refused(
+    refused(
         ids.GPU_BAD_PACKET,
         "the GPU meets a command that it cannot decode",
         When.EXECUTE,

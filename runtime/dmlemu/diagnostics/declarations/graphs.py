@@ -1,25 +1,14 @@
 """Group b: compiling, and graphs."""
 
 from .. import ids
-from ..declaration import Declaration, When
-from ..report import Severity, Strictness
+from ..declaration import Declaration, When, refused
+from ..report import Severity
 
 _RULE = "DML_GRAPH_DESC"
 
 
 def _refused(id: str, title: str, why: str, fix: str, rule: str = _RULE) -> Declaration:
-    return Declaration(
-        id,
-        title,
-        Severity.ERROR,
-        When.CREATE,
-        why,
-        fix,
-        rule,
-        refusal=True,
-        level=Strictness.RUNTIME,
-        api="DML",
-    )
+    return refused(id, title, When.CREATE, why, fix, rule, api="DML")
 
 
 ADVICE = (

@@ -1,23 +1,19 @@
 """DxDispatch models that cannot be run."""
 
 from .. import ids
-from ..declaration import Declaration, When
-from ..report import Severity, Strictness
+from ..declaration import Declaration, When, refused
 
 _WHY = "Nothing has run: the whole model is read and checked first."
 
 
 def _refused(id: str, title: str, fix: str, why: str = _WHY) -> Declaration:
-    return Declaration(
+    return refused(
         id,
         title,
-        Severity.ERROR,
         When.READ,
         why,
         fix,
-        rule="DxDispatch's guide",
-        refusal=True,
-        level=Strictness.RUNTIME,
+        "DxDispatch's guide",
         no_example="It is told by `dmlemu run`, in place of running the model: see the guide on DxDispatch models.",
         api="DxDispatch",
     )

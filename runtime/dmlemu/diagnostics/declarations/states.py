@@ -1,9 +1,9 @@
 """Group f, first half: the states that barriers and commands name."""
 
 from .. import ids
-from ..declaration import Declaration, When
+from ..declaration import Declaration, When, refused
 from ..message_id import MessageId
-from ..report import Severity, Strictness
+from ..report import Strictness
 
 _RULE = "Using Resource Barriers to Synchronize Resource States in Direct3D 12"
 
@@ -11,18 +11,7 @@ _RULE = "Using Resource Barriers to Synchronize Resource States in Direct3D 12"
 def _refused(
     id: str, title: str, when: When, why: str, fix: str, rule: str, *message_ids: MessageId
 ) -> Declaration:
-    return Declaration(
-        id,
-        title,
-        Severity.ERROR,
-        when,
-        why,
-        fix,
-        f"{rule}: {_RULE}",
-        message_ids,
-        refusal=True,
-        level=Strictness.DEBUG,
-    )
+    return refused(id, title, when, why, fix, f"{rule}: {_RULE}", *message_ids, level=Strictness.DEBUG)
 
 
 DECLARATIONS = (

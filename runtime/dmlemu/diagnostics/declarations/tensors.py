@@ -1,8 +1,8 @@
 """Group a: descriptions of tensors and operators."""
 
 from .. import ids
-from ..declaration import Declaration, When
-from ..report import Severity, Strictness
+from ..declaration import Declaration, When, refused
+from ..report import Severity
 
 _TENSOR = "DML_BUFFER_TENSOR_DESC"
 
@@ -12,18 +12,7 @@ def _advice(id: str, title: str, severity: Severity, why: str, fix: str, rule: s
 
 
 def _refused(id: str, title: str, why: str, fix: str, rule: str) -> Declaration:
-    return Declaration(
-        id,
-        title,
-        Severity.ERROR,
-        When.CREATE,
-        why,
-        fix,
-        rule,
-        refusal=True,
-        level=Strictness.RUNTIME,
-        api="DML",
-    )
+    return refused(id, title, When.CREATE, why, fix, rule, api="DML")
 
 
 ADVICE = (

@@ -108,8 +108,8 @@ class BindingTable(DeviceChild):
         self._written: dict[int, bytes] = {}  # descriptors by their index in the range
         self._changed()
 
-    def _release(self, *, tell: bool) -> None:
-        super()._release(tell=tell)
+    def _release(self, *, emit: bool) -> None:
+        super()._release(emit=emit)
         self._set(None)  # a released table keeps no buffer alive (BT13)
 
     def _changed(self) -> None:

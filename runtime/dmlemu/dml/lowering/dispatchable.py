@@ -279,7 +279,7 @@ class OperatorInitializer(Dispatchable):
         _check_operators(self.context, operators)
         with self._resetting:
             self._set(operators)
-        self.context.tell(InitializerReset(self))
+        self.context.emit(InitializerReset(self))
 
     def _set(self, operators: Sequence[CompiledOperator]) -> None:
         self.operators: tuple[CompiledOperator, ...] = tuple(operators)
