@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from enum import Enum
 from operator import index
 from random import Random
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
-
-from .frozen import Frozen
 
 _PATTERN = 65536  # random bytes; longer ranges repeat them
 
@@ -40,7 +38,7 @@ class Mode(str, Enum):
     PADDING = "padding"
 
 
-class Chaos(Frozen):
+class Chaos(NamedTuple):
     """Chaos policy of a GPU, created by :func:`chaos`.  ``is_fresh``: the seed was drawn, not given."""
 
     seed: int

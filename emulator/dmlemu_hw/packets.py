@@ -11,10 +11,9 @@ import builtins
 import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from . import kernels
-from .frozen import Frozen
 from .kernels import ffi, lib
 
 MAX_RANK: int = lib.DMLK_MAX_RANK
@@ -71,7 +70,7 @@ assert ffi.sizeof("dmlk_tensor") == TENSOR_SIZE
 # --- the packets ---
 
 
-class Tensor(Frozen):
+class Tensor(NamedTuple):
     """``struct dmlk_tensor``; see :func:`tensor`."""
 
     slot: int
@@ -87,7 +86,7 @@ class Tensor(Frozen):
         return self.slot == SLOT_NONE
 
 
-class Packet(Frozen):
+class Packet:
     """A decoded packet: its offset in the bytes, and its size.
 
     Each opcode has a class: ``opcode``, the ``form`` of its fields (including the counts of variable-length
@@ -96,8 +95,15 @@ class Packet(Frozen):
 
     opcode: ClassVar[Opcode]
     form: ClassVar[struct.Struct]
+    _fields: ClassVar[tuple[str, ...]] = ("offset", "size")
     offset: int
     size: int
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = (*cls._fields, *cls.__annotations__)
+
+    def __init__(self, *values: Any) -> None:
+        self.__dict__.update(zip(self._fields, values, strict=True))
 
     @classmethod
     def read(cls, reader: _Reader) -> Packet:

@@ -43,7 +43,8 @@ bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size);
 /* Reports that only the first `count` indices of a dimension of tensor `tensor` were defined. */
 void dmlk_define_part(const dmlk_call *call, uint32_t tensor, uint32_t dimension, int64_t count);
 
-/* Copies every element of `in` to `out` bit by bit; elements have the same size, a whole number of bytes. */
+/* Copies every element of `in` to `out` bit by bit; elements have the same size, a whole number of bytes.  Strides of
+ * `in` may be negative. */
 int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out);
 
 #endif

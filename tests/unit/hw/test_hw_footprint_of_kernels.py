@@ -504,6 +504,71 @@ def random_generator(draw: st.DrawFn) -> Dispatch:
     )
 
 
+def take_slice(draw: st.DrawFn) -> Dispatch:
+    """Any step along each axis; the first element follows from the number of elements."""
+    sizes, steps = draw(shapes()), [draw(st.integers(-2, 2).filter(bool)) for _ in range(3)]
+    whole, first = [], []
+    for size, step in zip(sizes, steps, strict=False):
+        before, behind = draw(st.integers(0, 1)), draw(st.integers(0, 1))
+        span = (size - 1) * abs(step)
+        whole.append(before + span + 1 + behind)
+        first.append(before + (span if step < 0 else 0))
+    tensors = [
+        Tensor(READ, UINT8, tuple(whole), draw(layouts(tuple(whole)))),
+        Tensor(WRITE, UINT8, sizes, draw(layouts(sizes, output=True))),
+    ]
+    return Dispatch("take_slice", [*tensors], {"first": first, "step": steps[: len(sizes)]})
+
+
+def diagonal_matrix(draw: st.DrawFn) -> Dispatch:
+    sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=2, max_size=3)))
+    begin, end = sorted(draw(st.tuples(st.integers(-4, 4), st.integers(-4, 4))))
+    tensors = [
+        Tensor(READ, FLOAT16, sizes, draw(layouts(sizes))),
+        Tensor(WRITE, FLOAT16, sizes, draw(layouts(sizes, output=True))),
+    ]
+    constants = {"begin": begin, "end": end, "outside": draw(st.integers(0, 1)), "value": 7}
+    return Dispatch("diagonal_matrix", [*tensors], constants)
+
+
+def columns(draw: st.DrawFn, kernel: str) -> Dispatch:
+    """FOLD and UNFOLD: columns in the padding are not read, nor are elements under no window."""
+    spatial = draw(st.integers(1, 2))
+    number = st.integers(1, 2)
+    window, strides, dilations = ([draw(number) for _ in range(spatial)] for _ in range(3))
+    start, blocks = [draw(st.integers(0, 2)) for _ in range(spatial)], [draw(number) for _ in range(spatial)]
+    image = [draw(number), draw(number), *(draw(st.integers(1, 4)) for _ in range(spatial))]
+    places, count = 1, 1
+    for d in range(spatial):
+        places, count = places * window[d], count * blocks[d]
+    both = [tuple(image), (image[0], image[1] * places, count)]
+    if kernel == "fold":
+        both.reverse()
+    constants = {
+        "spatial": spatial,
+        "window": window,
+        "strides": strides,
+        "dilations": dilations,
+        "start_padding": start,
+        "blocks": blocks,
+    }
+    tensors = [
+        Tensor(READ, FLOAT32, both[0], draw(layouts(both[0]))),
+        Tensor(WRITE, FLOAT32, both[1], draw(layouts(both[1], output=True))),
+    ]
+    return Dispatch(kernel, [*tensors], constants)
+
+
+def padding(draw: st.DrawFn) -> Dispatch:
+    sizes, start = draw(shapes()), [draw(st.integers(0, 3)) for _ in range(3)]
+    padded = tuple(size + 1 + before for size, before in zip(sizes, start, strict=False))
+    tensors = [
+        Tensor(READ, UINT8, sizes, draw(layouts(sizes))),
+        Tensor(WRITE, UINT8, padded, draw(layouts(padded, output=True))),
+    ]
+    return Dispatch("padding", [*tensors], {"mode": draw(st.integers(0, 4)), "start": start[: len(sizes)]})
+
+
 def dispatches() -> Iterator[tuple[str, Any]]:
     """Each kernel, but convolutions and NONZERO_COORDINATES, with random layouts."""
     yield "copy", lambda draw: same(draw, "copy", [FLOAT16], FLOAT16)
@@ -519,6 +584,11 @@ def dispatches() -> Iterator[tuple[str, Any]]:
     yield "gather by tuples", lambda draw: by_tuples(draw, "gather")
     yield "scatter by tuples", lambda draw: by_tuples(draw, "scatter")
     yield "random generator", random_generator
+    yield "slice", take_slice
+    yield "diagonals", diagonal_matrix
+    yield "fold", lambda draw: columns(draw, "fold")
+    yield "unfold", lambda draw: columns(draw, "unfold")
+    yield "padding", padding
 
 
 @pytest.mark.parametrize(
