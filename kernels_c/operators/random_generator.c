@@ -37,12 +37,19 @@ static void add(const uint32_t *counter, uint64_t steps, uint32_t *sum) {
 
 /* The words of BLOCKS counters from counter + `first` on. */
 static void generate(const uint32_t *state, uint64_t first, uint32_t *words) {
-    uint32_t c[4][BLOCKS];
-    for (uint64_t b = 0; b < BLOCKS; b++) {
-        uint32_t counter[4];
-        add(state, first + b, counter);
-        for (int w = 0; w < 4; w++) {
-            c[w][b] = counter[w];
+    uint32_t c[4][BLOCKS], counter[4];
+    add(state, first, counter);
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        c[0][b] = counter[0] + b;
+        c[1][b] = counter[1];
+        c[2][b] = counter[2];
+        c[3][b] = counter[3];
+    }
+    for (uint64_t b = UINT64_C(0x100000000) - counter[0]; b < BLOCKS; b++) { /* the lowest word wrapped */
+        uint32_t carried[4];
+        add(state, first + b, carried);
+        for (int w = 1; w < 4; w++) {
+            c[w][b] = carried[w];
         }
     }
     mix(c, state[4], state[5]);

@@ -12,19 +12,27 @@
 typedef void dmlk_resolve(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count, bool drop,
                           int64_t *offsets);
 
-#define RESOLVE(INDEX, NEAREST, INSIDE)                                                                          \
-    static inline void resolve_##INDEX(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count, \
-                                       bool drop, int64_t *offsets) {                                            \
-        for (uint32_t q = 0; q < s->count; q++) {                                                                \
-            const INDEX##_t *indices = (const INDEX##_t *)at + q * s->apart;                                     \
-            const int64_t size = s->sizes[q], step = s->strides[q];                                              \
-            for (int64_t i = 0; i < count; i++) {                                                                \
-                const INDEX##_t index = DMLK_LOAD_ONCE(indices, i * stride);                                     \
-                const int64_t before = q == 0 ? 0 : offsets[i];                                                  \
-                const bool missed = drop && (before == DMLK_MISSED || !INSIDE(index, size));                     \
-                offsets[i] = missed ? DMLK_MISSED : before + NEAREST(index, size) * step;                        \
-            }                                                                                                    \
-        }                                                                                                        \
+/* Adds what index number q of each tuple selects; `drop` and `first` (q == 0) are constants where this is inlined. */
+#define RESOLVE(INDEX, NEAREST, INSIDE)                                                                             \
+    static inline __attribute__((always_inline)) void add_##INDEX(const dmlk_selected *s, uint32_t q,               \
+                                                                  const INDEX##_t *indices, int64_t stride,         \
+                                                                  int64_t count, bool drop, bool first,             \
+                                                                  int64_t *offsets) {                               \
+        const int64_t size = s->sizes[q], step = s->strides[q];                                                     \
+        for (int64_t i = 0; i < count; i++) {                                                                       \
+            const INDEX##_t index = DMLK_LOAD_ONCE(indices, i * stride);                                            \
+            const int64_t before = first ? 0 : offsets[i], offset = before + NEAREST(index, size) * step;           \
+            offsets[i] = drop && (before == DMLK_MISSED || !INSIDE(index, size)) ? DMLK_MISSED : offset;            \
+        }                                                                                                           \
+    }                                                                                                               \
+    static inline void resolve_##INDEX(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count,    \
+                                       bool drop, int64_t *offsets) {                                               \
+        const INDEX##_t *indices = (const INDEX##_t *)at;                                                           \
+        drop ? add_##INDEX(s, 0, indices, stride, count, true, true, offsets)                                       \
+             : add_##INDEX(s, 0, indices, stride, count, false, true, offsets);                                     \
+        for (uint32_t q = 1; q < s->count; q++) {                                                                   \
+            add_##INDEX(s, q, indices + q * s->apart, stride, count, drop, false, offsets);                         \
+        }                                                                                                           \
     }
 RESOLVE(int32, dmlk_signed_index, dmlk_signed_inside)
 RESOLVE(int64, dmlk_signed_index, dmlk_signed_inside)

@@ -131,11 +131,14 @@ static void draw_order(struct scatter *s, uint32_t drawn) {
     }
 }
 
-/* Long runs are innermost; else, of places and lanes, those whose values are closer to each other. */
+#define SHORT_RUN 8
+
+/* Whether the places are the inner loop: it should not be short, and its values should be close to each other. */
 static bool is_lane_by_lane(const dmlk_iter *places, const dmlk_iter *lanes) {
     const int64_t place_run = places->sizes[places->rank - 1], lane_run = lanes->sizes[lanes->rank - 1];
-    return place_run > lane_run &&
-           (lane_run < 8 || dmlk_iter_row_strides(places)[2] < dmlk_iter_row_strides(lanes)[2]);
+    return place_run < SHORT_RUN || lane_run < SHORT_RUN
+               ? place_run > lane_run
+               : dmlk_iter_row_strides(places)[2] < dmlk_iter_row_strides(lanes)[2];
 }
 
 /* Writes worth a thread (see for_rows.c). */
