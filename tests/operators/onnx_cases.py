@@ -418,6 +418,8 @@ def _slice(case: Case) -> Run:
     offsets, sizes, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         covered = range(x.shape[axis])[start:end:step]
+        if not covered:
+            raise NotExpressible("a tensor without elements")
         low, high = min(covered[0], covered[-1]), max(covered[0], covered[-1])
         offsets[axis], sizes[axis], strides[axis] = low, high - low + 1, step
     return _unary(
@@ -472,7 +474,7 @@ def _pad(case: Case) -> Run:
 
 def scalar(data_type: T, value: float) -> Any:
     """A DML_SCALAR_UNION that holds ``value``."""
-    return dml.ScalarUnion(data_type, value)
+    return dml.ScalarUnion.of(data_type, value)
 
 
 @maps("Tile", to="TILE")
@@ -507,17 +509,19 @@ def _transpose(case: Case) -> Run:
     )
 
 
+def _order(case: Case) -> dml.DepthSpaceOrder:
+    columns_first = case.attribute("mode", b"DCR") == b"CRD"
+    return dml.DepthSpaceOrder.COLUMN_ROW_DEPTH if columns_first else dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
+
+
 @maps("SpaceToDepth", to="SPACE_TO_DEPTH1")
 def _space_to_depth(case: Case) -> Run:
-    order = dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
-    return _unary(case, "SPACE_TO_DEPTH1", block_size=case.attribute("blocksize"), order=order)
+    return _unary(case, "SPACE_TO_DEPTH1", block_size=case.attribute("blocksize"), order=_order(case))
 
 
 @maps("DepthToSpace", to="DEPTH_TO_SPACE1")
 def _depth_to_space(case: Case) -> Run:
-    columns_first = case.attribute("mode", b"DCR") == b"CRD"
-    order = dml.DepthSpaceOrder.COLUMN_ROW_DEPTH if columns_first else dml.DepthSpaceOrder.DEPTH_COLUMN_ROW
-    return _unary(case, "DEPTH_TO_SPACE1", block_size=case.attribute("blocksize"), order=order)
+    return _unary(case, "DEPTH_TO_SPACE1", block_size=case.attribute("blocksize"), order=_order(case))
 
 
 @maps("ReverseSequence", to="REVERSE_SUBSEQUENCES")

@@ -31,7 +31,7 @@ def cases(operator: str) -> list[Case]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for module in pkgutil.iter_modules(node.__path__):
-            if module.name.replace("_", "") == operator.lower():
+            if module.name.replace("_", "") in (operator.lower(), f"{operator.lower()}op"):
                 importlib.import_module(f"{node.__name__}.{module.name}")
     return [_case(each) for each in node._NodeTestCases if _is_alone(each, operator)]
 
