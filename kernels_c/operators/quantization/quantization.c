@@ -26,6 +26,8 @@ struct integers {
 struct job {
     uint32_t types[OPERANDS];
     struct integers integers; /* of the quantized elements and their zero points */
+    dmlk_row *row;
+    int64_t block; /* elements of a row of a block */
 };
 
 static bool is_small(uint32_t type) { return type != DMLK_UNKNOWN && dmlk_type_bits(type) <= 8; }
@@ -318,13 +320,40 @@ static uint32_t split_into_blocks(const dmlk_view *views, struct loop *loops) {
     return count;
 }
 
-/* Calls `row` for all elements of the four views, whose bases may be half-byte pointers. */
-static int for_each_block(const dmlk_view *views, bool are_halves, dmlk_row *row, const struct job *job) {
+/* Short rows with one scale each, without what it costs to iterate over them: the operands step from one to the next. */
+static void block_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    static const int64_t inner[OPERANDS] = {[INPUT] = 1, [OUTPUT] = 1};
+    const struct job *job = context;
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t *block[OPERANDS];
+        for (uint32_t k = 0; k < OPERANDS; k++) {
+            block[k] = element(job, at, strides, k, i);
+        }
+        job->row(block, inner, job->block, job);
+    }
+}
+
+/* Whether the last loop is over the adjacent elements of a short block: a row of block_row, which can only be
+ * stopped between many of them. */
+static bool has_short_blocks(const struct loop *loops, uint32_t count) {
+    const struct loop *last = &loops[count - 1];
+    return count > 1 && last->size <= 256 && last->strides[INPUT] == 1 && last->strides[OUTPUT] == 1 &&
+           last->strides[SCALE] == 0 && last->strides[ZERO] == 0;
+}
+
+/* Runs the job on all elements of the four views, whose bases may be half-byte pointers. */
+static int for_each_block(const dmlk_view *views, bool are_halves, struct job *job) {
     struct loop loops[2 * DMLK_MAX_RANK];
-    const uint32_t count = split_into_blocks(views, loops);
+    uint32_t count = split_into_blocks(views, loops);
+    dmlk_row *row = job->row;
+    if (count > 0 && has_short_blocks(loops, count)) {
+        row = block_row;
+        job->block = loops[--count].size;
+    }
     const uint32_t outer = count > DMLK_MAX_RANK ? count - DMLK_MAX_RANK : 0; /* loops here; the rest is in the views */
     dmlk_view parts[OPERANDS];
     const dmlk_view *operands[OPERANDS];
+    const bool in_place = are_halves || row == block_row; /* rows get pointers into the tensors themselves */
     int64_t repeats = 1;
     for (uint32_t k = 0; k < OPERANDS; k++) {
         operands[k] = &parts[k];
@@ -349,7 +378,7 @@ static int for_each_block(const dmlk_view *views, bool are_halves, dmlk_row *row
         for (uint32_t k = 0; k < OPERANDS; k++) {
             parts[k].base = views[k].base + offsets[k] * dmlk_type_bytes(views[k].type);
         }
-        status = are_halves ? dmlk_indexed_rows(operands, OPERANDS, row, job) : dmlk_for_rows(operands, OPERANDS, row, job);
+        status = in_place ? dmlk_indexed_rows(operands, OPERANDS, row, job) : dmlk_for_rows(operands, OPERANDS, row, job);
     }
     return status;
 }
@@ -380,7 +409,7 @@ static int run_rows(dmlk_view *views, const dmlk_view *quantized_view, bool cent
         views[SCALE].rank != views[INPUT].rank) {
         return DMLK_BAD_PACKET;
     }
-    struct job job = {.integers = is_small(type) ? integers_of(type) : (struct integers){0}};
+    struct job job = {.integers = is_small(type) ? integers_of(type) : (struct integers){0}, .row = row};
     bool are_halves = false;
     for (uint32_t k = 0; k < OPERANDS; k++) {
         job.types[k] = views[k].type;
@@ -389,7 +418,7 @@ static int run_rows(dmlk_view *views, const dmlk_view *quantized_view, bool cent
             views[k] = dmlk_half_byte_view(&views[k]);
         }
     }
-    return for_each_block(views, are_halves, row, &job);
+    return for_each_block(views, are_halves, &job);
 }
 
 static bool is_float(uint32_t type) { return type == DMLK_FLOAT32 || type == DMLK_FLOAT16; }

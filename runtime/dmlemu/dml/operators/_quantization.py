@@ -107,7 +107,7 @@ def block_rules(numbers: str, integers: str) -> Sequence[Rule]:
         SameSizes("input_tensor", "output_tensor"),
         SameRank("input_tensor", "quantization_tensors"),
         _WholeBlocks(),
-        SameSizes("quantization_tensors"),
+        _EqualBlocks("quantization_tensors"),
         _ParameterType(0, numbers),
         _ParameterType(1, integers),
     )
@@ -139,6 +139,13 @@ class _WholeBlocks(Rule):
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         return "Each of `QuantizationTensors[0].Sizes` divides that of `InputTensor`."
+
+
+class _EqualBlocks(SameSizes):
+    """The zero point has the scale's sizes."""
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return "`QuantizationTensors[1]`, if given, has the Sizes of `QuantizationTensors[0]`."
 
 
 class _Divisor(Values):
