@@ -12,7 +12,8 @@ help:
 	@echo "make ctest   C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: under a minute)"
-	@echo "make test-long, make wheel, make docs, make clean"
+	@echo "make test-long  all tests (about an hour); make measured  what the tests of operators cover"
+	@echo "make wheel, make docs, make clean"
 
 run: .venv/installed
 	$(BIN)/python examples/digits/digits.py
@@ -21,7 +22,22 @@ test: .venv/tools
 	$(BIN)/python -m pytest -n auto -m "not long"
 
 test-long: .venv/tools
-	$(BIN)/python -m pytest -n auto
+	rm -rf build/measured
+	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto
+	$(BIN)/python tests/operators/measured.py build/measured --check
+
+# The tests of CI: fuzzers for 20 seconds each, all random examples, and of the long tests a twelfth, another
+# one with each commit.
+test-ci: .venv/tools
+	DMLEMU_THOROUGH=1 $(BIN)/python -m pytest -n auto --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
+
+# What the operators' tests compare with the references, for `dmlemu explain` and the reference pages.
+measured: .venv/tools
+	rm -rf build/measured
+	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto tests/operators \
+		--ignore tests/operators/test_same_bits.py
+	$(BIN)/python tests/operators/measured.py build/measured
+	$(BIN)/python docs/make_reference.py
 
 dev: .venv/tools
 	rm -f .venv/installed
@@ -36,7 +52,7 @@ check: .venv/tools
 	$(BIN)/python docs/make_reference.py --check
 	$(MAKE) ctest
 	$(MAKE) check-wheel
-	$(MAKE) test
+	$(MAKE) test-ci
 
 # Two builds: with AddressSanitizer and UndefinedBehaviorSanitizer, and the thread tests with ThreadSanitizer.
 ctest: ctest-build
@@ -126,4 +142,4 @@ clean:
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long dev check ctest ctest-build fuzz bench bench-quick docs wheel check-wheel clean
+.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs wheel check-wheel clean

@@ -1,12 +1,34 @@
 """Every hypothesis test repeats exactly, takes the time it needs, and prints how to replay a failure."""
 
 import gc
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile("dmlemu", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("dmlemu")
+
+PARTS = 12  # of the long tests
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part-of-long", metavar="HEX", help="of the long tests only a part, which a commit's hash chooses"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--part-of-long") is None:
+        return
+    part = int(config.getoption("--part-of-long")[:8], 16) % PARTS
+    left_out = {
+        item
+        for item in items
+        if item.get_closest_marker("long") and crc32(item.nodeid.encode()) % PARTS != part
+    }
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

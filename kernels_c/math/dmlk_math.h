@@ -207,6 +207,10 @@ void dmlk_sin_each(double *values, int64_t count);
 void dmlk_cos_each(double *values, int64_t count);
 void dmlk_tan_each(double *values, int64_t count);
 
+/* Remainders, exactly: of values[i] by by[i], with the sign of the value (C's fmod), or with that of the divisor. */
+void dmlk_fmod_each(double *values, const double *by, int64_t count);
+void dmlk_modulus_each(double *values, const double *by, int64_t count);
+
 /* --- their inverses --- */
 
 static inline double dmlk_atan_positive(double a) {

@@ -1,5 +1,8 @@
-/* math.c - argument reduction of circular functions for large arguments. */
+/* math.c - functions of arrays, most of whose numbers are easy: circular functions, of which large arguments need many
+ * bits of pi, and remainders. */
 #include "dmlk_math.h"
+
+#include "cpu.h"
 
 /* 2/pi in words of 32 bits, the first after the binary point; enough bits for every FLOAT32. */
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
@@ -36,27 +39,68 @@ dmlk_circular dmlk_reduce_large(double x) {
     return (dmlk_circular){r, n};
 }
 
-/* Large values are handled separately: the loop over the others has no branch. */
-#define DMLK_EACH_CIRCULAR(name)                                                    \
-    void name##_each(double *values, int64_t count) {                               \
-        double large[DMLK_MATH_CHUNK];                                              \
-        int64_t at[DMLK_MATH_CHUNK], larges = 0;                                    \
-        for (int64_t i = 0; i < count; i++) {                                       \
-            if (fabs(values[i]) >= DMLK_CIRCULAR_LIMIT) {                            \
-                large[larges] = values[i];                                          \
-                at[larges++] = i;                                                   \
-                values[i] = 0;                                                      \
-            }                                                                       \
-        }                                                                           \
-        for (int64_t i = 0; i < count; i++) {                                       \
-            values[i] = name##_of(dmlk_reduce_circular(values[i]));                 \
-        }                                                                           \
-        for (int64_t i = 0; i < larges; i++) {                                      \
-            const bool is_finite = fabs(large[i]) < (double)INFINITY;               \
-            values[at[i]] = is_finite ? name##_of(dmlk_reduce_large(large[i])) : (double)NAN; \
-        }                                                                           \
-    }
+/* Hard values are handled separately: the loop over the others has no branch. */
+#define EACH_CIRCULAR(function)                                                                   \
+    DMLK_EACH_ISA(function##_each, (double *values, int64_t count), (values, count)) {            \
+        double large[DMLK_MATH_CHUNK];                                                            \
+        int64_t at[DMLK_MATH_CHUNK], larges = 0;                                                  \
+        int64_t any = 0;                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                     \
+            any |= fabs(values[i]) >= DMLK_CIRCULAR_LIMIT;                                        \
+        }                                                                                         \
+        for (int64_t i = 0; any && i < count; i++) {                                              \
+            if (fabs(values[i]) >= DMLK_CIRCULAR_LIMIT) {                                         \
+                large[larges] = values[i];                                                        \
+                at[larges++] = i;                                                                 \
+                values[i] = 0;                                                                    \
+            }                                                                                     \
+        }                                                                                         \
+        for (int64_t i = 0; i < count; i++) {                                                     \
+            values[i] = dmlk_##function##_of(dmlk_reduce_circular(values[i]));                    \
+        }                                                                                         \
+        for (int64_t i = 0; i < larges; i++) {                                                    \
+            const bool is_finite = fabs(large[i]) < (double)INFINITY;                             \
+            values[at[i]] = is_finite ? dmlk_##function##_of(dmlk_reduce_large(large[i])) : (double)NAN; \
+        }                                                                                         \
+    }                                                                                             \
+    void dmlk_##function##_each(double *values, int64_t count) { function##_each(values, count); }
 
-DMLK_EACH_CIRCULAR(dmlk_sin)
-DMLK_EACH_CIRCULAR(dmlk_cos)
-DMLK_EACH_CIRCULAR(dmlk_tan)
+EACH_CIRCULAR(sin)
+EACH_CIRCULAR(cos)
+EACH_CIRCULAR(tan)
+
+/* Quotients below this fit an int32_t, and its product with a divisor of 24 bits is exact in double. */
+#define EASY_QUOTIENT 0x1p29
+
+/* The remainder of a by b: their quotient, which was rounded, may be too large by one. */
+static inline double easy_remainder(double a, double b, double ratio) {
+    const double r = a - (double)(int32_t)ratio * b;
+    return dmlk_signed(r * a < 0 ? fabs(b) - fabs(r) : r, a);
+}
+
+DMLK_EACH_ISA(fmod_each, (double *values, const double *by, int64_t count), (values, by, count)) {
+    int64_t any = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double ratio = fabs(values[i]) / fabs(by[i]);
+        any |= !(ratio < EASY_QUOTIENT) | (fabs(by[i]) == (double)INFINITY); /* NaN: of 0 by 0, and the like */
+    }
+    for (int64_t i = 0; any && i < count; i++) {
+        values[i] = fmod(values[i], by[i]);
+    }
+    for (int64_t i = 0; !any && i < count; i++) {
+        values[i] = easy_remainder(values[i], by[i], values[i] / by[i]);
+    }
+}
+
+void dmlk_fmod_each(double *values, const double *by, int64_t count) { fmod_each(values, by, count); }
+
+DMLK_EACH_ISA(modulus_each, (double *values, const double *by, int64_t count), (values, by, count)) {
+    fmod_each(values, by, count);
+    for (int64_t i = 0; i < count; i++) {
+        const double r = values[i], b = by[i];
+        const double y = (r < 0) != (b < 0) ? r + b : r;
+        values[i] = r == 0 ? dmlk_signed(0, b) : y;
+    }
+}
+
+void dmlk_modulus_each(double *values, const double *by, int64_t count) { modulus_each(values, by, count); }

@@ -13,8 +13,9 @@ struct element_wise_function {
     const char *name;
     uint32_t inputs;
     bool is_scaled; /* of numbers: scale and bias, and FLOAT16 to FLOAT32 and back, else of bits */
-    bool is_float;  /* in double */
-    bool is_count;
+    bool no_long;   /* no 64-bit integers */
+    bool is_count;  /* the output is UINT8 or UINT32 */
+    bool is_choice; /* the first input is UINT8 */
 };
 const struct element_wise_function *element_wise_function(uint32_t kernel);
 

@@ -140,11 +140,49 @@ TEST(large_angles) {
     }
 }
 
+static double floored(double x, double by) {
+    const double r = fmod(x, by);
+    return r == 0 ? copysign(0, by) : (r < 0) != (by < 0) ? r + by : r;
+}
+
+static bool is_same(double a, double b) { return a == b ? signbit(a) == signbit(b) : isnan(a) && isnan(b); }
+
+/* Exact, whatever the size of the quotient; in pieces of easy quotients only, and of others. */
+TEST(remainders) {
+    static const double special[] = {0.0, -0.0, 1, -1, 0x1p-149, -0x1p-149, 0x1.fffffep127, -3, 7, 0x1p24, 0.1f, -0.7f,
+                                     (double)INFINITY, -(double)INFINITY, (double)NAN};
+    enum { SPECIAL = sizeof special / sizeof special[0] };
+    for (int round = 0; round < 4000; round++) {
+        double x[64], y[64], truncated[64], modulus[64];
+        for (int i = 0; i < 64; i++) {
+            const float near = float_of((uint32_t)random_bits() & 0x87ffffff) * 0x1p110f; /* exponents from -16 to -1 */
+            x[i] = round % 4 == 0 ? (double)float_of((uint32_t)random_bits()) : (double)near * 0x1p20;
+            y[i] = round % 4 == 0 ? (double)float_of((uint32_t)random_bits()) : (double)float_of((uint32_t)random_bits() & 0x83ffffff) * 0x1p110;
+            if (round % 4 == 1) { /* products and their neighbours */
+                x[i] = (double)(float)(y[i] * (double)random_between(-5000, 5000));
+            }
+            if (round % 4 == 2 && i < SPECIAL) {
+                x[i] = special[i];
+                y[i] = special[round % SPECIAL];
+            }
+            truncated[i] = modulus[i] = x[i];
+        }
+        dmlk_fmod_each(truncated, y, 64);
+        dmlk_modulus_each(modulus, y, 64);
+        int wrong = 0;
+        for (int i = 0; i < 64; i++) {
+            wrong += !is_same(truncated[i], fmod(x[i], y[i])) || !is_same(modulus[i], floored(x[i], y[i]));
+        }
+        CHECK_EQUAL(wrong, 0);
+    }
+}
+
 int main(void) {
     RUN(every_float16_is_rounded_as_the_library_does);
     RUN(floats_are_correctly_rounded_but_for_a_few);
     RUN(powers);
     RUN(every_float16_has_its_angle);
     RUN(large_angles);
+    RUN(remainders);
     return RESULT();
 }

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 import dmlemu
 from dmlemu import Error, HResult, Strictness, d3d12, dml
 from dmlemu.d3d12 import Policy
+from thorough import THOROUGH, part_of
 
 KINDS = [d3d12.CommandListType.COMPUTE, d3d12.CommandListType.DIRECT, d3d12.CommandListType.COPY]
 States = d3d12.ResourceStates
@@ -432,7 +433,7 @@ def run(strictness: Strictness, policy: Policy, examples: int, steps: int) -> No
 
 @each
 def test_programs(strictness: Strictness, policy: Policy) -> None:
-    run(strictness, policy, examples=100, steps=100)
+    run(strictness, policy, examples=part_of(100), steps=100 if THOROUGH else 60)
 
 
 @pytest.mark.long

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from thorough import FUZZ_SECONDS
+
 SCRIPT = Path(__file__).with_name("fuzz_api.py")
-SECONDS = 20
 
 
 @pytest.mark.timeout(600)
 def test_random_calls_leave_nothing_but_errors() -> None:
-    command = [sys.executable, str(SCRIPT), "--seconds", str(SECONDS), "--seed", "1"]
+    command = [sys.executable, str(SCRIPT), "--seconds", str(FUZZ_SECONDS), "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
     assert "no finding" in done.stdout

@@ -1,4 +1,4 @@
-"""tests/fuzz/fuzz_interrupts.py for 20 seconds; ``make fuzz`` runs it for longer."""
+"""The fuzzer of interrupts, for a short time; ``make fuzz`` runs it for longer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from thorough import FUZZ_SECONDS
+
 
 def test_interrupts_leave_everything_usable() -> None:
     script = Path(__file__).with_name("fuzz_interrupts.py")
-    command = [sys.executable, str(script), "--seconds", "20", "--seed", "1"]
+    command = [sys.executable, str(script), "--seconds", str(FUZZ_SECONDS), "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Hostile models for 20 seconds; what the fuzzer complains of."""
+"""Hostile models, for a short time; what the fuzzer complains of."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from fuzz_models import complaints, make_world, outside
 
+from thorough import FUZZ_SECONDS
+
 GOOD = "DxDispatch ERROR MODEL_JSON [model.json]\nmodel.json is empty.\n"
 
 
 def test_hostile_models() -> None:
     script = Path(__file__).with_name("fuzz_models.py")
-    command = [sys.executable, str(script), "--seconds", "20", "--seed", "0"]
+    command = [sys.executable, str(script), "--seconds", str(FUZZ_SECONDS), "--seed", "0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "MODEL_" in done.stdout and " ran" in done.stdout

@@ -35,6 +35,7 @@ from legal_program import (
 import dmlemu
 from dmlemu import Severity
 from dmlemu.d3d12 import HeapType, Policy
+from thorough import part_of
 
 lucks = st.integers(0, 2**32 - 1).map(Random)
 WIDTHS = (256, 256, 512, 1000, MAX_WIDTH)
@@ -358,7 +359,7 @@ def run(policy: str, examples: int, steps: int) -> None:
 
 @each_policy
 def test_legal_programs(policy: str) -> None:
-    run(policy, examples=12, steps=40)
+    run(policy, examples=part_of(12), steps=40)
 
 
 @pytest.mark.long

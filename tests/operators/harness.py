@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import hypothesis
+import measured
 import numpy as np
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml.operators.definition import definition_of
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu_hw.kernel_sanitizer import Checker, checked
+from thorough import part_of
 
 O = OperatorType  # noqa: E741
 
@@ -31,11 +33,11 @@ offsets = st.sampled_from([0, 0, 16, 48, 272])
 
 
 def given(strategy: st.SearchStrategy[Any], examples: int = 150) -> Callable[[Any], Any]:
-    """Runs a test on examples of ``strategy``: the same ones every time."""
+    """Runs a test on examples of ``strategy``: the same ones every time; a part of them by default."""
     settings = hypothesis.settings(
         derandomize=True,
         deadline=None,
-        max_examples=examples,
+        max_examples=part_of(examples),
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
@@ -67,8 +69,12 @@ def compare(
     expected, definition = desc.reference(inputs), definition_of(desc)
 
     assert found.keys() == expected.keys()
-    for name, want in expected.items():
-        got = found[name]
+    each = (
+        (name, got, want)
+        for name in expected
+        for got, want in zip(in_array(found[name]), in_array(expected[name]), strict=True)
+    )
+    for name, got, want in each:
         assert got.dtype == want.dtype and got.shape == want.shape, name
         if name == "output_coordinates_tensor":  # rows at and past the count are undefined
             rows = int(expected["output_count_tensor"].ravel()[0])
@@ -82,7 +88,13 @@ def compare(
             assert_close(got, want, definition.ULPS, SUM_ERROR.get(desc.TYPE, 0.0), scale)
         else:
             np.testing.assert_array_equal(got, want, name)
+    measured.record(desc, offset, level)
     return found
+
+
+def in_array(value: Any) -> list[Array]:
+    """The tensors of an array field, or the one tensor of another."""
+    return value if isinstance(value, list) else [value]
 
 
 def assert_checked(checker: Checker) -> None:

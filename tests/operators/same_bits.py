@@ -150,12 +150,19 @@ def families() -> Cases:
             continue
         op = declared()[kind](**definition.example())
         types = op.allowed(max(dml.FeatureLevel))[definition.INPUTS[0]].data_types
-        for data_type in sorted(types & set(FLOATS)) if "CLIP1" not in kind.name else ():
+        if hasattr(op, "min_max_data_type"):
+            types = frozenset({T.FLOAT32})
+        for data_type in sorted(types & set(FLOATS) or types):
             sizes = SIZES[i % 4]
-            fields = {name: layout(data_type, sizes, i + k) for k, name in enumerate(definition.INPUTS)}
-            result = T.UINT32 if "COUNT" in kind.name else data_type
-            op = replace(op, **fields, output_tensor=layout(result, sizes, i + 2))  # type: ignore[type-var]
-            arrays = {name: Contents(data_type, sizes) for name in fields}
+            given = dict.fromkeys(definition.INPUTS, data_type)
+            if "condition_tensor" in given:
+                given = {"condition_tensor": T.UINT8, "a_tensor": T.FLOAT16, "b_tensor": T.FLOAT16}
+            fields = {name: layout(given[name], sizes, i + k) for k, name in enumerate(given)}
+            results = op.allowed(max(dml.FeatureLevel))[definition.OUTPUT].data_types
+            last = given[definition.INPUTS[-1]]
+            fields[definition.OUTPUT] = layout(last if last in results else min(results), sizes, i + 2)
+            op = replace(op, **fields)  # type: ignore[type-var]
+            arrays = {name: Contents(given[name], sizes) for name in given}
             yield f"{kind.name} {data_type.name}", op, arrays
 
 
@@ -355,11 +362,12 @@ def results(desc: Any, arrays: dict[str, Array]) -> dict[str, Array]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth case")
+    parser.add_argument("--cases", type=int, default=10**6, metavar="N", help="only N cases, evenly spread")
     arguments = parser.parse_args()
-    for number, (name, desc, contents) in enumerate(cases()):
-        if number % arguments.every:
-            continue
+    every = list(cases())
+    chosen = min(arguments.cases, len(every))
+    for number in (i * len(every) // chosen for i in range(chosen)):
+        name, desc, contents = every[number]
         random = np.random.default_rng(number)
         arrays = {name: each.array(random) for name, each in contents.items()}
         if arguments.plain:

@@ -20,7 +20,8 @@ from dmlemu_hw import kernels
 
 PROGRAM = Path(__file__).parent / "same_bits.py"
 LOWER = ["generic", "avx2", "avx512"]
-EVERY = 5  # of the cases one is run; all of them by make test-long
+CASES = 120  # so many of them are run, evenly spread; all by make test-long
+ALL = 10**6
 
 # A CPU of 2008: SSE4.2, and no AVX.
 OLD_CPU = ["qemu-x86_64", "-cpu", "Nehalem"]
@@ -56,18 +57,18 @@ def of_this_cpu() -> list[str]:
     return LOWER[: LOWER.index(kernels.instructions()) + 1]
 
 
-@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.long)])
-def test_instructions_and_threads_do_not_matter(every: int) -> None:
-    expected = digests("generic", 1, f"--every={every}")
+@pytest.mark.parametrize("cases", [CASES, pytest.param(ALL, marks=pytest.mark.long)])
+def test_instructions_and_threads_do_not_matter(cases: int) -> None:
+    expected = digests("generic", 1, f"--cases={cases}")
 
     for isa in of_this_cpu():
-        assert_same(digests(isa, 3, f"--every={every}"), expected)
+        assert_same(digests(isa, 3, f"--cases={cases}"), expected)
 
 
-@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.long)])
-def test_plain_kernels_give_the_same(every: int) -> None:
+@pytest.mark.parametrize("cases", [CASES, pytest.param(ALL, marks=pytest.mark.long)])
+def test_plain_kernels_give_the_same(cases: int) -> None:
     for isa in of_this_cpu():
-        assert_same(digests(isa, 1, f"--every={every}", "--plain"), digests("generic", 1, f"--every={every}"))
+        assert_same(digests(isa, 1, f"--cases={cases}", "--plain"), digests("generic", 1, f"--cases={cases}"))
 
 
 @needs_qemu
@@ -80,10 +81,10 @@ def test_the_old_cpu_has_no_avx() -> None:
 
 @needs_qemu
 @pytest.mark.parametrize(
-    "every", [EVERY, pytest.param(1, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+    "cases", [CASES, pytest.param(ALL, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
-def test_a_cpu_without_avx_runs_every_kernel(every: int) -> None:
+def test_a_cpu_without_avx_runs_every_kernel(cases: int) -> None:
     """An instruction that it does not have would end the program."""
-    found = digests("avx512", 1, f"--every={every}", cpu=tuple(OLD_CPU))
+    found = digests("avx512", 1, f"--cases={cases}", cpu=tuple(OLD_CPU))
 
-    assert_same(found, digests("generic", 1, f"--every={every}"))
+    assert_same(found, digests("generic", 1, f"--cases={cases}"))

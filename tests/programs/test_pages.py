@@ -73,6 +73,9 @@ def pasted(page: Path) -> list[Block]:
 GUIDES = [ROOT / "README.md", *sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("guide/*.md"))]
 PASTED = [page for page in GUIDES if pasted(page)]
 
+# Tries a program in hundreds of layouts, which takes seconds.
+TRIES_LAYOUTS = re.compile(r"^@layouts\(", re.MULTILINE)
+
 
 def test_the_guides_are_pasted() -> None:
     names = {page.name for page in PASTED}
@@ -90,7 +93,15 @@ def at_the_prompt(texts: list[str], folder: Path) -> list[str]:
     return done.stderr.split("# the end of a block\n")[:-1]
 
 
-@pytest.mark.parametrize("page", PASTED, ids=lambda page: str(page.name))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page, id=page.name, marks=pytest.mark.long if TRIES_LAYOUTS.search(page.read_text()) else ()
+        )
+        for page in PASTED
+    ],
+)
 def test_blocks_can_be_pasted_into_the_prompt(page: Path, tmp_path: Path) -> None:
     found = pasted(page)
     told = at_the_prompt([each.text for each in found], tmp_path)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from .enums import FeatureLevel
+from .operator_example import example_lines
 from .operators.definition import definition_class
 from .operators.schema import (
     Allowed,
@@ -22,7 +24,15 @@ from .operators.schema import (
     tables_of_members,
 )
 
-__all__ = ["describe", "documentation", "summary"]
+__all__ = ["LAYOUTS", "MEASURED", "describe", "documentation", "summary"]
+
+MEASURED = Path(__file__).parent / "operators" / "measured.txt"
+"""What the tests compared with the references: operator; level; tensor; data types; ranks by layout."""
+
+LAYOUTS = (
+    *("packed", "permuted", "padded", "broadcast", "overlapping", "longer than needed"),
+    *("at an offset", "owned by DirectML"),
+)
 
 _KINDS = {
     FieldKind.INPUT_TENSOR: "input tensor",
@@ -49,10 +59,12 @@ def describe(desc: type[OperatorDesc]) -> str:
         "## Fields",
         "\n".join(_fields(desc)),
         *_rules(desc),
+        *_example(desc),
         "## Ranks and data types",
         "A device uses the table of the highest feature level that is not above its own.",
         "\n".join(_tables(desc)),
         *_reference(desc),
+        *_measured(desc),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -92,6 +104,13 @@ def _rules(desc: type[OperatorDesc]) -> Iterator[str]:
     if definition is not None and definition.RULES:
         yield "## Rules"
         yield "\n".join(f"- {rule.sentence(desc)}" for rule in definition.RULES)
+
+
+def _example(desc: type[OperatorDesc]) -> Iterator[str]:
+    lines = example_lines(desc)
+    if lines:
+        yield "## Example"
+        yield f"```text\n{chr(10).join(lines).strip()}\n```"
 
 
 def _what(item: Field) -> str:
@@ -144,3 +163,25 @@ def _reference(desc: type[OperatorDesc]) -> Iterator[str]:
     yield "## Reference"
     yield "The definition the kernels are tested against."
     yield f"```python\n{textwrap.dedent(source).rstrip()}\n```"
+
+
+def _measured(desc: type[OperatorDesc]) -> Iterator[str]:
+    """A table of what the tests compare with the reference, from the file that they write."""
+    if definition_class(desc.TYPE) is None:
+        return
+    yield "## Tested"
+    own, lines = f"{desc.TYPE.name};", MEASURED.read_text().splitlines()
+    rows = [line.removeprefix(own).split(";") for line in lines if line.startswith(own)]
+    if not rows:
+        yield "Not measured yet: `make measured` does."
+        return
+    yield "The tests compare with the reference, by the layout of a tensor, these numbers of dimensions:"
+    used = [i for i, _ in enumerate(LAYOUTS, 3) if any(row[i] for row in rows)]
+    heads = ["from level", "field", "data types", *(LAYOUTS[i - 3] for i in used)]
+    table = [heads, ["---"] * len(heads)]
+    for row in rows:
+        ranks = [row[i].replace("-", " to ") for i in used]
+        table.append([*row[:2], *(each.replace(",", ", ") for each in (row[2], *ranks))])
+    yield "\n".join(
+        f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in table
+    )

@@ -275,10 +275,42 @@ def test_packing_is_undone_by_unpacking(data: st.DataObject) -> None:
     assert (memory.view(np.int16)[gaps].view(np.uint8) == POISON_BYTE).all()
 
 
-def test_4_bit_types_have_no_numpy_type() -> None:
-    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [4])
-    with pytest.raises(Error, match="UINT4"):
-        pack_tensor(desc, np.zeros(4, np.uint8))
+@pytest.mark.parametrize(
+    ("data_type", "values", "strides", "expected"),
+    [
+        ("UINT4", [1, 2, 15, 8], None, [0x21, 0x8F, 0xCB, 0xCB]),
+        ("INT4", [1, 2, -1, -8], None, [0x21, 0x8F, 0xCB, 0xCB]),
+        ("UINT4", [1, 2, 15], None, [0x21, 0xCF, 0xCB, 0xCB]),  # the last half is no element
+        ("INT4", [-1, 7, 3], [3], [0xCF, 0x7B, 0xCB, 0xC3]),
+    ],
+)
+def test_4_bit_elements_share_bytes_the_first_one_in_the_low_half(
+    data_type: str, values: list[int], strides: list[int] | None, expected: list[int]
+) -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType[data_type], [len(values)], strides)
+    array = np.array(values, desc.dtype)
+
+    memory = pack_tensor(desc, array)
+
+    assert memory.tolist() == expected
+    assert unpack_tensor(desc, memory).tolist() == values
+    assert unpack_tensor(desc, memory).dtype == array.dtype == desc.dtype
+
+
+def test_rows_of_4_bit_elements_begin_in_the_middle_of_a_byte() -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [2, 3])
+    assert pack_tensor(desc, np.uint8([[1, 2, 3], [4, 5, 6]])).tolist() == [0x21, 0x43, 0x65, 0xCB]
+    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [2, 3], [4, 1])
+    assert pack_tensor(desc, np.uint8([[1, 2, 3], [4, 5, 6]])).tolist() == [0x21, 0xC3, 0x54, 0xC6]
+
+
+@pytest.mark.parametrize(("data_type", "value"), [("UINT4", 16), ("INT4", 8), ("INT4", -9)])
+def test_values_past_4_bits_are_refused(data_type: str, value: int) -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType[data_type], [4])
+    array = np.array([0, value, 0, 0], desc.dtype)
+    with pytest.raises(Error, match=f"array has an element of {value}; {data_type} holds") as caught:
+        pack_tensor(desc, array)
+    assert (caught.value.report.id, caught.value.report.given) == ("OP_FIELD_RANGE", str(value))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
@@ -341,25 +373,24 @@ def test_an_interrupted_call_that_the_gpu_completes_during_other_work() -> None:
 
 
 class SecondInterrupt:
-    """Raises at one line of what is run while an evaluator gives up its parts."""
+    """Raises at one moment while an evaluator gives up its parts.
 
-    def __init__(self, line: int) -> None:
-        self._left = line
+    The moments are those at which Python runs the handlers of signals: functions begin, C functions have
+    returned.  Lines begin at others, too: behind a ``with`` block, before the end of its context manager.
+    """
+
+    def __init__(self, moment: int) -> None:
+        self._left = moment
+        self._begun = False
         self.happened = False
 
-    def __call__(self, frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
-        if frame.f_code is not evaluation._Evaluator.discard.__code__:
-            return None
-        return self._step
-
-    def _step(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
-        sys.settrace(self._step)  # every function is traced from here
-        self._left -= event == "line" and not self.happened
-        if self._left < 0 and not self.happened:
-            self.happened = True
-            sys.settrace(None)
-            raise Interrupt
-        return self._step
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        self._begun |= frame.f_code is evaluation._Evaluator.discard.__code__
+        if self._begun and event in ("call", "c_return"):
+            self._left -= 1
+            if self._left < 0 and not self.happened:
+                self.happened = True
+                raise Interrupt
 
 
 @pytest.mark.long
@@ -370,27 +401,27 @@ def test_a_second_interrupt_while_the_parts_are_given_up(monkeypatch: pytest.Mon
     mine = dml.create_device(device)
     call = partial(dmlemu.evaluate, add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
     call()
-    usual, line = adapter.query_memory_budget().current_usage, 0
+    usual, moment = adapter.query_memory_budget().current_usage, 0
 
     def interrupt(_: object) -> None:
         raise Interrupt
 
     while True:
-        second = SecondInterrupt(line)
+        second = SecondInterrupt(moment)
         with monkeypatch.context() as patch, pytest.raises(Interrupt):
             patch.setattr(d3d12.CommandList, "close", interrupt)  # when all is recorded
-            sys.settrace(second)
+            sys.setprofile(second)
             try:
                 call()
             finally:
-                sys.settrace(None)
+                sys.setprofile(None)
         assert call()["output_tensor"].tolist() == (2 * FOUR).tolist()
         gc.collect()
         assert adapter.query_memory_budget().current_usage == usual
         if not second.happened:
             break
-        line += 1 + line // 8
-    assert line > 20
+        moment += 1 + moment // 8
+    assert moment > 20
     assert device.get_device_removed_reason() is HResult.S_OK
 
 

@@ -59,3 +59,9 @@ def unsigned(values: Array) -> Array:
     """The bits of each element as an unsigned number of the same width."""
     bits: Array = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").reshape(values.shape)
     return bits
+
+
+def low_bits(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Python's integers, whatever their size, in an integer type: the low bits."""
+    bits: Array = np.asarray(values.astype(object) & ((1 << 8 * dtype.itemsize) - 1))
+    return bits.astype(f"u{dtype.itemsize}").view(dtype)

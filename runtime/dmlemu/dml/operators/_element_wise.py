@@ -25,8 +25,18 @@ if TYPE_CHECKING:
     from .rules import Rule
 
 
+def alike(*names: str) -> tuple[Rule, ...]:
+    """The tensors have one data type, and the same sizes."""
+    return SameType(*names), SameSizes(*names)
+
+
+def tensors(data_type: TensorDataType, *names: str) -> dict[str, BufferTensorDesc]:
+    """Fields of an example: tensors of that type."""
+    return dict.fromkeys(names, BufferTensorDesc(data_type, [1, 2, 3, 4]))
+
+
 class ElementWise(Definition):
-    """Inputs of one type and an output, of the same sizes."""
+    """Inputs and an output, of the same sizes."""
 
     KERNEL: ClassVar[str]
     """The function's name in ``functions.inc``."""
@@ -35,15 +45,26 @@ class ElementWise(Definition):
     """The fields of the example, except the tensors."""
 
     INPUTS: ClassVar[tuple[str, ...]]
+    OUTPUT: ClassVar[str] = "output_tensor"
 
     function: Callable[..., Array]
     """The reference: maps inputs, floats as FLOAT64 and integers unchanged, to the unrounded output."""
 
+    @property
+    def output(self) -> BufferTensorDesc:
+        """The output tensor."""
+        found: BufferTensorDesc = getattr(self.desc, self.OUTPUT)
+        return found
+
     def lower(self, program: Program) -> None:
         data_type = getattr(self.desc, self.INPUTS[0]).data_type
         operands = [program.read(name) for name in self.INPUTS]
-        constants = self.constants(data_type, self.desc.output_tensor.data_type)
-        program.call(self.KERNEL, *operands, program.write("output_tensor"), constants=constants)
+        constants = self.constants(data_type, self.output.data_type)
+        program.call(self.kernel(data_type), *operands, program.write(self.OUTPUT), constants=constants)
+
+    def kernel(self, working: TensorDataType) -> str:
+        """The kernel for inputs of that type."""
+        return self.KERNEL
 
     def constants(self, working: TensorDataType, output: TensorDataType) -> bytes:
         """The kernel's constants, for inputs of type ``working`` (a fused activation works on FLOAT32)."""
@@ -52,9 +73,9 @@ class ElementWise(Definition):
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         operands = [np.asarray(inputs[name]) for name in self.INPUTS]
         operands = [float64(each) if each.dtype.kind == "f" else each for each in operands]
-        data_type = self.desc.output_tensor.data_type
+        data_type = self.output.data_type
         with np.errstate(all="ignore"):
-            return {"output_tensor": convert(self.apply(*operands, data_type=data_type), data_type)}
+            return {self.OUTPUT: convert(self.apply(*operands, data_type=data_type), data_type)}
 
     def apply(self, *operands: Array, data_type: TensorDataType) -> Array:
         """``function`` for an output of that type."""
@@ -63,18 +84,15 @@ class ElementWise(Definition):
     @classmethod
     def example(cls) -> dict[str, Any]:
         tensor = BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 4])
-        return {**dict.fromkeys([*cls.INPUTS, "output_tensor"], tensor), **cls.EXAMPLE}
+        return {**dict.fromkeys([*cls.INPUTS, cls.OUTPUT], tensor), **cls.EXAMPLE}
 
 
 class Unary(ElementWise):
     """One input, optionally scaled; ``function(x, alpha=...)`` gets the FLOATs of the desc by name."""
 
-    INPUTS = ("input_tensor",)
+    INPUTS: ClassVar[tuple[str, ...]] = ("input_tensor",)
 
-    RULES: ClassVar[Sequence[Rule]] = (
-        SameType("input_tensor", "output_tensor"),
-        SameSizes("input_tensor", "output_tensor"),
-    )
+    RULES: ClassVar[Sequence[Rule]] = alike("input_tensor", "output_tensor")
 
     CONSTANTS: ClassVar[Mapping[str, str]] = {}
     """The parameter in ``functions.inc`` of each desc field that is not alpha, beta or gamma."""
@@ -112,7 +130,7 @@ def scaled(x: Array, scale_bias: ScaleBias | None, data_type: TensorDataType) ->
     working = np.float64 if data_type is TensorDataType.FLOAT64 else np.float32
     scale, bias = working(np.float32(scale_bias.scale)), working(np.float32(scale_bias.bias))
     y: Array = x.astype(working) * scale + bias
-    return y if data_type in FLOATS else convert(y, data_type)
+    return y.astype(np.float64) if data_type in FLOATS else convert(y, data_type)
 
 
 class Identity(Unary):
@@ -140,21 +158,48 @@ class Binary(ElementWise):
     """``function(a, b)``: ATensor and BTensor to an output of the same type and sizes."""
 
     INPUTS = ("a_tensor", "b_tensor")
+    RULES: ClassVar[Sequence[Rule]] = alike("a_tensor", "b_tensor", "output_tensor")
 
-    RULES: ClassVar[Sequence[Rule]] = (
-        SameType("a_tensor", "b_tensor", "output_tensor"),
-        SameSizes("a_tensor", "b_tensor", "output_tensor"),
-    )
+
+class UnaryBits(Unary):
+    """``function(x)`` of the bits of each element, unsigned: the type only gives the width."""
+
+    KEEPS_NANS = True
+    EXAMPLE = tensors(TensorDataType.UINT32, "input_tensor", "output_tensor")
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        return {"output_tensor": of_bits(self.function, np.asarray(inputs["input_tensor"]))}
 
 
 class BinaryBits(Binary):
     """``function(a, b)`` of the bits of each element, unsigned: the type only gives the width."""
 
     KEEPS_NANS = True
-    EXAMPLE = dict.fromkeys(
-        ["a_tensor", "b_tensor", "output_tensor"], BufferTensorDesc(TensorDataType.UINT32, [1, 2, 3, 4])
-    )
+    EXAMPLE = tensors(TensorDataType.UINT32, "a_tensor", "b_tensor", "output_tensor")
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        bits = self.function(*(unsigned(np.asarray(inputs[name])) for name in self.INPUTS))
-        return {"output_tensor": bits.view(self.desc.output_tensor.dtype)}
+        operands = (np.asarray(inputs[name]) for name in self.INPUTS)
+        return {"output_tensor": of_bits(self.function, *operands)}
+
+
+def of_bits(function: Callable[..., Array], *operands: Array) -> Array:
+    """``function`` of the operands' bits, as their type."""
+    bits: Array = function(*map(unsigned, operands))
+    return bits.view(operands[0].dtype)
+
+
+class Comparison(ElementWise):
+    """``function(a, b)`` of ATensor and BTensor, of one type; the output is 1 where it is true, else 0."""
+
+    INPUTS = ("a_tensor", "b_tensor")
+    EXAMPLE = tensors(TensorDataType.UINT32, "output_tensor")
+    RULES: ClassVar[Sequence[Rule]] = (
+        SameType("a_tensor", "b_tensor"),
+        SameSizes("a_tensor", "b_tensor", "output_tensor"),
+    )
+
+
+class Logical(Binary):
+    """``function(a, b)`` of what is true: every element that is not 0."""
+
+    EXAMPLE = tensors(TensorDataType.UINT32, "a_tensor", "b_tensor", "output_tensor")

@@ -1,6 +1,6 @@
 """The activations: each a function of one element, with up to two FLOAT parameters.
 
-All of them can be the fused activation of another operator; then they have no tensors of their own.
+All but the last ones can be the fused activation of another operator; then they have no tensors of their own.
 Results are rounded once.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..enums import FeatureLevel
 from ._conversion import Array
-from ._element_wise import Identity
+from ._element_wise import ElementWise, Identity, Unary, alike
 from ._fusion import Fusable
 from .rules import AtLeast, Below
 
@@ -214,3 +214,59 @@ class ActivationGelu(Fusable, of="ACTIVATION_GELU"):
         # 1 + erf(y) is erfc(-y), which stays exact where erf is close to -1.
         y: Array = 0.5 * x * np.vectorize(erfc, otypes=[np.float64])(-x / sqrt(2))
         return y
+
+
+class ActivationSwish(Unary, of="ACTIVATION_SWISH"):
+    """``output = x / (1 + exp(-SigmoidInputScale * x))``, also called SiLU; SigmoidInputScale is usually 1.
+
+    -infinity gives NaN, as in the formula.
+    """
+
+    KERNEL = "swish"
+    CONSTANTS = {"sigmoid_input_scale": "alpha"}
+    EXAMPLE = {"sigmoid_input_scale": 1.5}
+    ULPS = 1
+
+    def function(self, x: Array, sigmoid_input_scale: float) -> Array:
+        y: Array = x * (1 / (1 + np.exp(-sigmoid_input_scale * x)))
+        return y
+
+
+class ActivationHardSwish(Unary, of="ACTIVATION_HARD_SWISH"):
+    """``output = x * max(0, min(Alpha * x + Beta, 1))``; Alpha is usually 1/6 and Beta 0.5.
+
+    -infinity gives NaN, as in the formula.
+    """
+
+    KERNEL = "hard_swish"
+    EXAMPLE = {"alpha": 0.25, "beta": 0.5}
+
+    def function(self, x: Array, alpha: float, beta: float) -> Array:
+        y: Array = x * np.fmax(0, np.fmin(alpha * x + beta, 1))
+        return y
+
+
+class ActivationParameterizedRelu(ElementWise, of="ACTIVATION_PARAMETERIZED_RELU"):
+    """``output = x if x >= 0 else Slope * x``, with a slope for each element; integers wrap.
+
+    Share a slope between elements with strides of 0.
+    """
+
+    KERNEL = "parameterized_relu"
+    INPUTS = ("input_tensor", "slope_tensor")
+    RULES = alike("input_tensor", "slope_tensor", "output_tensor")
+
+    def function(self, x: Array, slope: Array) -> Array:
+        return np.where(x >= 0, x, slope * x)
+
+
+class ActivationReluGrad(ElementWise, of="ACTIVATION_RELU_GRAD"):
+    """The gradient of RELU: ``output = the gradient if x > 0, else 0``; a NaN as input gives 0."""
+
+    KERNEL = "relu_grad"
+    INPUTS = ("input_tensor", "input_gradient_tensor")
+    OUTPUT = "output_gradient_tensor"
+    RULES = alike("input_tensor", "input_gradient_tensor", "output_gradient_tensor")
+
+    def function(self, x: Array, gradient: Array) -> Array:
+        return np.where(x > 0, gradient, gradient.dtype.type(0))

@@ -1,15 +1,18 @@
-"""ELEMENT_WISE_CLIP and ELEMENT_WISE_CLIP1."""
+"""ELEMENT_WISE_CLIP, ELEMENT_WISE_CLIP1 and their gradients."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from dmlemu_hw import kernels
 
 from ..enums import TensorDataType
 from ..structs import ScalarUnion
 from ._conversion import FLOATS, Array, convert, dtype_of, float64, raw_bits
-from ._element_wise import Unary
+from ._element_wise import ElementWise, Unary, alike
 from .rules import SameType
 
 if TYPE_CHECKING:
@@ -79,3 +82,49 @@ class ElementWiseClip1(Unary, of="ELEMENT_WISE_CLIP1"):
     def function(self, x: Array, min: Array, max: Array) -> Array:
         y: Array = np.fmax(min, np.fmin(x, max))
         return y
+
+
+class ElementWiseClipGrad(ElementWise, of="ELEMENT_WISE_CLIP_GRAD"):
+    """The gradient of CLIP: ``output = 0 if x <= Min or x >= Max, else the gradient``.
+
+    Both bounds are exclusive; a NaN as input passes the gradient on.  Min and Max are first converted to the
+    tensor's
+    type as CAST does.
+    """
+
+    KERNEL = "clip_grad"
+    INPUTS = ("input_tensor", "input_gradient_tensor")
+    OUTPUT = "output_gradient_tensor"
+    EXAMPLE: ClassVar[Mapping[str, Any]] = {"min": -1.0, "max": 1.0}
+    RULES = alike("input_tensor", "input_gradient_tensor", "output_gradient_tensor")
+
+    def bounds(self, data_type: TensorDataType) -> tuple[Array, Array]:
+        """Min and Max in the tensor's type."""
+        low, high = (convert(np.float32(each), data_type) for each in (self.desc.min, self.desc.max))
+        return low, high
+
+    def constants(self, working: TensorDataType, output: TensorDataType) -> bytes:
+        low, high = (int.from_bytes(each.tobytes(), "little") for each in self.bounds(working))
+        return kernels.pack(self.KERNEL, min_bits=low, max_bits=high)
+
+    def function(self, x: Array, gradient: Array) -> Array:
+        low, high = self.bounds(self.output.data_type)
+        return np.where((x <= low) | (x >= high), gradient.dtype.type(0), gradient)
+
+
+class ElementWiseClipGrad1(ElementWiseClipGrad, of="ELEMENT_WISE_CLIP_GRAD1"):
+    """As ELEMENT_WISE_CLIP_GRAD, with bounds in the tensor's type."""
+
+    EXAMPLE = {
+        "min_max_data_type": TensorDataType.FLOAT32,
+        "min": ScalarUnion.of(TensorDataType.FLOAT32, -1.0),
+        "max": ScalarUnion.of(TensorDataType.FLOAT32, 1.0),
+    }
+    RULES = (*ElementWiseClipGrad.RULES, SameType("output_gradient_tensor", "min_max_data_type"))
+
+    def bounds(self, data_type: TensorDataType) -> tuple[Array, Array]:
+        dtype = dtype_of(data_type)
+        low, high = (
+            np.frombuffer(each.bytes[: dtype.itemsize], dtype)[0] for each in (self.desc.min, self.desc.max)
+        )
+        return low, high

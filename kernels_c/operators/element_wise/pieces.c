@@ -1,0 +1,57 @@
+/* pieces.c - functions of numbers in double, which are computed piece by piece, as few of the numbers need much more
+ * work than others. */
+#include "rows.h"
+#include "divide.h"
+
+/* `each` replaces the doubles in v (v and w). */
+#define ROW_OF_PIECES(TYPE, T, name, each)                                             \
+    DMLK_ROW_OF_EACH_ISA(name##_##TYPE) {                                              \
+        (void)context;                                                                 \
+        const T *in = (const T *)at[0];                                                \
+        T *out = (T *)at[1];                                                           \
+        const int64_t in_stride = strides[0], out_stride = strides[1];                 \
+        double v[DMLK_MATH_CHUNK];                                                     \
+        for (int64_t begin = 0; begin < count; begin += DMLK_MATH_CHUNK) {             \
+            const int64_t n = dmlk_min(count - begin, DMLK_MATH_CHUNK);                \
+            for (int64_t i = 0; i < n; i++) {                                          \
+                v[i] = (double)in[(begin + i) * in_stride];                            \
+            }                                                                          \
+            each(v, n);                                                                \
+            for (int64_t i = 0; i < n; i++) {                                          \
+                out[(begin + i) * out_stride] = dmlk_one_nan((T)v[i]);                 \
+            }                                                                          \
+        }                                                                              \
+    }
+
+#define ROW2_OF_PIECES(TYPE, T, name, each)                                            \
+    DMLK_ROW_OF_EACH_ISA(name##_##TYPE) {                                              \
+        (void)context;                                                                 \
+        const T *in_a = (const T *)at[0], *in_b = (const T *)at[1];                    \
+        T *out = (T *)at[2];                                                           \
+        const int64_t a_stride = strides[0], b_stride = strides[1], out_stride = strides[2]; \
+        double v[DMLK_MATH_CHUNK], w[DMLK_MATH_CHUNK];                                 \
+        for (int64_t begin = 0; begin < count; begin += DMLK_MATH_CHUNK) {             \
+            const int64_t n = dmlk_min(count - begin, DMLK_MATH_CHUNK);                \
+            for (int64_t i = 0; i < n; i++) {                                          \
+                v[i] = (double)in_a[(begin + i) * a_stride];                           \
+                w[i] = (double)in_b[(begin + i) * b_stride];                           \
+            }                                                                          \
+            each(v, w, n);                                                             \
+            for (int64_t i = 0; i < n; i++) {                                          \
+                out[(begin + i) * out_stride] = dmlk_one_nan((T)v[i]);                 \
+            }                                                                          \
+        }                                                                              \
+    }
+
+#define PIECES(name, each)              \
+    EACH_FLOAT(ROW_OF_PIECES, name, each) \
+    KERNEL(name, DMLK_FLOATS, 1, (), name##_FLOAT64, NULL, NULL, EACH_FLOAT(ENTRY, name))
+
+#define PIECES2(name, each, integers)            \
+    EACH_FLOAT(ROW2_OF_PIECES, name, each)       \
+    EACH_SIGNED(AS_SIGNED, ROW2, name, integers) \
+    EACH_UNSIGNED(AS_UNSIGNED, ROW2, name, integers) \
+    KERNEL(name, DMLK_NUMBERS, 2, (), name##_FLOAT64, name##_INT64, name##_UINT64, \
+           EACH_FLOAT(ENTRY, name) EACH_SIGNED(ENTRY, name) EACH_UNSIGNED(ENTRY, name))
+
+#include "functions.inc"

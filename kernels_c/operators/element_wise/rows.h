@@ -1,0 +1,151 @@
+/* rows.h - the rows of element-wise functions.  A file that defines keywords of functions.inc by these macros, and then
+ * includes it, generates the kernels of their lines; a few keywords to a file, as compilers are slow with them.
+ *
+ * A line expands into rows for frequent types, and into rows for double and 64-bit integers, which are the
+ * definition: all other types, scale and bias, and the checked build use pieces promoted to these. */
+#ifndef DMLK_ELEMENT_WISE_ROWS_H
+#define DMLK_ELEMENT_WISE_ROWS_H
+
+#include <math.h>
+
+#include "dmlk_math.h"
+#include "element_wise.h"
+#include "kernel.h"
+
+/* Types of the inputs and the output, and what pieces are promoted to. */
+enum dmlk_rule {
+    DMLK_FLOATS,     /* one type; double */
+    DMLK_NUMBERS,    /* one type; the widest of its kind */
+    DMLK_PREDICATES, /* the inputs of one type, the output UINT8 or UINT32; the widest of its kind to uint64_t */
+    DMLK_COUNTS,     /* the same, of bits: uint64_t */
+    DMLK_BITS,       /* one type; uint64_t */
+    DMLK_CHOICES,    /* of bits after an input of UINT8 */
+    DMLK_POWERS      /* two inputs of any types, the output of the first one's */
+};
+
+struct dmlk_function_row {
+    uint32_t in, out; /* types: of the last input, of the output */
+    dmlk_row *row;
+};
+
+struct dmlk_function {
+    enum dmlk_rule rule;
+    uint32_t inputs;
+    bool own_type;   /* floats are computed in their own type, FLOAT16 by the rows of FLOAT32 */
+    bool no_long;    /* 64-bit integers are not allowed */
+    bool is_swapped; /* the first input is the rows' second */
+    uint32_t row_count;
+    const struct dmlk_function_row *rows;
+    dmlk_row *promoted[3];                             /* by enum dmlk_kind */
+    dmlk_row *(*tuned)(uint32_t in, uint32_t out); /* returns NULL where the CPU has nothing better; or is NULL */
+};
+
+/* Runs it on the inputs and the output of a call. */
+int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *function);
+
+typedef union dmlk_scalar {
+    double f;
+    int64_t i;
+    uint64_t u;
+} dmlk_scalar;
+
+/* The context of a row. */
+struct dmlk_job {
+    dmlk_element_wise k;
+    const struct dmlk_function *function;
+    uint32_t in[3], out;           /* types */
+    enum dmlk_kind kinds[3], kind; /* that pieces of the inputs are promoted to, and that of the result */
+    dmlk_row *promoted;            /* the row of these */
+    dmlk_scalar low, high;           /* bounds; a NaN is ignored ... */
+    dmlk_scalar low_test, high_test; /* ... because every number passes these */
+};
+
+/* A NaN becomes the bound too; but if the bound is NaN, every number passes. */
+#define LIMIT_LOW(y) ((y) >= low_test ? (y) : low)
+#define LIMIT_HIGH(y) ((y) <= high_test ? (y) : high)
+
+/* --- types --- */
+
+#ifdef DMLK_CHECKED
+#define FAST(...) /* only the definition */
+#else
+#define FAST(...) __VA_ARGS__
+#endif
+
+#define EACH_FLOAT(DO, ...) DO(FLOAT64, double, __VA_ARGS__) FAST(DO(FLOAT32, float, __VA_ARGS__))
+#define EACH_SIGNED(DO, ...)      \
+    DO(INT64, int64_t, __VA_ARGS__) \
+    FAST(DO(INT32, int32_t, __VA_ARGS__) DO(INT16, int16_t, __VA_ARGS__) DO(INT8, int8_t, __VA_ARGS__))
+#define EACH_UNSIGNED(DO, ...)       \
+    DO(UINT64, uint64_t, __VA_ARGS__) \
+    FAST(DO(UINT32, uint32_t, __VA_ARGS__) DO(UINT16, uint16_t, __VA_ARGS__) DO(UINT8, uint8_t, __VA_ARGS__))
+
+/* --- rows --- */
+
+#define PARAMETERS                                                                                      \
+    const struct dmlk_job *job = context;                                                               \
+    const double alpha = (double)job->k.alpha, beta = (double)job->k.beta, gamma = (double)job->k.gamma; \
+    (void)alpha, (void)beta, (void)gamma;
+
+#define LIMITS(T, member)                                                            \
+    const T low = (T)job->low.member, low_test = (T)job->low_test.member;            \
+    const T high = (T)job->high.member, high_test = (T)job->high_test.member;        \
+    (void)low, (void)low_test, (void)high, (void)high_test;
+
+/* In place or not: no element depends on another one. */
+#define EACH_ELEMENT _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++)
+
+/* X: the type to compute in; `stored` converts a value to the stored one. */
+#define ROW1(name, I, X, O, constants, stored, value)                        \
+    DMLK_ROW_OF_EACH_ISA(name) {                                             \
+        PARAMETERS constants                                                 \
+        const I *in = (const I *)at[0];                                      \
+        O *out = (O *)at[1];                                                 \
+        const int64_t in_stride = strides[0], out_stride = strides[1];       \
+        EACH_ELEMENT {                                                       \
+            const X x = (X)in[i * in_stride];                                \
+            out[i * out_stride] = stored((O)(value));                        \
+        }                                                                    \
+    }
+
+#define ROW2(name, I, X, O, constants, stored, value)                                             \
+    DMLK_ROW_OF_EACH_ISA(name) {                                                                  \
+        PARAMETERS constants                                                                      \
+        const I *in_a = (const I *)at[0], *in_b = (const I *)at[1];                               \
+        O *out = (O *)at[2];                                                                      \
+        const int64_t a_stride = strides[0], b_stride = strides[1], out_stride = strides[2];      \
+        EACH_ELEMENT {                                                                            \
+            const X a = (X)in_a[i * a_stride], b = (X)in_b[i * b_stride];                         \
+            out[i * out_stride] = stored((O)(value));                                             \
+        }                                                                                         \
+    }
+
+#define AS_DOUBLE(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, double, T, , dmlk_one_nan, value)
+#define AS_FLOAT(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, f), dmlk_one_nan, value)
+#define AS_SIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, i), , value)
+#define AS_UNSIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, u), , value)
+
+/* --- kernels --- */
+
+#define ENTRY(TYPE, T, name) {DMLK_##TYPE, DMLK_##TYPE, name##_##TYPE},
+
+/* The rows of bits also for signed integers. */
+#define ENTRIES_OF_BITS(name)                                           \
+    EACH_UNSIGNED(ENTRY, name)                                          \
+    {DMLK_INT64, DMLK_INT64, name##_UINT64},                            \
+    FAST({DMLK_INT32, DMLK_INT32, name##_UINT32},                       \
+         {DMLK_INT16, DMLK_INT16, name##_UINT16},                       \
+         {DMLK_INT8, DMLK_INT8, name##_UINT8},)
+
+/* `traits`: further members of the function, in parentheses. */
+#define UNPACK(...) __VA_ARGS__
+#define KERNEL(name, kernel_rule, input_count, traits, as_float, as_signed, as_unsigned, ...)          \
+    static const struct dmlk_function_row name##_rows[] = {__VA_ARGS__};                               \
+    static const struct dmlk_function name##_function = {                                              \
+        .rule = kernel_rule, .inputs = input_count, .rows = name##_rows,                               \
+        .row_count = sizeof name##_rows / sizeof name##_rows[0],                                       \
+        .promoted = {[DMLK_KIND_FLOAT] = as_float, [DMLK_KIND_SIGNED] = as_signed,                     \
+                     [DMLK_KIND_UNSIGNED] = as_unsigned}, UNPACK traits};                              \
+    int DMLK_RUN(name)(const dmlk_call *call) { return dmlk_run_function(call, &name##_function); }
+
+#endif

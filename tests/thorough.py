@@ -1,0 +1,14 @@
+"""How much the tests try: with ``DMLEMU_THOROUGH=1``, as CI and ``make test-long`` run them, more."""
+
+from __future__ import annotations
+
+import os
+
+THOROUGH = os.environ.get("DMLEMU_THOROUGH", "") not in ("", "0")
+
+FUZZ_SECONDS = 20 if THOROUGH else 4
+
+
+def part_of(most: int) -> int:
+    """How many random examples a test tries that tries ``most`` of them when it is thorough."""
+    return most if THOROUGH else -(-most // 3)
