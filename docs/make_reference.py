@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import check_pages
+from operator_pictures import picture
 
 from dmlemu.dml.operator_page import describe
 from dmlemu.dml.operators import declared
@@ -14,13 +15,21 @@ from dmlemu.dml.operators.definition import definition_class
 from dmlemu.dml.operators.schema import OperatorDesc, level_name
 
 OPERATORS = Path(__file__).parent / "reference" / "operators"
+PICTURES = OPERATORS / "pictures"
 CHECKS = Path(__file__).parent / "reference" / "checks"
 
 
 def pages() -> dict[Path, str]:
     """Every generated file and its text."""
     operators = sorted(declared().values(), key=lambda desc: desc.TYPE.name)
-    texts = {OPERATORS / f"{desc.TYPE.name.lower()}.md": describe(desc) for desc in operators}
+    texts = {}
+    for desc in operators:
+        stem, text, drawn = desc.TYPE.name.lower(), describe(desc), picture(desc)
+        if drawn is not None:
+            texts[PICTURES / f"{stem}.svg"] = drawn
+            shown = f"![where the elements of an example go](pictures/{stem}.svg)\n\n## Fields"
+            text = text.replace("## Fields", shown, 1)
+        texts[OPERATORS / f"{stem}.md"] = text
     rows = [
         f"| [{desc.TYPE.name}]({desc.TYPE.name.lower()}.md) | {level_name(desc.INTRODUCED)} "
         f"| {is_emulated(desc)} |"
@@ -39,12 +48,13 @@ def is_emulated(desc: type[OperatorDesc]) -> str:
 def main() -> int:
     texts = pages()
     wrong = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
-    left = [path for folder in (OPERATORS, CHECKS) for path in folder.glob("*.md") if path not in texts]
+    folders = ((OPERATORS, "*.md"), (CHECKS, "*.md"), (PICTURES, "*.svg"))
+    left = [path for folder, names in folders for path in folder.glob(names) if path not in texts]
     if "--check" in sys.argv[1:]:
         for path in wrong + left:
             print(f"{path} is not what the declarations say: run make docs", file=sys.stderr)
         return 1 if wrong or left else 0
-    for folder in (OPERATORS, CHECKS):
+    for folder, _ in folders:
         folder.mkdir(parents=True, exist_ok=True)
     for path in wrong:
         path.write_text(texts[path])

@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from enum import Enum
 from operator import index
 from random import Random
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
-
-from .frozen import Frozen
 
 _PATTERN = 65536  # random bytes; longer ranges repeat them
 
@@ -23,7 +21,8 @@ _PATTERN = 65536  # random bytes; longer ranges repeat them
 class Mode(str, Enum):
     """One kind of undefined behaviour.
 
-    ``order``: commands that no barrier, fence or queue orders run in any order.
+    ``order``: commands that no barrier, fence or queue orders run in any order, and a scatter writes its
+    updates in any order.
     ``poison``: memory holds arbitrary bytes until it is written.
     ``placement``: addresses and offsets have no more than the guaranteed alignment.
     ``weights``: the persistent resource stores weights in a private layout.
@@ -39,7 +38,7 @@ class Mode(str, Enum):
     PADDING = "padding"
 
 
-class Chaos(Frozen):
+class Chaos(NamedTuple):
     """Chaos policy of a GPU, created by :func:`chaos`.  ``is_fresh``: the seed was drawn, not given."""
 
     seed: int

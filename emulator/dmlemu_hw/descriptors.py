@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 import weakref
 from enum import IntEnum
+from typing import NamedTuple
 
 from .allocation import Allocation
-from .frozen import Frozen
 from .kernels import ffi, lib
 from .lock import Lock
 from .memory import END_ADDRESS, Memory
@@ -34,7 +34,7 @@ class DescriptorKind(IntEnum):
     UAV = 3
 
 
-class Descriptor(Frozen):
+class Descriptor(NamedTuple):
     """A view of ``size`` bytes at ``address`` (0: null descriptor).
 
     ``stride`` is the element size of a structured buffer, ``format`` a DXGI_FORMAT value, ``flags`` may

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, overload
 
-from .frozen import Frozen
 from .kernels import ffi, lib
 
 READ: int = lib.DMLK_READ
@@ -138,7 +137,7 @@ class Freed(NamedTuple):
     label: str
 
 
-class Mapped(Frozen):
+class Mapped(NamedTuple):
     """Tiles of a reserved allocation were mapped; ``heap`` 0 means NULL.
 
     Only some of them are mapped when the host ran out of mappings; OutOfMemory is raised then.
@@ -146,7 +145,7 @@ class Mapped(Frozen):
 
     allocation: int
     tile: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
     heap: int
     heap_tile: int
     reuse: bool

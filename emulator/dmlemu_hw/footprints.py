@@ -101,6 +101,23 @@ def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
     return found if lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found) else None
 
 
+def may_race(packet: bytes) -> bool:
+    """Whether the kernel of a dispatch may write several values to one element."""
+    return len(packet) >= DISPATCH_HEADER_SIZE and _races(KERNEL.unpack_from(packet)[0])
+
+
+def scatter_race(packet: bytes, pointer: Any, memory: Memory) -> Any:
+    """A ``dmlk_scatter_race`` if the dispatch would write several values to one element."""
+    segments, count = memory.segments()
+    found = ffi.new("dmlk_scatter_race *")
+    return found if lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found) else None
+
+
+@lru_cache(256)
+def _races(kernel: int) -> bool:
+    return bool(lib.dmlk_kernel_races(kernel))
+
+
 @lru_cache(256)
 def _selects(kernel: int) -> bool:
     """Whether one of its tensors may have several footprints."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from . import packets
 from .chaos import Chaos, Mode
 from .clock import Clock
 from .descriptors import Descriptors
@@ -52,7 +53,8 @@ class Gpu:
     """A GPU with its own memory.  All public calls, of its parts too, may come from any thread.
 
     ``poison``: fills undefined contents with the poison byte; ``poison_tails``: also the bytes after an
-    output.  Under chaos these bytes are random.  ``fault`` is why the GPU was removed, None before.
+    output.  Under chaos these bytes are random.  ``write_order``: draws the order in which a scatter writes
+    (``order`` of a dispatch packet).  ``fault`` is why the GPU was removed, None before.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class Gpu:
         self._randoms = {mode: None if self.chaos is None else self.chaos.random(mode) for mode in Mode}
         self.poison = poison or self.random(Mode.POISON) is not None
         self.poison_tails = poison or self.random(Mode.PADDING) is not None
+        order = None if self.chaos is None else self.chaos.random(Mode.ORDER)
+        self.write_order = 0 if order is None else order.randrange(1, packets.ORDERS)
         self.fault: GpuFault | None = None
         self.clock = Clock()
         self.events = EventStream()

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import kernels
-from .frozen import Frozen
 from .kernels import ffi, lib
 
 __all__ = ["Checker", "Finding", "checked"]
@@ -24,7 +23,7 @@ KINDS: tuple[str, ...] = tuple(
 )
 
 
-class Finding(Frozen):
+class Finding(NamedTuple):
     """The findings of one kind (``struct dmlk_finding``): their number, and the first.
 
     ``kind`` is an ``enum dmlk_finding_kind`` without its prefix, such as ``"MEM_GAP_WRITE"``; ``tensor`` is
@@ -32,7 +31,7 @@ class Finding(Frozen):
     """
 
     kind: str
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
     kernel: str
     tensor: int
     offset: int

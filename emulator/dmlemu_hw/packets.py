@@ -11,16 +11,17 @@ import builtins
 import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from . import kernels
-from .frozen import Frozen
 from .kernels import ffi, lib
 
 MAX_RANK: int = lib.DMLK_MAX_RANK
 SLOT_NONE: int = lib.DMLK_SLOT_NONE  # slot of an optional tensor that is absent
 FLAG_POISON: int = lib.DMLK_FLAG_POISON
 FLAG_JOINED: int = lib.DMLK_FLAG_JOINED
+ORDER_SHIFT: int = lib.DMLK_FLAG_ORDER_SHIFT
+ORDERS = 1 << 32 - ORDER_SHIFT
 FLAG_TAIL = 4  # of a discard: applies to the bytes after the last element of an output
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
@@ -69,7 +70,7 @@ assert ffi.sizeof("dmlk_tensor") == TENSOR_SIZE
 # --- the packets ---
 
 
-class Tensor(Frozen):
+class Tensor(NamedTuple):
     """``struct dmlk_tensor``; see :func:`tensor`."""
 
     slot: int
@@ -85,7 +86,7 @@ class Tensor(Frozen):
         return self.slot == SLOT_NONE
 
 
-class Packet(Frozen):
+class Packet:
     """A decoded packet: its offset in the bytes, and its size.
 
     Each opcode has a class: ``opcode``, the ``form`` of its fields (including the counts of variable-length
@@ -94,8 +95,15 @@ class Packet(Frozen):
 
     opcode: ClassVar[Opcode]
     form: ClassVar[struct.Struct]
+    _fields: ClassVar[tuple[str, ...]] = ("offset", "size")
     offset: int
     size: int
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = (*cls._fields, *cls.__annotations__)
+
+    def __init__(self, *values: Any) -> None:
+        self.__dict__.update(zip(self._fields, values, strict=True))
 
     @classmethod
     def read(cls, reader: _Reader) -> Packet:
@@ -395,9 +403,14 @@ class PacketWriter:
         tensors: Sequence[builtins.bytes],
         constants: builtins.bytes,
         flags: int,
+        order: int = 0,
     ) -> int:
-        """Runs a kernel.  ``table`` is the GPU descriptor handle of slot 0."""
-        fields = (kernel, flags, table, len(tensors), len(constants))
+        """Runs a kernel.  ``table`` is the GPU descriptor handle of slot 0.
+
+        ``order``, below ORDERS, draws the order in which the kernel writes several values to one element,
+        where that is undefined; 0: logical order.
+        """
+        fields = (kernel, flags | order << ORDER_SHIFT, table, len(tensors), len(constants))
         return self._append(DispatchPacket, fields, *tensors, constants)
 
     def discard(self, handle: int, offset: int, size: int, flags: int) -> int:
@@ -640,7 +653,8 @@ def _lines(data: bytes, indent: str) -> Iterator[str]:
 
 def _flags_text(flags: int) -> str:
     names = {FLAG_POISON: " poison", FLAG_JOINED: " joined", FLAG_TAIL: " tail"}
-    return "".join(name for flag, name in names.items() if flags & flag)
+    order = f" order={flags >> ORDER_SHIFT}" if flags >> ORDER_SHIFT else ""
+    return "".join(name for flag, name in names.items() if flags & flag) + order
 
 
 def _tensor_text(tensor: Tensor) -> str:

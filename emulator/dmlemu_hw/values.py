@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntFlag
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import packets
-from .frozen import Frozen
 from .kernels import ffi, lib
 
 __all__ = ["Classes", "Source", "Values", "View", "element", "find_born", "scan"]
@@ -24,7 +23,7 @@ class Classes(IntFlag):
     INFINITY = 1 << lib.DMLK_VALUE_INFINITY
 
 
-class View(Frozen):
+class View(NamedTuple):
     """Elements in host memory (``struct dmlk_view``): ``data`` is a buffer that starts at element 0.
 
     ``data_type`` is an ``enum dmlk_type``; ``strides`` are in elements, 0 repeats.
@@ -36,7 +35,7 @@ class View(Frozen):
     strides: tuple[int, ...]
 
 
-class Source(Frozen):
+class Source(NamedTuple):
     """The input elements that the elements of an output were computed from (``struct dmlk_source``).
 
     Output element i depends on all elements of ``sizes`` and ``strides``, starting at element i of ``outer``;
@@ -49,7 +48,7 @@ class Source(Frozen):
     strides: tuple[int, ...] = ()
 
 
-class Values(Frozen):
+class Values(NamedTuple):
     """Statistics of a tensor's elements (``struct dmlk_values``).
 
     ``count`` elements, repeated ones counted each time; among them the numbers of NaNs, infinities, zeros of
@@ -58,7 +57,7 @@ class Values(Frozen):
     None without any.
     """
 
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
     nans: int
     infinities: int
     zeros: int

@@ -3,10 +3,11 @@
 #include "promoted.h"
 #include "view.h"
 
-int dmlk_find_outside(const dmlk_view *indices, int64_t size, dmlk_bad_index *out) {
+int dmlk_find_outside(const dmlk_view *indices, const dmlk_index_use *use, dmlk_bad_index *out) {
     const bool is_signed = dmlk_type_kind(indices->type) == DMLK_KIND_SIGNED;
     dmlk_iter iter;
     dmlk_cursor cursor;
+    uint32_t number = 0; /* of the axis that the index indexes */
     out->count = 0;
     int status = dmlk_iter_init(&iter, DMLK_LOGICAL_ORDER, &indices, 1);
     if (status != DMLK_OK) {
@@ -18,11 +19,16 @@ int dmlk_find_outside(const dmlk_view *indices, int64_t size, dmlk_bad_index *ou
         dmlk_promoted values;
         dmlk_load_promoted(indices->type, cursor.at[0], dmlk_iter_row_strides(&iter)[0], count, &values);
         for (int64_t i = 0; i < count; i++) {
-            const bool inside = is_signed ? values.i[i] >= -size && values.i[i] < size : values.u[i] < (uint64_t)size;
+            const int64_t size = use->sizes[number];
+            const bool inside =
+                is_signed ? dmlk_signed_inside(values.i[i], size) : dmlk_unsigned_inside(values.u[i], size);
             if (!inside && out->count++ == 0) {
+                out->axis = use->axis + number;
+                out->size = (uint64_t)size;
                 out->element = (uint64_t)(done + i);
                 out->value.u = values.u[i];
             }
+            number = number + 1 < use->count ? number + 1 : 0;
         }
         dmlk_iter_advance(&iter, &cursor, count);
         done += count;

@@ -15,17 +15,25 @@ static inline int64_t dmlk_unsigned_index(uint64_t index, int64_t size) {
     return index < (uint64_t)size ? (int64_t)index : size - 1;
 }
 
-/* Elements of tensor `indices` index an axis of tensor `target`, whose size is `size`. */
+static inline bool dmlk_signed_inside(int64_t index, int64_t size) { return index >= -size && index < size; }
+static inline bool dmlk_unsigned_inside(uint64_t index, int64_t size) { return index < (uint64_t)size; }
+
+/* Elements of tensor `indices` index `count` axes of tensor `target`, from `axis` on, in turn: element n of the indices,
+ * last axis fastest, indexes axis number n % count, of size sizes[n % count]. */
 typedef struct dmlk_index_use {
-    uint32_t indices, target, axis;
-    int64_t size;
+    uint32_t indices, target, axis, count;
+    int64_t sizes[DMLK_MAX_RANK];
 } dmlk_index_use;
 
 /* dmlk_indices_<stem>, if operators/<stem>.c defines it.  False: the dispatch is malformed. */
 typedef bool dmlk_find_indices(const dmlk_call *call, dmlk_index_use *use);
 
-/* Finds the first element of an integer view that is outside 0 .. size - 1 or, if signed, -size .. size - 1, and
- * counts all of them.  Returns an enum dmlk_status; count 0: there is none. */
-int dmlk_find_outside(const dmlk_view *indices, int64_t size, dmlk_bad_index *out);
+/* Finds the first index that is outside 0 .. size - 1 or, if signed, -size .. size - 1, and counts all of them.
+ * Returns an enum dmlk_status; count 0: there is none. */
+int dmlk_find_outside(const dmlk_view *indices, const dmlk_index_use *use, dmlk_bad_index *out);
+
+/* dmlk_races_<stem>, if operators/<stem>.c defines it: finds elements of an output that the kernel writes several
+ * values to, in no documented order.  False: there are none, or the dispatch is malformed. */
+typedef bool dmlk_find_races(const dmlk_call *call, dmlk_scatter_race *race);
 
 #endif

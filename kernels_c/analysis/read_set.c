@@ -4,8 +4,6 @@
 
 #include "view.h"
 
-#define MOST_ELEMENTS (INT64_C(1) << 30) /* of a tensor: 128 MiB of marks, some seconds of looking at indices */
-
 static int64_t last_index(const dmlk_slice *slice) { return slice->first + (slice->count - 1) * slice->step; }
 
 dmlk_slice dmlk_enclose(const dmlk_slice *slices, uint32_t count) {
@@ -44,7 +42,7 @@ uint64_t *dmlk_begin_marks(const dmlk_call *call, uint32_t tensor, dmlk_read_set
     bool known = true;
     for (uint32_t k = 0; k < call->view_count; k++) {
         const dmlk_view *view = &call->views[k];
-        known = known && (view->rank == 0 || (view->base != NULL && dmlk_view_elements(view) <= MOST_ELEMENTS));
+        known = known && (view->rank == 0 || (view->base != NULL && dmlk_view_elements(view) <= DMLK_MOST_LOOKED_AT));
     }
     const uint64_t elements = (uint64_t)dmlk_view_elements(&call->views[tensor]);
     reads->by_data = true;

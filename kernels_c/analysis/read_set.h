@@ -27,6 +27,9 @@ typedef struct dmlk_read_set {
  * The host may change the data until the kernel itself runs: the kernel must not rely on these results. */
 typedef void dmlk_select(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads);
 
+/* Elements of a tensor: 128 MiB of marks, some seconds of looking at indices. */
+#define DMLK_MOST_LOOKED_AT (INT64_C(1) << 30)
+
 /* Bits for the elements of the tensor, all 0.  NULL: the bytes of the call's tensors are not known yet, or one of them
  * has too many elements to look at; then nothing is marked. */
 uint64_t *dmlk_begin_marks(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads);

@@ -4,6 +4,7 @@
 
 #include "access.h"
 #include "cancellation.h"
+#include "half_bytes.h"
 #include "view.h"
 #include "promoted.h"
 
@@ -13,8 +14,9 @@
 #define MOST_TENSORS (UINT32_C(1) << (WINDOWS - WINDOW))
 #define MOST_BYTES (UINT64_C(1) << (WINDOW - 2))
 
-/* State of a byte. */
-enum { ELEMENT = 1, WRITTEN = 2, STORED = 4 }; /* part of an element; written ever; stored by this dispatch */
+/* State of half a byte: part of an element; written ever; stored by this dispatch.  The state of a byte is that of
+ * its low half, and above it that of its high half. */
+enum { ELEMENT = 1, WRITTEN = 2, STORED = 4, LOW = 0x01, HIGH = 0x10, BOTH = 0x11 };
 
 struct tensor {
     const dmlk_view *view; /* with the base in real memory */
@@ -71,16 +73,19 @@ static void note(struct check *check, enum dmlk_finding_kind kind, uint64_t coun
 
 /* --- each load and store --- */
 
-static bool all(const uint8_t *bytes, uint64_t size, uint8_t flag) {
-    uint8_t flags = flag;
+/* Whether the flag is set in these halves of all the bytes. */
+static bool all(const uint8_t *bytes, uint64_t size, uint8_t flag, uint8_t halves) {
+    const uint8_t wanted = (uint8_t)(flag * halves);
+    uint8_t flags = wanted;
     for (uint64_t i = 0; i < size; i++) {
         flags &= bytes[i];
     }
-    return flags != 0;
+    return flags == wanted;
 }
 
-/* Classifies an access; DMLK_FINDING_KINDS: valid. */
-static enum dmlk_finding_kind judge(const struct tensor *tensor, int64_t offset, uint64_t size, bool store) {
+/* Classifies an access to bytes, or to half of one; DMLK_FINDING_KINDS: valid. */
+static enum dmlk_finding_kind judge(const struct tensor *tensor, int64_t offset, uint64_t size, uint8_t halves,
+                                    bool store) {
     const dmlk_view *view = tensor->view;
     if (offset < 0 || (uint64_t)offset > view->byte_size || size > view->byte_size - (uint64_t)offset) {
         return store ? DMLK_MEM_OOB_WRITE : DMLK_MEM_OOB_READ;
@@ -89,10 +94,10 @@ static enum dmlk_finding_kind judge(const struct tensor *tensor, int64_t offset,
         return DMLK_MEM_INPUT_WRITE;
     }
     const uint8_t *bytes = tensor->bytes + offset;
-    if (!all(bytes, size, ELEMENT)) {
+    if (!all(bytes, size, ELEMENT, halves)) {
         return store ? DMLK_MEM_GAP_WRITE : DMLK_MEM_GAP_READ;
     }
-    if (!store && !all(bytes, size, WRITTEN)) {
+    if (!store && !all(bytes, size, WRITTEN, halves)) {
         return view->access == DMLK_WRITE ? DMLK_MEM_POISON_READ : DMLK_MEM_UNINIT_READ;
     }
     return DMLK_FINDING_KINDS;
@@ -104,7 +109,7 @@ static bool is_aligned(const dmlk_view *view, int64_t offset, uint64_t size) {
 }
 
 /* The memory to access instead of `at`; `aligned`: alignment is required.  Invalid accesses get dummy bytes of 0. */
-static void *reach(const void *at, uint64_t size, bool store, bool aligned) {
+static void *reach(const void *at, uint64_t size, uint8_t halves, bool store, bool aligned) {
     static _Thread_local uint64_t spare;
     const uint64_t address = (uint64_t)(uintptr_t)at;
     struct check *check = current;
@@ -115,7 +120,7 @@ static void *reach(const void *at, uint64_t size, bool store, bool aligned) {
     k = k < check->count ? k : check->count - 1; /* far outside */
     struct tensor *tensor = &check->tensors[k];
     const int64_t offset = (int64_t)(address - (uint64_t)(uintptr_t)window(k));
-    enum dmlk_finding_kind kind = judge(tensor, offset, size, store);
+    enum dmlk_finding_kind kind = judge(tensor, offset, size, halves, store);
     const bool inside = kind != DMLK_MEM_OOB_READ && kind != DMLK_MEM_OOB_WRITE;
     if (inside && aligned && !is_aligned(tensor->view, offset, size)) {
         kind = DMLK_MEM_MISALIGNED;
@@ -129,28 +134,42 @@ static void *reach(const void *at, uint64_t size, bool store, bool aligned) {
         return &spare;
     }
     for (uint64_t i = 0; store && i < size; i++) {
-        tensor->bytes[offset + (int64_t)i] |= WRITTEN | STORED;
+        tensor->bytes[offset + (int64_t)i] |= (uint8_t)((WRITTEN | STORED) * halves);
     }
     return tensor->memory + offset;
 }
 
-const void *dmlk_checked_load(const void *at, size_t size) { return reach(at, size, false, true); }
+const void *dmlk_checked_load(const void *at, size_t size) { return reach(at, size, BOTH, false, true); }
 
-void *dmlk_checked_store(void *at, size_t size) { return reach(at, size, true, true); }
+void *dmlk_checked_store(void *at, size_t size) { return reach(at, size, BOTH, true, true); }
 
 void dmlk_checked_store_bytes(void *at, const void *from, size_t size) {
     for (size_t i = 0; i < size; i++) {
-        *(uint8_t *)reach((uint8_t *)at + i, 1, true, false) = ((const uint8_t *)from)[i];
+        *(uint8_t *)reach((uint8_t *)at + i, 1, BOTH, true, false) = ((const uint8_t *)from)[i];
     }
+}
+
+static uint8_t half_of(const uint8_t *at) { return (uintptr_t)at & 1 ? HIGH : LOW; }
+
+uint8_t dmlk_checked_load_half(const uint8_t *at) {
+    const uint8_t *byte = reach((const uint8_t *)((uintptr_t)at >> 1), 1, half_of(at), false, true);
+    return half_of(at) == HIGH ? *byte >> 4 : *byte & 15;
+}
+
+void dmlk_checked_store_half(uint8_t *at, uint8_t value) {
+    uint8_t *byte = reach((uint8_t *)((uintptr_t)at >> 1), 1, half_of(at), true, true);
+    *byte = (uint8_t)(half_of(at) == HIGH ? (*byte & 0x0f) | value << 4 : (*byte & 0xf0) | (value & 0x0f));
 }
 
 /* --- before the kernel --- */
 
-/* Calls `row` for each row of elements (of at least a byte) of the view, repeated rows once. */
+/* Calls `row` for each row of elements of the view, repeated rows once; offset and stride are in half bytes. */
 typedef void element_row(struct check *check, uint32_t tensor, int64_t offset, int64_t stride, int64_t count);
 
 static void each_row(struct check *check, uint32_t tensor, const dmlk_view *view, element_row *row) {
-    dmlk_view once = *view;
+    const bool is_half = dmlk_is_half_byte(view->type);
+    const int64_t unit = is_half ? 1 : 2;
+    dmlk_view once = is_half ? dmlk_half_byte_view(view) : *view;
     for (uint32_t d = 0; d < once.rank; d++) {
         once.sizes[d] = once.strides[d] == 0 ? 1 : once.sizes[d];
     }
@@ -161,7 +180,7 @@ static void each_row(struct check *check, uint32_t tensor, const dmlk_view *view
     for (int64_t done = 0; done < iter.count;) {
         const int64_t count = dmlk_iter_row_left(&iter, &cursor);
         const int64_t stride = dmlk_iter_row_strides(&iter)[0] * iter.bytes[0];
-        row(check, tensor, cursor.at[0] - iter.base[0], stride, count);
+        row(check, tensor, unit * (cursor.at[0] - iter.base[0]), unit * stride, count);
         dmlk_iter_advance(&iter, &cursor, count);
         done += count;
     }
@@ -169,10 +188,10 @@ static void each_row(struct check *check, uint32_t tensor, const dmlk_view *view
 
 static void mark_elements(struct check *check, uint32_t tensor, int64_t offset, int64_t stride, int64_t count) {
     const struct tensor *t = &check->tensors[tensor];
-    const int64_t element = dmlk_type_bytes(t->view->type);
+    const int64_t element = dmlk_type_bits(t->view->type) / 4;
     for (int64_t i = 0; i < count; i++) {
-        for (int64_t b = 0; b < element; b++) {
-            t->bytes[offset + i * stride + b] |= ELEMENT;
+        for (int64_t half = offset + i * stride; half < offset + i * stride + element; half++) {
+            t->bytes[half / 2] |= half % 2 ? ELEMENT * HIGH : ELEMENT * LOW;
         }
     }
 }
@@ -192,7 +211,7 @@ static int mark_written(const dmlk_checker *checker, struct tensor *tensor) {
         checker->written(checker->context, view->address, view->byte_size, bits);
     }
     for (uint64_t i = 0; i < view->byte_size; i++) {
-        tensor->bytes[i] |= bits == NULL || bits[i / 8] >> i % 8 & 1 ? WRITTEN : 0;
+        tensor->bytes[i] |= bits == NULL || bits[i / 8] >> i % 8 & 1 ? WRITTEN * BOTH : 0;
     }
     free(bits);
     return DMLK_OK;
@@ -221,9 +240,7 @@ static int begin_tensor(struct check *check, uint32_t k, dmlk_view *window_view)
     if (is_written(view)) {
         memcpy(tensor->memory, view->base, view->byte_size);
     }
-    if (dmlk_type_bytes(view->type) > 0) { /* kernels reject smaller elements themselves */
-        each_row(check, k, view, mark_elements);
-    }
+    each_row(check, k, view, mark_elements);
     return mark_written(check->checker, tensor);
 }
 
@@ -250,10 +267,13 @@ static bool defined_part(const dmlk_call *call, uint32_t k, dmlk_view *view) {
 
 static void find_never_stored(struct check *check, uint32_t tensor, int64_t offset, int64_t stride, int64_t count) {
     const struct tensor *t = &check->tensors[tensor];
-    const uint64_t element = (uint64_t)dmlk_type_bytes(t->view->type);
+    const bool is_half = dmlk_is_half_byte(t->view->type);
+    const uint64_t element = is_half ? 1 : (uint64_t)dmlk_type_bytes(t->view->type);
     for (int64_t i = 0; i < count; i++) {
-        if (!all(t->bytes + offset + i * stride, element, STORED)) {
-            note(check, DMLK_MEM_UNINIT_OUT, 1, tensor, offset + i * stride, element);
+        const int64_t half = offset + i * stride;
+        const uint8_t halves = !is_half ? BOTH : half % 2 ? HIGH : LOW;
+        if (!all(t->bytes + half / 2, element, STORED, halves)) {
+            note(check, DMLK_MEM_UNINIT_OUT, 1, tensor, half / 2, element);
         }
     }
 }
@@ -271,14 +291,19 @@ static bool is_alone(const dmlk_call *call, uint32_t k) {
     return true;
 }
 
-/* Stored bytes must be equal, and all others unchanged. */
+/* The bits of the halves of a byte that this dispatch has stored. */
+static uint8_t stored_bits(uint8_t state) {
+    return (uint8_t)((state & STORED * LOW ? 0x0f : 0) | (state & STORED * HIGH ? 0xf0 : 0));
+}
+
+/* What is stored must be equal, and all else unchanged. */
 static void compare_with_fast(struct check *check, const dmlk_call *call) {
     for (uint32_t k = 0; k < check->count; k++) {
         const struct tensor *tensor = &check->tensors[k];
         const dmlk_view *view = tensor->view;
-        const uint8_t needed = is_alone(call, k) ? 0 : STORED;
+        const uint8_t always = is_alone(call, k) ? 0xff : 0;
         for (uint64_t i = 0; view->base != NULL && is_written(view) && i < view->byte_size; i++) {
-            if ((tensor->bytes[i] & needed) == needed && tensor->memory[i] != view->base[i]) {
+            if (((tensor->memory[i] ^ view->base[i]) & (stored_bits(tensor->bytes[i]) | always)) != 0) {
                 note(check, DMLK_MEM_DIFFERS, 1, k, (int64_t)i, 1);
             }
         }
@@ -290,8 +315,10 @@ static void keep_results(const struct check *check) {
     for (uint32_t k = 0; k < check->count; k++) {
         const struct tensor *tensor = &check->tensors[k];
         for (uint64_t i = 0; tensor->bytes != NULL && i < tensor->view->byte_size; i++) {
-            if (tensor->bytes[i] & STORED) {
-                tensor->view->base[i] = tensor->memory[i];
+            const uint8_t stored = stored_bits(tensor->bytes[i]);
+            uint8_t *byte = &tensor->view->base[i];
+            if (stored != 0) {
+                *byte = (uint8_t)((*byte & ~stored) | (tensor->memory[i] & stored));
             }
         }
     }

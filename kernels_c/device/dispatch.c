@@ -14,12 +14,13 @@ struct kernel {
     dmlk_select *select; /* NULL: it reads all of its inputs */
     const uint32_t *outputs; /* number of outputs; NULL: one */
     dmlk_find_indices *indices; /* NULL: it reads none */
+    dmlk_find_races *races; /* NULL: it writes each element once */
 };
 
 static const struct kernel kernels[] = {
 #define DMLK_KERNEL(name, family)                                                                            \
     {#name, #family, dmlk_run_##name, dmlk_checked_run_##name, dmlk_reads_##name, &dmlk_outputs_##name, \
-     dmlk_indices_##name},
+     dmlk_indices_##name, dmlk_races_##name},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -35,6 +36,8 @@ const char *dmlk_kernel_family(uint32_t number) {
 }
 
 int dmlk_kernel_indexes(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].indices != NULL; }
+
+int dmlk_kernel_races(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].races != NULL; }
 
 int dmlk_kernel_selects(uint32_t number) { return number < dmlk_kernel_count() && kernels[number].select != NULL; }
 
@@ -421,12 +424,22 @@ int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment
     dmlk_index_use use;
     if (find == NULL || !begin_trial(packet, &header, &memory, false, &trial) || !find(&trial.call, &use) ||
         trial.views[use.indices].base == NULL ||
-        dmlk_find_outside(&trial.views[use.indices], use.size, out) != DMLK_OK) {
+        dmlk_find_outside(&trial.views[use.indices], &use, out) != DMLK_OK) {
         return 0;
     }
     out->indices = use.indices;
     out->target = use.target;
-    out->axis = use.axis;
-    out->size = (uint64_t)use.size;
     return out->count > 0;
+}
+
+int dmlk_find_scatter_race(const uint8_t *packet, uint64_t size, const dmlk_segment *segments,
+                           uint64_t segment_count, dmlk_scatter_race *out) {
+    dmlk_dispatch_header header;
+    if (!decode_header(packet, size, &header)) {
+        return 0;
+    }
+    const struct memory memory = {segments, segment_count};
+    dmlk_find_races *find = kernels[header.kernel].races;
+    struct trial trial;
+    return find != NULL && begin_trial(packet, &header, &memory, false, &trial) && find(&trial.call, out);
 }

@@ -14,15 +14,16 @@
 #include "promoted.h"
 
 /* One dmlk_run_<name> for each file operators/<name>.c and each line of a table operators/<family>/functions.inc, and
- * its checked build (see access.h).  dmlk_reads_<name> (see read_set.h) and dmlk_indices_<name> (see indices.h) are
- * NULL where not defined; both builds define equivalent ones.  The outputs of a kernel are its last views:
+ * its checked build (see access.h).  dmlk_reads_<name> (see read_set.h), dmlk_indices_<name> and dmlk_races_<name> (see
+ * indices.h) are NULL where not defined; both builds define equivalent ones.  The outputs of a kernel are its last views:
  * dmlk_outputs_<name> of them, or one where not defined. */
 #define DMLK_KERNEL(name, family)                                    \
     int dmlk_run_##name(const dmlk_call *call);                      \
     int dmlk_checked_run_##name(const dmlk_call *call);              \
     extern __attribute__((weak)) const uint32_t dmlk_outputs_##name; \
     __attribute__((weak)) dmlk_select dmlk_reads_##name;             \
-    __attribute__((weak)) dmlk_find_indices dmlk_indices_##name;
+    __attribute__((weak)) dmlk_find_indices dmlk_indices_##name;     \
+    __attribute__((weak)) dmlk_find_races dmlk_races_##name;
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 
@@ -42,7 +43,8 @@ bool dmlk_get_constants(const dmlk_call *call, void *constants, uint64_t size);
 /* Reports that only the first `count` indices of a dimension of tensor `tensor` were defined. */
 void dmlk_define_part(const dmlk_call *call, uint32_t tensor, uint32_t dimension, int64_t count);
 
-/* Copies every element of `in` to `out` bit by bit; elements have the same size, a whole number of bytes. */
+/* Copies every element of `in` to `out` bit by bit; elements have the same size, a whole number of bytes.  Strides of
+ * `in` may be negative. */
 int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out);
 
 #endif

@@ -62,6 +62,8 @@ enum dmlk_status {
 
 #define DMLK_FLAG_POISON 1 /* fill undefined contents with DMLK_POISON_BYTE */
 #define DMLK_FLAG_JOINED 2 /* continues the command that the previous packet began */
+#define DMLK_FLAG_ORDER_SHIFT 16 /* flags above: a number that draws the order in which a kernel writes several values
+                                  * to one element, where that is undefined; 0: logical order */
 #define DMLK_POISON_BYTE 203 /* 0xCB */
 
 struct dmlk_fault;
@@ -276,6 +278,25 @@ typedef struct dmlk_bad_index {
 int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                         dmlk_bad_index *out);
 
+/* Two elements of tensor `values` that differ and are written to one element of tensor `target`, since the indices that
+ * belong to them are equal.  Elements are numbers, last axis fastest. */
+typedef struct dmlk_scatter_race {
+    uint32_t indices; /* tensors of the packet */
+    uint32_t values;
+    uint32_t target;
+    uint32_t reserved;
+    uint64_t count;   /* of elements, or blocks of elements with the same indices, that are written different values */
+    uint64_t element; /* of the target: the first such one */
+    uint64_t index_elements[2]; /* of the indices: the first of each tuple */
+    uint64_t value_elements[2];
+    dmlk_number written[2];
+} dmlk_scatter_race;
+
+/* 1: the dispatch in the packet would write such elements; 0: it would not, or it has another error, which dispatching
+ * reports. */
+int dmlk_find_scatter_race(const uint8_t *packet, uint64_t size, const dmlk_segment *segments,
+                           uint64_t segment_count, dmlk_scatter_race *out);
+
 /* --- sanitizer: kernels with every load and store checked --- */
 
 enum dmlk_finding_kind {
@@ -371,6 +392,9 @@ const char *dmlk_instructions(void);
 
 /* Whether it reads indices from a tensor. */
 int dmlk_kernel_indexes(uint32_t kernel);
+
+/* Whether it may write several values to one element. */
+int dmlk_kernel_races(uint32_t kernel);
 
 /* Whether it reports which elements of its inputs it reads, so that one input may have several footprints. */
 int dmlk_kernel_selects(uint32_t kernel);

@@ -32,9 +32,10 @@ static void run_block(const dmlk_line_block *lines, void *context) {
 }
 
 int dmlk_run_hardmax(const dmlk_call *call) {
-    static const dmlk_line_visitor put[] = {[DMLK_FLOAT16] = {put_along_uint16, put_across_uint16},
-                                            [DMLK_FLOAT32] = {put_along_uint32, put_across_uint32},
-                                            [DMLK_FLOAT64] = {put_along_uint64, put_across_uint64}};
+    static const dmlk_line_visitor put[] = {[DMLK_UINT8] = {put_along_uint8, put_across_uint8},
+                                            [DMLK_UINT16] = {put_along_uint16, put_across_uint16},
+                                            [DMLK_UINT32] = {put_along_uint32, put_across_uint32},
+                                            [DMLK_UINT64] = {put_along_uint64, put_across_uint64}};
     dmlk_hardmax k;
     if (!dmlk_has_views(call, 2, 0) || !dmlk_get_constants(call, &k, sizeof k)) {
         return DMLK_BAD_PACKET;
@@ -46,7 +47,7 @@ int dmlk_run_hardmax(const dmlk_call *call) {
     const uint64_t one = out->type == DMLK_FLOAT16   ? dmlk_float_to_float16(1)
                          : out->type == DMLK_FLOAT32 ? dmlk_float_bits(1)
                                                      : dmlk_double_bits(1);
-    struct job job = {.put = &put[out->type], .places = places->type, .one = one};
+    struct job job = {.put = &put[dmlk_bits_type(out->type)], .places = places->type, .one = one};
     const int status =
         dmlk_lines_init(&job.lines, DMLK_LOGICAL_ORDER, k.axes_mask, (const dmlk_view *[]){out, places}, 2, 1);
     if (status == DMLK_OK) {

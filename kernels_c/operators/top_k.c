@@ -3,7 +3,8 @@
  * Views: in, values, indices (UINT32 or UINT64); the sizes are those of in, but K along the axis.
  *
  * Elements are mapped to unsigned keys, the first in order to the lowest.  Candidates are collected in a buffer of
- * more than K; when it is full, the best K are kept and set the bound for later elements.  Then few elements pass. */
+ * more than K (a small K: of K, which stay sorted); when it is full, the best K are kept and set the bound for later
+ * elements.  Then few elements pass. */
 #include "top_k.h"
 
 #include <stdatomic.h>
@@ -12,8 +13,8 @@
 #include "scratch.h"
 #include "walkers.h"
 
-#define SHORT 32          /* entries; more are sorted by digits */
-#define SPARE 256         /* candidates beyond K, at least */
+#define SHORT 32          /* K; up to it, the best K are kept sorted */
+#define SPARE 256         /* candidates beyond a longer K, at least */
 #define NEAR (1 << 18)    /* bytes of candidates in the second-level cache */
 #define GRAIN (1 << 16)   /* elements worth a thread */
 
@@ -115,7 +116,7 @@ int dmlk_run_top_k(const dmlk_call *call) {
         return status;
     }
     const int64_t n = job.lines.along.count, spare = job.k > SPARE ? job.k : SPARE;
-    job.room = dmlk_min(n, job.k + spare);
+    job.room = job.k <= SHORT ? job.k : dmlk_min(n, job.k + spare);
     const int64_t together = dmlk_lines_together(&job.lines, job.room * job.methods->entry_bytes, NEAR);
     dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     return atomic_load(&job.no_memory) ? DMLK_OUT_OF_MEMORY : DMLK_OK;

@@ -4,6 +4,8 @@
  *   DMLK_LOAD_ONCE(p, i)         the same, read exactly once: for indices, which the host may change meanwhile
  *   DMLK_STORE(p, i, x)          p[i] = x
  *   DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
+ *   DMLK_LOAD_HALF(at)           the 4 bits at a half-byte pointer (half_bytes.h)
+ *   DMLK_STORE_HALF(at, x)       stores the low 4 bits of x there, and keeps the other half of the byte
  *
  * Kernels are compiled twice.  With DMLK_CHECKED each access is checked (see sanitizer.h), and the kernel's tensor
  * addresses are unmapped: an access without these macros is a segmentation fault.  The kernel's own memory may be
@@ -11,7 +13,9 @@
 #ifndef DMLK_ACCESS_H
 #define DMLK_ACCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #ifdef DMLK_CHECKED
@@ -20,6 +24,8 @@
 const void *dmlk_checked_load(const void *at, size_t size);
 void *dmlk_checked_store(void *at, size_t size);
 void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
+uint8_t dmlk_checked_load_half(const uint8_t *at);
+void dmlk_checked_store_half(uint8_t *at, uint8_t value);
 
 #define DMLK_LOAD(p, i) (*(const __typeof__(*(p)) *)dmlk_checked_load(&(p)[i], sizeof *(p)))
 #define DMLK_LOAD_ONCE(p, i) \
@@ -30,6 +36,8 @@ void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
         *(__typeof__(*(p)) *)dmlk_checked_store(&(p)[i], sizeof *(p)) = value_;      \
     } while (0)
 #define DMLK_STORE_BYTES(p, from, n) dmlk_checked_store_bytes(p, from, n)
+#define DMLK_LOAD_HALF(at) dmlk_checked_load_half(at)
+#define DMLK_STORE_HALF(at, x) dmlk_checked_store_half(at, x)
 
 #else
 
@@ -37,6 +45,23 @@ void dmlk_checked_store_bytes(void *at, const void *from, size_t size);
 #define DMLK_LOAD_ONCE(p, i) __atomic_load_n(&(p)[i], __ATOMIC_RELAXED)
 #define DMLK_STORE(p, i, x) ((p)[i] = (x))
 #define DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
+#define DMLK_LOAD_HALF(at) dmlk_load_half(at)
+#define DMLK_STORE_HALF(at, x) dmlk_store_half(at, x)
+
+static inline uint8_t dmlk_load_half(const uint8_t *at) {
+    const uint8_t *byte = (const uint8_t *)((uintptr_t)at >> 1);
+    return (uint8_t)(*byte >> 4 * ((uintptr_t)at & 1) & 15);
+}
+
+/* Atomic, as another thread may store the other half. */
+static inline void dmlk_store_half(uint8_t *at, uint8_t value) {
+    uint8_t *byte = (uint8_t *)((uintptr_t)at >> 1);
+    const uint32_t shift = 4 * (uint32_t)((uintptr_t)at & 1);
+    uint8_t before = __atomic_load_n(byte, __ATOMIC_RELAXED), after;
+    do {
+        after = (uint8_t)((before & ~(15u << shift)) | (value & 15u) << shift);
+    } while (!__atomic_compare_exchange_n(byte, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
 
 #endif
 #endif

@@ -3,10 +3,11 @@
 #include "cancellation.h"
 #include "parallel.h"
 
-#define LINE 64         /* bytes of a cache line */
-#define FEW 8           /* lines; fewer are visited one after the other */
-#define PIECE 4096      /* elements of a line visited at a time, if other lines share their cache lines */
-#define AHEAD 4         /* elements of a line, prefetched across lines */
+#define LINE 64     /* bytes of a cache line */
+#define FEW 8       /* lines; fewer are visited one after the other */
+#define LEAST 64    /* lines together; with fewer, the calls of the visitor take longer than its loops */
+#define PIECE 4096  /* elements of a line visited at a time, if other lines share their cache lines */
+#define AHEAD 4     /* elements of a line, prefetched across lines */
 
 /* Across lines, if neighbouring lines are closer than neighbouring elements, primarily in the first operand. */
 static bool goes_across(const dmlk_lines *lines) {
@@ -79,8 +80,7 @@ int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t
     if (!lines->across) {
         return 1;
     }
-    const int64_t fit = bytes / line_bytes, whole = LINE / lines->each.bytes[0];
-    return dmlk_min(fit > whole ? fit : whole, DMLK_MOST_LINES);
+    return dmlk_min(bytes / line_bytes > LEAST ? bytes / line_bytes : LEAST, DMLK_MOST_LINES);
 }
 
 /* n elements of one row of the lines, at `at` for the first line of the block. */

@@ -36,7 +36,7 @@ typedef void dmlk_run_lines(const dmlk_line_block *block, void *context);
 void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context);
 
 /* The lines of a block that are processed together in `bytes` of cache, if each needs `line_bytes`: across lines as
- * many as fit, but enough to use whole cache lines; otherwise 1. */
+ * many as fit, but enough for long loops; otherwise 1. */
 int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes);
 
 /* One step of a visit.  `index` counts the elements of a line.  along: elements index .. index + n - 1 of the line

@@ -17,6 +17,8 @@
  *   (DMLK_LOGICAL_ORDER) where the result depends on the order, so that it does not depend on the layout or the number
  *   of threads.
  *
+ * Elements of 4 bits: dmlk_indexed_rows with half-byte pointers (half_bytes.h).
+ *
  * All of them take up to DMLK_MAX_OPERANDS tensors. */
 #ifndef DMLK_WALKERS_H
 #define DMLK_WALKERS_H

@@ -1,12 +1,17 @@
 #include "packets.h"
 
 #include "convolution_integer.h"
+#include "cumulative.h"
 #include "element_wise.h"
-#include "gather_elements.h"
 #include "gemm.h"
+#include "hardmax.h"
 #include "nonzero_coordinates.h"
 #include "pooling.h"
+#include "quantization.h"
 #include "reduce.h"
+#include "selection.h"
+#include "softmax.h"
+#include "top_k.h"
 
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 #define PICK(array) (array)[random_between(0, (int64_t)(sizeof(array) / sizeof(array)[0]) - 1)]
@@ -14,6 +19,8 @@
 static const enum dmlk_type types[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64, DMLK_INT8,   DMLK_INT16, DMLK_INT32,
                                        DMLK_INT64,   DMLK_UINT8,   DMLK_UINT16,  DMLK_UINT32, DMLK_UINT64};
 static const enum dmlk_type floats[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64};
+
+static const enum dmlk_type integers_8_4[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT4, DMLK_UINT4};
 
 static void fill_with_bits(const dmlk_view *view) {
     for (uint64_t i = 0; i < view->byte_size; i++) {
@@ -108,7 +115,7 @@ static void begin_convolution_integer(device *d) {
 static void begin_copy(device *d) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
-    const enum dmlk_type type = PICK(types);
+    const enum dmlk_type type = random_flag() ? PICK(types) : PICK(integers_8_4);
     add_in(d, type, rank, sizes);
     add_out(d, type, rank, sizes);
     device_constants(d, NULL, 0, 0);
@@ -134,7 +141,7 @@ static const struct element_wise_function functions[] = {
 #define BITS(name, value) {#name, 1, false, false, false, false},
 #define BITS2(name, value) {#name, 2, false, false, false, false},
 #define CHOICE(name, value) {#name, 3, false, false, false, true},
-#include "functions.inc"
+#include "../operators/element_wise/functions.inc"
 };
 
 const struct element_wise_function *element_wise_function(uint32_t kernel) {
@@ -172,20 +179,88 @@ static void begin_element_wise(device *d, const struct element_wise_function *fu
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_gather_elements(device *d) {
+/* A random selection of a table of these sizes; sets the sizes of indices and values, and their ranks. */
+static void random_selection(uint32_t rank, const int64_t *sizes, dmlk_selection *k, uint32_t *index_rank,
+                             int64_t *index_sizes, uint32_t *value_rank, int64_t *value_sizes) {
+    *k = (dmlk_selection){.axis = (uint32_t)random_between(0, rank - 1), .count = 1, .may_miss = random_flag()};
+    if (random_flag()) { /* of elements */
+        k->batch = k->axis;
+        k->own = 1;
+        k->trailing = rank - k->axis - 1;
+    } else {
+        k->count = (uint32_t)random_between(1, rank - k->axis);
+        k->is_tuple = k->count > 1 || random_flag();
+        k->batch = (uint32_t)random_between(0, k->axis);
+        const int64_t in_values = 8 - (int64_t)(rank - k->count), in_indices = 8 - (int64_t)(k->batch + k->is_tuple);
+        const int64_t most = in_values < in_indices ? in_values : in_indices;
+        k->own = (uint32_t)random_between(0, most < 3 ? most : 3);
+    }
+    uint32_t i = 0, v = 0;
+    for (uint32_t d = 0; d < k->axis; d++) {
+        value_sizes[v++] = sizes[d];
+        if (d + k->batch >= k->axis) {
+            index_sizes[i++] = sizes[d];
+        }
+    }
+    for (uint32_t d = 0; d < k->own; d++) {
+        value_sizes[v++] = index_sizes[i++] = random_between(1, k->own > 1 ? 3 : 9);
+    }
+    for (uint32_t d = k->axis + k->count; d < rank; d++) {
+        value_sizes[v++] = sizes[d];
+        if (k->trailing > 0) {
+            index_sizes[i++] = sizes[d];
+        }
+    }
+    if (k->is_tuple) {
+        index_sizes[i++] = k->count;
+    }
+    index_sizes[i] = value_sizes[v] = 1;
+    *index_rank = i > 0 ? i : 1;
+    *value_rank = v > 0 ? v : 1;
+}
+
+static void add_indices(device *d, uint32_t rank, const int64_t *sizes) {
     static const enum dmlk_type index_types[] = {DMLK_INT32, DMLK_INT64, DMLK_UINT32, DMLK_UINT64};
-    int64_t sizes[DMLK_MAX_RANK];
-    const uint32_t rank = random_sizes(sizes);
-    const dmlk_gather_elements k = {.axis = (uint32_t)random_between(0, rank - 1)};
-    const enum dmlk_type type = PICK(types);
-    add_in(d, type, rank, sizes);
-    sizes[k.axis] = random_between(1, 9);
     add_in(d, PICK(index_types), rank, sizes);
     if (random_flag()) { /* as random bits nearly all of them are too large */
-        fill_random(&d->views[1], 0, 5);
+        fill_random(&d->views[d->tensor_count - 1], 0, 5);
     }
-    add_out(d, type, rank, sizes);
+}
+
+static void begin_gather(device *d) {
+    int64_t sizes[DMLK_MAX_RANK], index_sizes[DMLK_MAX_RANK + 1], value_sizes[DMLK_MAX_RANK + 1];
+    uint32_t index_rank, value_rank;
+    const uint32_t rank = random_sizes(sizes);
+    const enum dmlk_type type = PICK(types);
+    dmlk_selection k;
+    random_selection(rank, sizes, &k, &index_rank, index_sizes, &value_rank, value_sizes);
+    add_in(d, type, rank, sizes);
+    add_indices(d, index_rank, index_sizes);
+    add_out(d, type, value_rank, value_sizes);
     device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_scatter(device *d) {
+    int64_t sizes[DMLK_MAX_RANK], index_sizes[DMLK_MAX_RANK + 1], value_sizes[DMLK_MAX_RANK + 1];
+    uint32_t index_rank, value_rank;
+    const uint32_t rank = random_sizes(sizes), drawn = random_flag() ? (uint32_t)random_between(1, 99) : 0;
+    const enum dmlk_type type = PICK(types);
+    dmlk_selection k;
+    random_selection(rank, sizes, &k, &index_rank, index_sizes, &value_rank, value_sizes);
+    add_in(d, type, rank, sizes);
+    add_indices(d, index_rank, index_sizes);
+    add_in(d, type, value_rank, value_sizes);
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, drawn << DMLK_FLAG_ORDER_SHIFT);
+}
+
+static void begin_random_generator(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    add_in(d, DMLK_UINT32, 2, SIZES(1, 6));
+    add_out(d, DMLK_UINT32, rank, sizes);
+    random_flag() ? add_out(d, DMLK_UINT32, 1, SIZES(6)) : device_no_tensor(d);
+    device_constants(d, NULL, 0, 0);
 }
 
 static void begin_gemm(device *d) {
@@ -264,6 +339,122 @@ static void begin_reduce(device *d, const char *name) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* A scale and perhaps a zero point for each block. */
+static void add_scale_and_zero_point(device *d, enum dmlk_type zero_point, uint32_t rank, const int64_t *sizes) {
+    int64_t blocks[DMLK_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++) {
+        const int64_t size = random_between(1, sizes[i]);
+        blocks[i] = sizes[i] % size == 0 ? sizes[i] / size : random_flag() ? 1 : sizes[i];
+    }
+    add_in(d, floats[random_between(0, 1)], rank, blocks);
+    random_flag() ? add_in(d, zero_point, rank, blocks) : device_no_tensor(d);
+}
+
+/* A tensor of 8-bit elements, its scale and perhaps its zero point. */
+static void add_quantized(device *d, uint32_t rank, const int64_t *sizes, bool is_output) {
+    const enum dmlk_type type = integers_8_4[random_flag()];
+    if (!is_output) {
+        add_in(d, type, rank, sizes);
+    }
+    add_in(d, DMLK_FLOAT32, 1, SIZES(1));
+    random_flag() ? add_in(d, type, 1, SIZES(1)) : device_no_tensor(d);
+    if (is_output) {
+        add_out(d, type, rank, sizes);
+    }
+}
+
+/* Any line of the family's table. */
+static void begin_quantization(device *d, const char *name) {
+    static const enum dmlk_type whole[] = {DMLK_INT8,  DMLK_UINT8,  DMLK_INT4,  DMLK_UINT4,
+                                           DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
+    static const enum dmlk_type numbers[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_INT32};
+    const dmlk_quantization k = {.centered = random_flag()};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    device_begin(d, name);
+    if (strcmp(name, "quantize") == 0) {
+        const enum dmlk_type out = PICK(integers_8_4);
+        add_in(d, PICK(numbers), rank, sizes);
+        add_scale_and_zero_point(d, out, rank, sizes);
+        add_out(d, out, rank, sizes);
+    } else if (strcmp(name, "dequantize") == 0) {
+        const enum dmlk_type in = PICK(whole);
+        add_in(d, in, rank, sizes);
+        add_scale_and_zero_point(d, in, rank, sizes);
+        add_out(d, floats[random_between(0, 1)], rank, sizes);
+    } else if (strcmp(name, "quantized_linear_add") == 0) {
+        add_quantized(d, rank, sizes, false);
+        add_quantized(d, rank, sizes, false);
+        add_quantized(d, rank, sizes, true);
+    } else {
+        const enum dmlk_type out = integers_8_4[random_flag()];
+        add_in(d, floats[random_between(0, 1)], rank, sizes);
+        add_out(d, out, rank, sizes);
+        add_out(d, DMLK_FLOAT32, 1, SIZES(1));
+        add_out(d, out, 1, SIZES(1));
+    }
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Sizes, and a mask of some of the axes. */
+static uint32_t random_lines(int64_t *sizes, uint32_t *axes_mask) {
+    const uint32_t rank = random_sizes(sizes);
+    *axes_mask = (uint32_t)random_between(0, (INT64_C(1) << rank) - 1);
+    return rank;
+}
+
+/* Any line of the family's table. */
+static void begin_softmax(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK];
+    dmlk_softmax k;
+    const uint32_t rank = random_lines(sizes, &k.axes_mask);
+    device_begin(d, name);
+    add_in(d, PICK(floats), rank, sizes);
+    add_out(d, PICK(floats), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_hardmax(device *d) {
+    static const enum dmlk_type places[] = {DMLK_INT64, DMLK_UINT64};
+    int64_t sizes[DMLK_MAX_RANK], one[DMLK_MAX_RANK];
+    dmlk_hardmax k;
+    const uint32_t rank = random_lines(sizes, &k.axes_mask);
+    for (uint32_t i = 0; i < rank; i++) {
+        one[i] = k.axes_mask >> i & 1 ? 1 : sizes[i];
+    }
+    add_in(d, PICK(places), rank, one);
+    add_out(d, PICK(floats), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any line of the family's table. */
+static void begin_cumulative(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const enum dmlk_type type = PICK(types);
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_cumulative k = {(uint32_t)random_between(0, rank - 1), random_flag(), random_flag()};
+    device_begin(d, name);
+    add_in(d, type, rank, sizes);
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_top_k(device *d) {
+    static const enum dmlk_type indices[] = {DMLK_UINT32, DMLK_UINT64};
+    int64_t sizes[DMLK_MAX_RANK];
+    const enum dmlk_type type = PICK(types);
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_top_k k = {(uint32_t)random_between(0, rank - 1), random_flag()};
+    if (rank == 1 && random_flag()) {
+        sizes[0] = random_between(1, 2000);
+    }
+    add_in(d, type, rank, sizes);
+    sizes[k.axis] = random_between(1, sizes[k.axis]);
+    add_out(d, type, rank, sizes);
+    add_out(d, PICK(indices), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
 void packet_random(device *d, uint32_t kernel) {
     static const struct {
         const char *name;
@@ -272,20 +463,30 @@ void packet_random(device *d, uint32_t kernel) {
                    {"constant_data", begin_constant_data},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
-                   {"gather_elements", begin_gather_elements},
+                   {"gather", begin_gather},
                    {"gemm", begin_gemm},
-                   {"nonzero_coordinates", begin_nonzero_coordinates}};
+                   {"hardmax", begin_hardmax},
+                   {"nonzero_coordinates", begin_nonzero_coordinates},
+                   {"random_generator", begin_random_generator},
+                   {"scatter", begin_scatter},
+                   {"top_k", begin_top_k}};
+    static const struct {
+        const char *family;
+        void (*begin)(device *d, const char *name);
+    } families[] = {{"cumulative", begin_cumulative},
+                    {"pooling", begin_pooling},
+                    {"quantization", begin_quantization},
+                    {"reduce", begin_reduce},
+                    {"softmax", begin_softmax}};
     if (element_wise_function(kernel) != NULL) {
         begin_element_wise(d, element_wise_function(kernel));
         return;
     }
-    if (strcmp(dmlk_kernel_family(kernel), "pooling") == 0) {
-        begin_pooling(d, dmlk_kernel_name(kernel));
-        return;
-    }
-    if (strcmp(dmlk_kernel_family(kernel), "reduce") == 0) {
-        begin_reduce(d, dmlk_kernel_name(kernel));
-        return;
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        if (strcmp(families[i].family, dmlk_kernel_family(kernel)) == 0) {
+            families[i].begin(d, dmlk_kernel_name(kernel));
+            return;
+        }
     }
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         if (strcmp(kernels[i].name, dmlk_kernel_name(kernel)) == 0) {

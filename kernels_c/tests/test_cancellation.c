@@ -3,11 +3,13 @@
 #include <time.h>
 
 #include "convolution_integer.h"
+#include "cumulative.h"
 #include "device.h"
 #include "element_wise.h"
 #include "gemm.h"
 #include "nonzero_coordinates.h"
 #include "reduce.h"
+#include "softmax.h"
 
 #define BIG (INT64_C(1) << 20)
 
@@ -92,6 +94,25 @@ TEST(reductions) {
             device_constants(&d, &k, sizeof k, 0);
             expect_stopped(&d);
         }
+    }
+}
+
+/* Of softmax and scans, along and across lines. */
+TEST(lines) {
+    static const char *const names[] = {"softmax", "log_softmax", "cumulative_summation", "cumulative_product"};
+    for (int i = 0; i < 8; i++) {
+        const dmlk_softmax softmax = {.axes_mask = 1u << i % 2};
+        const dmlk_cumulative cumulative = {.axis = (uint32_t)i % 2};
+        device d;
+        device_begin(&d, names[i / 2]);
+        repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+        repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+        if (i < 4) {
+            device_constants(&d, &softmax, sizeof softmax, 0);
+        } else {
+            device_constants(&d, &cumulative, sizeof cumulative, 0);
+        }
+        expect_stopped(&d);
     }
 }
 
@@ -203,6 +224,7 @@ int main(void) {
     RUN(rows);
     RUN(tiles);
     RUN(reductions);
+    RUN(lines);
     RUN(products);
     RUN(convolutions);
     RUN(coordinates);

@@ -2,9 +2,9 @@
 #include "convolution_integer.h"
 #include "device.h"
 #include "footprint.h"
-#include "gather_elements.h"
 #include "gemm.h"
 #include "read_set.h"
+#include "selection.h"
 
 /* The same code compiled without the search: it always paints. */
 #define MOST_STEPS 1
@@ -217,9 +217,9 @@ static void begin_product(device *d, float beta) {
 }
 
 static void begin_gather(device *d, const double *indices, int64_t count) {
-    const dmlk_gather_elements k = {.axis = 0};
+    const dmlk_selection k = {.axis = 0, .count = 1, .own = 1};
     const int64_t size = 10;
-    device_begin(d, "gather_elements");
+    device_begin(d, "gather");
     device_tensor(d, DMLK_UINT16, 1, &size, NULL);
     const dmlk_view *from = device_tensor(d, DMLK_INT32, 1, &count, NULL);
     device_tensor(d, DMLK_UINT16, 1, &count, NULL);
@@ -257,10 +257,10 @@ TEST(what_is_chosen_by_data) {
 /* Looking at all the indices would take hours. */
 TEST(too_many_indices) {
     const int64_t size[] = {1, 1 << 20}, sizes[] = {INT64_C(0xffffffff), 1 << 20}, strides[] = {0, 0};
-    const dmlk_gather_elements k = {.axis = 0};
+    const dmlk_selection k = {.axis = 0, .count = 1, .own = 1, .trailing = 1};
     device d;
     dmlk_footprint f[8];
-    device_begin(&d, "gather_elements");
+    device_begin(&d, "gather");
     device_tensor(&d, DMLK_UINT16, 2, size, strides);
     device_tensor(&d, DMLK_INT32, 2, sizes, strides);
     device_tensor(&d, DMLK_UINT16, 2, sizes, strides);

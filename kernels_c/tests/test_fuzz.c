@@ -38,7 +38,9 @@ static void look_at_footprints(const device *d) {
     const uint32_t capacity = (uint32_t)random_between(0, 12);
     const int planned = (int)random_between(0, 1);
     dmlk_bad_index unused;
+    dmlk_scatter_race also_unused;
     dmlk_find_bad_index(d->packet, d->packet_size, d->segments, d->segment_count, &unused);
+    dmlk_find_scatter_race(d->packet, d->packet_size, d->segments, d->segment_count, &also_unused);
     dmlk_footprint *f = malloc(capacity * sizeof *f + 1);
     const int count =
         dmlk_footprints(d->packet, d->packet_size, d->segments, d->segment_count, planned, f, capacity);

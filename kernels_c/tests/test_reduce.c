@@ -192,6 +192,30 @@ TEST(sums_do_not_lose_small_terms_nor_overflow) {
     CHECK(reduce_floats(log_sum_exp, 2, none, DMLK_FLOAT32) == (double)-INFINITY);
 }
 
+/* Of the first of two rows, whose segments are combined. */
+TEST(several_segments) {
+    const int64_t sizes[] = {2, 200000}, one[] = {2, 1};
+    static const uint32_t functions[] = {OF_SUM, OF_MAX, OF_ARGMAX, OF_MULTIPLY};
+    static const double results[] = {200000 + 6, 7, 150000, 7};
+    for (int i = 0; i < 4; i++) {
+        for (int type = 0; type < 2; type++) {
+            const uint32_t in_type = type ? DMLK_INT32 : DMLK_FLOAT32;
+            device d;
+            device_begin(&d, names[functions[i]]);
+            const dmlk_view *in = device_tensor(&d, in_type, 2, sizes, NULL);
+            const dmlk_view *out = device_tensor(&d, functions[i] == OF_ARGMAX ? DMLK_UINT32 : in_type, 2, one, NULL);
+            fill_random(in, 1, 1);
+            const int64_t at[] = {0, 150000}, first[] = {0, 0};
+            set_element(in, at, 7);
+            const reduction k = {.function = functions[i], .axes_mask = 2};
+            set_constants(&d, &k);
+            CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+            CHECK(get_element(out, first) == results[i]);
+            device_end(&d);
+        }
+    }
+}
+
 TEST(integers_wrap) {
     const int64_t sizes[] = {2}, one[] = {1};
     static const uint32_t functions[] = {OF_SUM, OF_MULTIPLY, OF_L1,
@@ -233,6 +257,7 @@ int main(void) {
     RUN(long_rows);
     RUN(zeros);
     RUN(sums_do_not_lose_small_terms_nor_overflow);
+    RUN(several_segments);
     RUN(integers_wrap);
     RUN(sizes_and_axes_must_fit);
     return RESULT();

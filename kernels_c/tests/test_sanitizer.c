@@ -7,6 +7,7 @@
 #include "sanitizer.h"
 #include "device.h"
 #include "element_wise.h"
+#include "half_bytes.h"
 #include "kernel.h"
 #include "cancellation.h"
 
@@ -441,7 +442,7 @@ TEST(what_a_kernel_does_not_take_it_refuses_itself) {
     dmlk_checker checker = {0};
     for (int round = 0; round < 4; round++) {
         device d;
-        device_begin(&d, "copy");
+        device_begin(&d, round < 2 ? "cast" : "copy");
         device_tensor(&d, DMLK_INT4, 1, sizes, NULL);
         device_tensor(&d, round < 2 ? DMLK_INT4 : DMLK_UINT32, 1, sizes, NULL);
         device_constants(&d, NULL, 0, 0);
@@ -453,6 +454,90 @@ TEST(what_a_kernel_does_not_take_it_refuses_itself) {
     }
     for (int kind = 0; kind < DMLK_FINDING_KINDS; kind++) {
         CHECK_EQUAL(checker.findings[kind].count, 0);
+    }
+}
+
+/* Elements of 4 bits, three apart: halves 0, 3, 6, 9 and 12 of the tensor. */
+static void copy_halves(const dmlk_call *call, int first, int count) {
+    const uint8_t *in = dmlk_half_byte_view(&call->views[0]).base;
+    uint8_t *out = dmlk_half_byte_view(&call->views[1]).base;
+    for (int i = first; i < first + count; i++) {
+        DMLK_STORE_HALF(out + 3 * i, DMLK_LOAD_HALF(in + 3 * i));
+    }
+}
+
+static int copy_all_halves(const dmlk_call *call) {
+    copy_halves(call, 0, 5);
+    return DMLK_OK;
+}
+
+static int copy_halves_but_one(const dmlk_call *call) {
+    copy_halves(call, 0, 3);
+    copy_halves(call, 4, 1);
+    return DMLK_OK;
+}
+
+static int read_a_gap(const dmlk_call *call) {
+    copy_halves(call, 0, 5);
+    DMLK_LOAD_HALF(dmlk_half_byte_view(&call->views[0]).base + 1);
+    return DMLK_OK;
+}
+
+static int write_a_gap(const dmlk_call *call) {
+    copy_halves(call, 0, 5);
+    DMLK_STORE_HALF(dmlk_half_byte_view(&call->views[1]).base + 2, 5);
+    return DMLK_OK;
+}
+
+static int write_a_whole_byte(const dmlk_call *call) {
+    copy_halves(call, 0, 5);
+    DMLK_STORE(call->views[1].base, 3, 5);
+    return DMLK_OK;
+}
+
+/* What copy_all_halves leaves; and the same with a changed gap. */
+static int copied_halves(const dmlk_call *call) {
+    const uint8_t *in = call->views[0].base;
+    uint8_t *out = call->views[1].base;
+    static const uint8_t masks[] = {0x0f, 0xf0, 0, 0x0f, 0xf0, 0, 0x0f};
+    for (int i = 0; i < 7; i++) {
+        out[i] = (uint8_t)((in[i] & masks[i]) | (out[i] & ~masks[i]));
+    }
+    return DMLK_OK;
+}
+
+static int copied_halves_and_a_gap(const dmlk_call *call) {
+    copied_halves(call);
+    call->views[1].base[4] ^= 1;
+    return DMLK_OK;
+}
+
+TEST(halves_of_bytes) {
+    static const struct {
+        dmlk_run *checked, *fast;
+        enum dmlk_finding_kind kind;
+        uint32_t tensor;
+        int64_t offset;
+    } cases[] = {{copy_halves_but_one, copied_halves, DMLK_MEM_UNINIT_OUT, 1, 4},
+                 {read_a_gap, copied_halves, DMLK_MEM_GAP_READ, 0, 0},
+                 {write_a_gap, copied_halves, DMLK_MEM_GAP_WRITE, 1, 1},
+                 {write_a_whole_byte, copied_halves, DMLK_MEM_GAP_WRITE, 1, 3},
+                 {copy_all_halves, copied_halves_and_a_gap, DMLK_MEM_DIFFERS, 1, 4},
+                 {copy_all_halves, copied_halves, DMLK_FINDING_KINDS, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world w = world_begin();
+        for (int k = 0; k < 2; k++) {
+            w.views[k].type = DMLK_UINT4;
+            w.views[k].rank = 1;
+            w.views[k].sizes[0] = 5;
+            w.views[k].strides[0] = 3;
+        }
+        CHECK_EQUAL(run(&w, cases[i].checked, cases[i].fast), DMLK_OK);
+        if (cases[i].kind == DMLK_FINDING_KINDS) {
+            CHECK_EQUAL(all_found(&w), 0);
+        } else {
+            expect_only(&w, cases[i].kind, 1, cases[i].tensor, cases[i].offset, 1);
+        }
     }
 }
 
@@ -527,6 +612,7 @@ int main(void) {
     RUN(other_accesses_end_the_process);
     RUN(dispatches_are_checked);
     RUN(what_a_kernel_does_not_take_it_refuses_itself);
+    RUN(halves_of_bytes);
     RUN(constants_are_checked);
     RUN(a_stopped_kernel_is_not_blamed);
     RUN(checked_kernels_can_be_stopped);

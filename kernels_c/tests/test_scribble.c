@@ -146,16 +146,17 @@ TEST(places_of_the_largest) {
 
 /* What indices choose; they may be others when it is looked at once more. */
 TEST(footprints_by_data) {
-    const uint32_t kernel = kernel_number("gather_elements");
+    const uint32_t kernels[] = {kernel_number("gather"), kernel_number("scatter")};
     for (int round = 0; round < 200; round++) {
         device d;
-        packet_random(&d, kernel);
+        packet_random(&d, kernels[round % 2]);
         atomic_store(&current, 0);
         scribble_on_inputs(0, &d);
         begin_scribbling();
         for (int i = 0; i < 10; i++) {
             dmlk_footprint f[64];
             dmlk_bad_index bad;
+            dmlk_scatter_race race;
             const int count = dmlk_footprints(d.packet, d.packet_size, d.segments, d.segment_count, 0, f, 64);
             CHECK(count >= 3 && count <= 64);
             for (int k = 0; k < count; k++) {
@@ -165,6 +166,9 @@ TEST(footprints_by_data) {
             }
             if (dmlk_find_bad_index(d.packet, d.packet_size, d.segments, d.segment_count, &bad)) {
                 CHECK(bad.count > 0 && bad.indices == 1);
+            }
+            if (dmlk_find_scatter_race(d.packet, d.packet_size, d.segments, d.segment_count, &race)) {
+                CHECK(race.count > 0 && race.indices == 1 && race.values == 2 && race.target == 3);
             }
         }
         end_scribbling();

@@ -20,7 +20,7 @@ from .dml.lowering.compile import TensorField
 from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import not_implemented, refusal
 from .dml.operators.schema import OperatorDesc
-from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT
+from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT, element_bits
 from .reporting import defaults
 from .session import Session
 
@@ -45,7 +45,8 @@ def evaluate(
     """Runs one operator on arrays: create, compile, initialise, upload, bind, dispatch, read back.
 
     ``arrays`` are the inputs by the desc's field names: arrays of the tensor's ``Sizes`` and type, a
-    list of them for an array field.  Each is laid out in memory as its tensor desc says (strides,
+    list of them for an array field.  For INT4 and UINT4 they are arrays of int8 and uint8, with one element
+    per item, as are such outputs.  Each is laid out in memory as its tensor desc says (strides,
     total size), ``offset`` bytes into its range; bytes between elements are poison.  Returns the
     outputs by field name, in their logical shapes.
 
@@ -54,9 +55,8 @@ def evaluate(
 
     Raises :class:`dmlemu.Error` as the DirectML calls do, and besides: E_INVALIDARG when an array
     does not fit its tensor or ``offset`` is negative; E_OUTOFMEMORY when not all tensors fit into the
-    device's memory, of which three buffers are made (to upload, to work in, to read back);
-    E_NOTIMPL for 4-bit tensors, which NumPy has no type for.  TypeError: an array is missing, one too
-    many, or an argument is of another Python type.
+    device's memory, of which three buffers are made (to upload, to work in, to read back).  TypeError: an
+    array is missing, one too many, or an argument is of another Python type.
     """
     if device is not None and feature_level is not None:
         raise TypeError("device and feature_level are given; a device has its level already")
@@ -74,8 +74,10 @@ def evaluate(
 def pack_tensor(tensor: dml.BufferTensorDesc, array: Array, name: str = "array") -> Array:
     """``array`` as the bytes of a tensor: TotalTensorSizeInBytes of uint8, poison between elements.
 
-    Raises :class:`dmlemu.Error`: E_INVALIDARG for another shape or type, and where elements that share
-    a place differ; E_NOTIMPL for the 4-bit types.
+    For INT4 and UINT4 the array is of int8 or uint8, with one element per item; the bytes hold two each.
+
+    Raises :class:`dmlemu.Error`: E_INVALIDARG for another shape or type, for values that 4 bits cannot hold,
+    and where elements that share a place differ.
     """
     _check_array(tensor, array, name)
     memory = np.empty(tensor.size_in_bytes, np.uint8)
@@ -108,6 +110,24 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
             operation="evaluate",
             rule="DML_BUFFER_TENSOR_DESC",
         )
+    if element_bits(tensor.data_type) == 4:
+        _check_range(tensor, array, name)
+
+
+def _check_range(tensor: dml.BufferTensorDesc, array: Array, name: str) -> None:
+    """Checks that an array of bytes has values of 4 bits only."""
+    low, high = (-8, 7) if array.dtype.kind == "i" else (0, 15)
+    for value in (int(array.min()), int(array.max())):
+        if not low <= value <= high:
+            raise refusal(
+                ids.OP_FIELD_RANGE,
+                f"{name} has an element of {value}; {tensor.data_type.name} holds {low} to {high}.",
+                field=name,
+                given=str(value),
+                expected=f"{low} to {high}",
+                operation="evaluate",
+                rule="DML_BUFFER_TENSOR_DESC",
+            )
 
 
 def _element_type(tensor: dml.BufferTensorDesc, name: str) -> np.dtype[Any]:
@@ -120,7 +140,10 @@ def _element_type(tensor: dml.BufferTensorDesc, name: str) -> np.dtype[Any]:
 def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) -> None:
     """Writes all bytes of the tensor."""
     memory.fill(POISON_BYTE)
-    view = _view(tensor, memory)
+    is_half = element_bits(tensor.data_type) == 4
+    places = _halves(memory) if is_half else memory
+    view = _view(tensor, places)
+    array = array & 15 if is_half else array  # two's complement
     # A dimension that repeats elements in both needs only its first element.
     once = tuple(
         slice(None if stride or step else 1)
@@ -128,6 +151,8 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
     )
     view, array = view[once], array[once]
     view[...] = array
+    if is_half:
+        np.bitwise_or(places[::2], places[1::2] << 4, out=memory)
     if tensor.strides is not None and not _same_bits(view, array):
         what = "has different values for elements that share a place: strides"
         raise refusal(
@@ -143,12 +168,23 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
 
 def unpack_tensor(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
     """The elements of a tensor, in a new array of its sizes, from its bytes."""
-    elements: Array = _view(tensor, memory).copy()
+    if element_bits(tensor.data_type) == 4:
+        elements: Array = _view(tensor, _halves(memory)).astype(tensor.dtype)
+        if tensor.dtype.kind == "i":
+            elements = (elements ^ 8) - 8
+    else:
+        elements = _view(tensor, memory).copy()
     return elements
 
 
+def _halves(memory: Array) -> Array:
+    """The 4-bit elements of each byte, the first one from its low half, in an array of bytes."""
+    return np.stack((memory & 15, memory >> 4), axis=-1).reshape(-1)
+
+
 def _view(tensor: dml.BufferTensorDesc, memory: Array) -> Array:
-    dtype = tensor.dtype
+    """The elements of a tensor in memory; of a 4-bit one, as unsigned bytes in the memory's halves."""
+    dtype = tensor.dtype if element_bits(tensor.data_type) >= 8 else np.dtype(np.uint8)
     strides = [stride * dtype.itemsize for stride in tensor.effective_strides]
     view: Array = np.ndarray(tuple(tensor.sizes), dtype, memory.data, 0, strides)
     return view

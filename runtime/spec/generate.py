@@ -123,17 +123,22 @@ from enum import IntEnum, IntFlag
 _STRUCTS = {"DML_SIZE_2D": "Size2D", "DML_SCALAR_UNION": "ScalarUnion"}
 _NUMBERS = {"UINT": "uint", "INT": "int32", "FLOAT": "float32", "float": "float32", "BOOL": "boolean"}
 _PYTHON = {"uint": "int", "int32": "int", "float32": "float", "boolean": "bool"}
+_OLDER_NAMES = {"ScatterOperatorDesc": "ScatterElementsOperatorDesc"}
 
 
 def descs() -> str:
     used = sorted(
         {enum_name(f["type"]) for o in OPERATORS.values() for f in o["fields"] if f["type"] in ENUMS}
     )
-    names = sorted(f"{camel(operator_name(struct).lower())}OperatorDesc" for struct in OPERATORS)
+    classes = [f"{camel(operator_name(struct).lower())}OperatorDesc" for struct in OPERATORS]
+    names = sorted([*classes, *_OLDER_NAMES])
     imported = ",\n    ".join(sorted({*used, "OperatorType"}))
     listed = ",\n".join(f'    "{name}"' for name in names)
     head = _HEAD_OF_DESCS.replace("ENUMS", imported).replace("NAMES", listed)
-    return head + "".join("\n\n" + desc(struct, facts) for struct, facts in OPERATORS.items())
+    older = (f"\n\n{name} = {newer}\n" for name, newer in _OLDER_NAMES.items())
+    return (
+        head + "".join("\n\n" + desc(struct, facts) for struct, facts in OPERATORS.items()) + "".join(older)
+    )
 
 
 def desc(struct: str, facts: Facts) -> str:

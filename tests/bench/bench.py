@@ -24,6 +24,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import cases
+import indexing
+import line_cases
 import overheads
 import peers
 import scaling
@@ -33,14 +35,17 @@ from dmlemu_hw import kernels
 from limits import copy_rate, peaks
 
 TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
-    *(
-        cases.nonzero_cases,
-        cases.element_wise_cases,
-        cases.function_cases,
-        cases.copy_cases,
-        cases.cast_cases,
-    ),
-    *(cases.convolution_cases, cases.product_cases),
+    cases.nonzero_cases,
+    cases.element_wise_cases,
+    cases.function_cases,
+    cases.copy_cases,
+    cases.cast_cases,
+    cases.movement_cases,
+    indexing.indexing_cases,
+    line_cases.line_cases,
+    cases.quantization_cases,
+    cases.convolution_cases,
+    cases.product_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases, overheads.check_cases),
 )
 PLOTS = (scaling.size_cases, scaling.copy_order_cases, scaling.convolution_order_cases)

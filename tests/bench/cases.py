@@ -341,6 +341,78 @@ def cast_cases(device: d3d12.Device) -> Iterator[Case]:
         yield Case(name, "packed", ours, beside(calls), Work(x.nbytes + out.nbytes, "copy"))
 
 
+# --- quantization ---
+
+
+def quantization_cases(device: d3d12.Device) -> Iterator[Case]:
+    """A million elements with one scale; and weights of 4 bits with a scale for each 32."""
+    x = np.random.default_rng(6).normal(0, 1, (1000, 1000)).astype(np.float32)
+    q, out = np.empty(x.shape, np.uint8), np.empty(x.shape, np.float32)
+    scale, zero = np.array(0.02, np.float32), np.array(128, np.uint8)
+    numbers, integers = tensor(T.FLOAT32, [1000, 1000]), tensor(T.UINT8, [1000, 1000])
+    parameters = {
+        "scale_tensor": tensor(T.FLOAT32, [1000, 1000], [0, 0]),
+        "zero_point_tensor": tensor(T.UINT8, [1000, 1000], [0, 0]),
+    }
+    contents = {"scale_tensor": scale, "zero_point_tensor": np.repeat(zero, 4)}
+    desc: Any = dml.ElementWiseQuantizeLinearOperatorDesc(
+        input_tensor=numbers, output_tensor=integers, **parameters
+    )
+    yield Case(
+        "quantize 1e6 f32 > u8",
+        "packed",
+        listed(device, desc, {"input_tensor": x, **contents}),
+        beside(
+            {
+                "numpy": lambda: np.copyto(q, np.clip(np.rint(x / scale) + 128, 0, 255), casting="unsafe"),
+                "ORT": peers.onnx_session(
+                    "QuantizeLinear", {"x": x}, TensorProto.UINT8, 2, {"scale": scale, "zero": zero}
+                ),
+            }
+        ),
+        Work(x.nbytes + q.nbytes, "copy"),
+    )
+    whole = np.random.default_rng(7).integers(0, 256, x.shape).astype(np.uint8)
+    desc = dml.ElementWiseDequantizeLinearOperatorDesc(
+        input_tensor=integers, output_tensor=numbers, **parameters
+    )
+    yield Case(
+        "dequantize 1e6 u8 > f32",
+        "packed",
+        listed(device, desc, {"input_tensor": whole, **contents}),
+        beside(
+            {
+                "numpy": lambda: np.multiply(whole.astype(np.int16) - np.int16(128), scale, out=out),
+                "ORT": peers.onnx_session(
+                    "DequantizeLinear", {"x": whole}, TensorProto.FLOAT, 2, {"scale": scale, "zero": zero}
+                ),
+            }
+        ),
+        Work(x.nbytes + q.nbytes, "copy"),
+    )
+    yield _blocks_of_4_bits(device)
+
+
+def _blocks_of_4_bits(device: d3d12.Device) -> Case:
+    random = np.random.default_rng(8)
+    packed = random.integers(0, 256, (1024, 512)).astype(np.uint8)
+    scales, out = random.random((1024, 32)).astype(np.float32), np.empty((1024, 1024), np.float32)
+    desc = dml.DequantizeOperatorDesc(
+        input_tensor=tensor(T.UINT4, [1024, 1024]),
+        quantization_type=dml.QuantizationType.SCALE,
+        quantization_tensors=[tensor(T.FLOAT32, [1024, 32])],
+        output_tensor=tensor(T.FLOAT32, [1024, 1024]),
+    )
+
+    def numpy() -> None:
+        whole = np.stack((packed & 15, packed >> 4), axis=-1).reshape(1024, 32, 32).view(np.int8) - np.int8(8)
+        np.multiply(whole, scales[:, :, None], out=out.reshape(1024, 32, 32))
+
+    ours = listed(device, desc, {"input_tensor": packed, "quantization_tensors": [scales]})
+    work = Work(packed.nbytes + scales.nbytes + out.nbytes, "copy")
+    return Case("dequantize 1024 squared u4 > f32", "blocks of 32", ours, beside({"numpy": numpy}), work)
+
+
 # --- convolutions ---
 
 # case, types, images, channels in and out, height = width, kernel, stride, padding, groups, zero points.
@@ -420,6 +492,100 @@ def convolution(
     )
     physical = np.ascontiguousarray(c.x.transpose(in_order))
     return desc, {"input_tensor": physical, "filter_tensor": c.w, **zeros}
+
+
+# --- data movement ---
+
+MOVED = [64, 64, 56, 56]
+
+
+def movement_cases(device: d3d12.Device) -> Iterator[Case]:
+    """Of 5e7 bytes: slices, padding, repetitions, parts, blocks."""
+    x = np.random.default_rng(6).random(MOVED, np.float32)
+
+    def case(name: str, desc: Any, sizes: list[int], numpy: Call, **onnx: Any) -> Case:
+        calls = {"numpy": numpy}
+        if onnx:
+            op, constants = onnx.pop("op"), onnx.pop("constants", {})
+            calls["ORT"] = peers.onnx_session(op, {"x": x}, TensorProto.FLOAT, 4, constants, **onnx)
+        work = Work(8.0 * math.prod(sizes), "copy")
+        return Case(name, "packed", listed(device, desc, {"input_tensor": x}), beside(calls), work)
+
+    source = tensor(T.FLOAT32, MOVED)
+    for name, stride in (("every second column", 2), ("columns backwards", -1)):
+        sizes = [64, 64, 56, 56 // abs(stride)]
+        desc: Any = dml.Slice1OperatorDesc(
+            input_tensor=source,
+            output_tensor=tensor(T.FLOAT32, sizes),
+            input_window_offsets=[0] * 4,
+            input_window_sizes=MOVED,
+            input_window_strides=[1, 1, 1, stride],
+        )
+        steps = {
+            key: np.array([value])
+            for key, value in {
+                "starts": 0 if stride > 0 else 55,
+                "ends": 56 if stride > 0 else -57,
+                "axes": 3,
+                "steps": stride,
+            }.items()
+        }
+        numpy_slice = lambda s=stride: np.ascontiguousarray(x[..., ::s])  # noqa: E731
+        yield case(f"slice: {name}", desc, sizes, numpy_slice, op="Slice", constants=steps)
+    pads = np.array([0, 0, 1, 1, 0, 0, 1, 1])
+    for mode in (dml.PaddingMode.CONSTANT, dml.PaddingMode.REFLECTION):
+        padded = [64, 64, 58, 58]
+        desc = dml.PaddingOperatorDesc(
+            input_tensor=source,
+            output_tensor=tensor(T.FLOAT32, padded),
+            padding_mode=mode,
+            padding_value=0.0,
+            start_padding=[0, 0, 1, 1],
+            end_padding=[0, 0, 1, 1],
+        )
+        other = "constant" if mode is dml.PaddingMode.CONSTANT else "reflect"
+        numpy_pad = lambda m=other: np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), m)  # noqa: E731
+        constants = {"pads": pads}
+        yield case(
+            f"padding: {mode.name}", desc, padded, numpy_pad, op="Pad", mode=other, constants=constants
+        )
+    tiled = [64, 64, 112, 112]
+    desc = dml.TileOperatorDesc(
+        input_tensor=source, output_tensor=tensor(T.FLOAT32, tiled), repeats=[1, 1, 2, 2]
+    )
+    repeats = np.array([1, 1, 2, 2])
+    yield case(
+        "tile 2 x 2", desc, tiled, lambda: np.tile(x, repeats), op="Tile", constants={"repeats": repeats}
+    )
+    deep = [64, 256, 28, 28]
+    desc = dml.SpaceToDepthOperatorDesc(
+        input_tensor=source, output_tensor=tensor(T.FLOAT32, deep), block_size=2
+    )
+    axes = (0, 3, 5, 1, 2, 4)
+    numpy_blocks = lambda: x.reshape(64, 64, 28, 2, 28, 2).transpose(axes).reshape(deep)  # noqa: E731
+    yield case("space to depth 2", desc, deep, numpy_blocks, op="SpaceToDepth", blocksize=2)
+    columns = [64, 64 * 9, 56 * 56]
+    desc = dml.UnfoldOperatorDesc(
+        input_tensor=source,
+        output_tensor=tensor(T.FLOAT32, columns),
+        window_sizes=[3, 3],
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+    )
+    framed = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(framed, (3, 3), axis=(2, 3))
+    yield case(
+        "unfold 3 x 3", desc, columns, lambda: np.ascontiguousarray(windows.transpose(0, 1, 4, 5, 2, 3))
+    )
+    desc = dml.FillValueConstantOperatorDesc(
+        output_tensor=source,
+        value_data_type=T.FLOAT32,
+        value=dml.ScalarUnion.of(T.FLOAT32, 2.5),
+    )
+    out = np.empty_like(x)
+    yield case("fill", desc, MOVED, lambda: out.fill(2.5))
 
 
 # --- products ---

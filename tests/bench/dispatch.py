@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dmlemu import d3d12, dml
-from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
+from dmlemu.dml.lowering.fields import tensor_fields
+from dmlemu.dml.operators.schema import OperatorDesc
 
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 
@@ -16,14 +17,15 @@ UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 class PreparedDispatch:
     """``run()`` submits a command list with ``count`` dispatches and waits for the fence.
 
-    ``contents`` are the physical elements of each input tensor, as they stand in memory.
+    ``contents`` are the physical elements of each input tensor, as they stand in memory: of an array field a
+    list.
     """
 
     def __init__(
         self,
         device: d3d12.Device,
         desc: OperatorDesc,
-        contents: Mapping[str, np.ndarray[Any, Any]],
+        contents: Mapping[str, Any],
         count: int = 1,
     ) -> None:
         self.device = device
@@ -119,23 +121,19 @@ class PreparedDispatch:
         buffer = self._buffer(size, d3d12.HeapType.DEFAULT, UAV)
         return dml.BindingDesc.buffer(buffer, 0, size)
 
-    def _buffers(
-        self, desc: OperatorDesc, contents: Mapping[str, np.ndarray[Any, Any]]
-    ) -> tuple[list[Any], list[Any]]:
+    def _buffers(self, desc: OperatorDesc, contents: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
         """Default-heap buffers for every tensor of ``desc``, the inputs uploaded."""
         inputs, outputs = [], []
-        for field in operator_fields(type(desc)):
-            if field.kind not in (FieldKind.INPUT_TENSOR, FieldKind.OUTPUT_TENSOR):
-                continue
-            tensor = getattr(desc, field.name)
-            bound = outputs if field.kind is FieldKind.OUTPUT_TENSOR else inputs
-            if tensor is None:
+        for field in tensor_fields(desc):
+            bound = outputs if field.output else inputs
+            if field.desc is None:
                 bound.append(dml.BindingDesc.none())
                 continue
-            size = tensor.total_tensor_size_in_bytes
+            size = field.desc.size_in_bytes
             buffer = self._buffer(size, d3d12.HeapType.DEFAULT, UAV)
-            if field.kind is FieldKind.INPUT_TENSOR:
-                self._upload(buffer, contents[field.name])
+            if not field.output:
+                content = contents[field.name]
+                self._upload(buffer, content if field.index is None else content[field.index])
             bound.append(dml.BindingDesc.buffer(buffer, 0, size))
         return inputs, outputs
 
@@ -151,5 +149,4 @@ class PreparedDispatch:
 
 
 def _inputs(desc: OperatorDesc) -> list[Any]:
-    fields = operator_fields(type(desc))
-    return [getattr(desc, field.name) for field in fields if field.kind is FieldKind.INPUT_TENSOR]
+    return [field.desc for field in tensor_fields(desc) if not field.output]

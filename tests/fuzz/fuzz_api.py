@@ -35,7 +35,7 @@ import numpy as np
 import dmlemu
 from dmlemu import Error, HResult, Strictness, d3d12, dml
 from dmlemu.d3d12 import Policy
-from dmlemu_hw.frozen import Frozen
+from dmlemu.frozen import Frozen
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from internal_methods import INTERNAL

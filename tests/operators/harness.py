@@ -69,8 +69,12 @@ def compare(
     expected, definition = desc.reference(inputs), definition_of(desc)
 
     assert found.keys() == expected.keys()
-    for name, want in expected.items():
-        got = found[name]
+    each = (
+        (name, got, want)
+        for name in expected
+        for got, want in zip(in_array(found[name]), in_array(expected[name]), strict=True)
+    )
+    for name, got, want in each:
         assert got.dtype == want.dtype and got.shape == want.shape, name
         if name == "output_coordinates_tensor":  # rows at and past the count are undefined
             rows = int(expected["output_count_tensor"].ravel()[0])
@@ -86,6 +90,11 @@ def compare(
             np.testing.assert_array_equal(got, want, name)
     measured.record(desc, offset, level)
     return found
+
+
+def in_array(value: Any) -> list[Array]:
+    """The tensors of an array field, or the one tensor of another."""
+    return value if isinstance(value, list) else [value]
 
 
 def assert_checked(checker: Checker) -> None:

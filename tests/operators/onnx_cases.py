@@ -692,30 +692,65 @@ def _one_hot(case: Case) -> Run:
 # --- quantisation ---
 
 
-def _per_axis(case: Case, array: Array) -> Array:
+def _per_axis(array: Array, rank: int, axis: int) -> Array:
     """A scale or zero point per element of an axis, or per block, shaped for broadcasting."""
-    x = case.arrays[0]
     if array.size == 1:
-        return array.reshape((1,) * x.ndim)
-    if array.ndim == x.ndim:
+        return array.reshape((1,) * rank)
+    if array.ndim == rank:
         return array
-    axis = case.axis("axis", 1)
-    return array.reshape([array.size if each == axis else 1 for each in range(x.ndim)])
+    return array.reshape([array.size if each == axis % rank else 1 for each in range(rank)])
 
 
-@maps("QuantizeLinear", "DequantizeLinear", to="ELEMENT_WISE_QUANTIZE_LINEAR ELEMENT_WISE_DEQUANTIZE_LINEAR")
+@maps(
+    "QuantizeLinear",
+    "DequantizeLinear",
+    to="ELEMENT_WISE_QUANTIZE_LINEAR ELEMENT_WISE_DEQUANTIZE_LINEAR QUANTIZE DEQUANTIZE",
+)
 def _quantize_linear(case: Case) -> Run:
+    if case.attribute("block_size", 0) or any(_is_half_byte(each) for each in (*case.inputs, *case.outputs)):
+        return _quantize_blocks(case)
     x, (output,) = case.arrays[0], case.expected
-    if case.attribute("block_size", 0):
-        raise NotExpressible("blocks")
     names = ("scale_tensor", "zero_point_tensor")
-    arrays = [_per_axis(case, each) for each in case.arrays[1:]]
+    arrays = [_per_axis(each, x.ndim, case.attribute("axis", 1)) for each in case.arrays[1:]]
     tensors = {name: np.broadcast_to(each, x.shape) for name, each in zip(names, arrays, strict=False)}
     descs = {name: desc_of(each, x.shape) for name, each in zip(names, arrays, strict=False)}
     to = "QUANTIZE" if case.operator == "QuantizeLinear" else "DEQUANTIZE"
     return case.run(
         f"ELEMENT_WISE_{to}_LINEAR", {"input_tensor": x, **tensors}, {"output_tensor": output}, **descs
     )
+
+
+def _quantize_blocks(case: Case) -> Run:
+    """An absent zero point is 0 in ONNX, not in DirectML: it is always given."""
+    (kind, x), (scale_type, scale), *rest = map(_typed, case.inputs)
+    target, output = _typed(case.outputs[0])
+    integers = target if case.operator == "QuantizeLinear" else kind
+    zero_point = rest[0][1] if rest else np.zeros(scale.shape, dtype_of(integers))
+    axis = case.attribute("axis", 1)
+    parameters = [_per_axis(each, x.ndim, axis) for each in (scale, zero_point)]
+    types = (scale_type, integers)
+    desc = declared()[OperatorType.QUANTIZE if integers is target else OperatorType.DEQUANTIZE](
+        input_tensor=BufferTensorDesc(kind, x.shape),
+        quantization_type=dml.QuantizationType.SCALE_ZERO_POINT,
+        quantization_tensors=[
+            BufferTensorDesc(each, array.shape) for each, array in zip(types, parameters, strict=True)
+        ],
+        output_tensor=BufferTensorDesc(target, output.shape),
+    )
+    return Run(desc, {"input_tensor": x, "quantization_tensors": parameters}, {"output_tensor": output})
+
+
+def _is_half_byte(array: Any) -> bool:
+    return np.asarray(array).dtype.name in ("int4", "uint4")
+
+
+def _typed(array: Any) -> tuple[T, Array]:
+    """The type and the elements of an array, of those of 4 bits one per item."""
+    if not _is_half_byte(array):
+        array = dml_array(array)
+        return _TYPES[array.dtype], array
+    data_type = T[np.asarray(array).dtype.name.upper()]
+    return data_type, np.atleast_1d(np.asarray(array)).astype(dtype_of(data_type))
 
 
 @maps("DynamicQuantizeLinear", to="DYNAMIC_QUANTIZE_LINEAR")

@@ -14,6 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dmlemu.dml import BufferTensorDesc, TensorDataType
+from dmlemu.dml.tensor_desc import element_bits
 from dmlemu.testing import layouts_of, shapes
 from dmlemu.testing.strategies import KINDS
 
@@ -73,7 +74,10 @@ class Values:
     seed: int
 
     def memory(self, data_type: TensorDataType, count: int) -> Array:
-        """``count`` elements."""
+        """``count`` elements; those of 4 bits are an item each."""
+        if data_type in (T.INT4, T.UINT4):
+            halves = self.memory(T.UINT8, count) & 15
+            return halves if data_type is T.UINT4 else (halves ^ 8).view(np.int8) - 8
         generator, dtype = np.random.default_rng(self.seed), dtype_of(data_type)
         if self.kind == "bits":
             return np.frombuffer(generator.bytes(count * dtype.itemsize), dtype).copy()
@@ -125,7 +129,7 @@ def logical(memory: Array, desc: BufferTensorDesc) -> Array:
 
 def elements(desc: BufferTensorDesc) -> int:
     """How many elements fit the tensor's bytes."""
-    return desc.size_in_bytes // desc.dtype.itemsize
+    return desc.size_in_bytes * 8 // element_bits(desc.data_type)
 
 
 def filled(desc: BufferTensorDesc, what: Values) -> tuple[Array, Array]:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import EXAMPLES
+from examples import EXAMPLES, exchanged
+from harness import in_array
 from strategies import Array, Values
 
 from dmlemu import d3d12, dml
 from dmlemu.dml import BufferTensorDesc
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators.schema import OperatorDesc
+from dmlemu.dml.operators.schema import OperatorDesc, camel
 from dmlemu.evaluation import unpack_tensor
 from operator_families import each_operator
 
@@ -57,7 +58,7 @@ def test_TN11_nothing_is_written_outside_the_outputs(device: dml.Device, desc: O
     allowed = np.zeros(before.size, bool)
     for field in tensor_fields(desc):
         if field.output and field.desc is not None:
-            allowed[places[field.name] :][: field.desc.size_in_bytes] = True
+            allowed[places[field.path] :][: field.desc.size_in_bytes] = True
     changed = before != after
     assert not (changed & ~allowed).any()
     assert changed.any()
@@ -72,7 +73,7 @@ def test_BT10_the_output_may_be_the_input(device: dml.Device, desc: OperatorDesc
         output = output_of(desc)
         changed = replace(desc, **{name: getattr(desc, output)})  # type: ignore[type-var]
         places = layout(changed)
-        places[output] = places[name]
+        places[camel(output)] = places[camel(name)]
         before = random_bytes(changed, places)
 
         after = dispatch(device, changed, before, places)
@@ -82,7 +83,6 @@ def test_BT10_the_output_may_be_the_input(device: dml.Device, desc: OperatorDesc
 
 def padded(desc: OperatorDesc) -> Any:
     """The desc with outputs whose rows have gaps and whose total size is larger than need be."""
-    changes = {}
     for field in tensor_fields(desc):
         if field.output and field.desc is not None:
             sizes, strides, step = field.desc.sizes, [], 1
@@ -91,8 +91,8 @@ def padded(desc: OperatorDesc) -> Any:
                 step = (step + 1) * size
             last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
             total = (last * field.desc.dtype.itemsize + 3) // 4 * 4 + 12
-            changes[field.name] = BufferTensorDesc(field.desc.data_type, sizes, strides, total)
-    return replace(desc, **changes)  # type: ignore[type-var]
+            desc = exchanged(desc, field.path, BufferTensorDesc(field.desc.data_type, sizes, strides, total))
+    return desc
 
 
 def layout(desc: OperatorDesc) -> dict[str, int]:
@@ -100,7 +100,7 @@ def layout(desc: OperatorDesc) -> dict[str, int]:
     places, end = {}, GAP
     for field in tensor_fields(desc):
         if field.desc is not None:
-            places[field.name] = end
+            places[field.path] = end
             end = (end + field.desc.size_in_bytes + GAP) // 16 * 16
     return {**places, "end": end}
 
@@ -112,7 +112,7 @@ def random_bytes(desc: OperatorDesc, places: dict[str, int]) -> Array:
         if field.desc is not None and not field.output:
             count = field.desc.size_in_bytes // field.desc.dtype.itemsize
             small = Values("small", seed).memory(field.desc.data_type, count)
-            memory[places[field.name] :][: small.nbytes] = small.view(np.uint8)
+            memory[places[field.path] :][: small.nbytes] = small.view(np.uint8)
     return memory
 
 
@@ -120,19 +120,23 @@ def assert_results(desc: OperatorDesc, before: Array, after: Array, places: dict
     def read(memory: Array, name: str, tensor: BufferTensorDesc) -> Array:
         return unpack_tensor(tensor, memory[places[name] :][: tensor.size_in_bytes].copy())
 
-    inputs, outputs = {}, {}
+    inputs: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     for field in tensor_fields(desc):
         if field.desc is not None:
-            if field.output:
-                outputs[field.name] = read(after, field.name, field.desc)
+            found, memory = (outputs, after) if field.output else (inputs, before)
+            value = read(memory, field.path, field.desc)
+            if field.index is None:
+                found[field.name] = value
             else:
-                inputs[field.name] = read(before, field.name, field.desc)
+                found.setdefault(field.name, []).append(value)
     for name, want in desc.reference(inputs).items():
         if name == "output_coordinates_tensor":
             rows = int(outputs["output_count_tensor"].ravel()[0])
             assert outputs[name][..., :rows, :].tolist() == want[..., :rows, :].tolist()
         else:
-            np.testing.assert_allclose(outputs[name], want, rtol=2e-6, atol=1e-6)
+            for got, each in zip(in_array(outputs[name]), in_array(want), strict=True):
+                np.testing.assert_allclose(got, each, rtol=2e-6, atol=1e-6)
 
 
 def dispatch(device: dml.Device, desc: OperatorDesc, memory: Array, places: dict[str, int]) -> Array:
@@ -165,7 +169,7 @@ def dispatch(device: dml.Device, desc: OperatorDesc, memory: Array, places: dict
     for output, bind in ((False, table.bind_inputs), (True, table.bind_outputs)):
         bind(
             [
-                field.desc and dml.BufferBinding(gpu, places[field.name], field.desc.size_in_bytes)
+                field.desc and dml.BufferBinding(gpu, places[field.path], field.desc.size_in_bytes)
                 for field in fields
                 if field.output is output
             ]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import EXAMPLES, NEWEST, accepted, example, tensor
-from harness import given
+from examples import EXAMPLES, NEWEST, accepted, example, exchanged, tensor, tensors_of
+from harness import given, in_array
 from hypothesis import strategies as st
 
 from dmlemu import Error, HResult
@@ -28,6 +28,7 @@ from operator_families import each_operator
 # What a wrong field is reported as, by its path.
 IDS = {
     r"FusedActivation\.(Type|\w+Tensor)": "OP_FUSED_ACTIVATION",
+    r"\w+Tensor": "OP_OPTIONAL",
     r".*DataType": "TENSOR_DTYPE",
     r".*\.DimensionCount": "TENSOR_RANK",
     r".*\.Sizes\[\d\]": "OP_SHAPE OP_NO_BROADCAST",
@@ -104,12 +105,10 @@ def test_each_rule_has_one_sentence(operator: OperatorType) -> None:
 @each_operator("operator")
 def test_sizes_that_no_rule_refuses_are_those_of_the_reference(operator: OperatorType) -> None:
     desc = EXAMPLES[operator]
-    fields = [item for item in operator_fields(type(desc)) if item.is_tensor]
-    for item in fields:
-        given = getattr(desc, item.name)
-        for i, size in enumerate(given.sizes):
-            sizes = [*given.sizes[:i], size + 1, *given.sizes[i + 1 :]]
-            changed = example(operator, **{item.name: tensor(given.data_type, *sizes)})
+    for _, path, found in tensors_of(desc):
+        for i, size in enumerate(found.sizes):
+            sizes = [*found.sizes[:i], size + 1, *found.sizes[i + 1 :]]
+            changed = exchanged(desc, path, tensor(found.data_type, *sizes))
             try:
                 accepted(changed)
             except Error:
@@ -119,14 +118,17 @@ def test_sizes_that_no_rule_refuses_are_those_of_the_reference(operator: Operato
 
 def assert_reference_fits(desc: OperatorDesc) -> None:
     """It computes outputs of the declared sizes and types."""
-    inputs, outputs = {}, {}
+    inputs: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     for item in operator_fields(type(desc)):
         if item.is_tensor:
             given = getattr(desc, item.name)
             is_input = item.kind is FieldKind.INPUT_TENSOR
-            (inputs if is_input else outputs)[item.name] = np.ones(given.sizes, given.dtype)
-    for name, found in desc.reference(inputs).items():
-        assert (found.shape, found.dtype) == (outputs[name].shape, outputs[name].dtype), name
+            arrays = [np.ones(each.sizes, each.dtype) for each in (given if item.array else [given])]
+            (inputs if is_input else outputs)[item.name] = arrays if item.array else arrays[0]
+    for name, value in desc.reference(inputs).items():
+        for found, declared_as in zip(in_array(value), in_array(outputs[name]), strict=True):
+            assert (found.shape, found.dtype) == (declared_as.shape, declared_as.dtype), name
 
 
 # --- no rule is missing: the constraints that the facts write as formulas, read without the rules ---

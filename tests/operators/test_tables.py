@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from examples import EXAMPLES, NEWEST, accepted, example, refused, tensor
+from examples import EXAMPLES, NEWEST, accepted, example, exchanged, refused, tensor, tensors_of
 
 from dmlemu import dml, evaluate
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators.definition import emulated
-from dmlemu.dml.operators.schema import OperatorDesc, camel, level_name, operator_fields
+from dmlemu.dml.operators.schema import OperatorDesc, level_name, operator_fields
 from dmlemu.errors import Error
 from operator_families import each_operator
 
@@ -47,12 +46,12 @@ def test_an_operator_newer_than_the_device_is_refused(desc: OperatorDesc) -> Non
 @each_example
 def test_data_types_outside_the_table_are_refused(desc: OperatorDesc) -> None:
     for level in levels(desc):
-        for name, given in tensors(desc):
+        for name, path, given in tensors_of(desc):
             allowed = desc.allowed(level)[name].data_types
             for data_type in set(T) - allowed - {T.UNKNOWN}:
-                changed = replace(desc, **{name: BufferTensorDesc(data_type, given.sizes)})  # type: ignore
+                changed = exchanged(desc, path, BufferTensorDesc(data_type, given.sizes))
                 expected = ", ".join(kind.name for kind in sorted(allowed))
-                field = f"{camel(name)}.DataType"
+                field = f"{path}.DataType"
                 report = refused(changed, "TENSOR_DTYPE", field, data_type.name, expected, level=level)
 
                 assert f"at feature level {level_name(level)}" in report.message
@@ -61,14 +60,14 @@ def test_data_types_outside_the_table_are_refused(desc: OperatorDesc) -> None:
 @each_example
 def test_ranks_outside_the_table_are_refused(desc: OperatorDesc) -> None:
     for level in levels(desc):
-        for name, given in tensors(desc):
+        for name, path, given in tensors_of(desc):
             allowed = desc.allowed(level)[name]
             ranks = f"{allowed.min_rank} to {allowed.max_rank}"
             if allowed.min_rank == allowed.max_rank:
                 ranks = str(allowed.min_rank)
             for rank in {allowed.min_rank - 1, allowed.max_rank + 1}:
-                changed = replace(desc, **{name: BufferTensorDesc(given.data_type, [1] * rank)})  # type: ignore
-                refused(changed, "TENSOR_RANK", f"{camel(name)}.DimensionCount", rank, ranks, level=level)
+                changed = exchanged(desc, path, BufferTensorDesc(given.data_type, [1] * rank))
+                refused(changed, "TENSOR_RANK", f"{path}.DimensionCount", rank, ranks, level=level)
 
 
 @each_example
@@ -206,9 +205,3 @@ def test_the_device_refuses_what_the_declaration_forbids() -> None:
 
 def levels(desc: OperatorDesc) -> list[FeatureLevel]:
     return [level for level in FeatureLevel if desc.INTRODUCED <= level <= NEWEST]
-
-
-def tensors(desc: OperatorDesc) -> Iterator[tuple[str, BufferTensorDesc]]:
-    for item in operator_fields(type(desc)):
-        if item.is_tensor:
-            yield item.name, getattr(desc, item.name)

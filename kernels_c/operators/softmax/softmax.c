@@ -9,10 +9,12 @@
 
 #include "dmlk_math.h"
 #include "kernel.h"
+#include "scratch.h"
 #include "walkers.h"
 
-#define KEPT (1 << 15)                /* doubles: 256 KiB, in the second-level cache */
-#define GRAIN (1 << 15)               /* elements worth a thread: about 0.05 ms */
+#define KEPT (1 << 17)  /* doubles: 1 MiB, in the second- or third-level cache */
+#define NEAR (1 << 12)  /* doubles on the stack */
+#define GRAIN (1 << 15) /* elements worth a thread: about 0.05 ms */
 
 /* A line of functions.inc.  n values, with the parameters of one group (step 0) or of n groups (step 1). */
 struct function {
@@ -25,7 +27,6 @@ struct job {
     const struct function *function;
     uint32_t in, out; /* types */
     dmlk_lines lines; /* operands: in, out */
-    bool keeps;       /* the blocks fit KEPT */
 };
 
 /* The groups being processed. */
@@ -197,11 +198,13 @@ static const dmlk_line_visitor find_them = {largest_along, largest_across}, sum_
 static void run_block(const dmlk_line_block *lines, void *context) {
     const struct job *job = context;
     const int64_t n = job->lines.along.count;
-    double kept[KEPT];
+    const int64_t elements = n <= KEPT ? n * lines->count : n;
+    double near[NEAR];
+    void *far = elements > NEAR && elements <= KEPT ? dmlk_take(elements * (int64_t)sizeof(double)) : NULL;
     struct block block;
     block.job = job;
     block.lines = lines->count;
-    block.kept = job->keeps ? kept : NULL;
+    block.kept = elements <= NEAR ? near : far; /* without memory nothing is kept */
     for (int64_t i = 0; i < lines->count; i++) {
         block.largest[i] = -(double)INFINITY;
     }
@@ -211,6 +214,7 @@ static void run_block(const dmlk_line_block *lines, void *context) {
     dmlk_sums_finish(&block.sums, block.factor);
     job->function->factors(block.factor, lines->count);
     dmlk_visit_lines(&job->lines, lines, 0, n, &put_them, &block);
+    dmlk_give(far);
 }
 
 static int run(const dmlk_call *call, const struct function *function) {
@@ -228,7 +232,6 @@ static int run(const dmlk_call *call, const struct function *function) {
     if (status == DMLK_OK) {
         const int64_t n = job.lines.along.count, bytes = n * (int64_t)sizeof(double);
         const int64_t together = dmlk_lines_together(&job.lines, bytes, KEPT * (int64_t)sizeof(double));
-        job.keeps = n <= KEPT && together * n <= KEPT;
         dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     }
     return status;

@@ -11,11 +11,10 @@ from enum import Enum, IntEnum, IntFlag
 from operator import index
 from typing import Any, TypeVar, get_type_hints
 
-from dmlemu_hw.frozen import Frozen
-
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import Error, spell
+from ..frozen import Frozen
 
 _Kind = TypeVar("_Kind")
 _Choice = TypeVar("_Choice", bound=Enum)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dmlemu_hw.frozen import Frozen
-
+from ..frozen import Frozen
 from .arguments import integer
 from .enums import (
     ResourceBarrierFlags,

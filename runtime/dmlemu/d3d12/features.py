@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dmlemu_hw.frozen import Frozen
-
 from ..diagnostics import ids
+from ..frozen import Frozen
 from .arguments import Struct, integer
 from .enums import (
     CommandListSupportFlags,

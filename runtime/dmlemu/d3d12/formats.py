@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dmlemu_hw.frozen import Frozen
-
+from ..frozen import Frozen
 from .enums import Format
 
 

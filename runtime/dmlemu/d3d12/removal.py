@@ -7,9 +7,9 @@ from dataclasses import asdict
 from itertools import groupby
 
 from dmlemu_hw.faults import Progress
-from dmlemu_hw.frozen import Frozen
 
 from ..errors import HResult, Report, loading, shorten
+from ..frozen import Frozen
 from .names import Names
 from .recording import Command
 from .submissions import Submissions

@@ -10,11 +10,11 @@ from typing import TypeVar
 from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.faults import OutOfMemory
-from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import Memory
 
 from ..diagnostics import ids
 from ..errors import HResult, Severity
+from ..frozen import Frozen
 from . import query_heap, rules
 from .device_context import DeviceContext
 from .enums import HeapFlags, HeapType, MessageId, ResourceStates

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from dmlemu_hw.frozen import Frozen
-
 from ..diagnostics import ids
+from ..frozen import Frozen
 from .arguments import instance, integer
 from .enums import (
     CpuPageProperty,

@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from dmlemu_hw.frozen import Frozen
-
+from ..frozen import Frozen
 from .enums import CommandListType, ResourceBarrierFlags, ResourceStates
 
 COMMON = 0

@@ -6,8 +6,7 @@ raises TypeError; whether a number is legal is checked by the call that takes th
 
 from __future__ import annotations
 
-from dmlemu_hw.frozen import Frozen
-
+from ..frozen import Frozen
 from .arguments import Struct
 from .enums import (
     BufferSrvFlags,

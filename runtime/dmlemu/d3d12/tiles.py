@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.allocation import Heap as HardwareHeap
-from dmlemu_hw.frozen import Frozen
 
 from ..diagnostics import ids
+from ..frozen import Frozen
 from .arguments import instance, integer, integers, sequence
 from .enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
 from .info_queue import refusal

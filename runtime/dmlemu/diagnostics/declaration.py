@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from dmlemu_hw.frozen import Frozen
-
+from ..frozen import Frozen
 from .report import Severity, Strictness
 
 __all__ = ["Declaration", "When", "refused"]

@@ -14,8 +14,7 @@ from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, Protocol
 
-from dmlemu_hw.frozen import Frozen
-
+from ..frozen import Frozen
 from .ids import OUT_OF_MEMORY
 from .location import end_at_program
 from .spelling import elide, printable

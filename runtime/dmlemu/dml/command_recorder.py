@@ -428,7 +428,9 @@ def _write(
             if slot.descriptor is not None:
                 discard(slot, 0, slot.size, poison)
     for call, operands in zip(dispatchable.calls, names, strict=True):
-        writer.dispatch(call.kernel, table, call.tensors, call.constants, poison | joined)
+        writer.dispatch(
+            call.kernel, table, call.tensors, call.constants, poison | joined, order=gpu.write_order
+        )
         command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
         joined = FLAG_JOINED
     if gpu.poison_tails:

@@ -9,13 +9,12 @@ from enum import IntEnum
 from functools import partial
 from typing import TypeVar
 
-from dmlemu_hw.frozen import Frozen
-
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..diagnostics import ids
 from ..errors import Error, HResult, Strictness, as_integer, loading, quote, spell
+from ..frozen import Frozen
 from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
 from .device_context import DeviceContext, removed_error

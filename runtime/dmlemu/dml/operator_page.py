@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .enums import FeatureLevel
+from .operator_example import example_lines
 from .operators.definition import definition_class
 from .operators.schema import (
     Allowed,
@@ -58,6 +59,7 @@ def describe(desc: type[OperatorDesc]) -> str:
         "## Fields",
         "\n".join(_fields(desc)),
         *_rules(desc),
+        *_example(desc),
         "## Ranks and data types",
         "A device uses the table of the highest feature level that is not above its own.",
         "\n".join(_tables(desc)),
@@ -102,6 +104,13 @@ def _rules(desc: type[OperatorDesc]) -> Iterator[str]:
     if definition is not None and definition.RULES:
         yield "## Rules"
         yield "\n".join(f"- {rule.sentence(desc)}" for rule in definition.RULES)
+
+
+def _example(desc: type[OperatorDesc]) -> Iterator[str]:
+    lines = example_lines(desc)
+    if lines:
+        yield "## Example"
+        yield f"```text\n{chr(10).join(lines).strip()}\n```"
 
 
 def _what(item: Field) -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen
-
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import quote
+from ..frozen import Frozen
 from .enums import BindingType, TensorDataType
-from .tensor_desc import BufferTensorDesc
+from .tensor_desc import BufferTensorDesc, element_bits
 
 if TYPE_CHECKING:
     from ..d3d12 import Resource
@@ -104,9 +103,7 @@ class ScalarUnion(Frozen):
 def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
     """The NumPy type of a member of the union."""
     tensor = BufferTensorDesc(data_type, [1])
-    try:
-        return tensor.dtype
-    except NotImplementedError:
+    if element_bits(tensor.data_type) < 8:
         name = tensor.data_type.name
         raise refusal(
             ids.OP_FIELD_RANGE,
@@ -117,7 +114,8 @@ def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
             operation="ScalarUnion",
             rule="DML_SCALAR_UNION",
             api="DML",
-        ) from None
+        )
+    return tensor.dtype
 
 
 def _is_number(value: object) -> bool:

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen
-
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import as_integer, quote
+from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 
@@ -62,9 +61,11 @@ _BITS = {
     _T.FLOAT64: 64,
 }
 
-# 4-bit types have no NumPy dtype.
+# NumPy has no types of 4 bits: an array has a whole int8 or uint8 for each element.
 _DTYPES: dict[TensorDataType, np.dtype[Any]] = {
-    kind: np.dtype(kind.name.lower()) for kind, bits in _BITS.items() if bits >= 8
+    kind: np.dtype(kind.name.lower() if bits >= 8 else kind.name.lower().replace("4", "8"))
+    for kind, bits in _BITS.items()
+    if bits
 }
 
 
@@ -178,7 +179,11 @@ class BufferTensorDesc(Frozen):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of an element; raises NotImplementedError for the 4-bit types."""
+        """The NumPy dtype of an array with the tensor's elements.
+
+        For INT4 and UINT4, which NumPy does not have, int8 and uint8: one element per item of the array, two
+        per byte in memory.  Raises NotImplementedError for UNKNOWN.
+        """
         dtype = _DTYPES.get(self.data_type)
         if dtype is None:
             raise NotImplementedError(f"{self.data_type.name} has no NumPy dtype")

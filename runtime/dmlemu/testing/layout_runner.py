@@ -11,12 +11,12 @@ from typing import Any
 import hypothesis
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
 from ..diagnostics import ids
 from ..diagnostics.refusal import declared, report_of
+from ..frozen import Frozen
 from .explanation import LayoutError, describe, picture, replay_call, spell_value
 from .layout_spec import Case, Shape, results_of, values_of
 from .memory import Array, Memory, Placed

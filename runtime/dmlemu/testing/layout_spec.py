@@ -13,10 +13,9 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
-from dmlemu_hw.frozen import Frozen
-
 from .. import dml
 from ..errors import quote
+from ..frozen import Frozen
 from .memory import Array, Placed
 from .strategies import DATA_TYPES, INPUT_ONLY, LayoutKind, layouts_of, limited, packed_strides
 
@@ -131,7 +130,9 @@ def _tensor(name: str, spec: TensorSpec, output: bool) -> _Tensor:
     if not isinstance(data_type, dml.TensorDataType) or data_type not in DATA_TYPES:
         raise TypeError(f"{name}: {quote(data_type)} is no TensorDataType")
     if data_type in (dml.TensorDataType.INT4, dml.TensorDataType.UINT4):
-        raise NotImplementedError(f"{name}: {data_type.name} has no NumPy dtype")
+        raise NotImplementedError(
+            f"{name}: layout tests of {data_type.name}, two in a byte, are not implemented"
+        )
     entries: tuple[Any, ...] = (...,) if sizes is ... else tuple(sizes)
     for entry in entries:
         if not (entry is ... or isinstance(entry, (int, str)) or callable(entry)):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
+from ..frozen import Frozen
 
 __all__ = ["Array", "Memory", "Placed"]
 

@@ -7,18 +7,19 @@ until no rule refuses the desc.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias
+from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias, Size2D
 from ..dml import TensorDataType as T
 from ..dml.operators import declared
 from ..dml.operators.definition import definition_class, definition_of, emulated
-from ..dml.operators.rules import Axis
+from ..dml.operators.places import field_of
+from ..dml.operators.rules import Axis, Length
 from ..dml.operators.schema import Allowed, Field, FieldKind, operator_fields
 from ..errors import quote
 from .rule_solver import solved
@@ -28,6 +29,8 @@ __all__ = ["activations", "operator_descs"]
 
 _NEWEST = max(FeatureLevel)
 _MOST_ELEMENTS = 400
+_TOO_MANY_ELEMENTS = 20 * _MOST_ELEMENTS  # of a tensor whose sizes follow from others
+_MOST_TENSORS = 4  # of an array
 
 _floats = st.sampled_from([1.0, 0.5, 2.0, -0.75, 0.1, 3.0, 0.0])
 
@@ -77,10 +80,13 @@ def _laid_out(
     desc: Any = draw(_packed(cls, level))
     changes = {}
     for item in _tensor_fields(cls):
-        tensor = getattr(desc, item.name)
-        if tensor is not None:
-            output = item.kind is FieldKind.OUTPUT_TENSOR
-            changes[item.name] = draw(layouts_of(tensor.sizes, tensor.data_type, kinds=kinds, output=output))
+        given = getattr(desc, item.name)
+        output = item.kind is FieldKind.OUTPUT_TENSOR
+        laid = [
+            each and draw(layouts_of(each.sizes, each.data_type, kinds=kinds, output=output))
+            for each in (given if item.array else [given])
+        ]
+        changes[item.name] = laid if item.array else laid[0]
     laid_out: OperatorDesc = replace(desc, **changes)
     return laid_out
 
@@ -91,27 +97,34 @@ def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel) -> Op
     numbers: dict[str, Any] = {
         item.name: draw(_attribute(item, level)) for item in operator_fields(cls) if not item.is_tensor
     }
-    none = {item.name: None for item in _tensor_fields(cls)}
+    none: dict[str, Any] = {item.name: () if item.array else None for item in _tensor_fields(cls)}
     table = cls(**numbers, **none).allowed(level)  # may depend on the other fields
     tensors = draw(_tensors(cls, table))
-    rank = max((len(tensor.sizes) for tensor in tensors.values() if tensor is not None), default=1)
-    axes = {rule.name for rule in definition_of(cls(**numbers, **none)).RULES if isinstance(rule, Axis)}
+    rank = max((len(tensor.sizes) for tensor in _each(tensors.values())), default=1)
+    rules = definition_of(cls(**numbers, **none)).RULES
+    axes = {rule.name for rule in rules if isinstance(rule, Axis)}
+    spatial = {field_of(cls, rule.name).count: rule.spatial for rule in rules if isinstance(rule, Length)}
     for item in operator_fields(cls):
-        if item.kind is FieldKind.UINT_ARRAY:
-            numbers[item.name] = draw(_axes(rank) if item.name in axes else _per_dimension(rank))
+        if item.kind in (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY):
+            count = rank - 2 * spatial.get(item.count, True)
+            numbers[item.name] = draw(_axes(rank) if item.name in axes else _numbers(item.kind, count))
     try:
         desc = solved(cls(**numbers, **tensors), level, lambda low, high: draw(st.integers(low, high)))
     except LookupError:
         reject()
-    if any(size > _MOST_ELEMENTS**2 for size in _sizes(desc)):
+    if any(tensor.element_count > _TOO_MANY_ELEMENTS for tensor in _each(_fields(desc))):
         reject()
     return draw(_with_scalars(desc))
 
 
-def _sizes(desc: OperatorDesc) -> Iterator[int]:
-    for item in _tensor_fields(type(desc)):
-        tensor = getattr(desc, item.name)
-        yield from () if tensor is None else tensor.sizes
+def _fields(desc: OperatorDesc) -> Iterator[Any]:
+    return (getattr(desc, item.name) for item in _tensor_fields(type(desc)))
+
+
+def _each(fields: Iterable[Any]) -> Iterator[BufferTensorDesc]:
+    """The tensors of tensor fields, with those in arrays."""
+    for given in fields:
+        yield from given if isinstance(given, tuple) else () if given is None else (given,)
 
 
 def _tensor_fields(cls: type[OperatorDesc]) -> list[Field]:
@@ -122,25 +135,29 @@ def _tensor_fields(cls: type[OperatorDesc]) -> list[Field]:
 
 
 @st.composite
-def _tensors(
-    draw: st.DrawFn, cls: type[OperatorDesc], table: Mapping[str, Allowed]
-) -> dict[str, BufferTensorDesc | None]:
+def _tensors(draw: st.DrawFn, cls: type[OperatorDesc], table: Mapping[str, Allowed]) -> dict[str, Any]:
     """Most operators need equal sizes and types, so those of the first tensor are tried for all."""
-    tensors: dict[str, BufferTensorDesc | None] = {}
+    tensors: dict[str, Any] = {}
     first: BufferTensorDesc | None = None
     for item in _tensor_fields(cls):
-        if item.array:
-            raise NotImplementedError(f"{item.c_name} of DML_OPERATOR_{cls.TYPE.name} is an array of tensors")
-        allowed = table[item.name]
-        if item.optional and not draw(st.booleans()):
-            tensors[item.name] = None
-        elif first is None or draw(_now_and_then):
-            sizes = draw(shapes(allowed.min_rank, allowed.max_rank, _MOST_ELEMENTS))
-            tensors[item.name] = BufferTensorDesc(draw(st.sampled_from(sorted(allowed.data_types))), sizes)
-        else:
-            tensors[item.name] = BufferTensorDesc(_near(first.data_type, allowed), first.sizes)
-        first = first or tensors[item.name]
+        given = []
+        for _ in range(draw(st.integers(1, _MOST_TENSORS)) if item.array else 1):
+            given.append(draw(_tensor(item, table[item.name], first)))
+            first = first or given[-1]
+        tensors[item.name] = tuple(given) if item.array else given[0]
     return tensors
+
+
+@st.composite
+def _tensor(
+    draw: st.DrawFn, item: Field, allowed: Allowed, first: BufferTensorDesc | None
+) -> BufferTensorDesc | None:
+    if item.optional and not draw(st.booleans()):
+        return None
+    if first is None or draw(_now_and_then):
+        sizes = draw(shapes(allowed.min_rank, allowed.max_rank, _MOST_ELEMENTS))
+        return BufferTensorDesc(draw(st.sampled_from(sorted(allowed.data_types))), sizes)
+    return BufferTensorDesc(_near(first.data_type, allowed), first.sizes)
 
 
 _now_and_then = st.integers(0, 2).map(lambda n: n == 2)
@@ -155,13 +172,17 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
     later."""
     if item.kind is FieldKind.UINT:
         return st.integers(1, 3)
+    if item.kind is FieldKind.INT:
+        return st.integers(-3, 3)
+    if item.kind is FieldKind.SIZE_2D:
+        return st.builds(Size2D, st.integers(1, 3), st.integers(1, 3))
     if item.kind is FieldKind.BOOL:
         return st.booleans()
     if item.kind is FieldKind.FLOAT:
         return _floats
     if item.kind is FieldKind.ENUM and item.enum is not None:
         return st.sampled_from(sorted(item.enum))
-    if item.kind is FieldKind.UINT_ARRAY:
+    if item.kind in (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY):
         return st.just(())
     if item.kind is FieldKind.FLOAT_ARRAY:
         return st.lists(_floats, max_size=3)
@@ -178,10 +199,11 @@ def _axes(rank: int) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, rank - 1), unique=True)
 
 
-def _per_dimension(rank: int) -> st.SearchStrategy[list[int]]:
-    """A number for each spatial dimension; where there is one for each dimension the rules add the rest."""
-    spatial = max(0, rank - 2)
-    return st.lists(st.integers(0, 2), min_size=spatial, max_size=spatial)
+def _numbers(kind: FieldKind, count: int) -> st.SearchStrategy[list[int]]:
+    """A number for each dimension, or for each spatial one."""
+    count = max(0, count)
+    least = 0 if kind is FieldKind.UINT_ARRAY else -2
+    return st.lists(st.integers(least, 2), min_size=count, max_size=count)
 
 
 def activations(

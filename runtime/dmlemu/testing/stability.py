@@ -21,7 +21,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _Result = TypeVar("_Result")
 
 _MEANING = {
-    Mode.ORDER: "commands that no barrier, fence or queue puts in order run in any order",
+    Mode.ORDER: "commands that no barrier, fence or queue puts in order run in any order, and a scatter "
+    "writes its updates in any order",
     Mode.POISON: "memory holds any bytes until something defines them",
     Mode.PLACEMENT: "addresses are aligned no better than they must be, with any distance between them",
     Mode.WEIGHTS: "the persistent resource holds weights in a layout of its own",

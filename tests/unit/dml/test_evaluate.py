@@ -275,10 +275,42 @@ def test_packing_is_undone_by_unpacking(data: st.DataObject) -> None:
     assert (memory.view(np.int16)[gaps].view(np.uint8) == POISON_BYTE).all()
 
 
-def test_4_bit_types_have_no_numpy_type() -> None:
-    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [4])
-    with pytest.raises(Error, match="UINT4"):
-        pack_tensor(desc, np.zeros(4, np.uint8))
+@pytest.mark.parametrize(
+    ("data_type", "values", "strides", "expected"),
+    [
+        ("UINT4", [1, 2, 15, 8], None, [0x21, 0x8F, 0xCB, 0xCB]),
+        ("INT4", [1, 2, -1, -8], None, [0x21, 0x8F, 0xCB, 0xCB]),
+        ("UINT4", [1, 2, 15], None, [0x21, 0xCF, 0xCB, 0xCB]),  # the last half is no element
+        ("INT4", [-1, 7, 3], [3], [0xCF, 0x7B, 0xCB, 0xC3]),
+    ],
+)
+def test_4_bit_elements_share_bytes_the_first_one_in_the_low_half(
+    data_type: str, values: list[int], strides: list[int] | None, expected: list[int]
+) -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType[data_type], [len(values)], strides)
+    array = np.array(values, desc.dtype)
+
+    memory = pack_tensor(desc, array)
+
+    assert memory.tolist() == expected
+    assert unpack_tensor(desc, memory).tolist() == values
+    assert unpack_tensor(desc, memory).dtype == array.dtype == desc.dtype
+
+
+def test_rows_of_4_bit_elements_begin_in_the_middle_of_a_byte() -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [2, 3])
+    assert pack_tensor(desc, np.uint8([[1, 2, 3], [4, 5, 6]])).tolist() == [0x21, 0x43, 0x65, 0xCB]
+    desc = dml.BufferTensorDesc(dml.TensorDataType.UINT4, [2, 3], [4, 1])
+    assert pack_tensor(desc, np.uint8([[1, 2, 3], [4, 5, 6]])).tolist() == [0x21, 0xC3, 0x54, 0xC6]
+
+
+@pytest.mark.parametrize(("data_type", "value"), [("UINT4", 16), ("INT4", 8), ("INT4", -9)])
+def test_values_past_4_bits_are_refused(data_type: str, value: int) -> None:
+    desc = dml.BufferTensorDesc(dml.TensorDataType[data_type], [4])
+    array = np.array([0, value, 0, 0], desc.dtype)
+    with pytest.raises(Error, match=f"array has an element of {value}; {data_type} holds") as caught:
+        pack_tensor(desc, array)
+    assert (caught.value.report.id, caught.value.report.given) == ("OP_FIELD_RANGE", str(value))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested

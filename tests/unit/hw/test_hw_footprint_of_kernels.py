@@ -456,18 +456,117 @@ def gather(draw: st.DrawFn) -> Dispatch:
     chosen = (*sizes[:axis], draw(st.integers(1, 4)), *sizes[axis + 1 :])
     type, indices = draw(st.sampled_from([UINT8, FLOAT16, UINT64])), draw(st.sampled_from([INT32, UINT32]))
     dispatch = Dispatch(
-        "gather_elements",
+        "gather",
         [
             Tensor(READ, type, sizes, draw(layouts(sizes))),
             Tensor(READ, indices, chosen, draw(layouts(chosen))),
             Tensor(WRITE, type, chosen, draw(layouts(chosen, output=True))),
         ],
-        {"axis": axis},
+        {"axis": axis, "count": 1, "batch": axis, "own": 1, "trailing": len(sizes) - axis - 1},
     )
+    return fill_indices(draw, dispatch)
+
+
+def fill_indices(draw: st.DrawFn, dispatch: Dispatch) -> Dispatch:
     memory = ffi.cast("int32_t *", dispatch.memory[1])
     for i in range(ffi.sizeof(dispatch.memory[1]) // 4):
         memory[i] = draw(st.integers(-4, 4))
     return dispatch
+
+
+def by_tuples(draw: st.DrawFn, kernel: str) -> Dispatch:
+    """Tuples of two indices select rows; a scatter does not read those whose indices are outside."""
+    table, count = tuple(draw(st.lists(st.integers(1, 4), min_size=3, max_size=3))), draw(st.integers(1, 5))
+    type, indices = draw(st.sampled_from([UINT8, FLOAT16, UINT64])), draw(st.sampled_from([INT32, UINT32]))
+    values = (count, table[2])
+
+    def tensor(access: int, type: int, sizes: tuple[int, ...]) -> Tensor:
+        return Tensor(access, type, sizes, draw(layouts(sizes, output=access == WRITE)))
+
+    tensors = [tensor(READ, type, table), tensor(READ, indices, (count, 2))]
+    if kernel == "scatter":
+        tensors += [tensor(READ, type, values), tensor(WRITE, type, table)]
+    else:
+        tensors.append(tensor(WRITE, type, values))
+    constants = {"axis": 0, "count": 2, "own": 1, "is_tuple": 1}
+    return fill_indices(draw, Dispatch(kernel, tensors, constants))
+
+
+def random_generator(draw: st.DrawFn) -> Dispatch:
+    sizes, state = draw(shapes()), (1, 6)
+    return Dispatch(
+        "random_generator",
+        [
+            Tensor(READ, UINT32, state, draw(layouts(state))),
+            Tensor(WRITE, UINT32, sizes, draw(layouts(sizes, output=True))),
+            draw(st.sampled_from([None, Tensor(WRITE, UINT32, state, (6, 1))])),
+        ],
+    )
+
+
+def take_slice(draw: st.DrawFn) -> Dispatch:
+    """Any step along each axis; the first element follows from the number of elements."""
+    sizes, steps = draw(shapes()), [draw(st.integers(-2, 2).filter(bool)) for _ in range(3)]
+    whole, first = [], []
+    for size, step in zip(sizes, steps, strict=False):
+        before, behind = draw(st.integers(0, 1)), draw(st.integers(0, 1))
+        span = (size - 1) * abs(step)
+        whole.append(before + span + 1 + behind)
+        first.append(before + (span if step < 0 else 0))
+    tensors = [
+        Tensor(READ, UINT8, tuple(whole), draw(layouts(tuple(whole)))),
+        Tensor(WRITE, UINT8, sizes, draw(layouts(sizes, output=True))),
+    ]
+    return Dispatch("take_slice", [*tensors], {"first": first, "step": steps[: len(sizes)]})
+
+
+def diagonal_matrix(draw: st.DrawFn) -> Dispatch:
+    sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=2, max_size=3)))
+    begin, end = sorted(draw(st.tuples(st.integers(-4, 4), st.integers(-4, 4))))
+    tensors = [
+        Tensor(READ, FLOAT16, sizes, draw(layouts(sizes))),
+        Tensor(WRITE, FLOAT16, sizes, draw(layouts(sizes, output=True))),
+    ]
+    constants = {"begin": begin, "end": end, "outside": draw(st.integers(0, 1)), "value": 7}
+    return Dispatch("diagonal_matrix", [*tensors], constants)
+
+
+def columns(draw: st.DrawFn, kernel: str) -> Dispatch:
+    """FOLD and UNFOLD: columns in the padding are not read, nor are elements under no window."""
+    spatial = draw(st.integers(1, 2))
+    number = st.integers(1, 2)
+    window, strides, dilations = ([draw(number) for _ in range(spatial)] for _ in range(3))
+    start, blocks = [draw(st.integers(0, 2)) for _ in range(spatial)], [draw(number) for _ in range(spatial)]
+    image = [draw(number), draw(number), *(draw(st.integers(1, 4)) for _ in range(spatial))]
+    places, count = 1, 1
+    for d in range(spatial):
+        places, count = places * window[d], count * blocks[d]
+    both = [tuple(image), (image[0], image[1] * places, count)]
+    if kernel == "fold":
+        both.reverse()
+    constants = {
+        "spatial": spatial,
+        "window": window,
+        "strides": strides,
+        "dilations": dilations,
+        "start_padding": start,
+        "blocks": blocks,
+    }
+    tensors = [
+        Tensor(READ, FLOAT32, both[0], draw(layouts(both[0]))),
+        Tensor(WRITE, FLOAT32, both[1], draw(layouts(both[1], output=True))),
+    ]
+    return Dispatch(kernel, [*tensors], constants)
+
+
+def padding(draw: st.DrawFn) -> Dispatch:
+    sizes, start = draw(shapes()), [draw(st.integers(0, 3)) for _ in range(3)]
+    padded = tuple(size + 1 + before for size, before in zip(sizes, start, strict=False))
+    tensors = [
+        Tensor(READ, UINT8, sizes, draw(layouts(sizes))),
+        Tensor(WRITE, UINT8, padded, draw(layouts(padded, output=True))),
+    ]
+    return Dispatch("padding", [*tensors], {"mode": draw(st.integers(0, 4)), "start": start[: len(sizes)]})
 
 
 def dispatches() -> Iterator[tuple[str, Any]]:
@@ -482,6 +581,14 @@ def dispatches() -> Iterator[tuple[str, Any]]:
     yield "reduce", reduce
     yield "gemm", gemm
     yield "gather", gather
+    yield "gather by tuples", lambda draw: by_tuples(draw, "gather")
+    yield "scatter by tuples", lambda draw: by_tuples(draw, "scatter")
+    yield "random generator", random_generator
+    yield "slice", take_slice
+    yield "diagonals", diagonal_matrix
+    yield "fold", lambda draw: columns(draw, "fold")
+    yield "unfold", lambda draw: columns(draw, "unfold")
+    yield "padding", padding
 
 
 @pytest.mark.parametrize(
@@ -509,13 +616,13 @@ def test_a_product_that_c_counts_nothing_in_does_not_read_it(beta: float, expect
 def test_what_is_chosen_by_data_is_not_known_before() -> None:
     """Then it is one footprint of the whole tensor, and no check reports that."""
     dispatch = Dispatch(
-        "gather_elements",
+        "gather",
         [
             Tensor(READ, UINT8, (9,), (1,)),
             Tensor(READ, UINT32, (4,), (1,)),
             Tensor(WRITE, UINT8, (4,), (1,)),
         ],
-        {"axis": 0},
+        {"axis": 0, "count": 1, "own": 1},
     )
     ffi.cast("uint32_t *", dispatch.memory[1])[0:4] = [7, 0, 2, 7]
 

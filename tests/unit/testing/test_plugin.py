@@ -494,5 +494,5 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu.testing",
         "dmlemu.testing.plugin",
         "dmlemu_hw",
-        "dmlemu_hw.frozen",
+        "dmlemu.frozen",
     }

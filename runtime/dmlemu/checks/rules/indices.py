@@ -1,4 +1,4 @@
-"""Index checks: indices out of range, looked at before the kernel uses them (group g)."""
+"""Index checks: indices out of range, or equal in a scatter, found before the kernel uses them (group g)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.events import MAYBE_READ, Accessing, Executing
-from dmlemu_hw.footprints import bad_index, reads_indices
+from dmlemu_hw.events import MAYBE_READ, WRITE, Accessing, Executing
+from dmlemu_hw.footprints import bad_index, may_race, reads_indices, scatter_race
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one
 
 from ...diagnostics import ids
 from ...diagnostics.declarations.indices import DECLARATIONS
+from ...dml.enums import TensorDataType
+from ...dml.tensor_desc import BufferTensorDesc
 from ..framework.check import Check, on
 from . import indices_messages as messages
 
@@ -29,11 +31,13 @@ class Indices(Check):
         """The kernel reads the same bytes, unless the CPU changes them meanwhile."""
         if event.opcode != _DISPATCH or not reads_indices(event.packet):
             return
-        bad = bad_index(
-            event.packet, ffi.from_buffer("uint8_t[]", event.packet), self.device.context.gpu.memory
-        )
+        pointer, memory = ffi.from_buffer("uint8_t[]", event.packet), self.device.context.gpu.memory
+        bad = bad_index(event.packet, pointer, memory)
         if bad is not None:
             self._tell(event, bad)
+        race = scatter_race(event.packet, pointer, memory) if may_race(event.packet) else None
+        if race is not None:
+            self._tell_race(event, race)
         for access in event.accesses:
             if access.access == MAYBE_READ:
                 command = self.names.command(event)
@@ -41,22 +45,49 @@ class Indices(Check):
                 self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
 
     def _tell(self, event: Executing, bad: Any) -> None:
-        packet, command = decode_one(event.packet), self.names.command(event)
-        assert isinstance(packet, DispatchPacket)
-        indices = next(each for each in event.accesses if each.operand == bad.indices)
-        operands = command.command.operands
-        element = np.unravel_index(bad.element, packet.tensors[bad.indices].sizes)
-        words = messages.outside(
+        packet, command = _decoded(event), self.names.command(event)
+        tensors = command.command.operands[bad.indices], command.command.operands[bad.target]
+        element = _coordinates(packet, bad.indices, bad.element)
+        is_written = bool(packet.tensors[bad.target].access & WRITE)
+        words = messages.outside(command, event.packet, bad, tensors, element, is_written)
+        self._report(ids.MEM_INDEX_VALUE, event, bad.indices, words)
+
+    def _tell_race(self, event: Executing, race: Any) -> None:
+        packet, command = _decoded(event), self.names.command(event)
+        words = messages.race(
             command,
             event.packet,
-            bad,
-            (operands[bad.indices], operands[bad.target]),
-            tuple(map(int, element)),
+            race,
+            written=[_number(packet.tensors[race.values].data_type, each) for each in race.written],
+            target=_coordinates(packet, race.target, race.element),
+            values=[_coordinates(packet, race.values, each) for each in race.value_elements],
+            indices=[_coordinates(packet, race.indices, each) for each in race.index_elements],
         )
-        first, end = indices.footprint.byte_range
-        buffer = self.names.buffer(first)
+        self._report(ids.MEM_SCATTER_RACE, event, race.target, words)
+
+    def _report(self, id: ids.Id, event: Executing, operand: int, words: dict[str, Any]) -> None:
+        """``operand``: the tensor whose buffer is named."""
+        access = next(each for each in event.accesses if each.operand == operand)
+        first, end = access.footprint.byte_range
         ranges = (self.names.bytes(first, end),)
-        self.report(ids.MEM_INDEX_VALUE, api="DML", object=buffer or "", ranges=ranges, **words)
+        self.report(id, api="DML", object=self.names.buffer(first) or "", ranges=ranges, **words)
+
+
+def _decoded(event: Executing) -> DispatchPacket:
+    packet = decode_one(event.packet)
+    assert isinstance(packet, DispatchPacket)
+    return packet
+
+
+def _coordinates(packet: DispatchPacket, operand: int, element: int) -> tuple[int, ...]:
+    return tuple(map(int, np.unravel_index(element, packet.tensors[operand].sizes)))
+
+
+def _number(data_type: int, value: Any) -> int | float:
+    """A ``dmlk_number``."""
+    kind = BufferTensorDesc(TensorDataType(data_type), [1]).dtype.kind
+    number: int | float = getattr(value, kind)
+    return number
 
 
 CHECKS = (Indices,)

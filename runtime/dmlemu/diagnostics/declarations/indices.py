@@ -10,11 +10,22 @@ DECLARATIONS = (
         "a dispatch finds an index outside of the dimension that it chooses from",
         Severity.WARNING,
         When.EXECUTE,
-        why="The documents do not say which element such an index reads, and drivers differ. Here it is the nearest "
-        "one that exists, so the result looks plausible and is wrong.",
+        why="The documents do not say which element such an index reads or writes, and drivers differ. Here a gather "
+        "reads the nearest one that exists, so the result looks plausible and is wrong; a scatter writes nothing.",
         fix="Compute the indices for the sizes of the tensor that is bound. A negative index counts from the end, if "
         "the indices have a signed type; of UINT32 it is a large number.",
         rule="the operator's page, IndicesTensor",
+    ),
+    Declaration(
+        ids.MEM_SCATTER_RACE,
+        "a scatter writes two different values to one element",
+        Severity.WARNING,
+        When.EXECUTE,
+        why="Two equal indices are invalid, and the documents do not say which of their updates remains: a GPU writes "
+        "them at the same time. Here the last one in row-major order remains, under dmlemu.chaos one that the "
+        "seed draws. Updates with the same bits are not reported: the result is the same in any order.",
+        fix="Give each element at most one index. To combine several updates of one element, add or reduce them first.",
+        rule="DML_SCATTER_OPERATOR_DESC and DML_SCATTER_ND_OPERATOR_DESC, description",
     ),
     Declaration(
         ids.MEM_READS_SCATTERED,

@@ -7,8 +7,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dmlemu_hw.frozen import Frozen
-
+from ...frozen import Frozen
 from .. import ids
 from ..report import Report, Severity, loading
 from ..spelling import as_integer

@@ -20,13 +20,13 @@ from dmlemu_hw.descriptors import (
     DescriptorHeap,
     DescriptorKind,
 )
-from dmlemu_hw.frozen import Frozen
 
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
+from ...frozen import Frozen
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
 from ..structs import Binding, BindingDesc

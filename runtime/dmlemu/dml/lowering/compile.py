@@ -13,8 +13,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from dmlemu_hw import kernels, packets
-from dmlemu_hw.frozen import Frozen
 
+from ...frozen import Frozen
 from ..enums import TensorDataType
 from ..tensor_desc import (
     PERSISTENT_BUFFER_ALIGNMENT,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from dmlemu_hw.chaos import Mode
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at
-from dmlemu_hw.frozen import Frozen
 
 from ...diagnostics import ids
 from ...errors import CallSite, Error
+from ...frozen import Frozen
 from ..enums import ExecutionFlags
 from ..object import DeviceChild, check_own, refusal
 from ..structs import BindingProperties

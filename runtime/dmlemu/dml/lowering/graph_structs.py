@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen
-
+from ...frozen import Frozen
 from .dispatchable import Operator
 
 

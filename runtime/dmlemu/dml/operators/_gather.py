@@ -1,28 +1,180 @@
-"""Family: operators that select elements of a tensor by indices in another tensor."""
+"""Family: operators that copy the elements of a tensor which indices in another tensor select.
+
+The input of a gather and the output of a scatter are the table; the output of a gather and the updates of a
+scatter are the values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ._conversion import Array
 from .definition import Definition
-from .rules import Axis, SameType
+from .places import Attribute, field_of
+from .rules import Axis, Demand, Rule, SameRank, SameSizes, SameType, Sizes
+from .values import Between, Values
 
 if TYPE_CHECKING:
-    from .rules import Rule
+    from ..enums import FeatureLevel
+    from ..tensor_desc import BufferTensorDesc
+    from .schema import OperatorDesc
+
+Sized = Iterator[tuple[int, int | Values, str]]
+"""Sizes that follow from other fields: see :class:`Sizes`."""
+
+
+class Bounds(Rule):
+    """A number whose bounds, ``low`` and the result of ``high``, follow from other fields; ``why``: "..."."""
+
+    def __init__(self, name: str, low: int, high: Callable[[Any], int], why: str) -> None:
+        self.name = name
+        self.low = low
+        self.high = high
+        self.why = why
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        yield Demand(Attribute(self.name), Between(self.low, self.high(desc)), self.why)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"`{field_of(cls, self.name).c_name}` is at least {self.low} and at most {self.why}."
 
 
 class Gather(Definition):
-    """Copies the elements of InputTensor that IndicesTensor selects along Axis to OutputTensor."""
+    """Copies the elements of InputTensor that IndicesTensor selects to OutputTensor."""
+
+    KEEPS_NANS = True
+    RULES: ClassVar[Sequence[Rule]] = (SameType("input_tensor", "output_tensor"),)
+
+
+class Scatter(Definition):
+    """Copies InputTensor to OutputTensor, then UpdatesTensor to the elements that IndicesTensor selects."""
 
     KEEPS_NANS = True
     RULES: ClassVar[Sequence[Rule]] = (
-        SameType("input_tensor", "output_tensor"),
-        Axis("axis", of="input_tensor"),
+        SameType("input_tensor", "updates_tensor", "output_tensor"),
+        SameSizes("input_tensor", "output_tensor"),
     )
+
+
+# --- along an axis: every index selects one element ---
+
+ALONG_AXIS: Sequence[Rule] = (
+    SameRank("input_tensor", "indices_tensor"),
+    Axis("axis", of="input_tensor"),
+    SameSizes("input_tensor", "indices_tensor", but="axis"),
+)
+
+
+def along_axis(table: BufferTensorDesc, axis: int) -> dict[str, int]:
+    """Constants of the kernels: the indices have the table's axes, and an axis of their own for ``axis``."""
+    return {"axis": axis, "count": 1, "batch": axis, "own": 1, "trailing": table.rank - axis - 1}
+
+
+# --- by tuples: the last axis of the indices has the coordinates of a block ---
+
+
+def tuple_rules(values: str, *batches: Rule) -> tuple[Rule, ...]:
+    """The rules of GATHER_ND and SCATTER_ND; ``values``: the field with the selected blocks."""
+    return (
+        SameRank("input_tensor", "indices_tensor", values),
+        Bounds("input_dimension_count", 1, lambda desc: desc.input_tensor.rank, "InputTensor.DimensionCount"),
+        Bounds(
+            "indices_dimension_count",
+            1,
+            lambda desc: desc.indices_tensor.rank,
+            "IndicesTensor.DimensionCount",
+        ),
+        *batches,
+        Sizes(
+            "input_tensor",
+            lambda desc: _ones(desc.input_tensor.rank - desc.input_dimension_count, "InputDimensionCount"),
+            "All sizes of `InputTensor` but the last `InputDimensionCount` are 1.",
+        ),
+        Sizes("indices_tensor", _indices_sizes, _INDICES),
+        Sizes(values, _values_sizes, f"`{_c_name(values)}`, {_VALUES}"),
+    )
+
+
+def batch_count(desc: Any) -> int:
+    """BatchDimensionCount, or 0 for the operators without it."""
+    return getattr(desc, "batch_dimension_count", 0)
+
+
+def by_tuples(desc: Any) -> dict[str, int]:
+    """Constants of the kernels."""
+    batch = batch_count(desc)
+    return {
+        "axis": desc.input_tensor.rank - desc.input_dimension_count + batch,
+        "count": desc.indices_tensor.sizes[-1],
+        "batch": batch,
+        "own": desc.indices_dimension_count - 1 - batch,
+        "is_tuple": 1,
+    }
+
+
+_INDICES = (
+    "All sizes of `IndicesTensor` but the last `IndicesDimensionCount` are 1; the last one is the length of "
+    "a tuple: at least 1, at most `InputDimensionCount` (less `BatchDimensionCount`), and large enough that "
+    "the sizes below are no more than DimensionCount."
+)
+_VALUES = (
+    "after leading 1s, has the sizes of `IndicesTensor` without leading 1s and the last one, and then those "
+    "of `InputTensor` behind the ones that a tuple indexes."
+)
+
+
+def _c_name(name: str) -> str:
+    return "".join(map(str.capitalize, name.split("_")))
+
+
+def _ones(count: int, field: str) -> Sized:
+    for dimension in range(count):
+        yield dimension, 1, f"since only the last {field} dimensions are used"
+
+
+def _indices_sizes(desc: Any) -> Sized:
+    rank, batch = desc.indices_tensor.rank, batch_count(desc)
+    first = rank - desc.indices_dimension_count
+    yield from _ones(first, "IndicesDimensionCount")
+    for i in range(batch):
+        source = rank - desc.input_dimension_count + i
+        yield first + i, desc.input_tensor.sizes[source], f"InputTensor.Sizes[{source}], as it counts batches"
+    most = desc.input_dimension_count - batch
+    least = max(1, desc.indices_dimension_count - 1 + most - rank)
+    yield -1, Between(least, most), "the length of a tuple that indexes InputTensor"
+
+
+def block_sizes(desc: Any) -> tuple[int, ...]:
+    """The sizes of the selected blocks of elements, without leading 1s."""
+    indices, table = desc.indices_tensor.sizes, desc.input_tensor.sizes
+    first = len(table) - desc.input_dimension_count + batch_count(desc) + indices[-1]
+    return (*indices[len(indices) - desc.indices_dimension_count : -1], *table[first:])
+
+
+def _values_sizes(desc: Any) -> Sized:
+    rank, sizes = desc.input_tensor.rank, block_sizes(desc)
+    for dimension, size in enumerate((1,) * (rank - len(sizes)) + sizes):
+        yield (
+            dimension,
+            size,
+            "the sizes of IndicesTensor before the last, and of InputTensor behind the indexed ones",
+        )
+
+
+# --- references ---
+
+
+def wrapped(indices: Array, size: int) -> tuple[Array, Array]:
+    """Indices into ``size`` elements, negative ones counted from the end, and whether they are inside."""
+    if indices.dtype.kind == "u":
+        inside = indices < indices.dtype.type(size)
+        return np.where(inside, indices, 0).astype(np.int64), inside
+    wide = indices.astype(np.int64)
+    inside = (wide >= -size) & (wide < size)
+    return np.where(inside, np.where(wide < 0, wide + size, wide), 0), inside
 
 
 def nearest(indices: Array, size: int) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import AxisDirection, ReduceFunction
+from ..enums import AxisDirection, ReduceFunction, TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert, float64
 from .definition import Definition
@@ -92,3 +92,12 @@ class Argument(Definition):
         x, largest = np.asarray(inputs["input_tensor"]), self.FUNCTION == ReduceFunction.ARGMAX
         index = index_of_extreme(x, desc.axes, desc.output_tensor, largest, desc.axis_direction)
         return {"output_tensor": index}
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 4]),
+            "output_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 2, 1, 1]),
+            "axes": [2, 3],
+            "axis_direction": AxisDirection.INCREASING,
+        }

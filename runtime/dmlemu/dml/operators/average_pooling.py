@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..enums import TensorDataType
+from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert
 from ._pooling import Pooling
 
@@ -44,3 +46,16 @@ class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):
                 count += padded if self.desc.include_padding else inside
             mean = total / np.maximum(count, 1)
         return {"output_tensor": convert(mean, output.data_type)}
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 5, 4]),
+            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 2, 3]),
+            "strides": [2, 2],
+            "window_size": [2, 2],
+            "start_padding": [0, 1],
+            "end_padding": [0, 1],
+            "dilations": [2, 1],
+            "include_padding": False,
+        }

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..enums import TensorDataType
+from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert
 from .definition import Definition
 from .rules import SameSizes
@@ -36,4 +38,11 @@ class Cast(Definition, of="CAST"):
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         return {
             "output_tensor": convert(np.asarray(inputs["input_tensor"]), self.desc.output_tensor.data_type)
+        }
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 4]),
+            "output_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 2, 3, 4]),
         }

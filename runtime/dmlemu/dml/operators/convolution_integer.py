@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..enums import TensorDataType
 from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
@@ -143,6 +144,21 @@ class ConvolutionInteger(Definition, of="CONVOLUTION_INTEGER"):
         desc = self.desc
         windows = zip(position, desc.strides, tap, desc.dilations, desc.start_padding, strict=True)
         return tuple(at * stride + t * dilation - padding for at, stride, t, dilation, padding in windows)
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 4, 8, 9]),
+            "input_zero_point_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 1, 1, 1]),
+            "filter_tensor": BufferTensorDesc(TensorDataType.INT8, [6, 2, 3, 2]),
+            "filter_zero_point_tensor": BufferTensorDesc(TensorDataType.INT8, [1, 6, 1, 1]),
+            "output_tensor": BufferTensorDesc(TensorDataType.INT32, [1, 6, 4, 10]),
+            "strides": [2, 1],
+            "dilations": [1, 2],
+            "start_padding": [1, 0],
+            "end_padding": [0, 3],
+            "group_count": 2,
+        }
 
 
 def _channel_dimension(zero_point: BufferTensorDesc) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .rules import Demand, Rule
     from .schema import OperatorDesc
 
-__all__ = ["Definition", "definition_class", "definition_of", "emulated", "unmet"]
+__all__ = ["Definition", "definition_class", "definition_of", "emulated", "example_of", "unmet"]
 
 _NO_DEFINITIONS = {"definition", "desc_checks", "descs", "places", "rules", "schema", "validation", "values"}
 
@@ -49,7 +49,7 @@ class Definition:
     The reference computes in FLOAT64 and rounds once; so do the kernels, with their own exp, log etc.
     """
 
-    KEEPS_NANS: ClassVar[bool] = False
+    KEEPS_NANS: bool = False
     """Whether elements are copied or converted, not computed: NaNs keep their sign and payload."""
 
     RULES: ClassVar[Sequence[Rule]] = ()
@@ -72,7 +72,8 @@ class Definition:
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        """The fields of a small desc that is legal from the operator's first feature level."""
+        """The fields of a small desc that is legal from the operator's first feature level; of numbered
+        variants each takes those that it has."""
         raise NotImplementedError
 
 
@@ -94,6 +95,15 @@ def definition_of(desc: OperatorDesc) -> Definition:
     if found is None:
         raise NotImplementedError(f"DML_OPERATOR_{desc.TYPE.name} is not emulated.")
     return found(desc)
+
+
+def example_of(desc: type[OperatorDesc]) -> OperatorDesc:
+    """The example that its definition gives.  NotImplementedError: the operator is not emulated."""
+    definition = definition_class(desc.TYPE)
+    if definition is None:
+        raise NotImplementedError(f"DML_OPERATOR_{desc.TYPE.name} is not emulated.")
+    own = desc.__dataclass_fields__
+    return desc(**{name: value for name, value in definition.example().items() if name in own})
 
 
 def definition_class(type: OperatorType) -> type[Definition] | None:

@@ -198,6 +198,7 @@ __all__ = [
     "RoiPoolingOperatorDesc",
     "ScatterElementsOperatorDesc",
     "ScatterNdOperatorDesc",
+    "ScatterOperatorDesc",
     "Slice1OperatorDesc",
     "SliceGradOperatorDesc",
     "SliceOperatorDesc",
@@ -3558,7 +3559,7 @@ class RandomGeneratorOperatorDesc(
     OperatorDesc,
     type=OperatorType.RANDOM_GENERATOR,
     introduced="3_0",
-    in_place=False,
+    in_place=True,
     tables="""
     3_0 InputStateTensor OutputTensor OutputStateTensor: 4 UINT32
     4_0 InputStateTensor OutputTensor OutputStateTensor: 1-8 UINT32
@@ -4809,3 +4810,6 @@ class UnfoldOperatorDesc(
     dilations: Sequence[int] = schema.uint_array(count="DimensionCount")
     start_padding: Sequence[int] = schema.uint_array(count="DimensionCount")
     end_padding: Sequence[int] = schema.uint_array(count="DimensionCount")
+
+
+ScatterOperatorDesc = ScatterElementsOperatorDesc

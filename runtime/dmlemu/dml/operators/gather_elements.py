@@ -12,8 +12,8 @@ from dmlemu_hw import kernels
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
-from ._gather import Gather, nearest
-from .rules import SameRank, SameSizes
+from ._gather import ALONG_AXIS, Gather, along_axis, nearest
+from .rules import SameSizes
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
@@ -34,18 +34,17 @@ class GatherElements(Gather, of="GATHER_ELEMENTS"):
 
     RULES = (
         *Gather.RULES,
-        SameRank("input_tensor", "indices_tensor", "output_tensor"),
-        SameSizes("input_tensor", "indices_tensor", but="axis"),
+        *ALONG_AXIS,
         SameSizes("indices_tensor", "output_tensor"),
     )
 
     def lower(self, program: Program) -> None:
         program.call(
-            "gather_elements",
+            "gather",
             program.read("input_tensor"),
             program.read("indices_tensor"),
             program.write("output_tensor"),
-            constants=kernels.pack("gather_elements", axis=self.desc.axis),
+            constants=kernels.pack("gather", **along_axis(self.desc.input_tensor, self.desc.axis)),
         )
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:

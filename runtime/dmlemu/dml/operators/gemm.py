@@ -9,7 +9,8 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel, OperatorType
+from ..enums import FeatureLevel, MatrixTransform, OperatorType, TensorDataType
+from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, float64
 from ._fusion import Fused, call_fused, fused_reference
 from .definition import Definition
@@ -92,3 +93,20 @@ class Gemm(Definition, of="GEMM"):
             if desc.c_tensor is not None and desc.beta != 0:
                 y = y + np.float32(desc.beta) * float64(inputs["c_tensor"])
         return {"output_tensor": fused_reference(y, desc.fused_activation, desc.output_tensor)}
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        from .descs import ActivationTanhOperatorDesc
+
+        sizes = [2, 3, 4, 6]
+        return {
+            "a_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [2, 3, 4, 5]),
+            "b_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [2, 3, 6, 5]),
+            "c_tensor": BufferTensorDesc(TensorDataType.FLOAT32, sizes, [0, 0, 0, 1]),
+            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, sizes),
+            "trans_a": MatrixTransform.NONE,
+            "trans_b": MatrixTransform.TRANSPOSE,
+            "alpha": 0.5,
+            "beta": 2.0,
+            "fused_activation": ActivationTanhOperatorDesc(),
+        }

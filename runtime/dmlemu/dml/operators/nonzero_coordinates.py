@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel
+from ..enums import FeatureLevel, TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from .definition import Definition
@@ -85,3 +85,11 @@ class NonzeroCoordinates(Definition, of="NONZERO_COORDINATES"):
         coordinates = np.zeros(desc.output_coordinates_tensor.sizes, np.uint32)
         coordinates.reshape(-1, columns)[: len(found)] = found
         return {"output_count_tensor": count, "output_coordinates_tensor": coordinates}
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 2, 4]),
+            "output_count_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 1, 1, 1]),
+            "output_coordinates_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 1, 24, 4]),
+        }

@@ -22,12 +22,14 @@ __all__ = [
     "DataType",
     "Element",
     "Inner",
+    "Member",
     "Place",
     "Rank",
     "Size",
     "field_of",
     "has_field",
     "resized",
+    "tensor_of",
 ]
 
 _NUMBERS = {
@@ -40,7 +42,8 @@ _MOST_SPATIAL = 6  # 8 dimensions less those of batch and channel
 
 
 class Place:
-    """``name`` is the Python name of a field; ``index`` counts within it."""
+    """``name`` is the Python name of a field, or of a tensor in an array (``input_tensors[1]``); ``index``
+    counts within it."""
 
     __slots__ = ("index", "name")
 
@@ -113,6 +116,28 @@ class Element(Place):
         return _NUMBERS.get(field_of(type(desc), self.name).kind, Between(-3.0e38, 3.0e38))
 
 
+class Member(Place):
+    """A number of a Size2D: ``ScaleSize.Height``."""
+
+    __slots__ = ("member",)
+
+    def __init__(self, name: str, member: str) -> None:
+        super().__init__(name)
+        self.member = member
+
+    def path(self, desc: OperatorDesc) -> str:
+        return f"{field_of(type(desc), self.name).c_name}.{self.member.capitalize()}"
+
+    def value(self, desc: OperatorDesc) -> Any:
+        return getattr(getattr(desc, self.name), self.member)
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        return _changed(desc, self.name, replace(getattr(desc, self.name), **{self.member: value}))
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        return _NUMBERS[FieldKind.UINT]
+
+
 class Count(Place):
     """The length of an array, and of all arrays with the same count: ``DimensionCount``."""
 
@@ -126,8 +151,11 @@ class Count(Place):
 
     def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
         for item in operator_fields(type(desc)):
-            if item.count == self.path(desc):
-                desc = _changed(desc, item.name, resized(getattr(desc, item.name), value))
+            given = getattr(desc, item.name)
+            if item.count == self.path(desc) and item.is_tensor:
+                desc = _changed(desc, item.name, (given[:value] + given[:1] * value)[:value])
+            elif item.count == self.path(desc):
+                desc = _changed(desc, item.name, resized(given, value))
         return desc
 
     def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
@@ -142,7 +170,7 @@ class Rank(Place):
     id = ids.TENSOR_RANK
 
     def path(self, desc: OperatorDesc) -> str:
-        return f"{field_of(type(desc), self.name).c_name}.DimensionCount"
+        return f"{_tensor_path(desc, self.name)}.DimensionCount"
 
     def value(self, desc: OperatorDesc) -> int:
         return _tensor(desc, self.name).rank
@@ -152,7 +180,7 @@ class Rank(Place):
         return _with_sizes(desc, self.name, resized(tensor.sizes, value))
 
     def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
-        allowed = desc.allowed(level)[self.name]
+        allowed = desc.allowed(level)[_split(self.name)[0]]
         return Between(allowed.min_rank, allowed.max_rank)
 
 
@@ -165,7 +193,7 @@ class Size(Place):
     first = False
 
     def path(self, desc: OperatorDesc) -> str:
-        return f"{field_of(type(desc), self.name).c_name}.Sizes[{self.index}]"
+        return f"{_tensor_path(desc, self.name)}.Sizes[{self.index}]"
 
     def value(self, desc: OperatorDesc) -> int:
         return _tensor(desc, self.name).sizes[self.index]
@@ -186,23 +214,23 @@ class DataType(Place):
     first = False
 
     def path(self, desc: OperatorDesc) -> str:
-        item = field_of(type(desc), self.name)
-        return f"{item.c_name}.DataType" if item.is_tensor else item.c_name
+        path = _tensor_path(desc, self.name)
+        return f"{path}.DataType" if field_of(type(desc), self.name).is_tensor else path
 
     def value(self, desc: OperatorDesc) -> TensorDataType:
-        found = getattr(desc, self.name)
+        found = tensor_of(desc, self.name)
         data_type: TensorDataType = found.data_type if isinstance(found, BufferTensorDesc) else found
         return data_type
 
     def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
-        found = getattr(desc, self.name)
+        found = tensor_of(desc, self.name)
         if isinstance(found, BufferTensorDesc):
             value = BufferTensorDesc(value, found.sizes, flags=found.flags)
         return _changed(desc, self.name, value)
 
     def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
         if field_of(type(desc), self.name).is_tensor:
-            return Among(desc.allowed(level)[self.name].data_types)
+            return Among(desc.allowed(level)[_split(self.name)[0]].data_types)
         return Among(each for each in TensorDataType if each)
 
 
@@ -236,21 +264,42 @@ def _fields(cls: type[OperatorDesc]) -> dict[str, Field]:
 
 
 def field_of(cls: type[OperatorDesc], name: str) -> Field:
-    """The declaration of a field."""
-    return _fields(cls)[name]  # type: ignore[arg-type]
+    """The declaration of a field, also of the array that holds ``input_tensors[1]``."""
+    return _fields(cls)[_split(name)[0]]  # type: ignore[arg-type]
 
 
 def has_field(cls: type[OperatorDesc], name: str) -> bool:
     return name in _fields(cls)  # type: ignore[arg-type]
 
 
+def _split(name: str) -> tuple[str, int | None]:
+    """``input_tensors[1]`` as the field and the index in it."""
+    field, _, index = name.partition("[")
+    return field, int(index[:-1]) if index else None
+
+
+def tensor_of(desc: OperatorDesc, name: str) -> Any:
+    """The value of a field, or of one tensor in an array: ``input_tensors[1]``."""
+    field, index = _split(name)
+    found = getattr(desc, field)
+    return found if index is None else found[index]
+
+
+def _tensor_path(desc: OperatorDesc, name: str) -> str:
+    index = _split(name)[1]
+    return field_of(type(desc), name).c_name + ("" if index is None else f"[{index}]")
+
+
 def _tensor(desc: OperatorDesc, name: str) -> BufferTensorDesc:
-    tensor: BufferTensorDesc = getattr(desc, name)
+    tensor: BufferTensorDesc = tensor_of(desc, name)
     return tensor
 
 
 def _changed(desc: OperatorDesc, name: str, value: Any) -> OperatorDesc:
-    changed: OperatorDesc = replace(desc, **{name: value})
+    field, index = _split(name)
+    if index is not None:
+        value = _exchanged(getattr(desc, field), index, value)
+    changed: OperatorDesc = replace(desc, **{field: value})
     return changed
 
 

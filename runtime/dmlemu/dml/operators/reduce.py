@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import AxisDirection, ReduceFunction
+from ..enums import AxisDirection, ReduceFunction, TensorDataType
+from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert, float64
 from ._reduction import REDUCED, call_reduce, index_of_extreme, reduced
 from .definition import Definition
@@ -70,3 +71,12 @@ class Reduce(Definition, of="REDUCE"):
         with np.errstate(all="ignore"):
             y = _REFERENCE[desc.function](reduced(x, desc.axes))
         return {"output_tensor": convert(y, output.data_type).reshape(output.sizes)}
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "function": ReduceFunction.SUM,
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 4]),
+            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 1, 4]),
+            "axes": [2],
+        }

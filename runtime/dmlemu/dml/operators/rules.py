@@ -11,14 +11,27 @@ Python names; an absent optional tensor satisfies every rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...diagnostics import ids
+from ..structs import Size2D
 from ..tensor_desc import BufferTensorDesc
-from .places import Attribute, Count, DataType, Element, Place, Rank, Size, field_of, has_field
+from .places import (
+    Attribute,
+    Count,
+    DataType,
+    Element,
+    Member,
+    Place,
+    Rank,
+    Size,
+    field_of,
+    has_field,
+    tensor_of,
+)
 from .schema import ARRAYS, FieldKind, OperatorDesc, level_name
-from .values import Between, Exactly, Except, Multiple, Values
+from .values import Among, Between, Exactly, Except, Multiple, Values
 
 if TYPE_CHECKING:
     from ..enums import FeatureLevel
@@ -31,6 +44,8 @@ __all__ = [
     "Divisible",
     "HasCount",
     "Length",
+    "Nonzero",
+    "NotEmpty",
     "Ones",
     "Rule",
     "SameRank",
@@ -39,6 +54,7 @@ __all__ = [
     "Sizes",
     "Unless",
     "Window",
+    "Without",
 ]
 
 
@@ -81,7 +97,8 @@ class Rule:
 
 
 class _Same(Rule):
-    """A property that is equal for all ``names``; the first present field sets it."""
+    """A property that is equal for all ``names``, and for each tensor of an array; the first present one
+    sets it."""
 
     WHAT = ""
 
@@ -93,12 +110,20 @@ class _Same(Rule):
         raise NotImplementedError
 
     def holds(self, desc: OperatorDesc) -> bool:
-        fields = [field for name in self.names if (field := getattr(desc, name)) is not None]
+        fields = [tensor_of(desc, name) for name in self._present(desc)]
         return not fields or all(self.compared(field) == self.compared(fields[0]) for field in fields[1:])
+
+    def _present(self, desc: OperatorDesc) -> Iterator[str]:
+        for name in self.names:
+            field = getattr(desc, name)
+            if isinstance(field, tuple):
+                yield from (f"{name}[{i}]" for i in range(len(field)))
+            elif field is not None:
+                yield name
 
     def others(self, desc: OperatorDesc) -> tuple[str, list[str]]:
         """The field that sets the value, and the fields compared with it."""
-        first, *others = [name for name in self.names if getattr(desc, name) is not None] or [""]
+        first, *others = list(self._present(desc)) or [""]
         return first, others
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
@@ -106,7 +131,9 @@ class _Same(Rule):
 
     def all_of(self, cls: type[OperatorDesc]) -> str:
         fields = [field_of(cls, name) for name in self.names]
-        return _listed(f"`{item.c_name}`{' (if given)' * item.optional}" for item in fields)
+        return _listed(
+            f"{'each of ' * item.array}`{item.c_name}`{' (if given)' * item.optional}" for item in fields
+        )
 
 
 class SameType(_Same):
@@ -158,7 +185,7 @@ class SameSizes(_Same):
         yield from SameRank(*self.names).demands(desc, level)
         first, others = self.others(desc)
         for name in others:
-            wanted, sizes = getattr(desc, first).sizes, getattr(desc, name).sizes
+            wanted, sizes = tensor_of(desc, first).sizes, tensor_of(desc, name).sizes
             if len(wanted) == len(sizes):
                 for i in range(len(sizes))[self.only]:
                     if not self.but or i != getattr(desc, self.but):
@@ -327,7 +354,7 @@ class Window(Rule):
 
 
 class AtLeast(Rule):
-    """A number, or each number of an array, is at least ``least``."""
+    """A number, or each number of an array or of a Size2D, is at least ``least``."""
 
     def __init__(self, name: str, least: int) -> None:
         self.name = name
@@ -335,6 +362,8 @@ class AtLeast(Rule):
 
     def holds(self, desc: OperatorDesc) -> bool:
         value = getattr(desc, self.name)
+        if isinstance(value, Size2D):
+            return min(value.width, value.height) >= self.least
         return all(each >= self.least for each in (value if isinstance(value, tuple) else (value,)))
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
@@ -342,8 +371,52 @@ class AtLeast(Rule):
             yield Demand(place, Between(self.least, None))
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        each = "Each of " if field_of(cls, self.name).kind in ARRAYS else ""
+        each = "Each of " if field_of(cls, self.name).kind in (*ARRAYS, FieldKind.SIZE_2D) else ""
         return f"{each}{_code(cls, self.name)} is at least {self.least}."
+
+
+class Nonzero(Rule):
+    """No number of an array is 0."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        for place in _numbers(desc, self.name):
+            yield Demand(place, Except((0,)), clause="is 0", expected="not 0")
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"None of {_code(cls, self.name)} is 0."
+
+
+class NotEmpty(Rule):
+    """An array of tensors has at least one."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        yield Demand(Count(self.name), Between(1, None))
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"`{field_of(cls, self.name).count}` is at least 1."
+
+
+class Without(Rule):
+    """An enum field is not one of some members."""
+
+    def __init__(self, name: str, *members: IntEnum) -> None:
+        self.name = name
+        self.members = members
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        place = Attribute(self.name)
+        allowed = [each for each in field_of(type(desc), self.name).enum or () if each not in self.members]
+        yield Demand(place, Among(allowed))
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        names = " or ".join(each.name for each in self.members)
+        return f"{_code(cls, self.name)} is not {names}."
 
 
 class Axis(Rule):
@@ -451,8 +524,11 @@ class Unless(Rule):
 
 
 def _numbers(desc: OperatorDesc, name: str) -> Sequence[Place]:
-    if field_of(type(desc), name).kind in ARRAYS:
+    item = field_of(type(desc), name)
+    if item.kind in ARRAYS:
         return [Element(name, i) for i in range(len(getattr(desc, name)))]
+    if item.kind is FieldKind.SIZE_2D:
+        return [Member(name, "width"), Member(name, "height")]
     return [Attribute(name)]
 
 

@@ -16,9 +16,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from dmlemu_hw.frozen import Frozen, dataclass_transform
-
 from ...errors import as_integer
+from ...frozen import Frozen, dataclass_transform
 from ..enums import FeatureLevel, OperatorType, TensorDataType
 
 __all__ = [

@@ -169,7 +169,7 @@ class Except(Values):
 
     __slots__ = ("taken",)
 
-    def __init__(self, taken: Sequence[int]) -> None:
+    def __init__(self, taken: Sequence[Any]) -> None:
         self.taken = taken
 
     @property

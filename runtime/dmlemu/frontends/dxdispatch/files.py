@@ -18,8 +18,8 @@ import numpy as np
 
 from dmlemu.diagnostics import ids
 from dmlemu.errors import shorten
-from dmlemu_hw.frozen import Frozen
 
+from ...frozen import Frozen
 from .errors import ModelError, model_error
 
 __all__ = ["EVERYWHERE", "File", "Folders", "exists", "read_whole", "unreadable"]

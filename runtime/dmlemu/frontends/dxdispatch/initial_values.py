@@ -15,8 +15,8 @@ import numpy as np
 from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import shorten
-from dmlemu_hw.frozen import Frozen
 
+from ...frozen import Frozen
 from .errors import model_error
 from .files import File, Folders
 from .node import Node

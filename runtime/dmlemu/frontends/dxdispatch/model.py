@@ -15,8 +15,8 @@ from typing import TypeAlias
 from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import ExecutionFlags, TensorDataType
 from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
-from dmlemu_hw.frozen import Frozen
 
+from ...frozen import Frozen
 from .errors import ModelError, model_error, quoted
 from .files import EVERYWHERE, Folders, exists
 from .initial_values import InitialValues, dtype_of, read_initial_values

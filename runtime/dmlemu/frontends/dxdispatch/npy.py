@@ -13,8 +13,8 @@ import numpy as np
 from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import shorten
-from dmlemu_hw.frozen import Frozen
 
+from ...frozen import Frozen
 from .errors import ModelError, model_error
 from .files import File
 

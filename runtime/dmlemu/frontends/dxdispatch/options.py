@@ -7,7 +7,8 @@ from pathlib import Path
 
 from dmlemu import d3d12, dml
 from dmlemu.errors import Strictness
-from dmlemu_hw.frozen import Frozen
+
+from ...frozen import Frozen
 
 __all__ = ["Options", "add_options", "options_from"]
 

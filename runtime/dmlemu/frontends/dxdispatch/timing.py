@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dmlemu_hw.frozen import Frozen
-
+from ...frozen import Frozen
 from .errors import quoted
 
 __all__ = ["Samples", "dispatch_lines"]

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from dmlemu_hw.frozen import Frozen
+from dmlemu.frozen import Frozen
 
 
 class Point(Frozen):

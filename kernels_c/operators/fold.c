@@ -1,0 +1,149 @@
+/* fold: the sum of all columns that fall on an element of the image, in FLOAT64 and row-major order of the window;
+ * those in the padding are dropped.  A plane of the image (one batch and channel) is summed at a time. */
+#include "columns.h"
+#include "narrow.h"
+#include "scratch.h"
+
+#define DMLK_BODY "fold.inc"
+#include "each_type.inc"
+
+typedef struct functions {
+    void (*add)(const uint8_t *from, int64_t stride, int64_t count, double *sums, int64_t step);
+    void (*put)(const double *sums, int64_t count, uint8_t *to, int64_t stride);
+} functions;
+
+static functions functions_of(uint32_t type) {
+    return type == DMLK_FLOAT32   ? (functions){add_float32, put_float32}
+           : type == DMLK_FLOAT16 ? (functions){add_float16, put_float16}
+           : type == DMLK_FLOAT64 ? (functions){add_float64, put_float64}
+                                  : (functions){NULL, NULL};
+}
+
+struct job {
+    dmlk_columns c;
+    const dmlk_view *in, *out;
+    functions f;
+    int64_t plane; /* elements */
+    int64_t steps[DMLK_MAX_RANK]; /* sums from one index of an axis to the next */
+    double *sums; /* a plane for each part */
+};
+
+/* Advances the indices of all axes from `first` on but the last; false: that was the last row. */
+static bool next_row(uint32_t first, uint32_t rank, const int64_t *sizes, int64_t *index) {
+    for (uint32_t d = rank - 1; d-- > first;) {
+        if (++index[d] < sizes[d]) {
+            return true;
+        }
+        index[d] = 0;
+    }
+    return false;
+}
+
+/* Adds one place of the window of every block. */
+static void add_place(const struct job *job, const uint32_t *place, const int64_t *index, dmlk_view in, double *sums,
+                      int64_t *work) {
+    const dmlk_columns *c = &job->c;
+    const uint32_t last = c->rank - 1;
+    int64_t at[DMLK_MAX_RANK] = {index[0], index[1]}, first, count;
+    for (uint32_t d = DMLK_IMAGE_AXES; d < c->rank; d++) {
+        const uint32_t axis = d - DMLK_IMAGE_AXES;
+        sums += dmlk_blocks_inside(c, axis, job->out->sizes[d], place[axis], &first, &count) * job->steps[d];
+        if (count == 0) {
+            return;
+        }
+        dmlk_cut(&in, d, first, 1, count);
+    }
+    do {
+        double *to = sums;
+        for (uint32_t d = DMLK_IMAGE_AXES; d < last; d++) {
+            to += at[d] * job->steps[d] * c->k.strides[d - DMLK_IMAGE_AXES];
+        }
+        job->f.add(dmlk_element(&in, at), in.strides[last], in.sizes[last], to, c->k.strides[last - DMLK_IMAGE_AXES]);
+    } while (!dmlk_stopped(work, in.sizes[last]) && next_row(DMLK_IMAGE_AXES, c->rank, in.sizes, at));
+}
+
+static void fold_planes(int64_t begin, int64_t end, int part, void *context) {
+    const struct job *job = context;
+    const uint32_t last = job->c.rank - 1;
+    double *sums = job->sums + part * job->plane;
+    int64_t work = 0;
+    for (int64_t p = begin; p < end && !dmlk_stopped(&work, job->plane); p++) {
+        int64_t index[DMLK_MAX_RANK] = {p / job->out->sizes[1], p % job->out->sizes[1]}, number = 0;
+        uint32_t place[6] = {0};
+        memset(sums, 0, (size_t)job->plane * sizeof *sums);
+        do {
+            add_place(job, place, index, dmlk_columns_of_place(&job->c, job->in, number++), sums, &work);
+        } while (dmlk_next_window_place(&job->c, place) && !dmlk_stopped(&work, 1));
+        const double *from = sums;
+        do {
+            job->f.put(from, job->out->sizes[last], dmlk_element(job->out, index), job->out->strides[last]);
+            from += job->out->sizes[last];
+        } while (next_row(DMLK_IMAGE_AXES, job->c.rank, job->out->sizes, index));
+    }
+}
+
+/* The columns of places inside the image. */
+void dmlk_reads_fold(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
+    dmlk_columns c;
+    const dmlk_view *columns = &call->views[0], *image = &call->views[1];
+    if (tensor != 0 || call->view_count != 2 || !dmlk_columns_init(call, image, columns, &c)) {
+        return;
+    }
+    bool all = true;
+    for (uint32_t d = 0; d < c.k.spatial; d++) {
+        int64_t first, count, end;
+        dmlk_blocks_inside(&c, d, image->sizes[DMLK_IMAGE_AXES + d], 0, &first, &count);
+        dmlk_blocks_inside(&c, d, image->sizes[DMLK_IMAGE_AXES + d], c.k.window[d] - 1, &end, &count);
+        all = all && first == 0 && end + count == c.k.blocks[d];
+    }
+    uint64_t *marks = all ? NULL : dmlk_begin_marks(call, tensor, reads);
+    if (marks == NULL) {
+        return;
+    }
+    const int64_t blocks = columns->sizes[columns->rank - 1], rows = columns->sizes[columns->rank - 2];
+    for (int64_t row = dmlk_view_elements(columns) / blocks; row-- > 0;) {
+        int64_t rest = row % rows % c.places, inside[6][2];
+        for (uint32_t d = c.k.spatial; d-- > 0;) {
+            dmlk_blocks_inside(&c, d, image->sizes[DMLK_IMAGE_AXES + d], (uint32_t)(rest % c.k.window[d]), &inside[d][0],
+                               &inside[d][1]);
+            rest /= c.k.window[d];
+        }
+        for (int64_t b = 0; b < blocks; b++) {
+            int64_t number = b;
+            bool is_inside = true;
+            for (uint32_t d = c.k.spatial; d-- > 0;) {
+                const int64_t at = number % c.k.blocks[d] - inside[d][0];
+                is_inside = is_inside && at >= 0 && at < inside[d][1];
+                number /= c.k.blocks[d];
+            }
+            marks[(row * blocks + b) / 64] |= (uint64_t)is_inside << (row * blocks + b) % 64;
+        }
+    }
+}
+
+int dmlk_run_fold(const dmlk_call *call) {
+    struct job job;
+    if (!dmlk_has_views(call, 2, 0) || !dmlk_columns_init(call, &call->views[1], &call->views[0], &job.c)) {
+        return DMLK_BAD_PACKET;
+    }
+    job.in = &call->views[0];
+    job.out = &call->views[1];
+    job.f = functions_of(job.in->type);
+    if (job.in->type != job.out->type || job.f.add == NULL) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    job.plane = 1;
+    for (uint32_t d = job.c.rank; d-- > DMLK_IMAGE_AXES;) {
+        job.steps[d] = job.plane;
+        job.plane *= job.out->sizes[d];
+    }
+    const int64_t planes = job.out->sizes[0] * job.out->sizes[1];
+    const int parts = (int)dmlk_min(dmlk_row_parts(planes, job.plane * job.c.places), planes);
+    int64_t bytes;
+    if (__builtin_mul_overflow(job.plane, parts * (int64_t)sizeof(double), &bytes) || (job.sums = dmlk_take(bytes)) == NULL) {
+        return DMLK_OUT_OF_MEMORY;
+    }
+    dmlk_parallel(planes, parts, fold_planes, &job);
+    dmlk_give(job.sums);
+    return DMLK_OK;
+}

@@ -1,0 +1,581 @@
+/* quantization.c - between numbers and small integers with a scale and a zero point:
+ *
+ *   quantize:    q = saturate(round(x / scale) + zero point), rounded half to even
+ *   dequantize:  x = (q - zero point) * scale
+ *
+ * Arithmetic is FLOAT32, with quotients of INT32 in FLOAT64.  Elements of 8 and 4 bits are processed as raw bytes;
+ * inverting the sign bit of signed ones (`flip`) turns them into unsigned ones with the same order and distances. */
+#include <math.h>
+
+#include "float16.h"
+#include "half_bytes.h"
+#include "kernel.h"
+#include "quantization.h"
+#include "staged_rows.h"
+
+#define PIECE 1024 /* elements processed at a time */
+
+enum { INPUT, SCALE, ZERO, OUTPUT, OPERANDS };
+
+/* A type of at most 8 bits as raw bytes: element = (raw ^ flip) + low. */
+struct integers {
+    int32_t flip, low, high;
+    bool is_half;
+};
+
+struct job {
+    uint32_t types[OPERANDS];
+    struct integers integers; /* of the quantized elements and their zero points */
+};
+
+static bool is_small(uint32_t type) { return type != DMLK_UNKNOWN && dmlk_type_bits(type) <= 8; }
+
+static struct integers integers_of(uint32_t type) {
+    const int32_t most = (1 << dmlk_type_bits(type)) - 1, middle = (most + 1) / 2;
+    const bool is_signed = dmlk_type_kind(type) == DMLK_KIND_SIGNED;
+    return (struct integers){.flip = is_signed ? middle : 0,
+                             .low = is_signed ? -middle : 0,
+                             .high = is_signed ? middle - 1 : most,
+                             .is_half = dmlk_is_half_byte(type)};
+}
+
+/* --- pieces of a row: contiguous, at their place or in `piece` --- */
+
+static const uint8_t *load_bytes(bool is_half, const uint8_t *at, int64_t stride, int64_t count, uint8_t *piece) {
+    if (is_half) {
+        dmlk_load_half_bytes(at, stride, count, piece);
+        return piece;
+    }
+#ifndef DMLK_CHECKED
+    if (stride == 1) {
+        return at;
+    }
+#endif
+    for (int64_t i = 0; i < count; i++) {
+        piece[i] = DMLK_LOAD(at, i * stride);
+    }
+    return piece;
+}
+
+static const float *load_floats(uint32_t type, const uint8_t *at, int64_t stride, int64_t count, float *piece) {
+    const float *floats = (const float *)at;
+    const uint16_t *halves = (const uint16_t *)at;
+#ifndef DMLK_CHECKED
+    if (stride == 1 && type == DMLK_FLOAT32) {
+        return floats;
+    }
+    if (stride == 1) {
+        dmlk_widen_float16(halves, count, piece);
+        return piece;
+    }
+#endif
+    if (type == DMLK_FLOAT32) {
+        for (int64_t i = 0; i < count; i++) {
+            piece[i] = DMLK_LOAD(floats, i * stride);
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            piece[i] = dmlk_float16_to_float(DMLK_LOAD(halves, i * stride));
+        }
+    }
+    return piece;
+}
+
+/* Where to put results: at their place, if store_floats and store_bytes then have nothing to do, or in `piece`. */
+static float *place_floats(uint32_t type, uint8_t *at, int64_t stride, float *piece) {
+#ifndef DMLK_CHECKED
+    if (stride == 1 && type == DMLK_FLOAT32) {
+        return (float *)at;
+    }
+#else
+    (void)type, (void)at, (void)stride;
+#endif
+    return piece;
+}
+
+static void store_floats(uint32_t type, const float *from, uint8_t *at, int64_t stride, int64_t count) {
+    float *floats = (float *)at;
+    uint16_t *halves = (uint16_t *)at;
+    if (from == floats) {
+        return;
+    }
+#ifndef DMLK_CHECKED
+    if (stride == 1 && type == DMLK_FLOAT16) {
+        dmlk_narrow_floats(from, count, halves);
+        return;
+    }
+#endif
+    if (type == DMLK_FLOAT32) {
+        for (int64_t i = 0; i < count; i++) {
+            DMLK_STORE(floats, i * stride, from[i]);
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            DMLK_STORE(halves, i * stride, dmlk_float_to_float16(from[i]));
+        }
+    }
+}
+
+static uint8_t *place_bytes(bool is_half, uint8_t *at, int64_t stride, uint8_t *piece) {
+#ifndef DMLK_CHECKED
+    if (stride == 1 && !is_half) {
+        return at;
+    }
+#else
+    (void)is_half, (void)at, (void)stride;
+#endif
+    return piece;
+}
+
+static void store_bytes(bool is_half, const uint8_t *from, uint8_t *at, int64_t stride, int64_t count) {
+    if (is_half) {
+        dmlk_store_half_bytes(at, stride, count, from);
+    } else if (from != at) {
+        for (int64_t i = 0; i < count; i++) {
+            DMLK_STORE(at, i * stride, from[i]);
+        }
+    }
+}
+
+/* --- arithmetic on pieces --- */
+
+/* Rounded half to even, at most 1024 from 0: past that, whatever the zero point is, the result is a limit.  NaN: 0.
+ * Bits are limited instead of floats, which compilers would turn into branches. */
+static inline int32_t rounded(float x) {
+    const uint32_t bits = dmlk_float_bits(x), magnitude = bits & 0x7fffffffu, most = dmlk_float_bits(1024);
+    const float near = dmlk_bits_float((magnitude < most ? magnitude : most) | (bits & 0x80000000u));
+    const float integer = near + 0x1.8p23f; /* floats of this size are 1 apart */
+    const int32_t result = (int32_t)(dmlk_float_bits(integer) - dmlk_float_bits(0x1.8p23f));
+    return magnitude <= dmlk_float_bits(INFINITY) ? result : 0;
+}
+
+static inline int32_t rounded_double(double x) {
+    const double least = x > -1024 ? x : -1024, near = least < 1024 ? least : 1024;
+    return x == x ? (int32_t)rint(near) : 0;
+}
+
+/* The raw byte of a rounded quotient; `zero` is a raw zero point. */
+static inline uint8_t quantized(int32_t number, uint8_t zero, const struct integers *type) {
+    const int32_t sum = number + (zero ^ type->flip); /* the element, minus the lowest */
+    const int32_t least = sum > 0 ? sum : 0, range = type->high - type->low;
+    return (uint8_t)((least < range ? least : range) ^ type->flip);
+}
+
+DMLK_EACH_ISA(divide, (const float *restrict x, const float *restrict scale, const uint8_t *restrict zero,
+                       const struct integers *type, int64_t count, uint8_t *restrict out),
+              (x, scale, zero, type, count, out)) {
+    const struct integers of = *type;
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = quantized(rounded(x[i] / scale[i]), zero[i], &of);
+    }
+}
+
+/* The same with one scale and one zero point. */
+DMLK_EACH_ISA(divide_all, (const float *restrict x, float scale, uint8_t zero, const struct integers *type,
+                           int64_t count, uint8_t *restrict out),
+              (x, scale, zero, type, count, out)) {
+    const struct integers of = *type;
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = quantized(rounded(x[i] / scale), zero, &of);
+    }
+}
+
+DMLK_EACH_ISA(multiply, (const uint8_t *restrict q, const float *restrict scale, const uint8_t *restrict zero,
+                         int32_t flip, int64_t count, float *restrict out),
+              (q, scale, zero, flip, count, out)) {
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = dmlk_one_nan((float)((q[i] ^ flip) - (zero[i] ^ flip)) * scale[i]);
+    }
+}
+
+DMLK_EACH_ISA(multiply_all, (const uint8_t *restrict q, float scale, uint8_t zero, int32_t flip, int64_t count,
+                             float *restrict out),
+              (q, scale, zero, flip, count, out)) {
+    const int32_t offset = zero ^ flip;
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = dmlk_one_nan((float)((q[i] ^ flip) - offset) * scale);
+    }
+}
+
+/* --- rows --- */
+
+/* Operand k from element i of the row on. */
+static uint8_t *element(const struct job *job, uint8_t *const *at, const int64_t *strides, uint32_t k, int64_t i) {
+    const int64_t bytes = dmlk_type_bytes(job->types[k]);
+    return at[k] + i * strides[k] * (bytes == 0 ? 1 : bytes); /* at[k] may be a half-byte pointer */
+}
+
+static bool same_for_all(const int64_t *strides) { return strides[SCALE] == 0 && strides[ZERO] == 0; }
+
+static void quantize_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct job *job = context;
+    const struct integers *type = &job->integers;
+    const int64_t params = same_for_all(strides) ? 1 : PIECE;
+    float x_piece[PIECE], scale_piece[PIECE];
+    uint8_t zero_piece[PIECE], out_piece[PIECE];
+    for (int64_t i = 0; i < count; i += PIECE) {
+        const int64_t n = dmlk_min(count - i, PIECE), m = dmlk_min(n, params);
+        uint8_t *to = element(job, at, strides, OUTPUT, i);
+        const float *x = load_floats(job->types[INPUT], element(job, at, strides, INPUT, i), strides[INPUT], n, x_piece);
+        const float *scale = load_floats(job->types[SCALE], element(job, at, strides, SCALE, i), strides[SCALE], m, scale_piece);
+        const uint8_t *zero = load_bytes(type->is_half, element(job, at, strides, ZERO, i), strides[ZERO], m, zero_piece);
+        uint8_t *out = place_bytes(type->is_half, to, strides[OUTPUT], out_piece);
+        if (params == 1) {
+            divide_all(x, scale[0], zero[0], type, n, out);
+        } else {
+            divide(x, scale, zero, type, n, out);
+        }
+        store_bytes(type->is_half, out, to, strides[OUTPUT], n);
+    }
+}
+
+/* Inputs of INT32, which FLOAT32 does not hold exactly. */
+static void quantize_integers_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct job *job = context;
+    const struct integers *type = &job->integers;
+    float scale_piece[PIECE];
+    uint8_t zero_piece[PIECE], out[PIECE];
+    for (int64_t i = 0; i < count; i += PIECE) {
+        const int64_t n = dmlk_min(count - i, PIECE);
+        const int32_t *x = (const int32_t *)element(job, at, strides, INPUT, i);
+        const float *scale = load_floats(job->types[SCALE], element(job, at, strides, SCALE, i), strides[SCALE], n, scale_piece);
+        const uint8_t *zero = load_bytes(type->is_half, element(job, at, strides, ZERO, i), strides[ZERO], n, zero_piece);
+        for (int64_t k = 0; k < n; k++) {
+            const double quotient = (double)DMLK_LOAD(x, k * strides[INPUT]) / (double)scale[k];
+            out[k] = quantized(rounded_double(quotient), zero[k], type);
+        }
+        store_bytes(type->is_half, out, element(job, at, strides, OUTPUT, i), strides[OUTPUT], n);
+    }
+}
+
+static void dequantize_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct job *job = context;
+    const struct integers *type = &job->integers;
+    const int64_t params = same_for_all(strides) ? 1 : PIECE;
+    float scale_piece[PIECE], out_piece[PIECE];
+    uint8_t q_piece[PIECE], zero_piece[PIECE];
+    for (int64_t i = 0; i < count; i += PIECE) {
+        const int64_t n = dmlk_min(count - i, PIECE), m = dmlk_min(n, params);
+        uint8_t *to = element(job, at, strides, OUTPUT, i);
+        const uint8_t *q = load_bytes(type->is_half, element(job, at, strides, INPUT, i), strides[INPUT], n, q_piece);
+        const float *scale = load_floats(job->types[SCALE], element(job, at, strides, SCALE, i), strides[SCALE], m, scale_piece);
+        const uint8_t *zero = load_bytes(type->is_half, element(job, at, strides, ZERO, i), strides[ZERO], m, zero_piece);
+        float *out = place_floats(job->types[OUTPUT], to, strides[OUTPUT], out_piece);
+        if (params == 1) {
+            multiply_all(q, scale[0], zero[0], type->flip, n, out);
+        } else {
+            multiply(q, scale, zero, type->flip, n, out);
+        }
+        store_floats(job->types[OUTPUT], out, to, strides[OUTPUT], n);
+    }
+}
+
+/* Integers of 16 and 32 bits: differences are exact in 64 bits, then rounded to FLOAT32. */
+static void dequantize_integers_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct job *job = context;
+    for (int64_t i = 0; i < count; i += DMLK_CHUNK) {
+        const int64_t n = dmlk_min(count - i, DMLK_CHUNK);
+        dmlk_promoted q, zero;
+        float scale_piece[DMLK_CHUNK], out[DMLK_CHUNK];
+        dmlk_load_promoted(job->types[INPUT], element(job, at, strides, INPUT, i), strides[INPUT], n, &q);
+        dmlk_load_promoted(job->types[ZERO], element(job, at, strides, ZERO, i), strides[ZERO], n, &zero);
+        const float *scale = load_floats(job->types[SCALE], element(job, at, strides, SCALE, i), strides[SCALE], n, scale_piece);
+        for (int64_t k = 0; k < n; k++) { /* unsigned ones of 32 bits are the same numbers as int64_t */
+            out[k] = dmlk_one_nan((float)(q.i[k] - zero.i[k]) * scale[k]);
+        }
+        store_floats(job->types[OUTPUT], out, element(job, at, strides, OUTPUT, i), strides[OUTPUT], n);
+    }
+}
+
+/* --- blocks --- */
+
+/* One of the loops over the elements: a dimension, or the blocks of one, or the elements of a block. */
+struct loop {
+    int64_t size;
+    int64_t strides[OPERANDS];
+};
+
+/* Splits dimensions in which an element of the scale applies to a block of several elements.  Returns the number of
+ * loops; 0: the sizes of the scale do not divide those of the input. */
+static uint32_t split_into_blocks(const dmlk_view *views, struct loop *loops) {
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < views[INPUT].rank; d++) {
+        const int64_t blocks = views[SCALE].sizes[d], size = views[INPUT].sizes[d] / blocks;
+        const int64_t in = views[INPUT].strides[d], out = views[OUTPUT].strides[d];
+        if (size * blocks != views[INPUT].sizes[d]) {
+            return 0;
+        }
+        if (blocks > 1) {
+            loops[count++] = (struct loop){blocks, {in * size, views[SCALE].strides[d], views[ZERO].strides[d], out * size}};
+        }
+        if (size > 1) {
+            loops[count++] = (struct loop){size, {in, 0, 0, out}};
+        }
+    }
+    if (count == 0) {
+        loops[count++] = (struct loop){.size = 1};
+    }
+    return count;
+}
+
+/* Calls `row` for all elements of the four views, whose bases may be half-byte pointers. */
+static int for_each_block(const dmlk_view *views, bool are_halves, dmlk_row *row, const struct job *job) {
+    struct loop loops[2 * DMLK_MAX_RANK];
+    const uint32_t count = split_into_blocks(views, loops);
+    const uint32_t outer = count > DMLK_MAX_RANK ? count - DMLK_MAX_RANK : 0; /* loops here; the rest is in the views */
+    dmlk_view parts[OPERANDS];
+    const dmlk_view *operands[OPERANDS];
+    int64_t repeats = 1;
+    for (uint32_t k = 0; k < OPERANDS; k++) {
+        operands[k] = &parts[k];
+        parts[k] = views[k];
+        parts[k].rank = count - outer;
+        for (uint32_t d = outer; d < count; d++) {
+            parts[k].sizes[d - outer] = loops[d].size;
+            parts[k].strides[d - outer] = loops[d].strides[k];
+        }
+    }
+    for (uint32_t d = 0; d < outer; d++) {
+        repeats *= loops[d].size;
+    }
+    int status = count == 0 ? DMLK_BAD_PACKET : DMLK_OK;
+    for (int64_t i = 0; i < repeats && status == DMLK_OK && !dmlk_watch_stopped(); i++) {
+        int64_t rest = i, offsets[OPERANDS] = {0};
+        for (uint32_t d = outer; d-- > 0; rest /= loops[d].size) {
+            for (uint32_t k = 0; k < OPERANDS; k++) {
+                offsets[k] += rest % loops[d].size * loops[d].strides[k];
+            }
+        }
+        for (uint32_t k = 0; k < OPERANDS; k++) {
+            parts[k].base = views[k].base + offsets[k] * dmlk_type_bytes(views[k].type);
+        }
+        status = are_halves ? dmlk_indexed_rows(operands, OPERANDS, row, job) : dmlk_for_rows(operands, OPERANDS, row, job);
+    }
+    return status;
+}
+
+/* A tensor of the type and rank of `like`, all of whose elements are `element`. */
+static dmlk_view constant_view(const dmlk_view *like, uint32_t type, const void *value) {
+    dmlk_view view = *like;
+    view.type = type;
+    view.base = (uint8_t *)(uintptr_t)value;
+    memset(view.strides, 0, sizeof view.strides);
+    return view;
+}
+
+/* The zero point of a type without one: raw bits of an element. */
+static uint64_t absent_zero(uint32_t type, bool centered) {
+    const bool is_unsigned = dmlk_type_kind(type) == DMLK_KIND_UNSIGNED;
+    return centered && is_unsigned ? UINT64_C(1) << (dmlk_type_bits(type) - 1) : 0;
+}
+
+/* Runs `row` on the four views of the kernel; `quantized_view` is the one of integers. */
+static int run_rows(dmlk_view *views, const dmlk_view *quantized_view, bool centered, dmlk_row *row) {
+    const uint32_t type = quantized_view->type;
+    const uint64_t absent = absent_zero(type, centered); /* little endian: its first bytes are the element */
+    if (views[ZERO].base == NULL) {
+        views[ZERO] = constant_view(&views[SCALE], type, &absent);
+    }
+    if (!dmlk_same_sizes(&views[INPUT], &views[OUTPUT]) || !dmlk_same_sizes(&views[SCALE], &views[ZERO]) ||
+        views[SCALE].rank != views[INPUT].rank) {
+        return DMLK_BAD_PACKET;
+    }
+    struct job job = {.integers = is_small(type) ? integers_of(type) : (struct integers){0}};
+    bool are_halves = false;
+    for (uint32_t k = 0; k < OPERANDS; k++) {
+        job.types[k] = views[k].type;
+        if (dmlk_is_half_byte(views[k].type)) {
+            are_halves = true;
+            views[k] = dmlk_half_byte_view(&views[k]);
+        }
+    }
+    return for_each_block(views, are_halves, row, &job);
+}
+
+static bool is_float(uint32_t type) { return type == DMLK_FLOAT32 || type == DMLK_FLOAT16; }
+
+static int run_quantize(const dmlk_call *call) {
+    dmlk_quantization k;
+    if (!dmlk_has_views(call, OPERANDS, 1 << ZERO) || !dmlk_get_constants(call, &k, sizeof k)) {
+        return DMLK_BAD_PACKET;
+    }
+    dmlk_view views[OPERANDS];
+    memcpy(views, call->views, sizeof views);
+    const uint32_t in = views[INPUT].type, out = views[OUTPUT].type;
+    if (!(is_float(in) || in == DMLK_INT32) || !is_float(views[SCALE].type) || !is_small(out) ||
+        (views[ZERO].base != NULL && views[ZERO].type != out)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    return run_rows(views, &call->views[OUTPUT], k.centered, in == DMLK_INT32 ? quantize_integers_row : quantize_row);
+}
+
+static int run_dequantize(const dmlk_call *call) {
+    dmlk_quantization k;
+    if (!dmlk_has_views(call, OPERANDS, 1 << ZERO) || !dmlk_get_constants(call, &k, sizeof k)) {
+        return DMLK_BAD_PACKET;
+    }
+    dmlk_view views[OPERANDS];
+    memcpy(views, call->views, sizeof views);
+    const uint32_t in = views[INPUT].type;
+    if (dmlk_type_kind(in) == DMLK_KIND_FLOAT || dmlk_type_bits(in) > 32 || !is_float(views[SCALE].type) ||
+        !is_float(views[OUTPUT].type) || (views[ZERO].base != NULL && views[ZERO].type != in)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    return run_rows(views, &call->views[INPUT], k.centered, is_small(in) ? dequantize_row : dequantize_integers_row);
+}
+
+/* --- sums of quantized tensors --- */
+
+/* The one element of a scale or a zero point (absent: 0). */
+static float scale_of(const dmlk_view *view) { return DMLK_LOAD((const float *)view->base, 0); }
+
+static int32_t zero_of(const dmlk_view *view, const struct integers *type) {
+    const uint8_t raw = view->base == NULL ? 0 : DMLK_LOAD(view->base, 0);
+    return raw ^ type->flip;
+}
+
+struct sum {
+    struct integers a, b, out;
+    int32_t a_zero, b_zero; /* (raw ^ flip) */
+    uint8_t out_zero;       /* raw */
+    float a_scale, b_scale, out_scale;
+};
+
+DMLK_ROW_OF_EACH_ISA(add_row) {
+    const struct sum k = *(const struct sum *)context;
+    const uint8_t *restrict a = at[0], *restrict b = at[1];
+    uint8_t *restrict out = at[2];
+    const int64_t a_stride = strides[0], b_stride = strides[1], out_stride = strides[2];
+    for (int64_t i = 0; i < count; i++) {
+        const float x = (float)((DMLK_LOAD(a, i * a_stride) ^ k.a.flip) - k.a_zero) * k.a_scale;
+        const float y = (float)((DMLK_LOAD(b, i * b_stride) ^ k.b.flip) - k.b_zero) * k.b_scale;
+        DMLK_STORE(out, i * out_stride, quantized(rounded((x + y) / k.out_scale), k.out_zero, &k.out));
+    }
+}
+
+static int run_add(const dmlk_call *call) {
+    enum { A, A_SCALE, A_ZERO, B, B_SCALE, B_ZERO, OUT_SCALE, OUT_ZERO, OUT, VIEWS };
+    dmlk_quantization unused;
+    if (!dmlk_has_views(call, VIEWS, 1 << A_ZERO | 1 << B_ZERO | 1 << OUT_ZERO) ||
+        !dmlk_get_constants(call, &unused, sizeof unused)) {
+        return DMLK_BAD_PACKET;
+    }
+    const dmlk_view *v = call->views;
+    const uint32_t owner[VIEWS] = {A, A_SCALE, A, B, A_SCALE, B, A_SCALE, OUT, OUT}; /* each has the type of that one */
+    for (uint32_t k = 0; k < VIEWS; k++) {
+        const bool is_one = k == A || k == B || k == OUT || v[k].base == NULL || dmlk_view_elements(&v[k]) == 1;
+        const bool fits = owner[k] == A_SCALE ? v[k].type == DMLK_FLOAT32 : dmlk_type_bits(v[owner[k]].type) == 8;
+        if (!fits || (v[k].base != NULL && v[k].type != v[owner[k]].type)) {
+            return DMLK_NOT_IMPLEMENTED;
+        }
+        if (!is_one) {
+            return DMLK_BAD_PACKET;
+        }
+    }
+    struct sum sum = {.a = integers_of(v[A].type), .b = integers_of(v[B].type), .out = integers_of(v[OUT].type)};
+    sum.a_scale = scale_of(&v[A_SCALE]);
+    sum.b_scale = scale_of(&v[B_SCALE]);
+    sum.out_scale = scale_of(&v[OUT_SCALE]);
+    sum.a_zero = zero_of(&v[A_ZERO], &sum.a);
+    sum.b_zero = zero_of(&v[B_ZERO], &sum.b);
+    sum.out_zero = (uint8_t)(zero_of(&v[OUT_ZERO], &sum.out) ^ sum.out.flip);
+    return dmlk_staged_rows((const dmlk_view *[]){&v[A], &v[B], &v[OUT]}, 3, add_row, &sum);
+}
+
+/* --- dynamic quantization --- */
+
+#define MOST_PARTS 64
+
+/* Floats in the order of integers: of the bits, with those of negative ones inverted except the sign. */
+static inline int32_t ordered(float x) {
+    const int32_t bits = (int32_t)dmlk_float_bits(x);
+    return bits < 0 ? bits ^ INT32_MAX : bits;
+}
+
+/* Widens the range; a NaN counts as 0, which is always inside. */
+DMLK_EACH_ISA(widen, (const float *restrict x, int64_t count, int32_t *low, int32_t *high), (x, count, low, high)) {
+    int32_t least = *low, most = *high;
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t number = x[i] == x[i] ? ordered(x[i]) : 0;
+        least = number < least ? number : least;
+        most = number > most ? number : most;
+    }
+    *low = least;
+    *high = most;
+}
+
+struct range {
+    dmlk_iter iter;
+    uint32_t type;
+    int32_t low[MOST_PARTS], high[MOST_PARTS]; /* of each part */
+};
+
+static void find_range(int64_t begin, int64_t end, int part, void *context) {
+    struct range *range = context;
+    int64_t work = 0, count = 0;
+    float piece[PIECE];
+    dmlk_cursor cursor;
+    dmlk_iter_seek(&range->iter, begin, &cursor);
+    for (; begin < end && !dmlk_stopped(&work, count); begin += count) {
+        count = dmlk_min(dmlk_min(dmlk_iter_row_left(&range->iter, &cursor), end - begin), PIECE);
+        const float *x = load_floats(range->type, cursor.at[0], dmlk_iter_row_strides(&range->iter)[0], count, piece);
+        widen(x, count, &range->low[part], &range->high[part]);
+        dmlk_iter_advance(&range->iter, &cursor, count);
+    }
+}
+
+/* The lowest and the highest element, and 0. */
+static int range_of(const dmlk_view *in, float *low, float *high) {
+    struct range range = {.type = in->type};
+    const int status = dmlk_iter_init(&range.iter, DMLK_ANY_ORDER, &in, 1);
+    if (status != DMLK_OK) {
+        return status;
+    }
+    const int64_t parts = dmlk_parts(range.iter.count, 1 << 19);
+    dmlk_parallel(range.iter.count, (int)dmlk_min(parts, MOST_PARTS), find_range, &range);
+    int32_t least = 0, most = 0;
+    for (uint32_t k = 0; k < MOST_PARTS; k++) {
+        least = range.low[k] < least ? range.low[k] : least;
+        most = range.high[k] > most ? range.high[k] : most;
+    }
+    *low = dmlk_bits_float((uint32_t)(least < 0 ? least ^ INT32_MAX : least));
+    *high = dmlk_bits_float((uint32_t)most);
+    return DMLK_OK;
+}
+
+const uint32_t dmlk_outputs_dynamic_quantize_linear = 3;
+
+static int run_dynamic(const dmlk_call *call) {
+    dmlk_quantization unused;
+    if (!dmlk_has_views(call, 4, 0) || !dmlk_get_constants(call, &unused, sizeof unused)) {
+        return DMLK_BAD_PACKET;
+    }
+    const dmlk_view *in = &call->views[0], *out = &call->views[1], *out_scale = &call->views[2];
+    const dmlk_view *out_zero = &call->views[3];
+    if (!is_float(in->type) || dmlk_type_bits(out->type) != 8 || out_scale->type != DMLK_FLOAT32 ||
+        out_zero->type != out->type) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    if (dmlk_view_elements(out_scale) != 1 || dmlk_view_elements(out_zero) != 1) {
+        return DMLK_BAD_PACKET;
+    }
+    float low, high;
+    int status = range_of(in, &low, &high);
+    if (status != DMLK_OK) {
+        return status;
+    }
+    const struct integers type = integers_of(out->type);
+    const float least = (float)type.low, most = (float)type.high;
+    const float scale = low == high ? 1 / (most - least) : (high - low) / (most - least);
+    const float exact = least - low / scale;
+    const float from_least = exact > least ? exact : least; /* NaN: the range is infinite */
+    const uint8_t zero = (uint8_t)rounded(from_least < most ? from_least : most);
+    DMLK_STORE((float *)out_scale->base, 0, scale);
+    DMLK_STORE(out_zero->base, 0, zero);
+    dmlk_view views[OPERANDS] = {*in, constant_view(in, DMLK_FLOAT32, &scale), constant_view(in, out->type, &zero), *out};
+    return run_rows(views, out, false, quantize_row);
+}
+
+#define KERNEL(name, run) \
+    int DMLK_RUN(name)(const dmlk_call *call) { return run(call); }
+#include "functions.inc"

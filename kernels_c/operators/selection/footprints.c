@@ -1,0 +1,350 @@
+/* footprints.c - what gathers and scatters read, and where scatters write twice. */
+#include <stdlib.h>
+
+#include "resolve.h"
+#include "selection.h"
+
+/* --- the selected elements, piece by piece --- */
+
+/* `count` consecutive elements of the values in logical order of the selection, from number `position` on.  Element i is
+ * element value + i * value_step of the values and table + i * table_step + offsets[i] of the table, in the units of the
+ * strides of the selection. */
+struct piece {
+    int64_t position, value, value_step, table, table_step, count;
+    const int64_t *offsets;
+};
+
+typedef void take_piece(const struct piece *piece, void *context);
+
+static void take_row(const dmlk_selected *s, struct piece piece, const uint8_t *indices, bool drop, take_piece *take,
+                     void *context) {
+    dmlk_resolve *resolve = dmlk_resolve_of(s->indices.type);
+    const int64_t stride = s->indices.strides[s->indices.rank - 1], bytes = dmlk_type_bytes(s->indices.type);
+    int64_t offsets[DMLK_CHUNK];
+    piece.offsets = offsets;
+    for (int64_t left = piece.count; left > 0; left -= piece.count) {
+        piece.count = dmlk_min(left, DMLK_CHUNK);
+        resolve(s, indices, stride, piece.count, drop, offsets);
+        take(&piece, context);
+        indices += piece.count * stride * bytes;
+        piece.position += piece.count;
+        piece.value += piece.count * piece.value_step;
+        piece.table += piece.count * piece.table_step;
+    }
+}
+
+/* `drop`: see resolve.h. */
+static void take_pieces(const dmlk_selected *s, bool drop, take_piece *take, void *context) {
+    const uint32_t last = s->values.rank - 1;
+    const int64_t bytes = dmlk_type_bytes(s->indices.type), row = s->values.sizes[last];
+    int64_t index[DMLK_MAX_RANK] = {0};
+    const int64_t elements = dmlk_view_elements(&s->values);
+    for (int64_t position = 0; position < elements; position += row) {
+        const uint8_t *indices = s->indices.base;
+        struct piece piece = {.position = position,
+                              .value_step = s->values.strides[last],
+                              .table_step = s->table.strides[last],
+                              .count = row};
+        for (uint32_t d = 0; d < last; d++) {
+            indices += index[d] * s->indices.strides[d] * bytes;
+            piece.value += index[d] * s->values.strides[d];
+            piece.table += index[d] * s->table.strides[d];
+        }
+        take_row(s, piece, indices, drop, take, context);
+        for (uint32_t d = last; d-- > 0 && ++index[d] == s->values.sizes[d];) {
+            index[d] = 0;
+        }
+    }
+}
+
+/* --- the kernels' tensors --- */
+
+static bool begin(const dmlk_call *call, uint32_t views, dmlk_selection *k) {
+    return call->view_count == views && dmlk_get_constants(call, k, sizeof *k) &&
+           dmlk_resolve_of(call->views[1].type) != NULL;
+}
+
+/* The selection, with numbers of elements of table and values instead of offsets. */
+static bool select_numbers(const dmlk_selection *k, const dmlk_view *table, const dmlk_view *indices,
+                           const dmlk_view *values, dmlk_selected *s) {
+    const dmlk_view numbered_table = dmlk_view_numbered(table), numbered_values = dmlk_view_numbered(values);
+    return dmlk_selected_init(k, &numbered_table, indices, &numbered_values, s);
+}
+
+static void use_of(const dmlk_selection *k, const dmlk_selected *s, uint32_t target, dmlk_index_use *use) {
+    *use = (dmlk_index_use){.indices = 1, .target = target, .axis = k->axis, .count = s->count};
+    memcpy(use->sizes, s->sizes, s->count * sizeof use->sizes[0]);
+}
+
+static bool can_look(const dmlk_view *views, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (views[i].base == NULL || dmlk_view_elements(&views[i]) > DMLK_MOST_LOOKED_AT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- gather --- */
+
+bool dmlk_indices_gather(const dmlk_call *call, dmlk_index_use *use) {
+    dmlk_selection k;
+    dmlk_selected s;
+    if (!begin(call, 3, &k) || !dmlk_selected_init(&k, &call->views[0], &call->views[1], &call->views[2], &s)) {
+        return false;
+    }
+    use_of(&k, &s, 0, use);
+    return true;
+}
+
+static void mark(uint64_t *marks, int64_t number) { marks[number / 64] |= UINT64_C(1) << number % 64; }
+
+static void mark_table(const struct piece *piece, void *marks) {
+    for (int64_t i = 0; i < piece->count; i++) {
+        mark(marks, piece->table + i * piece->table_step + piece->offsets[i]);
+    }
+}
+
+void dmlk_reads_gather(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
+    dmlk_selection k;
+    dmlk_selected s;
+    if (tensor != 0 || !begin(call, 3, &k) ||
+        !select_numbers(&k, &call->views[0], &call->views[1], &call->views[2], &s)) {
+        return;
+    }
+    uint64_t *marks = dmlk_begin_marks(call, tensor, reads);
+    if (marks != NULL) {
+        take_pieces(&s, false, mark_table, marks);
+    }
+}
+
+/* --- scatter --- */
+
+bool dmlk_indices_scatter(const dmlk_call *call, dmlk_index_use *use) {
+    dmlk_selection k;
+    dmlk_selected s;
+    if (!begin(call, 4, &k) || k.may_miss != 0 ||
+        !dmlk_selected_init(&k, &call->views[3], &call->views[1], &call->views[2], &s)) {
+        return false;
+    }
+    use_of(&k, &s, 3, use);
+    return true;
+}
+
+struct hits {
+    uint64_t *marks; /* of the values that are written; NULL: only counted */
+    int64_t count;
+};
+
+static void mark_hits(const struct piece *piece, void *context) {
+    struct hits *hits = context;
+    for (int64_t i = 0; i < piece->count; i++) {
+        if (piece->offsets[i] != DMLK_MISSED) {
+            hits->count++;
+            if (hits->marks != NULL) {
+                mark(hits->marks, piece->value + i * piece->value_step);
+            }
+        }
+    }
+}
+
+/* A value whose indices are out of range is not read.  Before the indices are known, all of them may be. */
+void dmlk_reads_scatter(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
+    dmlk_selection k;
+    dmlk_selected s;
+    struct hits hits = {0};
+    if (tensor != 2 || !begin(call, 4, &k) || !can_look(call->views, 4) ||
+        !select_numbers(&k, &call->views[3], &call->views[1], &call->views[2], &s)) {
+        return;
+    }
+    const dmlk_view *values = &call->views[2];
+    uint64_t bits;
+    take_pieces(&s, true, mark_hits, &hits);
+    if (hits.count == 0) {
+        reads->counts[0] = 0;
+        return;
+    }
+    const bool is_one = dmlk_view_extent(values, &bits) && bits == dmlk_type_bits(values->type);
+    if (is_one || hits.count == dmlk_view_elements(values)) {
+        return;
+    }
+    hits.marks = dmlk_begin_marks(call, tensor, reads);
+    if (hits.marks != NULL) {
+        take_pieces(&s, true, mark_hits, &hits);
+    }
+}
+
+/* --- races --- */
+
+/* A write: of the block of values at position `position` of the selection, to the block at element `slot`. */
+struct write {
+    int64_t slot, position;
+};
+
+struct writes {
+    uint64_t *seen, *twice; /* bits of slots */
+    bool any_twice, is_full;
+    struct write *list; /* to the slots that are written twice */
+    size_t count, room;
+};
+
+static bool is_marked(const uint64_t *marks, int64_t number) { return marks[number / 64] >> number % 64 & 1; }
+
+static void find_twice(const struct piece *piece, void *context) {
+    struct writes *w = context;
+    for (int64_t i = 0; i < piece->count; i++) {
+        if (piece->offsets[i] != DMLK_MISSED) {
+            const int64_t slot = piece->table + i * piece->table_step + piece->offsets[i];
+            if (is_marked(w->seen, slot)) {
+                mark(w->twice, slot);
+                w->any_twice = true;
+            }
+            mark(w->seen, slot);
+        }
+    }
+}
+
+static void list_twice(const struct piece *piece, void *context) {
+    struct writes *w = context;
+    for (int64_t i = 0; i < piece->count && !w->is_full; i++) {
+        const int64_t slot = piece->table + i * piece->table_step + piece->offsets[i];
+        if (piece->offsets[i] == DMLK_MISSED || !is_marked(w->twice, slot)) {
+            continue;
+        }
+        if (w->count == w->room) {
+            const size_t room = w->room == 0 ? 64 : 2 * w->room;
+            struct write *list = realloc(w->list, room * sizeof *list);
+            w->is_full = list == NULL;
+            if (w->is_full) {
+                return;
+            }
+            w->list = list;
+            w->room = room;
+        }
+        w->list[w->count++] = (struct write){slot, piece->position + i};
+    }
+}
+
+static int compare_writes(const void *x, const void *y) {
+    const struct write *a = x, *b = y;
+    if (a->slot != b->slot) {
+        return a->slot < b->slot ? -1 : 1;
+    }
+    return a->position < b->position ? -1 : a->position > b->position;
+}
+
+/* The selection cut into writes: axes that the indices have, and those of the blocks that one write consists of. */
+struct cut {
+    dmlk_view values, numbered_values, numbered_indices; /* along the axes of the indices */
+    dmlk_view block, numbered_block, numbered_table;     /* along the others, of values and table */
+};
+
+/* Element number `position` of a view, last axis fastest, in the units of its strides. */
+static int64_t offset_of(const dmlk_view *view, int64_t position) {
+    int64_t offset = 0;
+    for (uint32_t d = view->rank; d-- > 0;) {
+        offset += position % view->sizes[d] * view->strides[d];
+        position /= view->sizes[d];
+    }
+    return offset;
+}
+
+/* The number of the first element of the blocks in which they differ, or -1. */
+static int64_t find_difference(const struct cut *cut, int64_t a, int64_t b) {
+    const int64_t bytes = dmlk_type_bytes(cut->values.type), count = dmlk_view_elements(&cut->block);
+    const uint8_t *base = cut->values.base;
+    const int64_t first = offset_of(&cut->values, a), second = offset_of(&cut->values, b);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = offset_of(&cut->block, i);
+        if (memcmp(base + (first + at) * bytes, base + (second + at) * bytes, (size_t)bytes) != 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void describe(const dmlk_call *call, const struct cut *cut, const struct write writes[2], int64_t in_block,
+                     dmlk_scatter_race *race) {
+    race->indices = 1;
+    race->values = 2;
+    race->target = 3;
+    race->element = (uint64_t)(writes[0].slot + offset_of(&cut->numbered_table, in_block));
+    for (int i = 0; i < 2; i++) {
+        const int64_t block = offset_of(&cut->numbered_values, writes[i].position);
+        race->index_elements[i] = (uint64_t)offset_of(&cut->numbered_indices, writes[i].position);
+        race->value_elements[i] = (uint64_t)(block + offset_of(&cut->numbered_block, in_block));
+        dmlk_read_element(&call->views[2], race->value_elements[i], &race->written[i]);
+    }
+}
+
+/* Of each slot the first two neighbours in order that differ: if all neighbours are equal, all are. */
+static void compare(const dmlk_call *call, const struct cut *cut, const struct writes *w, dmlk_scatter_race *race) {
+    int64_t told = -1;
+    race->count = 0;
+    for (size_t i = 0; i + 1 < w->count; i++) {
+        const struct write *pair = &w->list[i];
+        if (pair[0].slot != pair[1].slot || pair[0].slot == told) {
+            continue;
+        }
+        const int64_t in_block = find_difference(cut, pair[0].position, pair[1].position);
+        if (in_block >= 0) {
+            told = pair[0].slot;
+            if (race->count++ == 0) {
+                describe(call, cut, pair, in_block, race);
+            }
+        }
+    }
+}
+
+/* Whether the tensors are as the kernel needs them; sets what is cut, and the selection of whole blocks by number. */
+static bool begin_races(const dmlk_call *call, struct cut *cut, dmlk_selected *blocks) {
+    dmlk_selection k;
+    dmlk_selected s, numbers;
+    const dmlk_view *views = call->views;
+    if (!begin(call, 4, &k) || !can_look(views, 4) || dmlk_bits_type(views[2].type) == DMLK_UNKNOWN) {
+        return false;
+    }
+    const dmlk_view indices = dmlk_view_numbered(&views[1]);
+    if (!select_numbers(&k, &views[3], &views[1], &views[2], &numbers) ||
+        !dmlk_selected_init(&k, &views[3], &indices, &views[2], &s) || s.own == 0) {
+        return false;
+    }
+    *cut = (struct cut){.values = dmlk_view_select(&s.values, s.indexed),
+                        .numbered_values = dmlk_view_select(&numbers.values, s.indexed),
+                        .numbered_indices = dmlk_view_select(&s.indices, s.indexed),
+                        .block = dmlk_view_select(&s.values, ~s.indexed),
+                        .numbered_block = dmlk_view_select(&numbers.values, ~s.indexed),
+                        .numbered_table = dmlk_view_select(&numbers.table, ~s.indexed)};
+    *blocks = numbers;
+    blocks->values = cut->numbered_values;
+    blocks->table = dmlk_view_select(&numbers.table, s.indexed);
+    blocks->indices = dmlk_view_select(&numbers.indices, s.indexed);
+    return true;
+}
+
+bool dmlk_races_scatter(const dmlk_call *call, dmlk_scatter_race *race) {
+    struct cut cut;
+    dmlk_selected blocks;
+    struct writes w = {0};
+    race->count = 0;
+    if (!begin_races(call, &cut, &blocks)) {
+        return false;
+    }
+    const size_t words = (size_t)dmlk_view_elements(&call->views[3]) / 64 + 1;
+    w.seen = calloc(words, sizeof *w.seen);
+    w.twice = calloc(words, sizeof *w.twice);
+    if (w.seen != NULL && w.twice != NULL) {
+        take_pieces(&blocks, true, find_twice, &w);
+    }
+    if (w.any_twice) {
+        take_pieces(&blocks, true, list_twice, &w);
+        if (w.count > 0) {
+            qsort(w.list, w.count, sizeof *w.list, compare_writes);
+        }
+        compare(call, &cut, &w, race);
+    }
+    free(w.list);
+    free(w.twice);
+    free(w.seen);
+    return race->count > 0;
+}

@@ -1,0 +1,186 @@
+/* selection: elements that indices select, copied bit by bit.
+ *   gather   views: table, indices, values.  values[n] = table[what index n selects]; out of range: the nearest.
+ *   scatter  views: input, indices, values, table.  table = input; then table[what index n selects] = values[n]; out
+ *            of range: nothing.  If elements are selected twice, the last in logical order remains, whatever the number
+ *            of threads, or the last in an order that the packet draws. */
+#include "selection.h"
+
+#include "resolve.h"
+
+struct job {
+    dmlk_selected selected;
+    dmlk_resolve *resolve;
+};
+
+#define DMLK_ONLY_UNSIGNED
+#define DMLK_BODY "selection.inc"
+#include "each_type.inc"
+
+static dmlk_row *const gather_rows[] = {[DMLK_UINT8] = gather_uint8,
+                                        [DMLK_UINT16] = gather_uint16,
+                                        [DMLK_UINT32] = gather_uint32,
+                                        [DMLK_UINT64] = gather_uint64};
+static dmlk_row *const scatter_rows[] = {[DMLK_UINT8] = scatter_uint8,
+                                         [DMLK_UINT16] = scatter_uint16,
+                                         [DMLK_UINT32] = scatter_uint32,
+                                         [DMLK_UINT64] = scatter_uint64};
+
+static int set_up(const dmlk_call *call, const dmlk_view *table, const dmlk_view *indices, const dmlk_view *values,
+                  struct job *job) {
+    dmlk_selection k;
+    if (!dmlk_get_constants(call, &k, sizeof k)) {
+        return DMLK_BAD_PACKET;
+    }
+    job->resolve = dmlk_resolve_of(indices->type);
+    const uint32_t width = dmlk_bits_type(table->type);
+    if (job->resolve == NULL || width == DMLK_UNKNOWN || width != dmlk_bits_type(values->type)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    return dmlk_selected_init(&k, table, indices, values, &job->selected) ? DMLK_OK : DMLK_BAD_PACKET;
+}
+
+static int gather(const dmlk_call *call) {
+    struct job job;
+    if (!dmlk_has_views(call, 3, 0)) {
+        return DMLK_BAD_PACKET;
+    }
+    const int status = set_up(call, &call->views[0], &call->views[1], &call->views[2], &job);
+    if (status != DMLK_OK) {
+        return status;
+    }
+    const dmlk_selected *s = &job.selected;
+    dmlk_row *row = gather_rows[dmlk_bits_type(s->table.type)];
+    return dmlk_indexed_rows((const dmlk_view *[]){&s->table, &s->indices, &s->values}, 3, row, &job);
+}
+
+/* --- scatter --- */
+
+/* Elements of the table can be selected twice only along the indices' own axes: places.  All others are lanes, which do
+ * not meet and are split between the threads. */
+struct scatter {
+    struct job job;
+    dmlk_iter places, lanes;
+    dmlk_row *row;
+    bool lane_by_lane;
+    int64_t first, step; /* the order of the places: first, first + step, ..., modulo their number */
+};
+
+/* Calls the row for elements [begin, end) of `iter`, starting at the given position of each operand. */
+static void run_rows(const struct scatter *s, dmlk_iter *iter, uint8_t *const *at, int64_t begin, int64_t end,
+                     int64_t *work) {
+    dmlk_cursor cursor;
+    int64_t count = 1;
+    memcpy(iter->base, at, iter->operands * sizeof iter->base[0]);
+    dmlk_iter_seek(iter, begin, &cursor);
+    while (begin < end && !dmlk_stopped(work, count)) {
+        count = dmlk_min(dmlk_iter_row_left(iter, &cursor), end - begin);
+        count = dmlk_min(count, DMLK_WORK_BETWEEN_LOOKS);
+        s->row(cursor.at, dmlk_iter_row_strides(iter), count, &s->job);
+        dmlk_iter_advance(iter, &cursor, count);
+        begin += count;
+    }
+}
+
+static void write_lane_by_lane(const struct scatter *s, int64_t begin, int64_t end) {
+    dmlk_iter places = s->places;
+    dmlk_cursor lane;
+    int64_t work = 0;
+    dmlk_iter_seek(&s->lanes, begin, &lane);
+    for (; begin < end && !dmlk_stopped(&work, 1); begin++) {
+        run_rows(s, &places, lane.at, 0, places.count, &work);
+        dmlk_iter_advance(&s->lanes, &lane, 1);
+    }
+}
+
+static void write_place_by_place(const struct scatter *s, int64_t begin, int64_t end) {
+    dmlk_iter lanes = s->lanes;
+    dmlk_cursor place;
+    int64_t work = 0, number = s->first;
+    dmlk_iter_seek(&s->places, number, &place);
+    for (int64_t left = s->places.count; left > 0 && !dmlk_stopped(&work, 1); left--) {
+        run_rows(s, &lanes, place.at, begin, end, &work);
+        if (s->step == 1 && number + 1 < s->places.count) {
+            dmlk_iter_advance(&s->places, &place, 1);
+            number++;
+        } else {
+            number = number < s->places.count - s->step ? number + s->step : number - (s->places.count - s->step);
+            dmlk_iter_seek(&s->places, number, &place);
+        }
+    }
+}
+
+static void write_lanes(int64_t begin, int64_t end, int part, void *context) {
+    const struct scatter *s = context;
+    (void)part;
+    s->lane_by_lane ? write_lane_by_lane(s, begin, end) : write_place_by_place(s, begin, end);
+}
+
+/* The order of the places: logical, or one of about as many as there are places. */
+static void draw_order(struct scatter *s, uint32_t drawn) {
+    const uint64_t count = (uint64_t)s->places.count;
+    s->first = 0;
+    s->step = 1;
+    if (drawn > 0 && count > 1) {
+        const uint64_t random = drawn * UINT64_C(0x9E3779B97F4A7C15);
+        uint64_t step = 1 + (random >> 20) % (count - 1);
+        while (dmlk_gcd(step, count) != 1) { /* count - 1 is coprime */
+            step = step + 1 < count ? step + 1 : 1;
+        }
+        s->first = (int64_t)((random >> 40) % count);
+        s->step = (int64_t)step;
+    }
+}
+
+/* Long runs are innermost; else, of places and lanes, those whose values are closer to each other. */
+static bool is_lane_by_lane(const dmlk_iter *places, const dmlk_iter *lanes) {
+    const int64_t place_run = places->sizes[places->rank - 1], lane_run = lanes->sizes[lanes->rank - 1];
+    return place_run > lane_run &&
+           (lane_run < 8 || dmlk_iter_row_strides(places)[2] < dmlk_iter_row_strides(lanes)[2]);
+}
+
+/* Writes worth a thread (see for_rows.c). */
+#define WORTH_A_THREAD (INT64_C(1) << 17)
+
+static int scatter(const dmlk_call *call) {
+    struct scatter s;
+    if (!dmlk_has_views(call, 4, 0)) {
+        return DMLK_BAD_PACKET;
+    }
+    const dmlk_view *input = &call->views[0], *out = &call->views[3];
+    int status = set_up(call, out, &call->views[1], &call->views[2], &s.job);
+    if (status != DMLK_OK) {
+        return status;
+    }
+    if (!dmlk_same_sizes(input, out)) {
+        return DMLK_BAD_PACKET;
+    }
+    const dmlk_selected *selected = &s.job.selected;
+    const dmlk_view *views[] = {&selected->table, &selected->indices, &selected->values};
+    dmlk_view places[3], lanes[3];
+    for (int k = 0; k < 3; k++) {
+        places[k] = dmlk_view_select(views[k], selected->own);
+        lanes[k] = dmlk_view_select(views[k], ~selected->own);
+    }
+    status = dmlk_bits_type(input->type) != dmlk_bits_type(out->type) ? DMLK_NOT_IMPLEMENTED : DMLK_OK;
+    if (status == DMLK_OK) {
+        status = dmlk_iter_init(&s.places, DMLK_LOGICAL_ORDER, (const dmlk_view *[]){&places[0], &places[1], &places[2]}, 3);
+    }
+    if (status == DMLK_OK) {
+        status = dmlk_iter_init(&s.lanes, DMLK_ANY_ORDER, (const dmlk_view *[]){&lanes[0], &lanes[1], &lanes[2]}, 3);
+    }
+    if (status == DMLK_OK) {
+        status = dmlk_copy_elements(input, out);
+    }
+    if (status == DMLK_OK) {
+        draw_order(&s, call->flags >> DMLK_FLAG_ORDER_SHIFT);
+        s.row = scatter_rows[dmlk_bits_type(out->type)];
+        s.lane_by_lane = s.step == 1 && s.first == 0 && is_lane_by_lane(&s.places, &s.lanes);
+        const int64_t grain = WORTH_A_THREAD / s.places.count;
+        dmlk_parallel(s.lanes.count, dmlk_parts(s.lanes.count, grain > 1 ? grain : 1), write_lanes, &s);
+    }
+    return status;
+}
+
+#define SELECT(name, run) \
+    int DMLK_RUN(name)(const dmlk_call *call) { return run(call); }
+#include "functions.inc"

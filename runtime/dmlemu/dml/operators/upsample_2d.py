@@ -1,0 +1,98 @@
+"""UPSAMPLE_2D."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw import kernels
+
+from ..enums import InterpolationMode, TensorDataType
+from ..structs import Size2D
+from ..tensor_desc import BufferTensorDesc
+from ._conversion import Array, convert, float64
+from .definition import Definition
+from .rules import AtLeast, SameSizes, SameType, Sizes
+
+if TYPE_CHECKING:
+    from ..lowering.compile import Program
+    from .descs import Upsample2dOperatorDesc
+
+
+def _enlarged(desc: Upsample2dOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    rank, (height, width) = desc.input_tensor.rank, desc.input_tensor.sizes[-2:]
+    yield rank - 2, height * desc.scale_size.height, f"InputTensor.Sizes[{rank - 2}] * ScaleSize.Height"
+    yield rank - 1, width * desc.scale_size.width, f"InputTensor.Sizes[{rank - 1}] * ScaleSize.Width"
+
+
+class Upsample2d(Definition, of="UPSAMPLE_2D"):
+    """Enlarges the last two dimensions by whole factors.
+
+    NEAREST_NEIGHBOR repeats each element: ``output[.., y, x] = input[.., y / Height, x / Width]``, rounded
+    down; bits are copied.
+
+    LINEAR interpolates between the centres of elements: output i of a dimension enlarged by f lies at
+    ``p = (i + 0.5) / f - 0.5`` of the input, between elements floor(p) and floor(p) + 1 with the weights
+    ``1 - w`` and ``w = p - floor(p)``; beyond the ends the last element is used.  DirectML does not print the
+    rule; it speaks of centres.  Computed in FLOAT64, the last dimension first, and rounded once.  An
+    element of weight 0 has no influence, even if it is infinite or NaN.
+    """
+
+    desc: Upsample2dOperatorDesc
+
+    RULES = (
+        SameType("input_tensor", "output_tensor"),
+        SameSizes("input_tensor", "output_tensor", only=slice(0, -2)),
+        AtLeast("scale_size", 1),
+        Sizes(
+            "output_tensor",
+            _enlarged,
+            "The last two sizes of `OutputTensor` are those of `InputTensor` times `ScaleSize.Height` and "
+            "`ScaleSize.Width`.",
+        ),
+    )
+
+    def __init__(self, desc: Upsample2dOperatorDesc) -> None:
+        super().__init__(desc)
+        self.KEEPS_NANS = desc.interpolation_mode is InterpolationMode.NEAREST_NEIGHBOR
+
+    def lower(self, program: Program) -> None:
+        scale, linear = self.desc.scale_size, self.desc.interpolation_mode is InterpolationMode.LINEAR
+        program.call(
+            "upsample_2d",
+            program.read("input_tensor"),
+            program.write("output_tensor"),
+            constants=kernels.pack("upsample_2d", height=scale.height, width=scale.width, linear=int(linear)),
+        )
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        desc, x = self.desc, np.asarray(inputs["input_tensor"])
+        scale = desc.scale_size
+        if desc.interpolation_mode is InterpolationMode.NEAREST_NEIGHBOR:
+            return {"output_tensor": x.repeat(scale.height, axis=-2).repeat(scale.width, axis=-1)}
+        with np.errstate(all="ignore"):
+            wide = _interpolated(float64(x), scale.width)
+            both = _interpolated(wide.swapaxes(-1, -2), scale.height).swapaxes(-1, -2)
+        return {"output_tensor": convert(both, desc.output_tensor.data_type)}
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 2, 3]),
+            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 4, 9]),
+            "scale_size": Size2D(width=3, height=2),
+            "interpolation_mode": InterpolationMode.LINEAR,
+        }
+
+
+def _interpolated(x: Array, factor: int) -> Array:
+    """The last dimension enlarged."""
+    size = x.shape[-1]
+    i = np.arange(size * factor)
+    low, rest = np.divmod(2 * i + 1 - factor, 2 * factor)  # p in units of 1 / (2 * factor)
+    weight = rest / (2 * factor)
+    before, behind = x[..., np.clip(low, 0, size - 1)], x[..., np.clip(low + 1, 0, size - 1)]
+    between: Array = (1 - weight) * before + weight * behind
+    return np.where(weight == 0, before, between)
