@@ -6,13 +6,13 @@ KERNELS := $(shell find kernels_c -name '*.c' -o -name '*.h' -o -name '*.inc' -o
 
 help:
 	@echo "make run     classify handwritten digits on the emulated device"
-	@echo "make test    the tests (about eight minutes on two cores)"
+	@echo "make test    the tests (about four minutes on two cores)"
 	@echo "make check   what CI runs: format, lint, types, imports, C warnings and sanitizers, tests"
 	@echo "make dev     editable install with all tools; run again after changing C"
 	@echo "make ctest   C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: under a minute)"
-	@echo "make test-long  all tests (about an hour); make measured  what the tests of operators cover"
+	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
 	@echo "make wheel, make docs, make clean"
 
 run: .venv/installed

@@ -6,7 +6,11 @@ from zlib import crc32
 import pytest
 from hypothesis import settings
 
-settings.register_profile("dmlemu", derandomize=True, deadline=None, print_blob=True)
+from thorough import part_of
+
+settings.register_profile(
+    "dmlemu", derandomize=True, deadline=None, print_blob=True, max_examples=part_of(100)
+)
 settings.load_profile("dmlemu")
 
 PARTS = 12  # of the long tests

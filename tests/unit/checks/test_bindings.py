@@ -39,6 +39,7 @@ from dmlemu.dml.binding.aliasing import Meeting, Place
 from dmlemu.errors import Severity
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at, meet
+from thorough import part_of
 
 Binding = dml.BufferBinding
 VOLATILE = dml.ExecutionFlags.DESCRIPTORS_VOLATILE
@@ -757,7 +758,7 @@ LAYOUT = st.tuples(
 
 
 @given(LAYOUT, LAYOUT)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=part_of(300), deadline=None)
 def test_meet_and_element_at_against_sets_of_bytes(a: Any, b: Any) -> None:
     def footprint(layout: Any) -> Footprint:
         dimensions, bits, start = layout
@@ -811,7 +812,7 @@ def elements_of(place: Place) -> dict[int, set[tuple[int, int]]]:
 
 
 @given(INPUT_STRIDES, INPUT_STRIDES, OUTPUT_STRIDES, OFFSETS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=part_of(150), deadline=None)
 def test_BT10_against_sets_of_bytes(a: Any, b: Any, output: Any, offsets: tuple[int, int, int]) -> None:
     """ADD over inputs of any layout: the output meets one of them just where a byte is shared."""
     tensors = [tensor((2, 3), strides) for strides in (a, b, output)]

@@ -32,10 +32,11 @@ from dmlemu.errors import Severity
 from dmlemu.reporting import Response
 from dmlemu_hw import reordering
 from dmlemu_hw.packets import Opcode
+from thorough import part_of
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # wrong programs, and right ones that use what nobody wrote
 
-random = settings(max_examples=60)
+random = settings(max_examples=part_of(60))
 
 
 def check(program: Program) -> None:

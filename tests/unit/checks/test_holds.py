@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dmlemu.checks.analysis.blocked_queues import holds
 from dmlemu_hw.gpu import Gpu, QueueKind
+from thorough import part_of
 
 QUEUES, FENCES = 3, 2
 HOST = QUEUES
@@ -100,7 +101,7 @@ def _raised(drawn: list[Step]) -> list[Step]:
     return kept
 
 
-@settings(max_examples=300)
+@settings(max_examples=part_of(300))
 @given(steps(st.integers(0, 3)))
 def test_what_may_begin_is_never_said_to_be_held(drawn: list[Step]) -> None:
     told, truth = farthest(drawn)
@@ -108,7 +109,7 @@ def test_what_may_begin_is_never_said_to_be_held(drawn: list[Step]) -> None:
     assert all(a >= b for a, b in zip(told, truth, strict=True))
 
 
-@settings(max_examples=300)
+@settings(max_examples=part_of(300))
 @given(steps(st.just(1)))
 def test_what_is_held_is_said_exactly(drawn: list[Step]) -> None:
     """Fences that never go back."""

@@ -18,6 +18,7 @@ from dmlemu.checks.analysis.host_writes import _PATTERN
 from dmlemu.checks.rules import initialisation
 from dmlemu.checks.rules.initialisation import Initialisation
 from dmlemu.d3d12 import HeapType, Range, ResourceStates
+from thorough import part_of
 
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 NOTHING = Range(0, 0)
@@ -204,7 +205,7 @@ def stores(dtypes: Sequence[str], steps: Sequence[int], *contents: str) -> st.Se
     )
 
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[*HealthCheck])
+quick = settings(max_examples=part_of(60), deadline=None, suppress_health_check=[*HealthCheck])
 widths = st.sampled_from([16, 64, 256, 1000, 65536 + 512])
 
 
@@ -521,7 +522,7 @@ calls = st.one_of(
 )
 
 
-@settings(quick, max_examples=120)
+@settings(quick, max_examples=part_of(120))
 @given(st.lists(calls, min_size=1, max_size=14))
 def test_what_counts_as_written_is_never_too_small(program: list[tuple[Any, ...]]) -> None:
     """Random maps, stores, copies and dispatches: nothing is lost, nothing is said that is not so."""

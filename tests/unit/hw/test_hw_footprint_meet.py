@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlemu_hw.kernels import ffi, lib
+from thorough import part_of
 
 READ, WRITE, UNDEFINE = lib.DMLK_READ, lib.DMLK_WRITE, lib.DMLK_UNDEFINE
 ANYWHERE = (0, 2**64 - 1)
@@ -41,19 +42,19 @@ def crowded(draw) -> Layout:
 
 
 class TestMeet:
-    @settings(max_examples=1500, deadline=None)
+    @settings(max_examples=part_of(1500), deadline=None)
     @given(layouts(), layouts(), st.integers(-40, 40), st.integers(990, 1100), st.integers(0, 200))
     def test_any_two_layouts(self, a, b, shift, low, length):
         assert meet(a, b, shift) == lowest_shared(a, b, shift, *ANYWHERE)
         assert meet(a, b, shift, low, low + length) == lowest_shared(a, b, shift, low, low + length)
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=part_of(300), deadline=None)
     @given(crowded(), crowded(), st.integers(-40, 40), st.integers(1000, 1600), st.integers(0, 400))
     def test_layouts_that_overlap_themselves(self, a, b, shift, low, length):
         assert meet(a, b, shift) == lowest_shared(a, b, shift, *ANYWHERE)
         assert meet(a, b, shift, low, low + length) == lowest_shared(a, b, shift, low, low + length)
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=part_of(300), deadline=None)
     @given(
         layouts(farthest=1500, most=200, longest=7),
         layouts(farthest=1500, most=200, longest=7),
@@ -159,7 +160,7 @@ class TestHugeLayouts:
 
 
 class TestHoldsAndIndex:
-    @settings(max_examples=800, deadline=None)
+    @settings(max_examples=part_of(800), deadline=None)
     @given(layouts())
     def test_every_byte_and_its_first_element(self, layout):
         first: dict[int, tuple[int, ...]] = {}
@@ -171,7 +172,7 @@ class TestHoldsAndIndex:
             assert lib.dmlk_footprint_holds(struct, address) == (address in first)
             assert index_of(layout, address) == first.get(address)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=part_of(60), deadline=None)
     @given(crowded(), st.data())
     def test_of_layouts_that_overlap_themselves(self, layout, data):
         address = data.draw(st.integers(layout.address, layout.end))
@@ -185,7 +186,7 @@ class TestHoldsAndIndex:
 
 
 class TestFind:
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=part_of(400), deadline=None)
     @given(
         layouts(),
         st.sampled_from([READ, WRITE, READ | WRITE, UNDEFINE]),

@@ -19,6 +19,7 @@ from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.kernels import lib
 from dmlemu_hw.shadow import Shadow
 from dmlemu_hw.storage import TILE_SIZE
+from thorough import part_of
 
 MIB = 1 << 20
 
@@ -305,7 +306,7 @@ class World:
 class TestAnySequence:
     """Random marks, copies and mappings around the borders of tiles."""
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=part_of(150), deadline=None)
     @given(st.data())
     def test_bits_follow_the_bytes(self, data):
         world = World()
