@@ -69,14 +69,9 @@ EACH_CIRCULAR(sin)
 EACH_CIRCULAR(cos)
 EACH_CIRCULAR(tan)
 
-/* Quotients below this fit an int32_t, and its product with a divisor of 24 bits is exact in double. */
-#define EASY_QUOTIENT 0x1p29
-
-/* The remainder of a by b: their quotient, which was rounded, may be too large by one. */
-static inline double easy_remainder(double a, double b, double ratio) {
-    const double r = a - (double)(int32_t)ratio * b;
-    return dmlk_signed(r * a < 0 ? fabs(b) - fabs(r) : r, a);
-}
+/* Of floats, quotients below this fit an int32_t, are further from the next whole number than their rounding error, and
+ * their products with the divisor's 24 bits are exact in double. */
+#define EASY_QUOTIENT 0x1p28
 
 DMLK_EACH_ISA(fmod_each, (double *values, const double *by, int64_t count), (values, by, count)) {
     int64_t any = 0;
@@ -88,7 +83,8 @@ DMLK_EACH_ISA(fmod_each, (double *values, const double *by, int64_t count), (val
         values[i] = fmod(values[i], by[i]);
     }
     for (int64_t i = 0; !any && i < count; i++) {
-        values[i] = easy_remainder(values[i], by[i], values[i] / by[i]);
+        const double a = values[i], b = by[i];
+        values[i] = dmlk_signed(a - (double)(int32_t)(a / b) * b, a);
     }
 }
 

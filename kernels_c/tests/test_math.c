@@ -147,30 +147,36 @@ static double floored(double x, double by) {
 
 static bool is_same(double a, double b) { return a == b ? signbit(a) == signbit(b) : isnan(a) && isnan(b); }
 
-/* Exact, whatever the size of the quotient; in pieces of easy quotients only, and of others. */
+static double any_float(void) { return (double)float_of((uint32_t)random_bits()); }
+
+/* A float of any sign from 1 to 2. */
+static double float_near_1(void) { return (double)float_of(((uint32_t)random_bits() & 0x807fffff) | 0x3f800000); }
+
+/* Exact, whatever the size of the quotient: of pieces with easy quotients only, and of others. */
 TEST(remainders) {
-    static const double special[] = {0.0, -0.0, 1, -1, 0x1p-149, -0x1p-149, 0x1.fffffep127, -3, 7, 0x1p24, 0.1f, -0.7f,
+    static const double special[] = {0.0, -0.0, 1, -1, 0x1p-149, -0x1p-149, 0x1.fffffep127, -3, 7, 0x1p24,
                                      (double)INFINITY, -(double)INFINITY, (double)NAN};
-    enum { SPECIAL = sizeof special / sizeof special[0] };
+    enum { SPECIAL = sizeof special / sizeof special[0], COUNT = 64 };
     for (int round = 0; round < 4000; round++) {
-        double x[64], y[64], truncated[64], modulus[64];
-        for (int i = 0; i < 64; i++) {
-            const float near = float_of((uint32_t)random_bits() & 0x87ffffff) * 0x1p110f; /* exponents from -16 to -1 */
-            x[i] = round % 4 == 0 ? (double)float_of((uint32_t)random_bits()) : (double)near * 0x1p20;
-            y[i] = round % 4 == 0 ? (double)float_of((uint32_t)random_bits()) : (double)float_of((uint32_t)random_bits() & 0x83ffffff) * 0x1p110;
-            if (round % 4 == 1) { /* products and their neighbours */
-                x[i] = (double)(float)(y[i] * (double)random_between(-5000, 5000));
+        double x[COUNT], y[COUNT], truncated[COUNT], modulus[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            y[i] = round % 4 == 0 ? any_float() : float_near_1();
+            x[i] = round % 4 == 0 ? any_float() : float_near_1() * (double)(INT64_C(1) << random_between(0, round % 8 == 3 ? 50 : 26));
+            if (round % 4 == 1) { /* small multiples and their neighbours */
+                y[i] = (double)random_between(1, 1000);
+                x[i] = (y[i] * (double)random_between(-1000, 1000)) * (1 + (double)random_between(-1, 1) * 0x1p-23);
+                x[i] = (double)(float)x[i];
             }
-            if (round % 4 == 2 && i < SPECIAL) {
-                x[i] = special[i];
-                y[i] = special[round % SPECIAL];
+            if (round % 4 == 2) {
+                x[i] = i < SPECIAL ? special[i] : x[i];
+                y[i] = special[round / 4 % SPECIAL];
             }
             truncated[i] = modulus[i] = x[i];
         }
-        dmlk_fmod_each(truncated, y, 64);
-        dmlk_modulus_each(modulus, y, 64);
+        dmlk_fmod_each(truncated, y, COUNT);
+        dmlk_modulus_each(modulus, y, COUNT);
         int wrong = 0;
-        for (int i = 0; i < 64; i++) {
+        for (int i = 0; i < COUNT; i++) {
             wrong += !is_same(truncated[i], fmod(x[i], y[i])) || !is_same(modulus[i], floored(x[i], y[i]));
         }
         CHECK_EQUAL(wrong, 0);
