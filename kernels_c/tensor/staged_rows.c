@@ -12,6 +12,7 @@
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define LINE 64
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache, where partial lines are cheap */
+#define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
 #define FETCHED (2 * PIECE) /* bytes of an operand; more would evict each other from the first-level cache */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -62,7 +63,7 @@ static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8
     }
     if (stride != 1) {
         dmlk_scatter(piece, job->bytes[out], count, at, stride * job->bytes[out]);
-    } else if (job->stream) {
+    } else if (job->stream && count * job->bytes[out] >= STREAMED) {
         dmlk_stream_copy(at, piece, (size_t)(count * job->bytes[out]));
     } else if (piece != at) {
         memmove(at, piece, (size_t)(count * job->bytes[out]));

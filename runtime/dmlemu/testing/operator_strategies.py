@@ -29,7 +29,7 @@ __all__ = ["activations", "operator_descs"]
 
 _NEWEST = max(FeatureLevel)
 _MOST_ELEMENTS = 400
-_TOO_MANY_ELEMENTS = 20 * _MOST_ELEMENTS  # of a tensor whose sizes follow from others
+_TOO_MANY_ELEMENTS = 4 * _MOST_ELEMENTS  # of a tensor whose sizes follow from others
 _MOST_TENSORS = 4  # of an array
 
 _floats = st.sampled_from([1.0, 0.5, 2.0, -0.75, 0.1, 3.0, 0.0])
