@@ -391,6 +391,15 @@ PUBLIC = {
     "dml_gemm_graph": {"output": ", ".join(["32"] * 1024)},
     "dml_owned_tensors": {"Out": "6, 10, -2"},
     "dml_scalar_union_fp16": {"output": "2, 2, 3, 4, 4"},
+    "dml_cumulative_product": {"Out": "2, 8, 64, 192"},
+    "dml_fill_value_sequence": {"Out": "3.2, 4.7, 6.2, 7.7, 9.2"},
+    "dml_join": {"Out": "1, 2, 3, 100, 115, 5, 6, 7, 8, 9"},
+    "dml_slice": {"output": "7, 9, 12, 14, 17, 19"},
+    "dml_split": {"Out1": "1, 2", "Out2": "3, 4", "Out3": "5, 6"},
+    # The centres of the output's pixels lie a quarter before and after those of the input.
+    "dml_upsample_2d": {
+        "output": "1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4"
+    },
 }
 FOLDER = os.environ.get("DMLEMU_DIRECTML_MODELS", "")
 
