@@ -15,7 +15,8 @@ void dmlk_reads_unfold(const dmlk_call *call, uint32_t tensor, dmlk_read_set *re
                                        .stride = c.k.strides[d],
                                        .dilation = c.k.dilations[d],
                                        .start = c.k.start_padding[d]};
-        reads->counts[DMLK_IMAGE_AXES + d] = dmlk_window_slices(&axis, reads->slices[DMLK_IMAGE_AXES + d]);
+        reads->counts[DMLK_IMAGE_AXES + d] =
+            dmlk_window_slices(&axis, reads->slices[DMLK_IMAGE_AXES + d], &reads->has_more);
     }
 }
 
