@@ -78,7 +78,7 @@ def test_of_too_many_pieces_nothing_is_reported_but_that(stage: Stage) -> None:
 
 
 def test_windows_with_more_gaps_than_are_followed(stage: Stage) -> None:
-    """Elements between the windows were never written; those of 32 in a window are followed, those of 33 not."""
+    """Elements between the windows were never written; windows of 32 elements are followed, of 33 not."""
     for window, expected in ((32, []), (33, ["MEM_READS_SCATTERED"])):
         pool = dml.AveragePoolingOperatorDesc(
             input_tensor=tensor([1, 1, 1, 34 * 40]),
