@@ -78,7 +78,7 @@ def test_of_too_many_pieces_nothing_is_reported_but_that(stage: Stage) -> None:
 
 
 def test_windows_with_more_gaps_than_are_followed(stage: Stage) -> None:
-    """Elements between the windows were never written; those of 32 in a window are followed, of 33 not."""
+    """Elements between the windows were never written; windows of 32 elements are followed, of 33 not."""
     for window, expected in ((32, []), (33, ["MEM_READS_SCATTERED"])):
         pool = dml.AveragePoolingOperatorDesc(
             input_tensor=tensor([1, 1, 1, 34 * 40]),
@@ -172,83 +172,3 @@ def test_without_lines_each_dispatch_is_a_cause(stage: Stage) -> None:
         set_provider(before)
 
     assert [each.report.given for each in stage.device.reports] == [16, 17]
-
-
-# --- scatters ---
-
-
-def scatter(stage: Stage, size: int, count: int) -> Any:
-    desc = dml.ScatterElementsOperatorDesc(
-        input_tensor=tensor([size]),
-        indices_tensor=tensor([count], data_type=UINT32),
-        updates_tensor=tensor([count]),
-        output_tensor=tensor([size]),
-        axis=0,
-    )
-    compiled = stage.compile(desc, "put")
-    stage.initialize(compiled)
-    return compiled
-
-
-def run_scatter(stage: Stage, indices: list[int], updates: Any) -> None:
-    put = scatter(stage, 8, len(indices))
-    inputs = [stage.filled("table", 32), stage.upload("places", np.uint32(indices)), updates]
-    stage.dispatch(put, inputs, [stage.buffer("result")])
-    stage.run()
-
-
-@pytest.mark.parametrize(
-    ("indices", "updates", "expected"),
-    [
-        ([1, 2, 3], [5, 5, 5], None),
-        ([1, 2, 1], [5, 6, 5], None),
-        ([1, 1, 2], [0.0, -0.0, 5], "writes 0.0 and -0.0 in undefined order to element (1) of OutputTensor"),
-        ([3, 1, 1, 1], [1, 5, 5, 6], "from elements (2) and (3) of UpdatesTensor"),
-        ([5, 3, 5, 3], [1, 2, 3, 4], "select it; 1 more place is selected twice, too"),
-    ],
-)
-def test_updates_of_one_element(
-    stage: Stage, indices: list[int], updates: list[float], expected: str | None
-) -> None:
-    """Silent if the values are bit by bit the same: then their order does not matter."""
-    run_scatter(stage, indices, stage.upload("new", np.float32(updates)))
-
-    assert said(stage) == ([] if expected is None else ["MEM_SCATTER_RACE"])
-    assert expected is None or expected in next(iter(stage.device.reports)).report.message
-
-
-def test_an_update_whose_index_is_outside_is_not_read(stage: Stage) -> None:
-    """The second one was never written."""
-    new, first = stage.buffer("new", 16), stage.compile(identity(1), "first")
-    stage.initialize(first)
-    stage.dispatch(first, [stage.filled("one", 4)], [new])
-    stage.barrier(new)
-    run_scatter(stage, [2, 8], new)
-
-    assert said(stage) == ["MEM_INDEX_VALUE"]
-    assert "its update is not written" in next(iter(stage.device.reports)).report.message
-
-
-def test_the_coordinates_of_tuples_and_blocks(stage: Stage) -> None:
-    """Two blocks of two; they differ in their second elements."""
-    desc = dml.ScatterNdOperatorDesc(
-        input_tensor=tensor([2, 3, 2]),
-        indices_tensor=tensor([1, 3, 2], data_type=dml.TensorDataType.INT32),
-        updates_tensor=tensor([1, 3, 2]),
-        output_tensor=tensor([2, 3, 2]),
-        input_dimension_count=3,
-        indices_dimension_count=2,
-    )
-    put = stage.compile(desc, "put")
-    stage.initialize(put)
-    tuples = np.int32([[1, 2], [0, 5], [-1, -1]])
-    new = stage.upload("new", np.float32([[1, 2], [3, 4], [1, 9]]))
-    inputs = [stage.filled("table", 48), stage.upload("places", tuples), new]
-    stage.dispatch(put, inputs, [stage.buffer("result")])
-    stage.run()
-
-    index, race = (each.report.message for each in stage.device.reports)
-    assert "index 5 from element (0, 1, 1) of IndicesTensor, but OutputTensor.Sizes[1] is 3" in index
-    assert "writes 2.0 and 9.0 in undefined order to element (1, 2, 1) of OutputTensor" in race
-    assert "from elements (0, 0, 1) and (0, 2, 1) of UpdatesTensor" in race
-    assert "elements (0, 0, 0) and (0, 2, 0) of IndicesTensor both select it." in race
