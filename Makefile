@@ -34,7 +34,7 @@ test-ci: .venv/tools
 # What the operators' tests compare with the references, for `dmlemu explain` and the reference pages.
 measured: .venv/tools
 	rm -rf build/measured
-	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto tests/operators \
+	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto -m "not long" tests/operators \
 		--ignore tests/operators/test_same_bits.py
 	$(BIN)/python tests/operators/measured.py build/measured
 	$(BIN)/python docs/make_reference.py

@@ -69,3 +69,17 @@ def test_nothing_is_recorded_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPa
     measured.record(GEMM, 0, None)
 
     assert not measured._cells
+
+
+def test_cells_undo_merged(tmp_path: Path) -> None:
+    rows = {
+        ("GATHER", "1_0", "InputTensor", "FLOAT32", "packed", 4),
+        ("GATHER", "1_0", "InputTensor", "FLOAT16", "packed", 4),
+        ("GATHER", "3_0", "InputTensor", "INT8", "at an offset", 1),
+        ("GATHER", "3_0", "InputTensor", "INT8", "at an offset", 2),
+        ("GATHER", "3_0", "InputTensor", "INT8", "at an offset", 5),
+    }
+    part = tmp_path / "1.txt"
+    part.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+
+    assert measured.cells(measured.merged([part])) == rows
