@@ -103,11 +103,7 @@ def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
     """
     segments, count = memory.segments()
     found = ffi.new("dmlk_bad_index *")
-    status = lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found)
-    interrupt = take_interrupt() if status < 0 else None
-    if interrupt is not None:
-        raise interrupt
-    return found if status > 0 else None
+    return found if _is_found(lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found)) else None
 
 
 def may_race(packet: bytes) -> bool:
@@ -116,10 +112,20 @@ def may_race(packet: bytes) -> bool:
 
 
 def scatter_race(packet: bytes, pointer: Any, memory: Memory) -> Any:
-    """A ``dmlk_scatter_race`` if the dispatch would write several values to one element."""
+    """A ``dmlk_scatter_race`` if the dispatch would write several values to one element.
+
+    Raises what a signal handler raised meanwhile.
+    """
     segments, count = memory.segments()
     found = ffi.new("dmlk_scatter_race *")
-    return found if lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found) else None
+    return found if _is_found(lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found)) else None
+
+
+def _is_found(status: int) -> bool:
+    interrupt = take_interrupt() if status < 0 else None
+    if interrupt is not None:
+        raise interrupt
+    return status > 0
 
 
 @lru_cache(256)

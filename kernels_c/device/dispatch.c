@@ -453,5 +453,11 @@ int dmlk_find_scatter_race(const uint8_t *packet, uint64_t size, const dmlk_segm
     const struct memory memory = {segments, segment_count};
     dmlk_find_races *find = kernels[header.kernel].races;
     struct trial trial;
-    return find != NULL && begin_trial(packet, &header, &memory, false, &trial) && find(&trial.call, out);
+    if (find == NULL || !begin_trial(packet, &header, &memory, false, &trial)) {
+        return 0;
+    }
+    dmlk_watch watch;
+    dmlk_watch_begin(&watch);
+    const bool found = find(&trial.call, out);
+    return dmlk_watch_end(&watch) ? -1 : found;
 }

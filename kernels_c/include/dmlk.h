@@ -293,7 +293,7 @@ typedef struct dmlk_scatter_race {
 } dmlk_scatter_race;
 
 /* 1: the dispatch in the packet would write such elements; 0: it would not, or it has another error, which dispatching
- * reports. */
+ * reports; -1: the host stopped the search. */
 int dmlk_find_scatter_race(const uint8_t *packet, uint64_t size, const dmlk_segment *segments,
                            uint64_t segment_count, dmlk_scatter_race *out);
 

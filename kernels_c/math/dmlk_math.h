@@ -147,7 +147,7 @@ static inline double dmlk_atanh(double x) {
 /* --- circular functions ---
  *
  * x = n pi/2 + r with |r| <= pi/4.  For |x| <= DMLK_CIRCULAR_LIMIT; beyond it n has too many bits for the three
- * parts of pi/2: dmlk_reduce_large (math.c). */
+ * parts of pi/2: see math.c. */
 
 #define DMLK_CIRCULAR_LIMIT 0x1p25
 
@@ -161,9 +161,6 @@ static inline dmlk_circular dmlk_reduce_circular(double x) {
     const double r = ((x - n * 0x1.921fb54p0) - n * 0x1.10b461p-30) - n * 0x1.a62633145c06ep-58;
     return (dmlk_circular){r, dmlk_double_bits(shifted)};
 }
-
-/* For a finite FLOAT32 beyond the limit. */
-dmlk_circular dmlk_reduce_large(double x);
 
 static inline double dmlk_sin_reduced(double r) {
     const double z = r * r;

@@ -2,6 +2,8 @@
  * bits of pi, and remainders. */
 #include "dmlk_math.h"
 
+#include <float.h>
+
 #include "cpu.h"
 
 /* 2/pi in words of 32 bits, the first after the binary point; enough bits for every FLOAT32. */
@@ -9,7 +11,7 @@ static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf53
                                         0xfe5163ab};
 
 /* x * 2/pi, of which the bits from 2^1 downwards are kept: 24 bits of x times 96 bits of 2/pi that fit its exponent. */
-dmlk_circular dmlk_reduce_large(double x) {
+static dmlk_circular reduce_large(double x) {
     const uint64_t bits = dmlk_double_bits(fabs(x));
     const uint64_t mantissa = ((bits >> 29) & 0x7fffff) | 0x800000; /* x = mantissa 2^shift */
     const int shift = (int)(bits >> 52) - 1023 - 23;
@@ -39,7 +41,11 @@ dmlk_circular dmlk_reduce_large(double x) {
     return (dmlk_circular){r, n};
 }
 
-/* Hard values are handled separately: the loop over the others has no branch. */
+/* Finite, with the bits and the exponent of a FLOAT32. */
+static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(float)x == x; }
+
+/* Hard values are handled separately: the loop over the others has no branch.  Large doubles of FLOAT64 tensors, with
+ * more bits or a larger exponent than a FLOAT32, are left to the C library. */
 #define EACH_CIRCULAR(function)                                                                   \
     DMLK_EACH_ISA(function##_each, (double *values, int64_t count), (values, count)) {            \
         double large[DMLK_MATH_CHUNK];                                                            \
@@ -59,8 +65,8 @@ dmlk_circular dmlk_reduce_large(double x) {
             values[i] = dmlk_##function##_of(dmlk_reduce_circular(values[i]));                    \
         }                                                                                         \
         for (int64_t i = 0; i < larges; i++) {                                                    \
-            const bool is_finite = fabs(large[i]) < (double)INFINITY;                             \
-            values[at[i]] = is_finite ? dmlk_##function##_of(dmlk_reduce_large(large[i])) : (double)NAN; \
+            const double x = large[i];                                                            \
+            values[at[i]] = is_float(x) ? dmlk_##function##_of(reduce_large(x)) : function(x);     \
         }                                                                                         \
     }                                                                                             \
     void dmlk_##function##_each(double *values, int64_t count) { function##_each(values, count); }

@@ -10,7 +10,10 @@ int dmlk_run_concatenate(const dmlk_call *call) {
     }
     const dmlk_view *out = &call->views[call->view_count - 1];
     const uint32_t width = dmlk_bits_type(out->type);
-    int64_t left = k.axis < out->rank ? out->sizes[k.axis] : 0;
+    if (k.axis >= out->rank) {
+        return DMLK_BAD_PACKET;
+    }
+    int64_t left = out->sizes[k.axis];
     for (const dmlk_view *in = call->views; in < out; in++) {
         if (width == DMLK_UNKNOWN || dmlk_bits_type(in->type) != width) {
             return DMLK_NOT_IMPLEMENTED;

@@ -47,10 +47,11 @@ static void add_place(const struct job *job, const uint32_t *place, const int64_
     int64_t at[DMLK_MAX_RANK] = {index[0], index[1]}, first, count;
     for (uint32_t d = DMLK_IMAGE_AXES; d < c->rank; d++) {
         const uint32_t axis = d - DMLK_IMAGE_AXES;
-        sums += dmlk_blocks_inside(c, axis, job->out->sizes[d], place[axis], &first, &count) * job->steps[d];
+        const int64_t position = dmlk_blocks_inside(c, axis, job->out->sizes[d], place[axis], &first, &count);
         if (count == 0) {
             return;
         }
+        sums += position * job->steps[d];
         dmlk_cut(&in, d, first, 1, count);
     }
     do {
@@ -138,7 +139,8 @@ int dmlk_run_fold(const dmlk_call *call) {
         job.plane *= job.out->sizes[d];
     }
     const int64_t planes = job.out->sizes[0] * job.out->sizes[1];
-    const int parts = (int)dmlk_min(dmlk_row_parts(planes, job.plane * job.c.places), planes);
+    const int64_t work = dmlk_min(job.plane, 1 << 20) * dmlk_min(job.c.places, 1 << 20); /* of a plane, if not more */
+    const int parts = (int)dmlk_min(dmlk_row_parts(planes, work), planes);
     int64_t bytes;
     if (__builtin_mul_overflow(job.plane, parts * (int64_t)sizeof(double), &bytes) || (job.sums = dmlk_take(bytes)) == NULL) {
         return DMLK_OUT_OF_MEMORY;

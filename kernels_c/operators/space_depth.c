@@ -11,6 +11,10 @@ static void set_layout(dmlk_view *view, const int64_t *sizes, const int64_t *str
     memcpy(view->strides, strides, 6 * sizeof *strides);
 }
 
+static bool is_multiple(int64_t whole, int64_t factor, int64_t part) {
+    return whole % factor == 0 && whole / factor == part;
+}
+
 int dmlk_run_space_depth(const dmlk_call *call) {
     dmlk_space_depth k;
     if (!dmlk_has_views(call, 2, 0) || !dmlk_get_constants(call, &k, sizeof k)) {
@@ -22,9 +26,9 @@ int dmlk_run_space_depth(const dmlk_call *call) {
     }
     const int64_t block = k.block, channels = space.sizes[1], *s = space.strides, *d = deep.strides;
     const bool fits = space.rank == 4 && deep.rank == 4 && block >= 1 && space.sizes[0] == deep.sizes[0] &&
-                      block <= deep.sizes[1] && channels * block == deep.sizes[1] / block &&
-                      deep.sizes[1] % block == 0 && deep.sizes[2] * block == space.sizes[2] &&
-                      deep.sizes[3] * block == space.sizes[3];
+                      deep.sizes[1] % block == 0 && is_multiple(deep.sizes[1] / block, block, channels) &&
+                      is_multiple(space.sizes[2], block, deep.sizes[2]) &&
+                      is_multiple(space.sizes[3], block, deep.sizes[3]);
     if (!fits) {
         return DMLK_BAD_PACKET;
     }

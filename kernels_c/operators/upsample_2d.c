@@ -83,7 +83,7 @@ int dmlk_run_upsample_2d(const dmlk_call *call) {
     bool fits = in.rank == out.rank && in.rank >= 2 && in.rank + 2 <= DMLK_MAX_RANK && k.height >= 1 && k.width >= 1;
     for (uint32_t d = 0; fits && d < in.rank; d++) {
         const int64_t factor = d + 2 == in.rank ? job.height : d + 1 == in.rank ? job.width : 1;
-        fits = in.sizes[d] <= out.sizes[d] && in.sizes[d] * factor == out.sizes[d];
+        fits = out.sizes[d] / in.sizes[d] == factor && out.sizes[d] % in.sizes[d] == 0;
     }
     if (!fits) {
         return DMLK_BAD_PACKET;

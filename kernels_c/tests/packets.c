@@ -1,17 +1,28 @@
 #include "packets.h"
 
+#include "concatenate.h"
 #include "convolution_integer.h"
 #include "cumulative.h"
+#include "diagonal_matrix.h"
 #include "element_wise.h"
+#include "fill_value_constant.h"
+#include "fill_value_sequence.h"
+#include "fold.h"
 #include "gemm.h"
 #include "hardmax.h"
 #include "nonzero_coordinates.h"
+#include "padding.h"
 #include "pooling.h"
+#include "put_slice.h"
 #include "quantization.h"
 #include "reduce.h"
+#include "reverse_subsequences.h"
 #include "selection.h"
 #include "softmax.h"
+#include "space_depth.h"
+#include "take_slice.h"
 #include "top_k.h"
+#include "upsample_2d.h"
 
 #define SIZES(...) (const int64_t[]){__VA_ARGS__}
 #define PICK(array) (array)[random_between(0, (int64_t)(sizeof(array) / sizeof(array)[0]) - 1)]
@@ -122,25 +133,25 @@ static void begin_copy(device *d) {
 }
 
 static const struct element_wise_function functions[] = {
-#define FLOAT(name, value) {#name, 1, true, true, false, false},
-#define FLOAT2(name, value) {#name, 2, true, true, false, false},
-#define PIECES(name, each) {#name, 1, true, true, false, false},
-#define EXACT(name, value) {#name, 1, true, true, false, false},
-#define DOUBLE2(name, floats, integers) {#name, 2, true, true, false, false},
-#define POWER(name, value) {#name, 2, true, true, false, false},
-#define PIECES2(name, each, integers) {#name, 2, true, false, false, false},
-#define NUMBER(name, floats, integers) {#name, 1, true, false, false, false},
-#define NUMBER2(name, floats, integers) {#name, 2, true, false, false, false},
-#define WRAP2(name, floats, integers) {#name, 2, true, false, false, false},
-#define SIGNED(name, floats, integers) {#name, 1, true, false, false, false},
-#define SIGNED2(name, floats, integers) {#name, 2, true, false, false, false},
-#define PREDICATE(name, value) {#name, 1, false, true, true, false},
-#define PREDICATE2(name, value) {#name, 2, false, false, true, false},
-#define SWAPPED2(name, of) {#name, 2, false, false, true, false},
-#define COUNT(name, value, tuned) {#name, 1, false, false, true, false},
-#define BITS(name, value) {#name, 1, false, false, false, false},
-#define BITS2(name, value) {#name, 2, false, false, false, false},
-#define CHOICE(name, value) {#name, 3, false, false, false, true},
+#define FLOAT(name, value) {#name, 1, true, true, false, false, false},
+#define FLOAT2(name, value) {#name, 2, true, true, false, false, false},
+#define PIECES(name, each) {#name, 1, true, true, false, false, false},
+#define EXACT(name, value) {#name, 1, true, true, false, false, false},
+#define DOUBLE2(name, floats, integers) {#name, 2, true, true, false, false, false},
+#define POWER(name, value) {#name, 2, true, true, false, false, false},
+#define PIECES2(name, each, integers) {#name, 2, true, false, false, false, false},
+#define NUMBER(name, floats, integers) {#name, 1, true, false, false, false, false},
+#define NUMBER2(name, floats, integers) {#name, 2, true, false, false, false, false},
+#define WRAP2(name, floats, integers) {#name, 2, true, false, false, false, false},
+#define SIGNED(name, floats, integers) {#name, 1, true, false, false, false, false},
+#define SIGNED2(name, floats, integers) {#name, 2, true, false, false, false, false},
+#define PREDICATE(name, value) {#name, 1, false, true, true, false, true},
+#define PREDICATE2(name, value) {#name, 2, false, false, true, false, false},
+#define SWAPPED2(name, of) {#name, 2, false, false, true, false, false},
+#define COUNT(name, value, tuned) {#name, 1, false, false, true, false, false},
+#define BITS(name, value) {#name, 1, false, false, false, false, false},
+#define BITS2(name, value) {#name, 2, false, false, false, false, false},
+#define CHOICE(name, value) {#name, 3, false, false, false, true, false},
 #include "../operators/element_wise/functions.inc"
 };
 
@@ -165,7 +176,7 @@ static void begin_element_wise(device *d, const struct element_wise_function *fu
                                  .max_bits = random_bits()};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
-    enum dmlk_type type = PICK(types);
+    enum dmlk_type type = function->only_floats ? PICK(floats) : PICK(types);
     if (function->no_long && (type == DMLK_INT64 || type == DMLK_UINT64)) {
         type = DMLK_INT32;
     }
@@ -455,21 +466,208 @@ static void begin_top_k(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* --- data movement --- */
+
+static void begin_concatenate(device *d) {
+    int64_t sizes[DMLK_MAX_RANK], total = 0;
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_concatenate k = {.axis = (uint32_t)random_between(0, rank - 1)};
+    const enum dmlk_type type = PICK(types);
+    for (int64_t inputs = random_between(1, DEVICE_MAX_TENSORS - 1); inputs > 0; inputs--) {
+        sizes[k.axis] = random_between(1, 4);
+        total += sizes[k.axis];
+        add_in(d, type, rank, sizes);
+    }
+    sizes[k.axis] = total;
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_diagonal_matrix(device *d) {
+    int64_t sizes[DMLK_MAX_RANK + 1];
+    const uint32_t drawn = random_sizes(sizes), rank = drawn == 1 ? 2 : drawn;
+    const enum dmlk_type type = PICK(types);
+    dmlk_diagonal_matrix k = {.begin = random_between(-6, 6), .outside = random_flag(), .value = random_bits()};
+    k.end = k.begin + random_between(-1, 6);
+    sizes[1] = drawn == 1 ? random_between(1, 5) : sizes[1];
+    random_flag() ? add_in(d, type, rank, sizes) : device_no_tensor(d);
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_fill_value_constant(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_fill_value_constant k = {random_bits()};
+    add_out(d, PICK(types), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_fill_value_sequence(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_fill_value_sequence k = {random_bits(), random_bits()};
+    add_out(d, PICK(types), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any places of any window, also outside of the image; sets the sizes of the image and of the columns. */
+static dmlk_fold random_fold(int64_t *image, int64_t *columns) {
+    dmlk_fold k = {.spatial = (uint32_t)random_between(1, 4)};
+    const int64_t most = k.spatial == 1 ? 20 : k.spatial == 2 ? 5 : 2;
+    columns[0] = image[0] = random_between(1, 2);
+    columns[1] = image[1] = random_between(1, 3);
+    columns[2] = 1;
+    for (uint32_t i = 0; i < k.spatial; i++) {
+        k.window[i] = (uint32_t)random_between(1, most < 3 ? most : 3);
+        k.strides[i] = (uint32_t)random_between(1, 3);
+        k.dilations[i] = (uint32_t)random_between(1, 3);
+        k.start_padding[i] = (uint32_t)random_between(0, 4);
+        k.blocks[i] = (uint32_t)random_between(1, most);
+        image[2 + i] = random_between(1, 2 * most);
+        columns[1] *= k.window[i];
+        columns[2] *= k.blocks[i];
+    }
+    return k;
+}
+
+static void begin_fold(device *d) {
+    int64_t image[6], columns[3];
+    const dmlk_fold k = random_fold(image, columns);
+    const enum dmlk_type type = PICK(floats);
+    add_in(d, type, 3, columns);
+    add_out(d, type, k.spatial + 2, image);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_unfold(device *d) {
+    int64_t image[6], columns[3];
+    const dmlk_fold k = random_fold(image, columns);
+    const enum dmlk_type type = PICK(types);
+    add_in(d, type, k.spatial + 2, image);
+    add_out(d, type, 3, columns);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_padding(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const enum dmlk_type type = PICK(types);
+    dmlk_padding k = {.mode = (uint32_t)random_between(DMLK_PADDING_CONSTANT, DMLK_PADDING_WRAP), .value = random_bits()};
+    add_in(d, type, rank, sizes);
+    for (int axes = 0; axes < 2; axes++) {
+        const uint32_t axis = (uint32_t)random_between(0, rank - 1), padding = (uint32_t)random_between(0, 9);
+        k.start[axis] += padding;
+        sizes[axis] += padding + random_between(0, 9);
+    }
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Sizes, and a part of them: indices first, first + step, ... along each axis. */
+static uint32_t random_slice(int64_t *whole, int64_t *part, uint32_t *first, int32_t *step) {
+    const uint32_t rank = random_sizes(whole);
+    for (uint32_t i = 0; i < rank; i++) {
+        const int64_t distance = random_between(1, 3), low = random_between(0, whole[i] - 1);
+        part[i] = random_between(1, (whole[i] - 1 - low) / distance + 1);
+        step[i] = (int32_t)(random_flag() ? distance : -distance);
+        first[i] = (uint32_t)(step[i] > 0 ? low : low + (part[i] - 1) * distance);
+    }
+    return rank;
+}
+
+static void begin_put_slice(device *d) {
+    int64_t whole[DMLK_MAX_RANK], part[DMLK_MAX_RANK];
+    dmlk_put_slice k = {{0}, {0}};
+    const uint32_t rank = random_slice(whole, part, k.first, k.step);
+    const enum dmlk_type type = PICK(types);
+    add_in(d, type, rank, part);
+    add_out(d, type, rank, whole);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_take_slice(device *d) {
+    int64_t whole[DMLK_MAX_RANK], part[DMLK_MAX_RANK];
+    dmlk_take_slice k = {{0}, {0}};
+    const uint32_t rank = random_slice(whole, part, k.first, k.step);
+    const enum dmlk_type type = PICK(types);
+    add_in(d, type, rank, whole);
+    add_out(d, type, rank, part);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_reverse_subsequences(device *d) {
+    static const enum dmlk_type length_types[] = {DMLK_UINT32, DMLK_UINT64};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const enum dmlk_type type = PICK(types);
+    const dmlk_reverse_subsequences k = {.axis = (uint32_t)random_between(0, rank - 1)};
+    const int64_t size = sizes[k.axis];
+    add_in(d, type, rank, sizes);
+    sizes[k.axis] = 1;
+    add_in(d, PICK(length_types), rank, sizes);
+    if (random_flag()) { /* as random bits nearly all of them are too large */
+        fill_random(&d->views[1], 0, size);
+    }
+    sizes[k.axis] = size;
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_space_depth(device *d) {
+    const dmlk_space_depth k = {(uint32_t)random_between(1, 3), random_flag(), random_flag()};
+    const int64_t block = k.block, batch = random_between(1, 2), channels = random_between(1, 4);
+    const int64_t height = random_between(1, 5), width = random_between(1, 20);
+    const int64_t space[] = {batch, channels, height * block, width * block};
+    const int64_t deep[] = {batch, channels * block * block, height, width};
+    const enum dmlk_type type = PICK(types);
+    add_in(d, type, 4, k.to_space ? deep : space);
+    add_out(d, type, 4, k.to_space ? space : deep);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_upsample_2d(device *d) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const dmlk_upsample_2d k = {(uint32_t)random_between(1, 4), (uint32_t)random_between(1, 4), random_flag()};
+    const uint32_t rank = (uint32_t)random_between(2, DMLK_MAX_RANK - 2);
+    const enum dmlk_type type = k.linear ? PICK(floats) : PICK(types);
+    for (uint32_t i = 0; i < rank; i++) {
+        sizes[i] = random_between(1, rank == 2 ? 20 : 3);
+    }
+    add_in(d, type, rank, sizes);
+    sizes[rank - 2] *= k.height;
+    sizes[rank - 1] *= k.width;
+    add_out(d, type, rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
 void packet_random(device *d, uint32_t kernel) {
     static const struct {
         const char *name;
         void (*begin)(device *d);
     } kernels[] = {{"cast", begin_cast},
+                   {"concatenate", begin_concatenate},
                    {"constant_data", begin_constant_data},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
+                   {"diagonal_matrix", begin_diagonal_matrix},
+                   {"fill_value_constant", begin_fill_value_constant},
+                   {"fill_value_sequence", begin_fill_value_sequence},
+                   {"fold", begin_fold},
                    {"gather", begin_gather},
                    {"gemm", begin_gemm},
                    {"hardmax", begin_hardmax},
                    {"nonzero_coordinates", begin_nonzero_coordinates},
+                   {"padding", begin_padding},
+                   {"put_slice", begin_put_slice},
                    {"random_generator", begin_random_generator},
+                   {"reverse_subsequences", begin_reverse_subsequences},
                    {"scatter", begin_scatter},
-                   {"top_k", begin_top_k}};
+                   {"space_depth", begin_space_depth},
+                   {"take_slice", begin_take_slice},
+                   {"top_k", begin_top_k},
+                   {"unfold", begin_unfold},
+                   {"upsample_2d", begin_upsample_2d}};
     static const struct {
         const char *family;
         void (*begin)(device *d, const char *name);
@@ -512,9 +710,10 @@ void packet_any(device *d) {
         add(d, random_between(0, 4) ? type : PICK(types), rank, sizes, NULL, DMLK_READ_WRITE);
     }
     static const uint32_t constant_sizes[] = {
-        0, 4, 12, 16, sizeof(dmlk_convolution_integer), sizeof(dmlk_element_wise)};
-    uint32_t constants[16];
-    for (int i = 0; i < 16; i++) {
+        0, 4, 8, 12, 16, sizeof(dmlk_selection), sizeof(dmlk_diagonal_matrix), sizeof(dmlk_convolution_integer),
+        sizeof(dmlk_element_wise), sizeof(dmlk_padding), sizeof(dmlk_pooling), sizeof(dmlk_take_slice), sizeof(dmlk_fold)};
+    uint32_t constants[32];
+    for (int i = 0; i < 32; i++) {
         constants[i] = random_between(0, 3) ? (uint32_t)random_between(0, 4) : (uint32_t)random_bits();
     }
     device_constants(d, constants, PICK(constant_sizes), random_flag());

@@ -16,6 +16,7 @@ struct element_wise_function {
     bool no_long;   /* no 64-bit integers */
     bool is_count;  /* the output is UINT8 or UINT32 */
     bool is_choice; /* the first input is UINT8 */
+    bool only_floats;
 };
 const struct element_wise_function *element_wise_function(uint32_t kernel);
 

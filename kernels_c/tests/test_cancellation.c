@@ -6,10 +6,10 @@
 #include "cumulative.h"
 #include "device.h"
 #include "element_wise.h"
-#include "gather_elements.h"
 #include "gemm.h"
 #include "nonzero_coordinates.h"
 #include "reduce.h"
+#include "selection.h"
 #include "softmax.h"
 
 #define BIG (INT64_C(1) << 20)
@@ -168,11 +168,11 @@ TEST(indices) {
     const int64_t sizes[] = {BIG, BIG};
     dmlk_bad_index bad;
     device d;
-    device_begin(&d, "gather_elements");
+    device_begin(&d, "gather");
     repeated(&d, DMLK_FLOAT32, 2, sizes);
     repeated(&d, DMLK_UINT32, 2, sizes);
     repeated(&d, DMLK_FLOAT32, 2, sizes);
-    const dmlk_gather_elements k = {.axis = 0};
+    const dmlk_selection k = {.axis = 0, .count = 1, .own = 1, .trailing = 1};
     device_constants(&d, &k, sizeof k, 0);
     polls = 0;
     dmlk_set_poll(poll_once);
@@ -180,6 +180,28 @@ TEST(indices) {
     CHECK_EQUAL(polls, 1);
     dmlk_set_poll(NULL);
     device_end(&d);
+}
+
+/* So can the search for different values of one element: while indices are looked at, and while blocks are compared. */
+TEST(scatter_races) {
+    const int64_t table[] = {4, 1 << 28}, values[] = {2, 1 << 28}, one_of_each[] = {2};
+    for (uint32_t of_blocks = 0; of_blocks < 2; of_blocks++) {
+        const dmlk_selection k = {.count = 1, .own = 1, .trailing = !of_blocks};
+        dmlk_scatter_race race;
+        device d;
+        device_begin(&d, "scatter");
+        repeated(&d, DMLK_UINT8, 2, table);
+        repeated(&d, DMLK_UINT32, of_blocks ? 1 : 2, of_blocks ? one_of_each : values);
+        repeated(&d, DMLK_UINT8, 2, values);
+        repeated(&d, DMLK_UINT8, 2, table);
+        device_constants(&d, &k, sizeof k, 0);
+        polls = 0;
+        dmlk_set_poll(poll_once);
+        CHECK_EQUAL(dmlk_find_scatter_race(d.packet, d.packet_size, d.segments, d.segment_count, &race), -1);
+        CHECK_EQUAL(polls, 1);
+        dmlk_set_poll(NULL);
+        device_end(&d);
+    }
 }
 
 /* A host that does not stop the kernel changes nothing, and short kernels do not poll. */
@@ -249,6 +271,7 @@ int main(void) {
     RUN(convolutions);
     RUN(coordinates);
     RUN(indices);
+    RUN(scatter_races);
     RUN(kernels_go_on);
     RUN(dispatches_inside_a_poll);
     return RESULT();

@@ -1,5 +1,8 @@
 /* Packets that dmlk_dispatch rejects; a rejected dispatch writes nothing. */
+#include "fold.h"
 #include "packets.h"
+#include "space_depth.h"
+#include "upsample_2d.h"
 
 /* A copy of 6 float32, ready to run. */
 static void begin_copy(device *d) {
@@ -82,7 +85,7 @@ TEST(bad_tensors) {
     TENSOR_FAULT(DMLK_BAD_PACKET, tensor.access = 0);
     TENSOR_FAULT(DMLK_BAD_PACKET, tensor.access = 4);
     TENSOR_FAULT(DMLK_BAD_PACKET, tensor.sizes[1] = 0);
-    TENSOR_FAULT(DMLK_BAD_ADDRESS, tensor.slot = 6);
+    TENSOR_FAULT(DMLK_BAD_ADDRESS, tensor.slot = DEVICE_MAX_TENSORS);
     TENSOR_FAULT(DMLK_BAD_ADDRESS, tensor.slot = UINT32_MAX - 1);
     TENSOR_FAULT(DMLK_BAD_DESCRIPTOR, tensor.slot = 4);
 }
@@ -277,6 +280,62 @@ TEST(constant_data_leaves_no_gaps) {
     device_end(&d);
 }
 
+/* --- sizes and constants whose products need more than 64 bits --- */
+
+/* One element stands for all of the sizes. */
+static void repeated(device *d, uint32_t rank, const int64_t *sizes) {
+    const int64_t strides[DMLK_MAX_RANK] = {0};
+    device_tensor(d, DMLK_FLOAT32, rank, sizes, strides);
+}
+
+static void expect_status(device *d, const void *constants, uint32_t size, int status) {
+    device_constants(d, constants, size, 0);
+    CHECK_EQUAL(device_dispatch(d), status);
+    device_end(d);
+}
+
+TEST(space_depth_with_large_blocks) {
+    const dmlk_space_depth k = {.block = UINT32_MAX};
+    const int64_t sizes[] = {1, UINT32_MAX, 1, 1};
+    device d;
+    device_begin(&d, "space_depth");
+    repeated(&d, 4, sizes);
+    repeated(&d, 4, sizes);
+    expect_status(&d, &k, sizeof k, DMLK_BAD_PACKET);
+}
+
+TEST(upsample_with_large_factors) {
+    const dmlk_upsample_2d k = {.height = 1, .width = UINT32_MAX};
+    const int64_t sizes[] = {1, UINT32_MAX};
+    device d;
+    device_begin(&d, "upsample_2d");
+    repeated(&d, 2, sizes);
+    repeated(&d, 2, sizes);
+    expect_status(&d, &k, sizeof k, DMLK_BAD_PACKET);
+}
+
+TEST(fold_to_large_planes) {
+    const dmlk_fold k = {
+        .spatial = 2, .window = {2, 4}, .strides = {1, 1}, .dilations = {1, 1}, .blocks = {1, 1}};
+    const int64_t columns[] = {1, 8, 1}, image[] = {1, 1, 1 << 30, INT64_C(1) << 31};
+    device d;
+    device_begin(&d, "fold");
+    repeated(&d, 3, columns);
+    repeated(&d, 4, image);
+    expect_status(&d, &k, sizeof k, DMLK_OUT_OF_MEMORY);
+}
+
+/* Strides of a single element. */
+TEST(unfold_with_large_strides) {
+    const dmlk_unfold k = {.spatial = 1, .window = {1}, .strides = {UINT32_MAX}, .dilations = {1}, .blocks = {1}};
+    const int64_t ones[] = {1, 1, 1}, strides[] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    device d;
+    device_begin(&d, "unfold");
+    device_tensor(&d, DMLK_FLOAT32, 3, ones, strides);
+    device_tensor(&d, DMLK_FLOAT32, 3, ones, strides);
+    expect_status(&d, &k, sizeof k, DMLK_OK);
+}
+
 int main(void) {
     RUN(a_good_packet_runs);
     RUN(truncated_packets);
@@ -295,5 +354,9 @@ int main(void) {
     RUN(more_tensors_than_usual);
     RUN(constant_data_writes_its_constants);
     RUN(constant_data_leaves_no_gaps);
+    RUN(space_depth_with_large_blocks);
+    RUN(upsample_with_large_factors);
+    RUN(fold_to_large_planes);
+    RUN(unfold_with_large_strides);
     return RESULT();
 }

@@ -128,14 +128,18 @@ TEST(every_float16_has_its_angle) {
 
 /* The floats nearest to multiples of pi/2 need the most bits of pi. */
 TEST(large_angles) {
-    static const float hard[] = {0x1p25f,       0x1.000002p25f, 0x1.4c8d7cp26f,  0x1.33333p31f, 0x1.b951f1p40f,
-                                 0x1.fffffep49f, 0x1.2a3b4cp63f, 0x1.6ac5b2p90f, 0x1.fffffep127f};
+    static const double hard[] = {0x1p25,        0x1.000002p25, 0x1.4c8d7cp26,  0x1.33333p31, 0x1.b951f1p40,
+                                  0x1.fffffep49, 0x1.2a3b4cp63, 0x1.6ac5b2p90,  0x1.fffffep127,
+                                  /* no floats: */
+                                  0x1.0000001p25, 0x1.123456789abcdp60, 0x1.fffffefp127, 0x1p128, 0x1.5p200, 0x1.8p300,
+                                  0x1.6ac5b262ca1ffp849, 0x1.fffffffffffffp1023};
     for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
         for (int sign = -1; sign < 2; sign += 2) {
-            const double x = sign * (double)hard[i];
+            const double x = sign * hard[i];
             off("sin", x, sin_of(x), sin(x));
             off("cos", x, cos_of(x), cos(x));
             off("tan", x, tan_of(x), tan(x));
+            CHECK(isnan(sin_of(sign * (double)INFINITY)));
         }
     }
 }

@@ -16,13 +16,14 @@ struct piece {
 
 typedef void take_piece(const struct piece *piece, void *context);
 
+/* Returns early if the host stops a search. */
 static void take_row(const dmlk_selected *s, struct piece piece, const uint8_t *indices, bool drop, take_piece *take,
-                     void *context) {
+                     void *context, int64_t *work) {
     dmlk_resolve *resolve = dmlk_resolve_of(s->indices.type);
     const int64_t stride = s->indices.strides[s->indices.rank - 1], bytes = dmlk_type_bytes(s->indices.type);
     int64_t offsets[DMLK_CHUNK];
     piece.offsets = offsets;
-    for (int64_t left = piece.count; left > 0; left -= piece.count) {
+    for (int64_t left = piece.count; left > 0 && !dmlk_stopped(work, DMLK_CHUNK); left -= piece.count) {
         piece.count = dmlk_min(left, DMLK_CHUNK);
         resolve(s, indices, stride, piece.count, drop, offsets);
         take(&piece, context);
@@ -39,7 +40,8 @@ static void take_pieces(const dmlk_selected *s, bool drop, take_piece *take, voi
     const int64_t bytes = dmlk_type_bytes(s->indices.type), row = s->values.sizes[last];
     int64_t index[DMLK_MAX_RANK] = {0};
     const int64_t elements = dmlk_view_elements(&s->values);
-    for (int64_t position = 0; position < elements; position += row) {
+    int64_t work = 0;
+    for (int64_t position = 0; position < elements && !dmlk_stopped(&work, 1); position += row) {
         const uint8_t *indices = s->indices.base;
         struct piece piece = {.position = position,
                               .value_step = s->values.strides[last],
@@ -50,7 +52,7 @@ static void take_pieces(const dmlk_selected *s, bool drop, take_piece *take, voi
             piece.value += index[d] * s->values.strides[d];
             piece.table += index[d] * s->table.strides[d];
         }
-        take_row(s, piece, indices, drop, take, context);
+        take_row(s, piece, indices, drop, take, context, &work);
         for (uint32_t d = last; d-- > 0 && ++index[d] == s->values.sizes[d];) {
             index[d] = 0;
         }
@@ -249,12 +251,12 @@ static int64_t offset_of(const dmlk_view *view, int64_t position) {
     return offset;
 }
 
-/* The number of the first element of the blocks in which they differ, or -1. */
-static int64_t find_difference(const struct cut *cut, int64_t a, int64_t b) {
+/* The number of the first element of the blocks in which they differ, or -1: none, or the host stopped the search. */
+static int64_t find_difference(const struct cut *cut, int64_t a, int64_t b, int64_t *work) {
     const int64_t bytes = dmlk_type_bytes(cut->values.type), count = dmlk_view_elements(&cut->block);
     const uint8_t *base = cut->values.base;
     const int64_t first = offset_of(&cut->values, a), second = offset_of(&cut->values, b);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && !dmlk_stopped(work, 1); i++) {
         const int64_t at = offset_of(&cut->block, i);
         if (memcmp(base + (first + at) * bytes, base + (second + at) * bytes, (size_t)bytes) != 0) {
             return i;
@@ -279,14 +281,14 @@ static void describe(const dmlk_call *call, const struct cut *cut, const struct 
 
 /* Of each slot the first two neighbours in order that differ: if all neighbours are equal, all are. */
 static void compare(const dmlk_call *call, const struct cut *cut, const struct writes *w, dmlk_scatter_race *race) {
-    int64_t told = -1;
+    int64_t told = -1, work = 0;
     race->count = 0;
-    for (size_t i = 0; i + 1 < w->count; i++) {
+    for (size_t i = 0; i + 1 < w->count && !dmlk_stopped(&work, 1); i++) {
         const struct write *pair = &w->list[i];
         if (pair[0].slot != pair[1].slot || pair[0].slot == told) {
             continue;
         }
-        const int64_t in_block = find_difference(cut, pair[0].position, pair[1].position);
+        const int64_t in_block = find_difference(cut, pair[0].position, pair[1].position, &work);
         if (in_block >= 0) {
             told = pair[0].slot;
             if (race->count++ == 0) {
