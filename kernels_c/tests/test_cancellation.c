@@ -258,6 +258,7 @@ int main(void) {
     RUN(rows);
     RUN(tiles);
     RUN(reductions);
+    RUN(a_long_line);
     RUN(lines);
     RUN(products);
     RUN(convolutions);
