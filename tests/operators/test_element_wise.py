@@ -174,6 +174,18 @@ def test_roundings_keep_the_sign_of_zero(mode: dml.RoundingMode) -> None:
     assert np.signbit(found["output_tensor"]).tolist() == [True, True, False, True, True]
 
 
+@pytest.mark.parametrize("kind", [O.ELEMENT_WISE_MAX, O.ELEMENT_WISE_MIN], ids=lambda kind: kind.name)
+def test_extremes_of_zeros_do_not_depend_on_their_order(kind: OperatorType) -> None:
+    x = tensor(T.FLOAT16, 4)
+    op = example(kind, a_tensor=x, b_tensor=x, output_tensor=x)
+    a, b = np.float16([0.0, -0.0, 0.0, -0.0]), np.float16([0.0, 0.0, -0.0, -0.0])
+
+    found = compare(op, {"a_tensor": a, "b_tensor": b}, bits=True)["output_tensor"]
+
+    mixed = kind is O.ELEMENT_WISE_MIN
+    assert np.signbit(found).tolist() == [False, mixed, mixed, True]
+
+
 def test_a_power_of_a_half_is_no_square_root() -> None:
     x = tensor(T.FLOAT32, 4)
     op = example(O.ELEMENT_WISE_CONSTANT_POW, input_tensor=x, output_tensor=x, exponent=0.5)

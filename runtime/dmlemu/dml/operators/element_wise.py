@@ -528,7 +528,7 @@ class ElementWiseMax(Binary, of="ELEMENT_WISE_MAX"):
 
     def function(self, a: Array, b: Array) -> Array:
         y: Array = np.fmax(a, b)
-        return y
+        return np.where((a == 0) & (b == 0), a + b, y)  # +0, unless both are -0
 
 
 class ElementWiseMin(Binary, of="ELEMENT_WISE_MIN"):
@@ -538,7 +538,7 @@ class ElementWiseMin(Binary, of="ELEMENT_WISE_MIN"):
 
     def function(self, a: Array, b: Array) -> Array:
         y: Array = np.fmin(a, b)
-        return y
+        return np.where((a == 0) & (b == 0), -(-a - b), y)  # -0, unless both are +0
 
 
 class ElementWiseMean(Binary, of="ELEMENT_WISE_MEAN"):
