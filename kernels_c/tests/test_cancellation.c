@@ -1,4 +1,5 @@
 /* The host can stop every long-running kernel. */
+#include <omp.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -96,6 +97,19 @@ TEST(reductions) {
             expect_stopped(&d);
         }
     }
+}
+
+/* Segments of one line, all taken by one thread. */
+TEST(a_long_line) {
+    omp_set_num_threads(1);
+    device d;
+    device_begin(&d, "reduce_sum");
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1, 1});
+    const dmlk_reduce k = {.axes_mask = 3};
+    device_constants(&d, &k, sizeof k, 0);
+    expect_stopped(&d);
+    omp_set_num_threads(omp_get_num_procs());
 }
 
 /* Of softmax and scans, along and across lines. */
@@ -266,6 +280,7 @@ int main(void) {
     RUN(rows);
     RUN(tiles);
     RUN(reductions);
+    RUN(a_long_line);
     RUN(lines);
     RUN(products);
     RUN(convolutions);

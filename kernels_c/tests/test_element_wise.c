@@ -307,10 +307,11 @@ static int32_t unary_integer(const char *name, dmlk_element_wise k, int32_t x) {
 }
 
 TEST(functions_of_integers) {
-    const dmlk_element_wise none = {0}, shrink = {.alpha = 2, .beta = 0.5f};
+    const dmlk_element_wise none = {0}, shrink = {.min_bits = 2, .max_bits = 3};
     CHECK_EQUAL(unary_integer("relu", none, -7), 0);
     CHECK_EQUAL(unary_integer("relu", none, INT32_MAX), INT32_MAX);
-    CHECK_EQUAL(unary_integer("shrink", shrink, -7), -6); /* -6.5 */
+    CHECK_EQUAL(unary_integer("shrink", shrink, -7), -4);
+    CHECK_EQUAL(unary_integer("shrink", shrink, -2), 0);
     CHECK_EQUAL(unary_integer("shrink", shrink, 2), 0);
     const dmlk_element_wise clip = {.has_scale_bias = 1, .scale = 2.5f, .min_bits = 0, .max_bits = 100};
     CHECK_EQUAL(unary_integer("clip", clip, 3), 7); /* 7.5 */

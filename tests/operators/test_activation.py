@@ -86,7 +86,18 @@ def test_integers() -> None:
         0,
         1,
     ]
-    assert run(O.ACTIVATION_SHRINK, [0, 1, 255], T.UINT8, bias=-9.0, threshold=0.5).tolist() == [0, 10, 255]
+
+
+def test_shrink_converts_bias_and_threshold_to_the_type_of_integers_first() -> None:
+    def shrink(x: list[int], data_type: T, bias: float, threshold: float) -> list[int]:
+        shrunk: list[int] = run(O.ACTIVATION_SHRINK, x, data_type, bias=bias, threshold=threshold).tolist()
+        return shrunk
+
+    assert shrink([-2, -1, 0, 1, 2], T.INT32, 0.9, 1.9) == [-2, 0, 0, 0, 2]  # 0 and 1
+    assert shrink([0, 1, 9, 255], T.UINT8, 2.9, -5.0) == [0, 255, 7, 253]  # 2 and 0; 1 - 2 wraps
+    assert shrink([-128, -127, 0, 127], T.INT8, 1.0, -1e9) == [-127, -128, -1, 126]  # the threshold: -128
+    assert shrink([2**24 + 1, -(2**31)], T.INT32, 2.0**31, 0) == [2**24 + 1 - (2**31 - 1), -1]
+    assert shrink([2**32 - 1, 1], T.UINT32, 1.0, 1e30) == [0, 0]
 
 
 def test_identity_copies_bits() -> None:

@@ -163,6 +163,38 @@ def test_what_each_computes(kind: OperatorType, inputs: list[list[float]], expec
     assert (np.signbit(found) == np.signbit(expected))[~np.isnan(expected)].all()
 
 
+@pytest.mark.parametrize("mode", dml.RoundingMode, ids=lambda mode: mode.name)
+def test_roundings_keep_the_sign_of_zero(mode: dml.RoundingMode) -> None:
+    x = tensor(T.FLOAT32, 5)
+    op = example(O.ELEMENT_WISE_ROUND, input_tensor=x, output_tensor=x, rounding_mode=mode)
+
+    found = compare(op, {"input_tensor": np.float32([-0.0, -0.25, 0.25, -1.0, -INF])}, bits=True)
+
+    assert found["output_tensor"].tolist() == [0, 0, 0, -1, -INF]
+    assert np.signbit(found["output_tensor"]).tolist() == [True, True, False, True, True]
+
+
+@pytest.mark.parametrize("kind", [O.ELEMENT_WISE_MAX, O.ELEMENT_WISE_MIN], ids=lambda kind: kind.name)
+def test_extremes_of_zeros_do_not_depend_on_their_order(kind: OperatorType) -> None:
+    x = tensor(T.FLOAT16, 4)
+    op = example(kind, a_tensor=x, b_tensor=x, output_tensor=x)
+    a, b = np.float16([0.0, -0.0, 0.0, -0.0]), np.float16([0.0, 0.0, -0.0, -0.0])
+
+    found = compare(op, {"a_tensor": a, "b_tensor": b}, bits=True)["output_tensor"]
+
+    mixed = kind is O.ELEMENT_WISE_MIN
+    assert np.signbit(found).tolist() == [False, mixed, mixed, True]
+
+
+def test_a_power_of_a_half_is_no_square_root() -> None:
+    x = tensor(T.FLOAT32, 4)
+    op = example(O.ELEMENT_WISE_CONSTANT_POW, input_tensor=x, output_tensor=x, exponent=0.5)
+
+    found = compare(op, {"input_tensor": np.float32([-INF, -0.0, 4, INF])}, bits=True)["output_tensor"]
+
+    assert found.tolist() == [INF, 0, 2, INF] and not np.signbit(found[1])
+
+
 def test_every_operator_is_computed_by_hand() -> None:
     """Here or in a file of its own."""
     parameters = test_what_each_computes.pytestmark[0].args[1]  # type: ignore[attr-defined]

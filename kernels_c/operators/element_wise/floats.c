@@ -1,4 +1,4 @@
-/* floats.c - functions of one number, computed in double and rounded once. */
+/* floats.c - functions of one float, computed in double and rounded once; some of an integer, too. */
 #include "rows.h"
 
 /* A number wins over a NaN. */
@@ -11,5 +11,15 @@ static inline double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) 
 #define FLOAT(name, value)                  \
     EACH_FLOAT(AS_DOUBLE, ROW1, name, value) \
     KERNEL(name, DMLK_FLOATS, 1, (), name##_FLOAT64, NULL, NULL, EACH_FLOAT(ENTRY, name))
+
+#define DOUBLE(name, floats, integers)                            \
+    EACH_FLOAT(AS_DOUBLE, ROW1, name, floats)                     \
+    AS_SIGNED(INT64, int64_t, ROW1, name, integers)               \
+    AS_UNSIGNED(UINT64, uint64_t, ROW1, name, integers)           \
+    FAST(AS_SIGNED(INT32, int32_t, ROW1, name, integers)          \
+         AS_UNSIGNED(UINT32, uint32_t, ROW1, name, integers))     \
+    KERNEL(name, DMLK_NUMBERS, 1, (.no_long = true), name##_FLOAT64, name##_INT64, name##_UINT64, \
+           EACH_FLOAT(ENTRY, name)                                \
+           FAST(ENTRY(INT32, int32_t, name) ENTRY(UINT32, uint32_t, name)))
 
 #include "functions.inc"

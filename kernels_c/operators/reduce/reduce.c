@@ -234,15 +234,15 @@ static void take_in(const struct job *job, const dmlk_line_block *lines, const d
     const int64_t count = (job->lines.along.count + SEGMENT - 1) / SEGMENT;
     struct results *segments = job->parts > 1 ? dmlk_take(SEGMENTS * (int64_t)sizeof *segments) : NULL;
     struct results one;
+    int64_t n = 0;
     take_segment(job, lines, shift, 0, results);
-    for (int64_t first = 1; first < count && !dmlk_stopped(lines->work, 0);) {
-        const int64_t n = segments == NULL ? 1 : dmlk_min(SEGMENTS, count - first);
+    for (int64_t first = 1; first < count && !dmlk_stopped(lines->work, n * SEGMENT * lines->count); first += n) {
+        n = segments == NULL ? 1 : dmlk_min(SEGMENTS, count - first);
         struct split split = {job, lines, shift, first, segments == NULL ? &one : segments};
         dmlk_parallel(n, segments == NULL ? 1 : (int)dmlk_min(job->parts, n), take_segments, &split);
         for (int64_t i = 0; i < n; i++) {
             job->methods->combine(job, results, &split.segments[i], lines->count);
         }
-        first += n;
     }
     dmlk_give(segments);
 }

@@ -7,11 +7,12 @@ Results are rounded once.
 from __future__ import annotations
 
 from math import erfc, sqrt
+from typing import Any
 
 import numpy as np
 
-from ..enums import FeatureLevel
-from ._conversion import Array
+from ..enums import FeatureLevel, TensorDataType
+from ._conversion import FLOATS, Array, convert, raw_bits
 from ._element_wise import ElementWise, Identity, Unary, alike
 from ._fusion import Fusable
 from .rules import AtLeast, Below
@@ -192,13 +193,27 @@ class ActivationThresholdedRelu(Fusable, of="ACTIVATION_THRESHOLDED_RELU"):
 class ActivationShrink(Fusable, of="ACTIVATION_SHRINK"):
     """``output = x - Bias if x > Threshold, x + Bias if x < -Threshold, else 0``; a NaN becomes 0.
 
-    Bias is usually 0 and Threshold 0.5.  Integers are compared and shifted as floats, and
-    converted back as CAST does.
+    Bias is usually 0 and Threshold 0.5.  For integers both are first converted to the tensor's type as CAST
+    does; results wrap.
     """
 
     KERNEL = "shrink"
     CONSTANTS = {"threshold": "alpha", "bias": "beta"}
     EXAMPLE = {"bias": 0.25, "threshold": 0.5}
+
+    def parameters(self, working: TensorDataType, output: TensorDataType) -> dict[str, Any]:
+        if working in FLOATS:
+            return super().parameters(working, output)
+        return {
+            "min_bits": raw_bits(self.desc.threshold, working),
+            "max_bits": raw_bits(self.desc.bias, working),
+        }
+
+    def arguments(self, data_type: TensorDataType) -> dict[str, Any]:
+        floats = super().arguments(data_type)
+        if data_type in FLOATS:
+            return floats
+        return {name: np.int64(convert(value, data_type)) for name, value in floats.items()}
 
     def function(self, x: Array, bias: float, threshold: float) -> Array:
         return np.where(x > threshold, x - bias, np.where(x < -threshold, x + bias, 0))

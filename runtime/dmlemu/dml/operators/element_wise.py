@@ -279,8 +279,7 @@ class ElementWiseAbs(Unary, of="ELEMENT_WISE_ABS"):
     """``output = |x|`` of the input, or of ``input * Scale + Bias``.
 
     Without ScaleBias only the sign bit of floats changes: NaN payloads stay.  The lowest integer stays as it
-    is:
-    its absolute value wraps.
+    is: its absolute value wraps.
     """
 
     KERNEL = "abs"
@@ -368,7 +367,7 @@ class ElementWiseRound(Unary, of="ELEMENT_WISE_ROUND"):
             return np.rint(x)
         whole: Array = np.trunc(x)
         is_away = self.desc.rounding_mode == RoundingMode.TOWARD_INFINITY
-        return whole + np.where(is_away & (np.abs(x - whole) >= 0.5), np.sign(x), 0)
+        return np.where(is_away & (np.abs(x - whole) >= 0.5), whole + np.sign(x), whole)
 
 
 class ElementWiseThreshold(Unary, of="ELEMENT_WISE_THRESHOLD"):
@@ -407,7 +406,7 @@ class ElementWiseConstantPow(Unary, of="ELEMENT_WISE_CONSTANT_POW"):
         return self.KERNEL if working in FLOATS else "constant_pow_of_integer"
 
     def function(self, x: Array, exponent: float) -> Array:
-        y: Array = np.float64(x) ** np.float64(exponent)
+        y: Array = np.float_power(x, exponent)  # `**` is a square root for 0.5
         return y
 
 
@@ -510,8 +509,7 @@ class ElementWiseModulusFloor(Binary, of="ELEMENT_WISE_MODULUS_FLOOR"):
     """``output = A - B * floor(A / B)``: the remainder with the sign of B, as Python's ``%``.
 
     Floats are computed from the exact remainder of A, to which B is added if the signs differ; a zero has the
-    sign of
-    B.  An infinite A, or a B of 0, gives NaN.  Integers: by 0 every bit of the result is 1.
+    sign of B.  An infinite A, or a B of 0, gives NaN.  Integers: by 0 every bit of the result is 1.
     """
 
     KERNEL = "modulus_floor"
@@ -530,7 +528,7 @@ class ElementWiseMax(Binary, of="ELEMENT_WISE_MAX"):
 
     def function(self, a: Array, b: Array) -> Array:
         y: Array = np.fmax(a, b)
-        return y
+        return np.where((a == 0) & (b == 0), a + b, y)  # +0, unless both are -0
 
 
 class ElementWiseMin(Binary, of="ELEMENT_WISE_MIN"):
@@ -540,7 +538,7 @@ class ElementWiseMin(Binary, of="ELEMENT_WISE_MIN"):
 
     def function(self, a: Array, b: Array) -> Array:
         y: Array = np.fmin(a, b)
-        return y
+        return np.where((a == 0) & (b == 0), -(-a - b), y)  # -0, unless both are +0
 
 
 class ElementWiseMean(Binary, of="ELEMENT_WISE_MEAN"):
@@ -572,8 +570,7 @@ class ElementWisePow(Unary, of="ELEMENT_WISE_POW"):
     * A float to any power: as C's pow; an exponent of 0 gives 1 (even of NaN), negative x with a fraction as
       exponent NaN.
     * An integer to an integer: the low bits of the exact result.  Negative exponents: 1 gives 1, -1 gives 1
-      or -1, 0 gives
-      a number of which every bit is 1, others 0.
+      or -1, 0 gives a number of which every bit is 1, others 0.
     * An integer to a float: raised as a float, and the result is converted back as CAST does.
 
     Types of InputTensor and OutputTensor are equal; ExponentTensor may have another one.

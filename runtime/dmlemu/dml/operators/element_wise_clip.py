@@ -88,8 +88,7 @@ class ElementWiseClipGrad(ElementWise, of="ELEMENT_WISE_CLIP_GRAD"):
     """The gradient of CLIP: ``output = 0 if x <= Min or x >= Max, else the gradient``.
 
     Both bounds are exclusive; a NaN as input passes the gradient on.  Min and Max are first converted to the
-    tensor's
-    type as CAST does.
+    tensor's type as CAST does.
     """
 
     KERNEL = "clip_grad"
