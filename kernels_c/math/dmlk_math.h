@@ -22,6 +22,21 @@ static inline double dmlk_signed(double x, double sign) {
     return dmlk_bits_double((dmlk_double_bits(x) & ~top) | (dmlk_double_bits(sign) & top));
 }
 
+static inline float dmlk_signedf(float x, float sign) {
+    const uint32_t top = UINT32_C(1) << 31;
+    return dmlk_bits_float((dmlk_float_bits(x) & ~top) | (dmlk_float_bits(sign) & top));
+}
+
+#define T double
+#define FN(name) name
+#define BIG 0x1p52
+#include "rounding.inc"
+
+#define T float
+#define FN(name) name##f
+#define BIG 0x1p23f
+#include "rounding.inc"
+
 /* Adding this rounds a double below 2^51 to an integer, which is then in the low bits. */
 #define DMLK_ROUNDING 0x1.8p52
 
@@ -71,6 +86,11 @@ static inline double dmlk_expm1(double x) {
     const double y = e.power * e.less1 + (e.power - 1);
     return x > DMLK_EXP_HIGH ? (double)INFINITY : x == 0 ? x : y;
 }
+
+/* The same for x <= 0. */
+static inline double dmlk_expm1_negative(double x) { return dmlk_expm1(x); }
+
+static inline double dmlk_sigmoid(double x) { return 1 / (1 + dmlk_exp(-x)); }
 
 /* --- logarithm ---
  *
@@ -308,7 +328,7 @@ static inline double dmlk_erfc(double x) {
 /* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
 static inline double dmlk_pow(double x, double y) {
     const double a = fabs(x), sign = dmlk_signed(1, x);
-    const bool is_whole = floor(y) == y, is_odd = is_whole && floor(0.5 * y) != 0.5 * y;
+    const bool is_whole = dmlk_floor(y) == y, is_odd = is_whole && dmlk_floor(0.5 * y) != 0.5 * y;
     double r = dmlk_exp(y * dmlk_log(a));
     r = a == 1 && fabs(y) == (double)INFINITY ? 1 : r; /* infinity times 0 */
     r = x < 0 && !is_whole && a < (double)INFINITY ? (double)NAN : r;

@@ -404,7 +404,9 @@ class ElementWiseConstantPow(Unary, of="ELEMENT_WISE_CONSTANT_POW"):
     ULPS = 1
 
     def kernel(self, working: TensorDataType) -> str:
-        return self.KERNEL if working in FLOATS else "constant_pow_of_integer"
+        if working not in FLOATS:
+            return "constant_pow_of_integer"
+        return {2.0: "constant_pow_2", 3.0: "constant_pow_3"}.get(self.desc.exponent, self.KERNEL)
 
     def function(self, x: Array, exponent: float) -> Array:
         y: Array = np.float64(x) ** np.float64(exponent)
