@@ -10,7 +10,7 @@
 #include "dmlk_math.h"
 
 /* 2^n, for n from -126 to 127. */
-static inline float dmlk_power_of_2f(int32_t n) { return dmlk_bits_float((uint32_t)(n + 127) << 23); }
+DMLK_INLINE float dmlk_power_of_2f(int32_t n) { return dmlk_bits_float((uint32_t)(n + 127) << 23); }
 
 /* --- exponential, as in double --- */
 
@@ -22,7 +22,7 @@ typedef struct dmlk_exponentialf {
 } dmlk_exponentialf;
 
 /* Of x + low, where |x| < 2^9 and |low| is not more than a unit in the last place of x. */
-static inline dmlk_exponentialf dmlk_reduce_expf(float x, float low) {
+DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low) {
     const float shifted = x * 1.44269504f + DMLK_ROUNDINGF, n = shifted - DMLK_ROUNDINGF;
     const float r = (x - n * 0x1.62e4p-1f) - (n * 0x1.7f7d1cp-20f - low);
     float q = 0.00138142193f;
@@ -34,7 +34,7 @@ static inline dmlk_exponentialf dmlk_reduce_expf(float x, float low) {
 }
 
 /* exp(x + low); the power of 2 is applied in two steps, as it or the result may be denormal. */
-static inline float dmlk_exp_of_partsf(float x, float low) {
+DMLK_INLINE float dmlk_exp_of_partsf(float x, float low) {
     x = x < -104 ? -104 : x; /* NaN stays */
     x = x > 89 ? 89 : x;
     const dmlk_exponentialf e = dmlk_reduce_expf(x, low);
@@ -42,22 +42,22 @@ static inline float dmlk_exp_of_partsf(float x, float low) {
     return (1 + e.less1) * dmlk_power_of_2f(half) * dmlk_power_of_2f(e.n - half);
 }
 
-static inline float dmlk_expf(float x) { return dmlk_exp_of_partsf(x, 0); }
+DMLK_INLINE float dmlk_expf(float x) { return dmlk_exp_of_partsf(x, 0); }
 
 /* exp(x) - 1 for x <= 0, accurate near 0. */
-static inline float dmlk_expm1_negativef(float x) {
+DMLK_INLINE float dmlk_expm1_negativef(float x) {
     const dmlk_exponentialf e = dmlk_reduce_expf(x < -20 ? -20 : x, 0);
     const float power = dmlk_power_of_2f(e.n), y = power * e.less1 + (power - 1);
     return x == 0 ? x : y;
 }
 
-static inline float dmlk_sigmoidf(float x) {
+DMLK_INLINE float dmlk_sigmoidf(float x) {
     const float e = dmlk_expf(-fabsf(x)), sum = 1 + e, lost = e - (sum - 1);
     const float y = (x < 0 ? e : 1) / sum;
     return y - y * lost;
 }
 
-static inline float dmlk_tanhf(float x) {
+DMLK_INLINE float dmlk_tanhf(float x) {
     const float a = fabsf(x), z = x * x;
     float p = -0.00571703678f;
     p = p * z + 0.0206505787f;
@@ -73,7 +73,7 @@ static inline float dmlk_tanhf(float x) {
 
 /* --- logarithm, as in double --- */
 
-static inline float dmlk_logf(float x) {
+DMLK_INLINE float dmlk_logf(float x) {
     const uint32_t half = 0x3f3504f3; /* sqrt(1/2) */
     const bool is_denormal = x < 0x1p-126f;
     const uint32_t above = dmlk_float_bits(is_denormal ? x * 0x1p23f : x) - half;
@@ -92,7 +92,7 @@ static inline float dmlk_logf(float x) {
  *
  * erf(x) = x + x P(x^2) up to 1; beyond, 1 - exp(Q(x)). */
 
-static inline float dmlk_erff(float x) {
+DMLK_INLINE float dmlk_erff(float x) {
     const float a = fabsf(x), z = x * x;
     float p = 7.85385419e-05f;
     p = p * z - 0.000801019138f;
@@ -122,7 +122,7 @@ static inline float dmlk_erff(float x) {
 #define DMLK_HALF_PIF 0x1.921fb6p0f
 #define DMLK_HALF_PI_LOWF (-0x1.777a5cp-25f) /* what is missing there */
 
-static inline float dmlk_asin_halff(float s, float z) {
+DMLK_INLINE float dmlk_asin_halff(float s, float z) {
     float p = 0.0375651866f;
     p = p * z + 0.0144026158f;
     p = p * z + 0.0318176076f;
@@ -132,7 +132,7 @@ static inline float dmlk_asin_halff(float s, float z) {
     return s * (z * p);
 }
 
-static inline float dmlk_asinf(float x) {
+DMLK_INLINE float dmlk_asinf(float x) {
     const float a = fabsf(x);
     const bool is_small = a < 0.5f;
     const float z = is_small ? a * a : 0.5f * (1 - a), s = is_small ? a : sqrtf(z);
@@ -141,7 +141,7 @@ static inline float dmlk_asinf(float x) {
     return dmlk_signedf(is_small ? s + y : large, x);
 }
 
-static inline float dmlk_acosf(float x) {
+DMLK_INLINE float dmlk_acosf(float x) {
     const float a = fabsf(x);
     const bool is_small = a < 0.5f;
     const float z = is_small ? a * a : 0.5f * (1 - a), s = is_small ? a : sqrtf(z);
@@ -152,7 +152,7 @@ static inline float dmlk_acosf(float x) {
 }
 
 /* atan(a) = pi/4 + atan((a - 1) / (a + 1)) from tan(pi/8), pi/2 - atan(1 / a) from tan(3 pi/8). */
-static inline float dmlk_atanf(float x) {
+DMLK_INLINE float dmlk_atanf(float x) {
     const float a = fabsf(x);
     const bool is_middle = a > 0.414213562f, is_large = a > 2.41421356f;
     const float over = is_large ? -1 : is_middle ? a - 1 : a, under = is_large ? a : is_middle ? a + 1 : 1;
