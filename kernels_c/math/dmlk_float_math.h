@@ -9,6 +9,12 @@
 
 #include "dmlk_math.h"
 
+/* condition ? a : b, of which both are computed: compilers make branches of nested conditions, and of these masks. */
+DMLK_INLINE float dmlk_choosef(bool condition, float a, float b) {
+    const uint32_t mask = 0 - (uint32_t)condition;
+    return dmlk_bits_float((dmlk_float_bits(a) & mask) | (dmlk_float_bits(b) & ~mask));
+}
+
 /* 2^n, for n from -126 to 127. */
 DMLK_INLINE float dmlk_power_of_2f(int32_t n) { return dmlk_bits_float((uint32_t)(n + 127) << 23); }
 
@@ -33,27 +39,29 @@ DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low) {
     return (dmlk_exponentialf){(int32_t)(dmlk_float_bits(shifted) - dmlk_float_bits(DMLK_ROUNDINGF)), r + r * r * q};
 }
 
-/* exp(x + low); the power of 2 is applied in two steps, as it or the result may be denormal. */
+/* exp(x + low) for x below 89; the power of 2 is applied in two steps, as it or the result may be denormal. */
 DMLK_INLINE float dmlk_exp_of_partsf(float x, float low) {
-    x = x < -104 ? -104 : x; /* NaN stays */
-    x = x > 89 ? 89 : x;
     const dmlk_exponentialf e = dmlk_reduce_expf(x, low);
     const int32_t half = e.n >> 1;
-    return (1 + e.less1) * dmlk_power_of_2f(half) * dmlk_power_of_2f(e.n - half);
+    const float y = (1 + e.less1) * dmlk_power_of_2f(half) * dmlk_power_of_2f(e.n - half);
+    return dmlk_choosef(x < -104, 0, y);
 }
 
-DMLK_INLINE float dmlk_expf(float x) { return dmlk_exp_of_partsf(x, 0); }
+DMLK_INLINE float dmlk_expf(float x) {
+    const float y = dmlk_exp_of_partsf(x, 0);
+    return dmlk_choosef(x > 89, INFINITY, y);
+}
 
 /* exp(x) - 1 for x <= 0, accurate near 0. */
 DMLK_INLINE float dmlk_expm1_negativef(float x) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(x < -20 ? -20 : x, 0);
+    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_choosef(x < -20, -20, x), 0);
     const float power = dmlk_power_of_2f(e.n), y = power * e.less1 + (power - 1);
-    return x == 0 ? x : y;
+    return dmlk_choosef(x == 0, x, y);
 }
 
 DMLK_INLINE float dmlk_sigmoidf(float x) {
-    const float e = dmlk_expf(-fabsf(x)), sum = 1 + e, lost = e - (sum - 1);
-    const float y = (x < 0 ? e : 1) / sum;
+    const float e = dmlk_exp_of_partsf(-fabsf(x), 0), sum = 1 + e, lost = e - (sum - 1);
+    const float y = dmlk_choosef(x < 0, e, 1) / sum;
     return y - y * lost;
 }
 
@@ -65,10 +73,10 @@ DMLK_INLINE float dmlk_tanhf(float x) {
     p = p * z + 0.133314908f;
     p = p * z - 0.333332837f;
     const float small = a + a * (z * p);
-    const dmlk_exponentialf e = dmlk_reduce_expf(2 * (a > 10 ? 10 : a), 0);
+    const dmlk_exponentialf e = dmlk_reduce_expf(2 * dmlk_choosef(a > 10, 10, a), 0);
     const float power = dmlk_power_of_2f(e.n);
     const float large = 1 - 2 / (power * e.less1 + (power + 1));
-    return dmlk_signedf(a < 0.625f ? small : large, x);
+    return dmlk_signedf(dmlk_choosef(a < 0.625f, small, large), x);
 }
 
 /* --- logarithm, as in double --- */
@@ -76,16 +84,16 @@ DMLK_INLINE float dmlk_tanhf(float x) {
 DMLK_INLINE float dmlk_logf(float x) {
     const uint32_t half = 0x3f3504f3; /* sqrt(1/2) */
     const bool is_denormal = x < 0x1p-126f;
-    const uint32_t above = dmlk_float_bits(is_denormal ? x * 0x1p23f : x) - half;
-    const float n = (float)((int32_t)above >> 23) - (is_denormal ? 23 : 0);
+    const uint32_t above = dmlk_float_bits(dmlk_choosef(is_denormal, x * 0x1p23f, x)) - half;
+    const float n = (float)((int32_t)above >> 23) - dmlk_choosef(is_denormal, 23, 0);
     const float f = dmlk_bits_float((above & 0x7fffff) + half) - 1, s = f / (2 + f), z = s * s, square = 0.5f * f * f;
     float p = 0.235822722f;
     p = p * z + 0.285373032f;
     p = p * z + 0.400003344f;
     p = p * z + 0.666666627f;
-    float y = n * 0x1.62e4p-1f + (f - (square - (s * (square + z * p) + n * 0x1.7f7d1cp-20f)));
-    y = x == 0 ? -INFINITY : x < 0 ? NAN : y;
-    return x < INFINITY ? y : x; /* infinity and NaN */
+    const float y = n * 0x1.62e4p-1f + (f - (square - (s * (square + z * p) + n * 0x1.7f7d1cp-20f)));
+    const float outside = dmlk_choosef(x == 0, -INFINITY, dmlk_choosef(x < 0, NAN, x)); /* or infinity, or NaN */
+    return dmlk_choosef(x > 0 && x < INFINITY, y, outside);
 }
 
 /* --- error function ---
@@ -101,7 +109,7 @@ DMLK_INLINE float dmlk_erff(float x) {
     p = p * z + 0.112835854f;
     p = p * z - 0.37612626f;
     p = p * z + 0.128379166f;
-    const float b = a > 4 ? 4 : a; /* where the result is 1 */
+    const float b = dmlk_choosef(a > 4, 4, a); /* where the result is 1 */
     float q = 0.0001855749f;
     q = q * b - 0.00293961563f;
     q = q * b + 0.0218053516f;
@@ -112,7 +120,7 @@ DMLK_INLINE float dmlk_erff(float x) {
     const dmlk_exponentialf e = dmlk_reduce_expf(q, 0);
     const float power = dmlk_power_of_2f(e.n);
     const float large = (1 - power) - power * e.less1;
-    return dmlk_signedf(a <= 1 ? a + a * p : large, x);
+    return dmlk_signedf(dmlk_choosef(a <= 1, a + a * p, large), x);
 }
 
 /* --- inverse circular functions ---
@@ -135,35 +143,36 @@ DMLK_INLINE float dmlk_asin_halff(float s, float z) {
 DMLK_INLINE float dmlk_asinf(float x) {
     const float a = fabsf(x);
     const bool is_small = a < 0.5f;
-    const float z = is_small ? a * a : 0.5f * (1 - a), s = is_small ? a : sqrtf(z);
+    const float z = dmlk_choosef(is_small, a * a, 0.5f * (1 - a)), s = dmlk_choosef(is_small, a, sqrtf(z));
     const float y = dmlk_asin_halff(s, z);
     const float large = DMLK_HALF_PIF - (2 * s + (2 * y - DMLK_HALF_PI_LOWF));
-    return dmlk_signedf(is_small ? s + y : large, x);
+    return dmlk_signedf(dmlk_choosef(is_small, s + y, large), x);
 }
 
 DMLK_INLINE float dmlk_acosf(float x) {
     const float a = fabsf(x);
     const bool is_small = a < 0.5f;
-    const float z = is_small ? a * a : 0.5f * (1 - a), s = is_small ? a : sqrtf(z);
+    const float z = dmlk_choosef(is_small, a * a, 0.5f * (1 - a)), s = dmlk_choosef(is_small, a, sqrtf(z));
     const float y = dmlk_asin_halff(s, z), near_1 = 2 * (s + y);
     const float near_0 = DMLK_HALF_PIF - (x - (DMLK_HALF_PI_LOWF - dmlk_signedf(y, x)));
     const float near_minus_1 = 2 * DMLK_HALF_PIF - (near_1 - 2 * DMLK_HALF_PI_LOWF);
-    return is_small ? near_0 : x < 0 ? near_minus_1 : near_1;
+    return dmlk_choosef(is_small, near_0, dmlk_choosef(x < 0, near_minus_1, near_1));
 }
 
 /* atan(a) = pi/4 + atan((a - 1) / (a + 1)) from tan(pi/8), pi/2 - atan(1 / a) from tan(3 pi/8). */
 DMLK_INLINE float dmlk_atanf(float x) {
     const float a = fabsf(x);
     const bool is_middle = a > 0.414213562f, is_large = a > 2.41421356f;
-    const float over = is_large ? -1 : is_middle ? a - 1 : a, under = is_large ? a : is_middle ? a + 1 : 1;
+    const float over = dmlk_choosef(is_large, -1, dmlk_choosef(is_middle, a - 1, a));
+    const float under = dmlk_choosef(is_large, a, dmlk_choosef(is_middle, a + 1, 1));
     const float u = over / under, z = u * u;
     float p = -0.0608344525f;
     p = p * z + 0.105959982f;
     p = p * z - 0.142438486f;
     p = p * z + 0.199984893f;
     p = p * z - 0.333333164f;
-    const float low = is_large ? DMLK_HALF_PI_LOWF : is_middle ? 0.5f * DMLK_HALF_PI_LOWF : 0;
-    const float high = is_large ? DMLK_HALF_PIF : is_middle ? 0.5f * DMLK_HALF_PIF : 0;
+    const float part = dmlk_choosef(is_large, 1, dmlk_choosef(is_middle, 0.5f, 0));
+    const float high = part * DMLK_HALF_PIF, low = part * DMLK_HALF_PI_LOWF;
     return dmlk_signedf(high + (u + (u * (z * p) + low)), x);
 }
 
