@@ -2,11 +2,11 @@
 #include "rows.h"
 
 /* A number wins over a NaN. */
-static inline double max2(double a, double b) { return a > b || b != b ? a : b; }
-static inline double min2(double a, double b) { return a < b || b != b ? a : b; }
+DMLK_INLINE double max2(double a, double b) { return a > b || b != b ? a : b; }
+DMLK_INLINE double min2(double a, double b) { return a < b || b != b ? a : b; }
 
 /* log(1 + exp(x)) without overflow. */
-static inline double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
+DMLK_INLINE double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
 
 #define FLOAT(name, value)                  \
     EACH_FLOAT(AS_DOUBLE, ROW1, name, value) \
