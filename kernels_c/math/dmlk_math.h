@@ -16,11 +16,33 @@
 
 #include "element.h"
 
+/* Inlined even where compilers find a file too large: a call would prevent the vectorization of its loop. */
+#ifdef __GNUC__
+#define DMLK_INLINE static inline __attribute__((always_inline))
+#else
+#define DMLK_INLINE static inline
+#endif
+
 /* |x| with the sign of `sign`. */
-static inline double dmlk_signed(double x, double sign) {
+DMLK_INLINE double dmlk_signed(double x, double sign) {
     const uint64_t top = UINT64_C(1) << 63;
     return dmlk_bits_double((dmlk_double_bits(x) & ~top) | (dmlk_double_bits(sign) & top));
 }
+
+DMLK_INLINE float dmlk_signedf(float x, float sign) {
+    const uint32_t top = UINT32_C(1) << 31;
+    return dmlk_bits_float((dmlk_float_bits(x) & ~top) | (dmlk_float_bits(sign) & top));
+}
+
+#define T double
+#define FN(name) name
+#define BIG 0x1p52
+#include "rounding.inc"
+
+#define T float
+#define FN(name) name##f
+#define BIG 0x1p23f
+#include "rounding.inc"
 
 /* Adding this rounds a double below 2^51 to an integer, which is then in the low bits. */
 #define DMLK_ROUNDING 0x1.8p52
@@ -34,7 +56,7 @@ typedef struct dmlk_exponential {
     double less1; /* exp(r) - 1 */
 } dmlk_exponential;
 
-static inline dmlk_exponential dmlk_reduce_exp(double x) {
+DMLK_INLINE dmlk_exponential dmlk_reduce_exp(double x) {
     const double shifted = x * 1.4426950408889634 + DMLK_ROUNDING, n = shifted - DMLK_ROUNDING;
     const double r = (x - n * 0x1.62e42fefap-1) - n * 0x1.cf79abc9e3b3ap-40;
     double q = 2.7613806861538288093e-7;
@@ -54,29 +76,34 @@ static inline dmlk_exponential dmlk_reduce_exp(double x) {
 #define DMLK_EXP_LOW (-708.0)
 #define DMLK_EXP_HIGH 709.0
 
-static inline double dmlk_clamp_exp(double x) {
+DMLK_INLINE double dmlk_clamp_exp(double x) {
     x = x < DMLK_EXP_LOW ? DMLK_EXP_LOW : x; /* NaN stays */
     return x > DMLK_EXP_HIGH ? DMLK_EXP_HIGH : x;
 }
 
-static inline double dmlk_exp(double x) {
+DMLK_INLINE double dmlk_exp(double x) {
     const dmlk_exponential e = dmlk_reduce_exp(dmlk_clamp_exp(x));
     const double y = e.power + e.power * e.less1;
     return x > DMLK_EXP_HIGH ? (double)INFINITY : x < DMLK_EXP_LOW ? 0 : y;
 }
 
 /* exp(x) - 1, accurate near 0. */
-static inline double dmlk_expm1(double x) {
+DMLK_INLINE double dmlk_expm1(double x) {
     const dmlk_exponential e = dmlk_reduce_exp(dmlk_clamp_exp(x));
     const double y = e.power * e.less1 + (e.power - 1);
     return x > DMLK_EXP_HIGH ? (double)INFINITY : x == 0 ? x : y;
 }
 
+/* The same for x <= 0. */
+DMLK_INLINE double dmlk_expm1_negative(double x) { return dmlk_expm1(x); }
+
+DMLK_INLINE double dmlk_sigmoid(double x) { return 1 / (1 + dmlk_exp(-x)); }
+
 /* --- logarithm ---
  *
  * x = 2^n m with sqrt(1/2) <= m < sqrt(2), s = (m - 1) / (m + 1), log(m) = 2 s + s^3 P(s^2). */
 
-static inline double dmlk_log_normal(double x) {
+DMLK_INLINE double dmlk_log_normal(double x) {
     const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd); /* sqrt(1/2) */
     const uint64_t above = dmlk_double_bits(x) - half + (UINT64_C(1023) << 52);
     /* n + 1023 as a double: in the low bits of 2^52. */
@@ -94,15 +121,15 @@ static inline double dmlk_log_normal(double x) {
 }
 
 /* `y` is the result for normal x > 0. */
-static inline double dmlk_log_special(double x, double y) {
+DMLK_INLINE double dmlk_log_special(double x, double y) {
     y = x == 0 ? -(double)INFINITY : x < 0 ? (double)NAN : y;
     return x < (double)INFINITY ? y : x; /* infinity and NaN */
 }
 
-static inline double dmlk_log(double x) { return dmlk_log_special(x, dmlk_log_normal(x)); }
+DMLK_INLINE double dmlk_log(double x) { return dmlk_log_special(x, dmlk_log_normal(x)); }
 
 /* log(1 + x), accurate near 0. */
-static inline double dmlk_log1p(double x) {
+DMLK_INLINE double dmlk_log1p(double x) {
     const double u = 1 + x, lost = x - (u - 1);
     const double y = dmlk_log_normal(u) + lost / u;
     return x == 0 ? x : dmlk_log_special(u, y);
@@ -110,36 +137,36 @@ static inline double dmlk_log1p(double x) {
 
 /* --- hyperbolic functions and their inverses --- */
 
-static inline double dmlk_tanh(double x) {
+DMLK_INLINE double dmlk_tanh(double x) {
     const double a = fabs(x);
     const double e = dmlk_expm1(2 * (a > 40 ? 40 : a));
     return dmlk_signed(e / (e + 2), x);
 }
 
-static inline double dmlk_sinh(double x) {
+DMLK_INLINE double dmlk_sinh(double x) {
     const double a = fabs(x);
     const double e = dmlk_expm1(a > 700 ? 700 : a);
     return dmlk_signed(0.5 * (e + e / (e + 1)), x);
 }
 
-static inline double dmlk_cosh(double x) {
+DMLK_INLINE double dmlk_cosh(double x) {
     const double a = fabs(x);
     const double e = dmlk_exp(a > 700 ? 700 : a);
     return 0.5 * (e + 1 / e);
 }
 
-static inline double dmlk_asinh(double x) {
+DMLK_INLINE double dmlk_asinh(double x) {
     const double a = fabs(x), square = a * a;
     const double t = a > 1e100 ? a : a + square / (1 + sqrt(square + 1));
     return dmlk_signed(dmlk_log1p(t), x);
 }
 
-static inline double dmlk_acosh(double x) {
+DMLK_INLINE double dmlk_acosh(double x) {
     const double t = x - 1;
     return dmlk_log1p(x < 1 ? (double)NAN : x > 1e100 ? x : t + sqrt(t * (x + 1)));
 }
 
-static inline double dmlk_atanh(double x) {
+DMLK_INLINE double dmlk_atanh(double x) {
     const double a = fabs(x);
     return dmlk_signed(0.5 * dmlk_log1p(2 * a / (1 - a)), x);
 }
@@ -156,13 +183,13 @@ typedef struct dmlk_circular {
     uint64_t n; /* only the low two bits are used */
 } dmlk_circular;
 
-static inline dmlk_circular dmlk_reduce_circular(double x) {
+DMLK_INLINE dmlk_circular dmlk_reduce_circular(double x) {
     const double shifted = x * 0.63661977236758134308 + DMLK_ROUNDING, n = shifted - DMLK_ROUNDING;
     const double r = ((x - n * 0x1.921fb54p0) - n * 0x1.10b461p-30) - n * 0x1.a62633145c06ep-58;
     return (dmlk_circular){r, dmlk_double_bits(shifted)};
 }
 
-static inline double dmlk_sin_reduced(double r) {
+DMLK_INLINE double dmlk_sin_reduced(double r) {
     const double z = r * r;
     double p = 1.5918101230274120348e-10;
     p = p * z - 2.5051131455427947391e-8;
@@ -173,7 +200,7 @@ static inline double dmlk_sin_reduced(double r) {
     return r * (1 + z * p);
 }
 
-static inline double dmlk_cos_reduced(double r) {
+DMLK_INLINE double dmlk_cos_reduced(double r) {
     const double z = r * r;
     double p = 2.0700565397369931549e-9;
     p = p * z - 2.7556369316750492893e-7;
@@ -183,17 +210,17 @@ static inline double dmlk_cos_reduced(double r) {
     return 1 - 0.5 * z + z * z * p;
 }
 
-static inline double dmlk_sin_of(dmlk_circular at) {
+DMLK_INLINE double dmlk_sin_of(dmlk_circular at) {
     const double y = at.n & 1 ? dmlk_cos_reduced(at.r) : dmlk_sin_reduced(at.r);
     return at.n & 2 ? -y : y;
 }
 
-static inline double dmlk_cos_of(dmlk_circular at) {
+DMLK_INLINE double dmlk_cos_of(dmlk_circular at) {
     const double y = at.n & 1 ? dmlk_sin_reduced(at.r) : dmlk_cos_reduced(at.r);
     return (at.n + 1) & 2 ? -y : y;
 }
 
-static inline double dmlk_tan_of(dmlk_circular at) {
+DMLK_INLINE double dmlk_tan_of(dmlk_circular at) {
     const double s = dmlk_sin_reduced(at.r), c = dmlk_cos_reduced(at.r);
     return at.n & 1 ? -c / s : s / c;
 }
@@ -210,7 +237,7 @@ void dmlk_modulus_each(double *values, const double *by, int64_t count);
 
 /* --- their inverses --- */
 
-static inline double dmlk_atan_positive(double a) {
+DMLK_INLINE double dmlk_atan_positive(double a) {
     const double inverse = 1 / a;
     const double t = a > 1 ? inverse : a;                                   /* atan(a) = pi/2 - atan(1/a) */
     const double u = t > 0.41421356237309504880 ? (t - 1) / (t + 1) : t; /* atan(t) = pi/4 + atan(u) */
@@ -230,17 +257,17 @@ static inline double dmlk_atan_positive(double a) {
     return a > 1 ? 1.57079632679489661923 - y : y;
 }
 
-static inline double dmlk_atan(double x) { return dmlk_signed(dmlk_atan_positive(fabs(x)), x); }
+DMLK_INLINE double dmlk_atan(double x) { return dmlk_signed(dmlk_atan_positive(fabs(x)), x); }
 
-static inline double dmlk_asin(double x) {
+DMLK_INLINE double dmlk_asin(double x) {
     const double a = fabs(x);
     return dmlk_signed(dmlk_atan_positive(a / sqrt((1 - a) * (1 + a))), x);
 }
 
-static inline double dmlk_acos(double x) { return 2 * dmlk_atan_positive(sqrt((1 - x) / (1 + x))); }
+DMLK_INLINE double dmlk_acos(double x) { return 2 * dmlk_atan_positive(sqrt((1 - x) / (1 + x))); }
 
 /* The angle of the point (x, y). */
-static inline double dmlk_atan2(double y, double x) {
+DMLK_INLINE double dmlk_atan2(double y, double x) {
     const double a = fabs(y), b = fabs(x);
     const double ratio = a == b ? (a == 0 ? 0 : 1) : a / b; /* two zeros, two infinities */
     const double angle = dmlk_atan_positive(a != a || b != b ? (double)NAN : ratio);
@@ -252,7 +279,7 @@ static inline double dmlk_atan2(double y, double x) {
  *
  * erf(x) = x P(x^2) up to 1; beyond, erfc(x) = exp(-x^2) Q(t) / (x + 1) with t = (x - 3) / (x + 3). */
 
-static inline double dmlk_erf_small(double x) {
+DMLK_INLINE double dmlk_erf_small(double x) {
     const double z = x * x;
     double p = -1.0469110332151208431e-7;
     p = p * z + 1.530637316364108433e-6;
@@ -267,7 +294,7 @@ static inline double dmlk_erf_small(double x) {
     return x * p;
 }
 
-static inline double dmlk_erfc_large(double a) {
+DMLK_INLINE double dmlk_erfc_large(double a) {
     a = a > 27 ? 27 : a; /* where exp(-a^2) is 0 */
     const double t = (a - 3) / (a + 3);
     double q = -4.6547852432125038257e-7;
@@ -290,12 +317,12 @@ static inline double dmlk_erfc_large(double a) {
     return dmlk_exp(-a * a) * q / (a + 1);
 }
 
-static inline double dmlk_erf(double x) {
+DMLK_INLINE double dmlk_erf(double x) {
     const double a = fabs(x);
     return a <= 1 ? dmlk_erf_small(x) : dmlk_signed(1 - dmlk_erfc_large(a), x);
 }
 
-static inline double dmlk_erfc(double x) {
+DMLK_INLINE double dmlk_erfc(double x) {
     const double a = fabs(x), far = dmlk_erfc_large(a);
     return a <= 1 ? 1 - dmlk_erf_small(x) : x < 0 ? 2 - far : far;
 }
@@ -303,9 +330,9 @@ static inline double dmlk_erfc(double x) {
 /* --- power --- */
 
 /* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
-static inline double dmlk_pow(double x, double y) {
+DMLK_INLINE double dmlk_pow(double x, double y) {
     const double a = fabs(x), sign = dmlk_signed(1, x);
-    const bool is_whole = floor(y) == y, is_odd = is_whole && floor(0.5 * y) != 0.5 * y;
+    const bool is_whole = dmlk_floor(y) == y, is_odd = is_whole && dmlk_floor(0.5 * y) != 0.5 * y;
     double r = dmlk_exp(y * dmlk_log(a));
     r = a == 1 && fabs(y) == (double)INFINITY ? 1 : r; /* infinity times 0 */
     r = x < 0 && !is_whole && a < (double)INFINITY ? (double)NAN : r;

@@ -195,6 +195,22 @@ def test_a_power_of_a_half_is_no_square_root() -> None:
     assert found.tolist() == [INF, 0, 2, INF] and not np.signbit(found[1])
 
 
+@pytest.mark.parametrize("data_type", [T.FLOAT32, T.FLOAT16, T.INT32], ids=lambda each: each.name)
+@pytest.mark.parametrize("exponent", [2.0, 3.0])
+def test_squares_and_cubes(exponent: float, data_type: T) -> None:
+    """They have rows of their own; NaN, infinities, zeros and denormals as of any exponent."""
+    floats = data_type is not T.INT32
+    special = [NAN, INF, -INF, -0.0, 1e-5, -1e-5, 1e30] if floats else [-1, 1290, 40000]
+    with np.errstate(over="ignore"):
+        x = np.array([0, 3, -7, 181, *special]).astype(dtype_of(data_type))
+    shape = tensor(data_type, len(x))
+    op = example(O.ELEMENT_WISE_CONSTANT_POW, input_tensor=shape, output_tensor=shape, exponent=exponent)
+
+    found = compare(op, {"input_tensor": x})["output_tensor"]
+
+    assert list(found[:3]) == [0, 3**exponent, (-7) ** exponent]
+
+
 def test_every_operator_is_computed_by_hand() -> None:
     """Here or in a file of its own."""
     parameters = test_what_each_computes.pytestmark[0].args[1]  # type: ignore[attr-defined]

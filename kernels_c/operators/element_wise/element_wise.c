@@ -105,6 +105,10 @@ static void choose_promoted(struct dmlk_job *job) {
     }
     job->kind = rule == DMLK_PREDICATES ? DMLK_KIND_UNSIGNED : job->kinds[0];
     job->promoted = job->function->promoted[job->kinds[0]];
+    const bool is_single = job->in[0] == DMLK_FLOAT32 || job->in[0] == DMLK_FLOAT16;
+    if (is_single && job->function->promoted_singles != NULL) {
+        job->promoted = job->function->promoted_singles;
+    }
     if (rule == DMLK_POWERS && float_power && dmlk_type_kind(job->in[0]) != DMLK_KIND_FLOAT) {
         job->promoted = job->function->promoted[DMLK_KIND_UNSIGNED]; /* an integer to a fraction */
     }

@@ -22,15 +22,6 @@ static inline float smaller_float(float a, float b) {
 #define larger(a, b) _Generic((a), float: larger_float, double: larger_double)(a, b)
 #define smaller(a, b) _Generic((a), float: smaller_float, double: smaller_double)(a, b)
 
-/* A function of math.h in the type of x. */
-#define own(function, x) _Generic((x), float: function##f, double: function)(x)
-
-/* To the nearest whole number, from halves away from zero. */
-#define away(x)                                                                          \
-    (own(fabs, (x) - own(trunc, x)) >= 0.5f ? own(trunc, x) + own(away_from, x) : own(trunc, x))
-static inline double away_from(double zero) { return copysign(1, zero); }
-static inline float away_fromf(float zero) { return copysignf(1, zero); }
-
 #define EACH_NUMBER(ROW, name, floats, integers) \
     EACH_FLOAT(AS_FLOAT, ROW, name, floats)      \
     EACH_SIGNED(AS_SIGNED, ROW, name, integers)  \

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "dmlk_math.h"
+#include "dmlk_float_math.h"
 #include "element_wise.h"
 #include "kernel.h"
 
@@ -37,6 +37,7 @@ struct dmlk_function {
     uint32_t row_count;
     const struct dmlk_function_row *rows;
     dmlk_row *promoted[3];                             /* by enum dmlk_kind */
+    dmlk_row *promoted_singles; /* of FLOAT32 and FLOAT16, which are computed in float; NULL: as FLOAT64 */
     dmlk_row *(*tuned)(uint32_t in, uint32_t out); /* returns NULL where the CPU has nothing better; or is NULL */
 };
 
@@ -63,6 +64,9 @@ struct dmlk_job {
 /* A NaN becomes the bound too; but if the bound is NaN, every number passes. */
 #define LIMIT_LOW(y) ((y) >= low_test ? (y) : low)
 #define LIMIT_HIGH(y) ((y) <= high_test ? (y) : high)
+
+/* A function of math.h, or of ours, in the type of x. */
+#define own(function, x) _Generic((x), float: function##f, double: function)(x)
 
 /* --- types --- */
 

@@ -1,0 +1,126 @@
+/* Functions computed in FLOAT32 beside those of the C library in double.  Every 4,001st float is tried, with the
+ * argument --every each of the 2^32, which takes minutes: the bounds are what that found, rounded up. */
+#include "dmlk_float_math.h"
+#include "element.h"
+#include "test.h"
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+/* The kernels use it for x <= 0 only. */
+static float expm1_negativef(float x) { return dmlk_expm1_negativef(x > 0 ? -x : x); }
+static double expm1_negative(double x) { return expm1(x > 0 ? -x : x); }
+
+#define WITH(name, bound) {#name, dmlk_##name##f, name, bound}
+static const struct function {
+    const char *name;
+    float (*ours)(float x);
+    double (*theirs)(double x);
+    double bound; /* of the error, in units in the last place of the exact result */
+} functions[] = {
+    WITH(exp, 1), WITH(log, 1), WITH(sigmoid, 2), WITH(tanh, 2), WITH(erf, 2), WITH(asin, 2), WITH(acos, 2), WITH(atan, 2),
+    {"expm1", expm1_negativef, expm1_negative, 2},
+};
+enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+/* Of a float near x, which is finite; denormals are 2^-149 apart. */
+static double unit(double x) {
+    int exponent;
+    frexp(x, &exponent);
+    return ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+/* In units; 0 if both are NaN, or the same zero or infinity. */
+static double error_of(float ours, double theirs) {
+    const float rounded = (float)theirs;
+    if (isnan(ours) || isnan(theirs)) {
+        return isnan(ours) && isnan(theirs) ? 0 : (double)INFINITY;
+    }
+    if (signbit(ours) != signbit(rounded)) {
+        return (double)INFINITY; /* zeros have their sign */
+    }
+    if (isinf(ours) || isinf(rounded)) {
+        return ours == rounded ? 0 : (double)INFINITY;
+    }
+    return fabs((double)ours - theirs) / unit(theirs);
+}
+
+static uint64_t step = 4001;
+
+TEST(errors_are_small) {
+    for (int f = 0; f < FUNCTIONS; f++) {
+        const struct function *function = &functions[f];
+        double worst = 0;
+        float at = 0;
+        for (uint64_t bits = step == 1 ? 0 : (uint64_t)f; bits < UINT64_C(1) << 32; bits += step) {
+            const float x = dmlk_bits_float((uint32_t)bits);
+            const double error = error_of(function->ours(x), function->theirs((double)x));
+            at = error > worst ? x : at;
+            worst = error > worst ? error : worst;
+        }
+        printf("       %-8s at most %.3f units, of %a\n", function->name, worst, (double)at);
+        CHECK(worst <= function->bound);
+    }
+}
+
+/* Rounded to FLOAT16, each is the nearest one or, where the exact result is almost between two, its neighbour. */
+TEST(every_float16) {
+    for (int f = 0; f < FUNCTIONS; f++) {
+        int wrong = 0;
+        for (uint32_t h = 0; h < 65536; h++) {
+            const float x = dmlk_float16_to_float((uint16_t)h), ours = functions[f].ours(x);
+            const double theirs = functions[f].theirs((double)x);
+            const uint16_t a = dmlk_float_to_float16(ours), b = dmlk_double_to_float16(theirs);
+            const bool are_nan = isnan(ours) && isnan(theirs);
+            wrong += a != b && !are_nan;
+            CHECK(are_nan || a == b || abs(a - b) == 1);
+        }
+        CHECK(wrong <= 65536 / 1000);
+    }
+}
+
+TEST(special_values) {
+    static const float special[] = {0.0f, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f, 0x1.fffffep127f,
+                                    -0x1.fffffep127f, 0x1p-126f, -0x1p-126f};
+    for (int f = 0; f < FUNCTIONS; f++) {
+        for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
+            const double error = error_of(functions[f].ours(special[i]), functions[f].theirs((double)special[i]));
+            if (error > functions[f].bound) {
+                fprintf(stderr, "%s(%a) is %a\n", functions[f].name, (double)special[i], (double)functions[f].ours(special[i]));
+                test_failures++;
+            }
+        }
+    }
+}
+
+typedef float of_float(float x);
+typedef double of_double(double x);
+
+static bool is_same(double a, double b) { return a == b ? signbit(a) == signbit(b) : isnan(a) && isnan(b); }
+
+TEST(whole_numbers) {
+    static of_float *const ours[] = {dmlk_floorf, dmlk_ceilf, dmlk_truncf, dmlk_rintf, dmlk_roundf};
+    static of_float *const theirs[] = {floorf, ceilf, truncf, rintf, roundf};
+    static of_double *const ours_double[] = {dmlk_floor, dmlk_ceil, dmlk_trunc, dmlk_rint, dmlk_round};
+    static of_double *const theirs_double[] = {floor, ceil, trunc, rint, round};
+    for (int f = 0; f < 5; f++) {
+        int64_t wrong = 0;
+        for (uint64_t bits = step == 1 ? 0 : (uint64_t)f; bits < UINT64_C(1) << 32; bits += step) {
+            const float x = dmlk_bits_float((uint32_t)bits);
+            const double y = dmlk_bits_double(bits << 32 | (bits * 0x9e3779b9 & 0xffffffff)), half = floor(y) + 0.5;
+            wrong += !is_same((double)ours[f](x), (double)theirs[f](x));
+            wrong += !is_same(ours_double[f](y), theirs_double[f](y));
+            wrong += !is_same(ours_double[f](half), theirs_double[f](half));
+            wrong += !is_same((double)ours[f]((float)half), (double)theirs[f]((float)half));
+        }
+        CHECK_EQUAL(wrong, 0);
+    }
+}
+
+int main(int count, char **arguments) {
+    step = count > 1 && strcmp(arguments[1], "--every") == 0 ? 1 : step;
+    RUN(errors_are_small);
+    RUN(every_float16);
+    RUN(special_values);
+    RUN(whole_numbers);
+    return RESULT();
+}
