@@ -29,14 +29,17 @@ _Entry = TypeVar("_Entry", bound=_Range)
 
 
 class _Slots:
-    """The table that C reads, and the addresses of its rows; rows after these are not in use."""
+    """The table that C reads, and the addresses of its rows; rows after these are not in use.
+
+    ``pointer`` keeps the table alive: a thread may still read it when another one has replaced it.
+    """
 
     def __init__(self, ranges: Iterable[_Range]) -> None:
         rows = [(each.address, each.size, each.host) for each in ranges]
         self.starts = [row[0] for row in rows]
         self.table = np.zeros(max(_FEW, 2 * len(rows)), _SEGMENT)
         self.table[: len(rows)] = rows
-        self.pointer = ffi.cast("dmlk_segment *", self.table.ctypes.data)
+        self.pointer = ffi.from_buffer("dmlk_segment[]", self.table)
 
 
 class Addresses(Generic[_Entry]):

@@ -118,7 +118,9 @@ def scatter_race(packet: bytes, pointer: Any, memory: Memory) -> Any:
     """
     segments, count = memory.segments()
     found = ffi.new("dmlk_scatter_race *")
-    return found if _is_found(lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found)) else None
+    return (
+        found if _is_found(lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found)) else None
+    )
 
 
 def _is_found(status: int) -> bool:

@@ -8,9 +8,12 @@ static bool set_up(const dmlk_call *call, dmlk_take_slice *k, int64_t *low) {
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
     bool fits = call->view_count == 2 && dmlk_get_constants(call, k, sizeof *k) && in->rank == out->rank;
     for (uint32_t d = 0; fits && d < in->rank; d++) {
-        const int64_t span = (out->sizes[d] - 1) * k->step[d], last = k->first[d] + span;
-        low[d] = span < 0 ? last : k->first[d];
-        fits = last >= 0 && last < in->sizes[d] && k->first[d] < in->sizes[d];
+        int64_t span;
+        fits = !__builtin_mul_overflow(out->sizes[d] - 1, k->step[d], &span) && span > -in->sizes[d] &&
+               span < in->sizes[d];
+        const int64_t last = k->first[d] + (fits ? span : 0);
+        low[d] = last < k->first[d] ? last : k->first[d];
+        fits = fits && last >= 0 && last < in->sizes[d] && k->first[d] < in->sizes[d];
     }
     return fits;
 }

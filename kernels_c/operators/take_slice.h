@@ -8,7 +8,7 @@
 
 typedef struct dmlk_take_slice {
     uint32_t first[8];
-    int32_t step[8];
+    int64_t step[8];
 } dmlk_take_slice;
 
 /* cffi: end */

@@ -4,7 +4,8 @@
 
 #include "kernel.h"
 
-/* Keeps `count` indices of an axis: first, first + step, ...; step may be 0 or, for an input, negative. */
+/* Keeps `count` indices of an axis: first, first + step, ...; step may be 0 or, for an input, negative.  Of a single
+ * index it does not matter: its product with the stride might not fit. */
 static inline void dmlk_cut(dmlk_view *view, uint32_t axis, int64_t first, int64_t step, int64_t count) {
     view->base += first * view->strides[axis] * dmlk_type_bytes(view->type);
     view->strides[axis] *= count > 1 ? step : 1; /* (of one index both may be anything) */

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dmlemu import Error, HResult, d3d12, dml, reporting
+from dmlemu.d3d12 import arguments
 from dmlemu.errors import quote, spell
 
 
@@ -260,3 +261,17 @@ def test_calculated_sizes_of_wrong_tensors() -> None:
             dml.calc_buffer_tensor_size(*wrong)  # type: ignore[arg-type]
         assert caught.value.hresult is HResult.E_INVALIDARG
     assert dml.calc_buffer_tensor_size(F32, [2, 2], [4, 1]) == 24
+
+
+@pytest.mark.parametrize(("convert", "value"), [("integer", 4), ("number", 0.5)])
+def test_what_a_signal_handler_raises_is_not_the_fault_of_the_value(
+    monkeypatch: pytest.MonkeyPatch, convert: str, value: float
+) -> None:
+    def interrupted(value: object) -> int:
+        raise TimeoutError("the handler of SIGALRM")
+
+    name = "index" if convert == "integer" else "float"
+    monkeypatch.setattr(arguments, name, interrupted, raising=False)
+
+    with pytest.raises(TimeoutError):
+        getattr(arguments, convert)(value, "Field")

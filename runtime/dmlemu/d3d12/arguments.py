@@ -39,11 +39,18 @@ def outside(value: object, field: str, expected: str, message: str = "is out of 
     )
 
 
+# Converting these runs no method of theirs: an exception comes from a signal handler.
+_INTEGERS = (int, bool)
+_NUMBERS = (int, bool, float)
+
+
 def integer(value: Any, field: str) -> int:
     """The value as an int; NumPy integers and enum members are accepted."""
     try:
         number = index(value)
     except Exception:  # any exception of the value's own method
+        if type(value) in _INTEGERS:
+            raise
         raise _wrong(field, "an integer", value) from None
     if number.bit_length() > 128:
         raise outside(number, field, "a number of up to 64 bits", "is larger than any field of the API")
@@ -86,6 +93,8 @@ def number(value: Any, field: str) -> float:
     except OverflowError:
         raise outside(value, field, "a number that a double can hold") from None
     except Exception:
+        if type(value) in _NUMBERS:
+            raise
         raise _wrong(field, "a number", value) from None
 
 
