@@ -100,10 +100,17 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
     const int64_t size = block->strides[0] == 1 ? block->count * lines->along.bytes[0] : 0;
     uint8_t *start[DMLK_MAX_OPERANDS];
-    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, block->count); i++) {
+    int64_t done = 1;
+    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, done * block->count); i += done) {
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
+        done = visitor->at_once;
+        if (done > 0 && done <= n - i && (index + i) % done == 0) {
+            visitor->several(context, start, block->strides, along, block->count, index + i);
+            continue;
+        }
+        done = 1;
         const uint8_t *next = start[0] + AHEAD * along[0] * lines->along.bytes[0];
         for (int64_t b = 0; b < size && i + AHEAD < n; b += LINE) {
             __builtin_prefetch(next + b);

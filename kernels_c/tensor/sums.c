@@ -3,59 +3,31 @@
 #include "cpu.h"
 
 #define LANES DMLK_SUM_LANES
+#define JOIN(a, b) a##_##b
 
-/* Compilers do not reliably vectorize single lanes.  Chains of additions are latency-bound: wider ones would not be
- * faster. */
-typedef double pair __attribute__((vector_size(2 * sizeof(double)), aligned(sizeof(double))));
+#define SUMS_NAME(x) JOIN(x, sum)
+#define SUMS_T double
+#define SUMS_PRODUCT 0
+#define SUMS_TERM(x) (x)
+#define SUMS_ALONG_ONLY
+#include "sums.inc"
+
+#define SUMS_NAME(x) JOIN(x, product)
+#define SUMS_T double
+#define SUMS_PRODUCT 1
+#define SUMS_TERM(x) (x)
+#define SUMS_ALONG_ONLY
+#include "sums.inc"
 
 static inline double combine(bool is_product, double a, double b) { return is_product ? a * b : a + b; }
 
 void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t terms) {
     sums->is_product = is_product;
+    sums->along = false;
     sums->count = count;
     sums->lanes = terms < 4 * LANES ? 1 : LANES;
-    for (int64_t lane = 0; lane < sums->lanes; lane++) {
-        for (int64_t i = 0; i < count; i++) {
-            sums->lane[lane][i] = is_product ? 1 : 0;
-        }
-    }
-}
-
-static inline __attribute__((always_inline)) void along(bool is_product, int64_t lanes, dmlk_sums *sums, int64_t sum,
-                                                        const double *x, int64_t n, int64_t index) {
-    int64_t i = 0;
-    if (lanes == LANES && n >= 2 * LANES) {
-        for (; (index + i) % LANES != 0; i++) {
-            double *v = &sums->lane[(index + i) % LANES][sum];
-            *v = combine(is_product, *v, x[i]);
-        }
-        pair v[LANES / 2];
-        for (int lane = 0; lane < LANES; lane++) {
-            v[lane / 2][lane % 2] = sums->lane[lane][sum];
-        }
-        for (; i + LANES <= n; i += LANES) {
-#pragma GCC unroll 4
-            for (int k = 0; k < LANES / 2; k++) {
-                const pair next = *(const pair *)(x + i + 2 * k);
-                v[k] = is_product ? v[k] * next : v[k] + next;
-            }
-        }
-        for (int lane = 0; lane < LANES; lane++) {
-            sums->lane[lane][sum] = v[lane / 2][lane % 2];
-        }
-    }
-    for (; i < n; i++) {
-        double *v = &sums->lane[(index + i) % lanes][sum];
-        *v = combine(is_product, *v, x[i]);
-    }
-}
-
-DMLK_EACH_ISA(along_each, (dmlk_sums *sums, int64_t sum, const double *x, int64_t n, int64_t index),
-              (sums, sum, x, n, index)) {
-    if (sums->is_product) {
-        along(true, sums->lanes, sums, sum, x, n, index);
-    } else {
-        along(false, sums->lanes, sums, sum, x, n, index);
+    for (int64_t i = 0; i < count * sums->lanes; i++) {
+        sums->whole[i] = sums->begun[i] = is_product ? 1 : 0;
     }
 }
 
@@ -67,11 +39,31 @@ DMLK_EACH_ISA(combine_each, (bool is_product, double *restrict v, const double *
 }
 
 void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, int64_t index) {
-    along_each(sums, sum, x, n, index);
+    sums->along = true;
+    if (sums->lanes > 1) {
+        sums->is_product ? along_product(sums, sum, x, n, index) : along_sum(sums, sum, x, n, index);
+        return;
+    }
+    double y = sums->whole[sum];
+    for (int64_t i = 0; i < n; i++) {
+        y = combine(sums->is_product, y, x[i]);
+    }
+    sums->whole[sum] = y;
 }
 
 void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {
-    combine_each(sums->is_product, sums->lane[index % sums->lanes], x, sums->count);
+    const int64_t all = LANES * sums->count;
+    if (sums->lanes == 1) {
+        combine_each(sums->is_product, sums->whole, x, sums->count);
+        return;
+    }
+    combine_each(sums->is_product, &sums->begun[index % LANES * sums->count], x, sums->count);
+    if ((index + 1) % DMLK_SUM_BLOCK == 0) {
+        combine_each(sums->is_product, sums->whole, sums->begun, all);
+        for (int64_t i = 0; i < all; i++) {
+            sums->begun[i] = sums->is_product ? 1 : 0;
+        }
+    }
 }
 
 void dmlk_sums_combine(bool is_product, double *results, const double *more, int64_t count) {
@@ -79,8 +71,17 @@ void dmlk_sums_combine(bool is_product, double *results, const double *more, int
 }
 
 void dmlk_sums_finish(const dmlk_sums *sums, double *results) {
-    memcpy(results, sums->lane[0], (size_t)sums->count * sizeof *results);
-    for (int64_t lane = 1; lane < sums->lanes; lane++) {
-        combine_each(sums->is_product, results, sums->lane[lane], sums->count);
+    if (sums->lanes == 1) {
+        memcpy(results, sums->whole, (size_t)sums->count * sizeof *results);
+        return;
+    }
+    const int64_t next_sum = sums->along ? LANES : 1, next_lane = sums->along ? 1 : sums->count;
+    for (int64_t i = 0; i < sums->count; i++) {
+        double y = combine(sums->is_product, sums->whole[i * next_sum], sums->begun[i * next_sum]);
+        for (int64_t lane = 1; lane < LANES; lane++) {
+            const int64_t k = i * next_sum + lane * next_lane;
+            y = combine(sums->is_product, y, combine(sums->is_product, sums->whole[k], sums->begun[k]));
+        }
+        results[i] = y;
     }
 }

@@ -51,6 +51,35 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
 PLOTS = (scaling.size_cases, scaling.copy_order_cases, scaling.convolution_order_cases)
 
 
+# The rows of --quick: of each family one or two that fit the caches.
+QUICK = (
+    "nonzero coordinates 1e6 f32, 50 % packed",
+    "add 1e6 float32 packed",
+    "clip 1e6 float32 every second",
+    "bit count 1e6 uint32 packed",
+    "exp 1e+06 float32 packed",
+    "divide 1e+06 float32 packed",
+    "copy f32 64x64x56x56 NCHW > NHWC",
+    "cast 1e6 float32 > float16 packed",
+    "slice: every second column packed",
+    "padding: CONSTANT packed",
+    "gather 4096 rows of 256 f32 of 30000",
+    "gather elements 1e6 f32 axis 1",
+    "scatter elements 1e6 f32 axis 1",
+    "reduce SUM f32 1000x1000",
+    "argmax f32 1000x1000 axis 1",
+    "softmax f32 1000x1000 axis 1",
+    "top 10 f32 1000x1000 axis 1",
+    "quantize 1e6 f32 > u8",
+    "dequantize 1e6 u8 > f32",
+    "conv 3x3 64>64 56x56 u8*s8",
+    "depthwise 3x3 384 14x14",
+    "gemm 1024 cubed f32 NN",
+    "gemm 100 cubed f32",
+    "1,000 tiny dispatches and barriers, one list",
+)
+
+
 @dataclass
 class Row:
     """Seconds of one piece of work; ``share``: of the limit that is named."""
@@ -96,7 +125,8 @@ def measured_limits() -> str:
 
 def measure(case: Case, seconds: float) -> Row:
     """Alternating rounds; each round repeats a call for some milliseconds."""
-    batches = {"": case.ours, **case.peers}
+    prepared = {"": case.ours, **case.peers}
+    batches = {name: batch if isinstance(batch, Batch) else batch() for name, batch in prepared.items()}
     repeats = {name: _repeats(batch) for name, batch in batches.items()}
     times: dict[str, list[float]] = {name: [] for name in batches}
     end = time.perf_counter() + seconds * len(batches)
@@ -154,9 +184,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="short rounds: under a minute")
+    parser.add_argument("--quick", action="store_true", help="few cases, short rounds: under a minute")
     parser.add_argument("--scaling", action="store_true", help="the cases of the plots instead")
-    parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose name contains TEXT")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="only cases whose name and layout contain TEXT"
+    )
     parser.add_argument("--results", type=Path, metavar="FILE", help="write them as JSON, too (for page.py)")
     arguments = parser.parse_args()
     peers.use_threads(threads())
@@ -168,7 +200,8 @@ def main() -> int:
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for make in PLOTS if arguments.scaling else TABLES:
             for case in make(device):
-                if arguments.only in case.name:
+                title = f"{case.name} {case.layout}"
+                if arguments.only in title and (not arguments.quick or title.startswith(QUICK)):
                     rows.append(measure(case, 0.04 if arguments.quick else 0.5))
                     print_row(rows[-1])
     ratios = [row.ours / peer for row in rows if not row.overhead for peer in row.peers.values()]

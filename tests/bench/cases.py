@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 import timeit
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,9 @@ class Batch:
     count: int = 1
 
 
+Prepared = Batch | Callable[[], Batch]
+
+
 @dataclass
 class Work:
     """What one of a batch does: operations, or bytes read and written, and the limit they count against."""
@@ -41,12 +44,12 @@ class Work:
 
 @dataclass
 class Case:
-    """``ours`` and every peer do the same work."""
+    """``ours`` and every peer do the same work; ``both may be prepared only when they are measured."""
 
     name: str
     layout: str
-    ours: Batch
-    peers: dict[str, Batch]
+    ours: Prepared
+    peers: Mapping[str, Prepared]
     work: Work | None = None
     overhead: bool = False  # shows what the API costs, not a kernel
 
@@ -59,14 +62,18 @@ def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> 
 LIST_SECONDS, LONGEST_LIST = 0.005, 50
 
 
-def listed(device: d3d12.Device, desc: Any, contents: dict[str, Array]) -> Batch:
+def listed(device: d3d12.Device, desc: Any, contents: dict[str, Array]) -> Callable[[], Batch]:
     """As many dispatches of an operator in one command list, with a barrier after each, as take some time."""
-    prepared = PreparedDispatch(device, desc, contents)
-    seconds = min(timeit.repeat(prepared.run, number=1, repeat=5))
-    count = max(1, min(LONGEST_LIST, int(LIST_SECONDS / seconds)))
-    prepared.list.reset(prepared.allocator)
-    prepared.record(count)
-    return Batch(prepared.run, count)
+
+    def prepare() -> Batch:
+        prepared = PreparedDispatch(device, desc, contents)
+        seconds = min(timeit.repeat(prepared.run, number=1, repeat=5))
+        count = max(1, min(LONGEST_LIST, int(LIST_SECONDS / seconds)))
+        prepared.list.reset(prepared.allocator)
+        prepared.record(count)
+        return Batch(prepared.run, count)
+
+    return prepare
 
 
 def beside(calls: dict[str, Call]) -> dict[str, Batch]:
@@ -295,7 +302,7 @@ COPIES = [("packed", (0, 1, 2, 3)), ("NCHW > NHWC", (0, 2, 3, 1)), ("H and W swa
 COPIES.append(("all reversed", (3, 2, 1, 0)))
 
 
-def copy_into(device: d3d12.Device, order: tuple[int, ...], x: Array) -> Batch:
+def copy_into(device: d3d12.Device, order: tuple[int, ...], x: Array) -> Callable[[], Batch]:
     result = tensor(T.FLOAT32, COPIED, strides_of(order, COPIED))
     desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor(T.FLOAT32, COPIED), output_tensor=result)
     return listed(device, desc, {"input_tensor": x})
@@ -316,12 +323,14 @@ def copy_cases(device: d3d12.Device) -> Iterator[Case]:
         yield Case(name, layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
 
     def seconds(order: tuple[int, ...]) -> float:
-        batch = copy_into(device, order, x)
+        batch = copy_into(device, order, x)()
         return min(timeit.repeat(batch.call, number=1, repeat=5)) / batch.count
 
-    worst = max(itertools.permutations(range(4)), key=seconds)
+    def worst() -> Batch:
+        return copy_into(device, max(itertools.permutations(range(4)), key=seconds), x)()
+
     packed = {"packed": copy_into(device, (0, 1, 2, 3), x)}
-    yield Case(name, "worst of 24 orders", copy_into(device, worst, x), packed, overhead=True)
+    yield Case(name, "worst of 24 orders", worst, packed, overhead=True)
 
 
 def cast_cases(device: d3d12.Device) -> Iterator[Case]:

@@ -103,8 +103,20 @@ def onnx_session(
     constants: dict[str, Array] | None = None,
     **attributes: Any,
 ) -> Call:
-    """A session of one node, its inputs and its result bound; ``constants`` are inputs behind the others."""
-    constants = constants or {}
+    """A session of one node, its inputs and its result bound; ``constants`` are inputs behind the others.
+    It is made by the first call."""
+    make = cache(lambda: _make_session(op, inputs, output_type, rank, constants or {}, attributes))
+    return lambda: make()()
+
+
+def _make_session(
+    op: str,
+    inputs: dict[str, Array],
+    output_type: int,
+    rank: int,
+    constants: dict[str, Array],
+    attributes: dict[str, Any],
+) -> Call:
     values = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         for name, array in inputs.items()

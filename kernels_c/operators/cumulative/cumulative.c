@@ -15,6 +15,7 @@ struct function {
     int first;
     void (*floats_along)(double *x, int64_t n, double *y, bool exclusive);
     void (*floats_across)(double *x, int64_t n, double *y, bool exclusive);
+    void (*float32_across)(const float *x, int64_t n, double *y, bool exclusive, float *out);
     void (*integers_along)(uint64_t *x, int64_t n, uint64_t *y, bool exclusive);
     void (*integers_across)(uint64_t *x, int64_t n, uint64_t *y, bool exclusive);
 };
@@ -49,10 +50,23 @@ struct block {
             values[i] = exclusive ? y : result;                                                                      \
         }                                                                                                            \
     }
+/* Of contiguous FLOAT32s, as they are in memory; an output may be in the place of its input. */
+#define FLOAT32_ACROSS(name, next)                                                                                   \
+    DMLK_EACH_ISA(name##_float32_across, (const float *values, int64_t n, double *restrict of, bool exclusive,       \
+                                          float *out),                                                               \
+                  (values, n, of, exclusive, out)) {                                                                 \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                                       \
+            const double x = (double)values[i], y = of[i], result = (next), chosen = exclusive ? y : result;         \
+            of[i] = result;                                                                                          \
+            out[i] = (float)dmlk_one_nan(chosen);                                                                    \
+        }                                                                                                            \
+    }
 #define SCAN(name, first, next)                                                                                      \
     LOOPS(name##_floats, double, next)                                                                               \
     LOOPS(name##_integers, uint64_t, next)                                                                           \
+    FLOAT32_ACROSS(name, next)                                                                                       \
     static const struct function name##_function = {first, name##_floats_along, name##_floats_across,                \
+                                                    name##_float32_across,                                           \
                                                     name##_integers_along, name##_integers_across};
 #include "functions.inc"
 
@@ -95,6 +109,12 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
     const struct job *job = block->job;
     dmlk_promoted x;
     (void)index;
+#ifndef DMLK_CHECKED
+    if (job->type == DMLK_FLOAT32 && strides[0] == 1 && strides[1] == 1) {
+        job->function->float32_across((const float *)at[0], count, block->y.f, job->exclusive, (float *)at[1]);
+        return;
+    }
+#endif
     dmlk_load_promoted(job->type, at[0], strides[0], count, &x);
     if (is_float(job)) {
         job->function->floats_across(x.f, count, block->y.f, job->exclusive);
@@ -105,7 +125,7 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
 }
 
 static void scan_block(const dmlk_line_block *lines, void *context) {
-    static const dmlk_line_visitor scan = {scan_along, scan_across};
+    static const dmlk_line_visitor scan = {.along = scan_along, .across = scan_across};
     const struct job *job = context;
     struct block block;
     block.job = job;

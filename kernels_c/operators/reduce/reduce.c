@@ -47,6 +47,12 @@ struct methods {
                    int64_t stride);
 };
 
+/* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
+struct direct {
+    void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
+    void (*across_block)(dmlk_sums *sums, const float *from, int64_t step);
+};
+
 /* A line of functions.inc. */
 struct function {
     enum family family;
@@ -54,6 +60,7 @@ struct function {
     const struct methods *integers;                                                  /* of sums, by type; NULL: only floats */
     void (*terms)(double *inputs, int64_t count, const double *m, int64_t m_stride); /* of sums of floats: in place */
     void (*last)(double *sums, int64_t count, double n, const double *m);
+    const struct direct *direct; /* of contiguous FLOAT32s, or NULL */
     uint64_t flip; /* all ones for the smallest */
 };
 
@@ -97,7 +104,7 @@ struct block {
 #undef magnitude
 
 #define METHODS(name, type) \
-    {start_##type, {name##along_##type, name##across_##type}, settle_##type, combine_##type, finish_##type}
+    {start_##type, {name##along_##type, name##across_##type, 0, NULL}, settle_##type, combine_##type, finish_##type}
 
 static const struct methods comparisons[] = {
     [DMLK_UINT8] = METHODS(, uint8),
@@ -105,6 +112,50 @@ static const struct methods comparisons[] = {
     [DMLK_UINT32] = METHODS(, uint32),
     [DMLK_UINT64] = METHODS(, uint64),
 };
+
+/* --- FLOAT32s in memory --- */
+
+#ifdef DMLK_CHECKED
+
+/* Loads are checked one by one. */
+#define DIRECT(name) static const struct direct name = {NULL, NULL};
+
+#else
+
+#define DIRECT(name) static const struct direct name = {along_##name, across_block_##name};
+
+#define SUMS_NAME(x) x##_plain
+#define SUMS_T float
+#define SUMS_PRODUCT 0
+#define SUMS_TERM(x) (x)
+#include "sums.inc"
+
+#define SUMS_NAME(x) x##_product
+#define SUMS_T float
+#define SUMS_PRODUCT 1
+#define SUMS_TERM(x) (x)
+#include "sums.inc"
+
+#define SUMS_NAME(x) x##_squares
+#define SUMS_T float
+#define SUMS_PRODUCT 0
+#define SUMS_TERM(x) ((x) * (x))
+#include "sums.inc"
+
+typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))));
+
+#define SUMS_NAME(x) x##_magnitudes
+#define SUMS_T float
+#define SUMS_PRODUCT 0
+#define SUMS_TERM(x) ((dmlk_sums_vector)((sign_free)(x) & INT64_MAX))
+#include "sums.inc"
+
+#endif
+
+DIRECT(plain)
+DIRECT(product)
+DIRECT(squares)
+DIRECT(magnitudes)
 
 /* --- the lines of the table --- */
 
@@ -131,14 +182,14 @@ static const struct methods comparisons[] = {
     }
 
 #define FUNCTION(name, ...) static const struct function name##_function = {__VA_ARGS__};
-#define SUM(name, floats, integers, result)                                                                      \
-    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, name##_integers, name##_terms, name##_last, 0)
-#define PRODUCT(name, floats, integers, result)                                                                  \
-    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, true, false, name##_integers, name##_terms, name##_last, 0)
-#define FLOAT(name, floats, result)                                                                              \
-    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, NULL, name##_terms, name##_last, 0)
+#define SUM(name, direct, floats, integers, result)                                                                      \
+    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, name##_integers, name##_terms, name##_last, &direct, 0)
+#define PRODUCT(name, direct, floats, integers, result)                                                                  \
+    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, true, false, name##_integers, name##_terms, name##_last, &direct, 0)
+#define FLOAT(name, direct, floats, result)                                                                              \
+    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, NULL, name##_terms, name##_last, &direct, 0)
 #define SHIFTED(name, floats, result)                                                                            \
-    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, true, NULL, name##_terms, name##_last, 0)
+    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, true, NULL, name##_terms, name##_last, NULL, 0)
 #define LARGEST(name, bits) FUNCTION(name, LARGEST_OF_ALL, .flip = bits)
 #define PLACE(name, bits) FUNCTION(name, PLACES, .flip = bits)
 #include "functions.inc"
@@ -149,12 +200,21 @@ static void start_floats(struct block *block, int64_t inputs) {
     dmlk_sums_start(&block->sums, block->job->function->is_product, block->count, inputs);
 }
 
+static bool is_direct(const struct job *job) {
+    return job->in == DMLK_FLOAT32 && job->function->direct != NULL && job->function->direct->along != NULL;
+}
+
 static void floats_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
                          int64_t index) {
     struct block *block = context;
     const struct job *job = block->job;
     const int64_t step = strides[0] * job->lines.along.bytes[0];
     dmlk_promoted x;
+    if (is_direct(job) && strides[0] == 1 && block->sums.lanes > 1) {
+        block->sums.along = true;
+        job->function->direct->along(&block->sums, line, (const float *)at[0], n, index);
+        return;
+    }
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
         dmlk_load_promoted(job->in, at[0] + i * step, strides[0], count, &x);
@@ -169,6 +229,19 @@ static void floats_across(void *context, uint8_t *const *at, const int64_t *stri
     dmlk_load_promoted(block->job->in, at[0], strides[0], count, &x);
     block->job->function->terms(x.f, count, block->shift, 1);
     dmlk_sums_across(&block->sums, x.f, index);
+}
+
+static void floats_across_block(void *context, uint8_t *const *at, const int64_t *strides, const int64_t *steps,
+                                int64_t count, int64_t index) {
+    struct block *block = context;
+    const int64_t step = steps[0] * block->job->lines.along.bytes[0];
+    if (is_direct(block->job) && strides[0] == 1 && block->sums.lanes > 1) {
+        block->job->function->direct->across_block(&block->sums, (const float *)at[0], steps[0]);
+        return;
+    }
+    for (int64_t i = 0; i < DMLK_SUM_BLOCK; i++) {
+        floats_across(context, (uint8_t *[]){at[0] + i * step}, strides, count, index + i);
+    }
 }
 
 static void settle_floats(const struct block *block, struct results *results) {
@@ -192,7 +265,7 @@ static void finish_floats(const struct job *job, struct results *results, int64_
 }
 
 static const struct methods float_methods = {
-    start_floats, {floats_along, floats_across}, settle_floats, combine_floats, finish_floats};
+    start_floats, {floats_along, floats_across, DMLK_SUM_BLOCK, floats_across_block}, settle_floats, combine_floats, finish_floats};
 
 /* --- iterating over the inputs --- */
 
@@ -349,9 +422,9 @@ static int run(const dmlk_call *call, const struct function *function) {
 
 #define KERNEL(name) \
     int DMLK_RUN(name)(const dmlk_call *call) { return run(call, &name##_function); }
-#define SUM(name, floats, integers, last) KERNEL(name)
-#define PRODUCT(name, floats, integers, last) KERNEL(name)
-#define FLOAT(name, floats, last) KERNEL(name)
+#define SUM(name, direct, floats, integers, last) KERNEL(name)
+#define PRODUCT(name, direct, floats, integers, last) KERNEL(name)
+#define FLOAT(name, direct, floats, last) KERNEL(name)
 #define SHIFTED(name, floats, last) KERNEL(name)
 #define LARGEST(name, flip) KERNEL(name)
 #define PLACE(name, flip) KERNEL(name)

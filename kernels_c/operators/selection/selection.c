@@ -39,15 +39,88 @@ static int set_up(const dmlk_call *call, const dmlk_view *table, const dmlk_view
     return dmlk_selected_init(&k, table, indices, values, &job->selected) ? DMLK_OK : DMLK_BAD_PACKET;
 }
 
+/* --- gather --- */
+
+#ifndef DMLK_CHECKED
+
+#define SHORT_ROW 64       /* bytes; elements of shorter rows are gathered one by one */
+#define LONG_ROW (1 << 16) /* bytes; longer ones are worth several threads themselves */
+#define LINE 64
+#define FETCHED 1024       /* bytes of the next row */
+
+/* Rows that are contiguous in the table and in the values, with the same indices for all their elements. */
+struct row_gather {
+    const struct job *job;
+    dmlk_iter rows; /* from the first element of a row to that of the next */
+    int64_t bytes;  /* of a row */
+};
+
+static void gather_some_rows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct row_gather *g = context;
+    const int64_t width = g->rows.bytes[0];
+    int64_t offsets[DMLK_CHUNK], work = 0, count = 0;
+    dmlk_cursor cursor;
+    dmlk_iter_seek(&g->rows, begin, &cursor);
+    for (; begin < end && !dmlk_stopped(&work, count * g->bytes / width); begin += count) {
+        const int64_t *strides = dmlk_iter_row_strides(&g->rows);
+        count = dmlk_min(dmlk_min(dmlk_iter_row_left(&g->rows, &cursor), end - begin), DMLK_CHUNK);
+        g->job->resolve(&g->job->selected, cursor.at[1], strides[1], count, false, offsets);
+        for (int64_t i = 0; i < count; i++) {
+            const uint8_t *from = cursor.at[0] + (i * strides[0] + offsets[i]) * width;
+            const int64_t next = dmlk_min(i + 1, count - 1);
+            const uint8_t *fetched = cursor.at[0] + (next * strides[0] + offsets[next]) * width;
+            for (int64_t b = 0; b < dmlk_min(g->bytes, FETCHED); b += LINE) {
+                __builtin_prefetch(fetched + b);
+            }
+            memmove(cursor.at[2] + i * strides[2] * width, from, (size_t)g->bytes);
+        }
+        dmlk_iter_advance(&g->rows, &cursor, count);
+    }
+}
+
+/* Whether the last axes are such rows, and there is no order in which the elements are closer; then gathers them. */
+static bool gather_rows_of_bytes(const struct job *job, int *status) {
+    const dmlk_selected *s = &job->selected;
+    dmlk_view views[] = {s->table, s->indices, s->values};
+    int64_t elements = 1;
+    uint32_t rank = s->table.rank;
+    while (rank > 1 && s->table.strides[rank - 1] == elements && s->values.strides[rank - 1] == elements &&
+           s->indices.strides[rank - 1] == 0) {
+        elements *= s->table.sizes[--rank];
+    }
+    const int64_t bytes = elements * dmlk_type_bytes(s->table.type);
+    if (bytes < SHORT_ROW || bytes > LONG_ROW) {
+        return false;
+    }
+    struct row_gather g = {.job = job, .bytes = bytes};
+    for (int k = 0; k < 3; k++) {
+        views[k].rank = rank;
+    }
+    *status = dmlk_iter_init(&g.rows, DMLK_ANY_ORDER, (const dmlk_view *[]){&views[0], &views[1], &views[2]}, 3);
+    if (*status == DMLK_OK) {
+        const int parts = dmlk_parts(g.rows.count, (1 << 19) / bytes);
+        dmlk_parallel(g.rows.count, parts, gather_some_rows, &g);
+    }
+    return true;
+}
+
+#endif
+
 static int gather(const dmlk_call *call) {
     struct job job;
     if (!dmlk_has_views(call, 3, 0)) {
         return DMLK_BAD_PACKET;
     }
-    const int status = set_up(call, &call->views[0], &call->views[1], &call->views[2], &job);
+    int status = set_up(call, &call->views[0], &call->views[1], &call->views[2], &job);
     if (status != DMLK_OK) {
         return status;
     }
+#ifndef DMLK_CHECKED
+    if (gather_rows_of_bytes(&job, &status)) {
+        return status;
+    }
+#endif
     const dmlk_selected *s = &job.selected;
     dmlk_row *row = gather_rows[dmlk_bits_type(s->table.type)];
     return dmlk_indexed_rows((const dmlk_view *[]){&s->table, &s->indices, &s->values}, 3, row, &job);

@@ -192,8 +192,9 @@ static void put_across(void *context, uint8_t *const *at, const int64_t *strides
     put(block, 0, 1, at[0], strides[0], at[1], strides[1], count, index * block->lines);
 }
 
-static const dmlk_line_visitor find_them = {largest_along, largest_across}, sum_them = {sum_along, sum_across},
-                               put_them = {put_along, put_across};
+static const dmlk_line_visitor find_them = {.along = largest_along, .across = largest_across},
+                               sum_them = {.along = sum_along, .across = sum_across},
+                               put_them = {.along = put_along, .across = put_across};
 
 static void run_block(const dmlk_line_block *lines, void *context) {
     const struct job *job = context;
