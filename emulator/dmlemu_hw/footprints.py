@@ -103,7 +103,8 @@ def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
     """
     segments, count = memory.segments()
     found = ffi.new("dmlk_bad_index *")
-    return found if _is_found(lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found)) else None
+    status = lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found)
+    return found if _is_found(status) else None
 
 
 def may_race(packet: bytes) -> bool:
@@ -118,9 +119,8 @@ def scatter_race(packet: bytes, pointer: Any, memory: Memory) -> Any:
     """
     segments, count = memory.segments()
     found = ffi.new("dmlk_scatter_race *")
-    return (
-        found if _is_found(lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found)) else None
-    )
+    status = lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found)
+    return found if _is_found(status) else None
 
 
 def _is_found(status: int) -> bool:

@@ -84,10 +84,13 @@ static void scribble_on_inputs(int packet, const device *d) {
     }
 }
 
-/* Each of some random packets `times` times. */
+/* Each of some random packets `times` times.  Of the runs with other instructions (CMakeLists.txt) each takes a third of
+ * the kernels. */
 static void dispatch_each_kernel(int times) {
+    const char *isa = getenv("DMLEMU_ISA");
+    const uint32_t first = isa != NULL && strcmp(isa, "avx2") == 0, step = isa != NULL ? 3 : 1;
     device *d = malloc(PACKETS * sizeof *d);
-    for (uint32_t kernel = 0; kernel < dmlk_kernel_count(); kernel++) {
+    for (uint32_t kernel = first; kernel < dmlk_kernel_count(); kernel += step) {
         for (int i = 0; i < PACKETS; i++) {
             packet_random(&d[i], kernel);
             scribble_on_inputs(i, &d[i]);
@@ -105,7 +108,7 @@ static void dispatch_each_kernel(int times) {
     free(d);
 }
 
-TEST(every_kernel) { dispatch_each_kernel(40); }
+TEST(every_kernel) { dispatch_each_kernel(8); }
 
 /* The build that tests each access may find that results differ, but no access that is wrong. */
 TEST(every_checked_kernel) {

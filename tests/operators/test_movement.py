@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import compare, given, in_array
+from harness import compare, given, in_array, offsets
 from hypothesis import strategies as st
 from strategies import Array, filled, values
 
