@@ -146,8 +146,9 @@ def _element_wise(
         memory = []
         for each in (strides, strides, result):
             length = tensor(data_type, sizes, each).total_tensor_size_in_bytes // np.dtype(dtype).itemsize
-            bits = rng.integers(0, 256, 4 * length, dtype=np.uint8).view(np.uint32)
-            memory.append((bits % 1000 - 500.0).astype(dtype) if dtype is np.float32 else bits.astype(dtype))
+            bits = rng.integers(0, 256, 4 * min(length, 1_000_000), dtype=np.uint8).view(np.uint32)
+            part = (bits % 1000 - 500.0).astype(dtype) if dtype is np.float32 else bits.astype(dtype)
+            memory.append(np.resize(part, length))
         orders = (strides, strides, result)
         return memory, [strided(m, sizes, each) for m, each in zip(memory, orders, strict=True)]
 
@@ -228,10 +229,10 @@ def function_cases(device: d3d12.Device) -> Iterator[Case]:
 
 
 def _memory(dtype: Any, sizes: list[int], strides: list[int] | None, low: float, high: float) -> Array:
-    """Of a tensor whose elements lie between these."""
+    """Of a tensor whose elements lie between these; they repeat after a million."""
     data_type = {np.float32: T.FLOAT32, np.int32: T.INT32, np.uint8: T.UINT8}[dtype]
     count = tensor(data_type, sizes, strides).total_tensor_size_in_bytes // np.dtype(dtype).itemsize
-    return np.random.default_rng(6).uniform(low, high, count).astype(dtype)
+    return np.resize(np.random.default_rng(6).uniform(low, high, min(count, 1_000_000)).astype(dtype), count)
 
 
 def _function(
