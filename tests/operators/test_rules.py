@@ -178,9 +178,14 @@ IDS_OF = {"DataType": "TENSOR_DTYPE", "DimensionCount": "TENSOR_RANK", "Sizes": 
 def test_what_the_facts_bound_from_below_is_bounded(operator: OperatorType, formula: str) -> None:
     found = AT_LEAST.fullmatch(formula)
     assert found
-    name, below = python_name(operator, found[1]), int(found[2]) - 1
+    below = int(found[2]) - 1
+    fields = {item.c_name: item.name for item in operator_fields(declared()[operator])}
+    counted = {item.count: item.name for item in operator_fields(declared()[operator]) if item.count}
+    name = fields.get(found[1]) or counted[found[1]]
     value = getattr(EXAMPLES[operator], name)
-    wrong = [*value[:-1], below] if isinstance(value, tuple) else below
+    wrong: Any = [*value[:-1], below] if isinstance(value, tuple) else below
+    if found[1] in counted:
+        wrong = value[:below]
 
     with pytest.raises(Error) as caught:
         accepted(example(operator, **{name: wrong}))
