@@ -3,13 +3,16 @@ numbered, and where the reference puts them."""
 
 from __future__ import annotations
 
+import colorsys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dmlemu.dml import BufferTensorDesc
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators.definition import definition_class
+from dmlemu.dml.operators.definition import definition_class, example_of
 from dmlemu.dml.operators.schema import OperatorDesc, camel
 
 __all__ = ["PICTURED", "picture"]
@@ -38,10 +41,9 @@ _CELL, _LINE, _GAP = 34, 24, 28
 
 def picture(cls: type[OperatorDesc]) -> str | None:
     """An SVG, if the operator is one that moves elements and is emulated."""
-    definition = definition_class(cls.TYPE)
-    if cls.TYPE.name not in PICTURED or definition is None:
+    if cls.TYPE.name not in PICTURED or definition_class(cls.TYPE) is None:
         return None
-    desc = cls(**definition.example())
+    desc = _smaller(example_of(cls))
     inputs = _numbered(desc)
     outputs = desc.reference(inputs)
     total = sum(array.size for name, array in _listed(inputs) if not _is_index(name))
@@ -54,7 +56,20 @@ def picture(cls: type[OperatorDesc]) -> str | None:
             right, height, y = max(right, x + width), max(height, y), y + _GAP
         x = right + 2 * _GAP
     head = f'width="{x - _GAP}" height="{height + _GAP}" font-family="sans-serif" font-size="12"'
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {head}>', *parts, "</svg>", ""])
+    paper = '<rect width="100%" height="100%" fill="white"/>'
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {head}>', paper, *parts, "</svg>", ""])
+
+
+def _smaller(desc: OperatorDesc) -> OperatorDesc:
+    """With 3 elements along axes of 9, which examples have where indices are small: here they are below 3."""
+    changes = {
+        field.name: BufferTensorDesc(
+            field.desc.data_type, [3 if size == 9 else size for size in field.desc.sizes]
+        )
+        for field in tensor_fields(desc)
+        if field.desc is not None and field.index is None and 9 in field.desc.sizes
+    }
+    return replace(desc, **changes) if changes else desc
 
 
 def _numbered(desc: OperatorDesc) -> dict[str, Any]:
@@ -89,6 +104,12 @@ def _listed(fields: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
             yield camel(name), value
 
 
+def _colour(part: float) -> str:
+    """Pale, from red (0) to violet (1)."""
+    channels = colorsys.hls_to_rgb(5 / 6 * part, 0.82, 0.7)
+    return "#" + "".join(f"{round(255 * each):02x}" for each in channels)
+
+
 def _grid(name: str, array: Array, total: int, x: int, y: int) -> tuple[list[str], int, int]:
     """A table of the elements, one line for each along the last dimension, a space between matrices; its
     width, and where it ends.  Elements that were numbered have a colour by their number."""
@@ -101,7 +122,7 @@ def _grid(name: str, array: Array, total: int, x: int, y: int) -> tuple[list[str
         y += _LINE // 3 if i and i % rows_of_matrix == 0 else 0
         for k, value in enumerate(row.tolist()):
             known = not _is_index(name) and 1 <= value <= total
-            colour = f"hsl({300 * (value - 1) / total:.0f},70%,82%)" if known else "white"
+            colour = _colour((value - 1) / total) if known else "white"
             left = x + k * _CELL
             parts.append(
                 f'<rect x="{left}" y="{y}" width="{_CELL}" height="{_LINE}" fill="{colour}" stroke="gray"/>'
