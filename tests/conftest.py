@@ -13,7 +13,7 @@ settings.register_profile(
 )
 settings.load_profile("dmlemu")
 
-PARTS = 12  # of the long tests
+PARTS = 40  # of the long tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

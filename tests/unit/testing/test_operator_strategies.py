@@ -42,9 +42,15 @@ def device(level: FeatureLevel) -> dml.Device:
     return dml.create_device(d3d12.create_device(), feature_level=level)
 
 
-def tensors(desc: dml.OperatorDesc) -> dict[str, BufferTensorDesc]:
-    given = {item.name: getattr(desc, item.name) for item in operator_fields(type(desc)) if item.is_tensor}
-    return {name: tensor for name, tensor in given.items() if tensor is not None}
+def tensors(desc: dml.OperatorDesc) -> list[tuple[str, BufferTensorDesc]]:
+    """Each given tensor, with the name of its field."""
+    given = [(item, getattr(desc, item.name)) for item in operator_fields(type(desc)) if item.is_tensor]
+    return [
+        (item.name, tensor)
+        for item, value in given
+        if value is not None
+        for tensor in (value if item.array else [value])
+    ]
 
 
 @each_operator("operator")
@@ -84,7 +90,7 @@ def test_all_types_and_ranks_of_the_table_occur(operator: OperatorType) -> None:
     }
 
     def look(desc: dml.OperatorDesc) -> bool:
-        for name, tensor in tensors(desc).items():
+        for name, tensor in tensors(desc):
             missing.difference_update({(name, tensor.data_type), (name, tensor.rank)})
         return not missing
 
@@ -106,8 +112,8 @@ def test_optional_fields_come_and_go(operator: OperatorType) -> None:
 def test_examples_shrink_to_small_packed_ones(operator: OperatorType) -> None:
     desc = smallest(operator_descs(operator))
 
-    for tensor in tensors(desc).values():
-        assert tensor.strides is None and prod(tensor.sizes) <= 4
+    for _, tensor in tensors(desc):
+        assert tensor.strides is None and prod(tensor.sizes) <= 6  # RANDOM_GENERATOR's state
         assert not tensor.flags and not tensor.guaranteed_base_offset_alignment
 
 
