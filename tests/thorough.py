@@ -1,4 +1,4 @@
-"""How much the tests try: more with ``DMLEMU_THOROUGH=1``, as by ``make test-long``; CI only fuzzes longer."""
+"""How much the tests try: more with ``DMLEMU_THOROUGH=1``, as by ``make test-long``; CI fuzzes longer."""
 
 from __future__ import annotations
 
