@@ -565,12 +565,12 @@ static void begin_padding(device *d) {
 }
 
 /* Sizes, and a part of them: indices first, first + step, ... along each axis. */
-static uint32_t random_slice(int64_t *whole, int64_t *part, uint32_t *first, int32_t *step) {
+static uint32_t random_slice(int64_t *whole, int64_t *part, uint32_t *first, int64_t *step) {
     const uint32_t rank = random_sizes(whole);
     for (uint32_t i = 0; i < rank; i++) {
         const int64_t distance = random_between(1, 3), low = random_between(0, whole[i] - 1);
         part[i] = random_between(1, (whole[i] - 1 - low) / distance + 1);
-        step[i] = (int32_t)(random_flag() ? distance : -distance);
+        step[i] = random_flag() ? distance : -distance;
         first[i] = (uint32_t)(step[i] > 0 ? low : low + (part[i] - 1) * distance);
     }
     return rank;
@@ -578,8 +578,12 @@ static uint32_t random_slice(int64_t *whole, int64_t *part, uint32_t *first, int
 
 static void begin_put_slice(device *d) {
     int64_t whole[DMLK_MAX_RANK], part[DMLK_MAX_RANK];
+    int64_t step[DMLK_MAX_RANK];
     dmlk_put_slice k = {{0}, {0}};
-    const uint32_t rank = random_slice(whole, part, k.first, k.step);
+    const uint32_t rank = random_slice(whole, part, k.first, step);
+    for (uint32_t i = 0; i < rank; i++) {
+        k.step[i] = (int32_t)step[i];
+    }
     const enum dmlk_type type = PICK(types);
     add_in(d, type, rank, part);
     add_out(d, type, rank, whole);
