@@ -33,7 +33,7 @@ test-ci: .venv/tools
 # What the operators' tests compare with the references, for `dmlemu explain` and the reference pages.
 measured: .venv/tools
 	rm -rf build/measured
-	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto -m "not long" tests/operators \
+	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto tests/operators \
 		--ignore tests/operators/test_same_bits.py
 	$(BIN)/python tests/operators/measured.py build/measured
 	$(BIN)/python docs/make_reference.py
@@ -55,8 +55,8 @@ check: .venv/tools
 
 # Two builds: with AddressSanitizer and UndefinedBehaviorSanitizer, and the thread tests with ThreadSanitizer.
 ctest: ctest-build
-	$(BIN)/ctest --test-dir build/ctest --output-on-failure
-	$(BIN)/ctest --test-dir build/ctest-threads --output-on-failure
+	$(BIN)/ctest --test-dir build/ctest --output-on-failure -j 2
+	$(BIN)/ctest --test-dir build/ctest-threads --output-on-failure -j 2
 
 SANITIZED := -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DDMLK_TESTS=ON -DCMAKE_BUILD_TYPE=Debug \
 	--log-level=WARNING

@@ -134,6 +134,8 @@ static void begin_copy(device *d) {
 
 static const struct element_wise_function functions[] = {
 #define FLOAT(name, value) {#name, 1, true, true, false, false, false},
+#define MATH(name, value) {#name, 1, true, true, false, false, false},
+#define DOUBLE(name, floats, integers) {#name, 1, true, true, false, false, false},
 #define FLOAT2(name, value) {#name, 2, true, true, false, false, false},
 #define PIECES(name, each) {#name, 1, true, true, false, false, false},
 #define EXACT(name, value) {#name, 1, true, true, false, false, false},

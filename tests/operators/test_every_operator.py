@@ -14,6 +14,7 @@ from strategies import Array
 from dmlemu.dml import FeatureLevel, OperatorDesc, OperatorType
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators import declared
+from dmlemu.dml.operators.definition import emulated
 from dmlemu.evaluation import unpack_tensor
 from dmlemu.testing import operator_descs
 from operator_families import each_operator
@@ -58,10 +59,22 @@ def levels(operator: OperatorType) -> list[FeatureLevel]:
     return [level for level in FeatureLevel if level >= declared()[operator].INTRODUCED]
 
 
-@each_operator("operator")
-@given(st.data(), examples=25)
-def test_any_desc(operator: OperatorType, data: st.DataObject) -> None:
+def compare_any(operator: OperatorType, data: st.DataObject) -> None:
     level = data.draw(st.sampled_from(levels(operator)))
     desc = data.draw(operator_descs(operator, feature_level=level))
 
     compare(desc, small_inputs(desc, data.draw(st.integers(0, 100))), level=level)
+
+
+@each_operator("operator")
+@given(st.data(), examples=25)
+def test_any_desc(operator: OperatorType, data: st.DataObject) -> None:
+    compare_any(operator, data)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("operator", sorted(emulated()), ids=lambda operator: operator.name)
+@given(st.data(), examples=200)
+def test_many_descs(operator: OperatorType, data: st.DataObject) -> None:
+    """Enough for most types, ranks and layouts of each table."""
+    compare_any(operator, data)
