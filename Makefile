@@ -6,7 +6,7 @@ KERNELS := $(shell find kernels_c -name '*.c' -o -name '*.h' -o -name '*.inc' -o
 
 help:
 	@echo "make run     classify handwritten digits on the emulated device"
-	@echo "make test    the tests (about four minutes on two cores)"
+	@echo "make test    the tests (about seven minutes on two cores)"
 	@echo "make check   what CI runs: format, lint, types, imports, C warnings and sanitizers, tests"
 	@echo "make dev     editable install with all tools; run again after changing C"
 	@echo "make ctest   C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"

@@ -550,6 +550,7 @@ class TestTileMappings:
     def test_mapping_anew_takes_no_more_of_the_host_than_remains(self, gpu, limit_mappings):
         queue, heap = gpu.create_queue(QueueKind.DIRECT), gpu.memory.create_heap(2 * TILE_SIZE)
         reserved = gpu.memory.reserve(40 * TILE_SIZE)
+        gc.collect()
         before = lib.dmlk_count_mappings()
         limit_mappings(before + 39)
         for tile in (0, 1, 0):
