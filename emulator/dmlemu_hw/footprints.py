@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -101,10 +101,7 @@ def bad_index(packet: bytes, pointer: Any, memory: Memory) -> Any:
 
     Raises what a signal handler raised meanwhile.
     """
-    segments, count = memory.segments()
-    found = ffi.new("dmlk_bad_index *")
-    status = lib.dmlk_find_bad_index(pointer, len(packet), segments, count, found)
-    return found if _is_found(status) else None
+    return _search(lib.dmlk_find_bad_index, "dmlk_bad_index *", packet, pointer, memory)
 
 
 def may_race(packet: bytes) -> bool:
@@ -117,17 +114,18 @@ def scatter_race(packet: bytes, pointer: Any, memory: Memory) -> Any:
 
     Raises what a signal handler raised meanwhile.
     """
+    return _search(lib.dmlk_find_scatter_race, "dmlk_scatter_race *", packet, pointer, memory)
+
+
+def _search(find: Callable[..., int], kind: str, packet: bytes, pointer: Any, memory: Memory) -> Any:
+    """What ``find`` filled in, of the C type ``kind``; None if it found nothing."""
     segments, count = memory.segments()
-    found = ffi.new("dmlk_scatter_race *")
-    status = lib.dmlk_find_scatter_race(pointer, len(packet), segments, count, found)
-    return found if _is_found(status) else None
-
-
-def _is_found(status: int) -> bool:
+    found = ffi.new(kind)
+    status = find(pointer, len(packet), segments, count, found)
     interrupt = take_interrupt() if status < 0 else None
     if interrupt is not None:
         raise interrupt
-    return status > 0
+    return found if status > 0 else None
 
 
 @lru_cache(256)
