@@ -392,6 +392,7 @@ PUBLIC = {
     "dml_owned_tensors": {"Out": "6, 10, -2"},
     "dml_scalar_union_fp16": {"output": "2, 2, 3, 4, 4"},
     "dml_cumulative_product": {"Out": "2, 8, 64, 192"},
+    "dmlSerializedGraph_matmul_add": {"model_output": "12.25, 12.25, 12.25, 12.25, 12.25"},
     "dml_fill_value_sequence": {"Out": "3.2, 4.7, 6.2, 7.7, 9.2"},
     "dml_join": {"Out": "1, 2, 3, 100, 115, 5, 6, 7, 8, 9"},
     "dml_slice": {"output": "7, 9, 12, 14, 17, 19"},

@@ -57,6 +57,11 @@ DECLARATIONS = (
         "Write it again with numpy.save, as plain numbers of the buffer's type.",
     ),
     _refused(
+        ids.MODEL_GRAPH,
+        "the file of a serialized DirectML graph is damaged",
+        "Let ONNX Runtime write it again, or copy it again: it is no FlatBuffer of the graph's schema.",
+    ),
+    _refused(
         ids.MODEL_UNSUPPORTED,
         "a model uses a part of DxDispatch that is not emulated",
         "The guide on DxDispatch models lists what runs.",

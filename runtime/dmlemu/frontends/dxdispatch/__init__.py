@@ -8,5 +8,16 @@ from .errors import ModelError
 from .executor import run_model
 from .model import Model, read_model
 from .options import Options, add_options, options_from
+from .serialized_graph import SerializedGraph, read_graph
 
-__all__ = ["Model", "ModelError", "Options", "add_options", "options_from", "read_model", "run_model"]
+__all__ = [
+    "Model",
+    "ModelError",
+    "Options",
+    "SerializedGraph",
+    "add_options",
+    "options_from",
+    "read_graph",
+    "read_model",
+    "run_model",
+]

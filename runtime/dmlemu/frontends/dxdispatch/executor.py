@@ -16,11 +16,11 @@ from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import Error, printable, quote, shorten
 
 from .device import Device
-from .dispatchable import DmlDispatchable, Resources
+from .dispatchable import DmlDispatchable, Resources, create_dispatchable
 from .errors import add_context, model_error, quoted
 from .files import EVERYWHERE, File, Folders
 from .initial_values import dtype_of
-from .model import Command, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
+from .model import Command, Dispatchable, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
 from .npy import npy_header
 from .options import Options
 from .printing import format_values, format_values_verbose
@@ -75,7 +75,7 @@ class Executor:
                 self._resources.add(desc, buffer)
         device.run()
         self._dispatchables = {
-            name: DmlDispatchable(device, dispatchable, self._resources)
+            name: create_dispatchable(device, dispatchable, self._resources)
             for name, dispatchable in model.dispatchables.items()
         }
         for name, dispatchable in self._dispatchables.items():
@@ -83,7 +83,8 @@ class Executor:
 
     def _initialize(self, name: str, dispatchable: DmlDispatchable) -> None:
         model = self._model.dispatchables[name]
-        self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
+        if isinstance(model, Dispatchable):
+            self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
         start = time.perf_counter()
         with _While(f"initializing dispatchable {quoted(name)}", model.path):
             dispatchable.initialize()

@@ -60,6 +60,10 @@ class File(Frozen):
         with self.open() as file:
             return os.fstat(file.fileno()).st_size
 
+    def read_whole(self) -> bytes:
+        with self.open() as file:
+            return file.read()
+
     def read_into(self, offset: int, target: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
         """Fills ``target`` with the file's bytes from ``offset`` on; the file must be long enough."""
         view, done = target.data, 0
@@ -97,7 +101,10 @@ class Folders(Frozen):
     def source(self, source: str, base: Path, field: str) -> File:
         """A file to read: next to the model if it exists there, else relative to the current directory."""
         beside = base / source
-        path = beside if exists(beside) else Path(source)
+        return self.file(beside if exists(beside) else Path(source), field)
+
+    def file(self, path: Path, field: str) -> File:
+        """A file to read, at this path."""
         try:
             return self._find(path, field)
         except (OSError, ValueError) as error:

@@ -15,14 +15,16 @@ from typing import TypeAlias
 from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import ExecutionFlags, TensorDataType
 from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
+from dmlemu.errors import shorten
 
 from ...frozen import Frozen
-from .errors import ModelError, model_error, quoted
-from .files import EVERYWHERE, Folders, exists
+from .errors import ModelError, add_context, model_error, quoted
+from .files import EVERYWHERE, File, Folders, exists
 from .initial_values import InitialValues, dtype_of, read_initial_values
 from .json_text import read_json
 from .node import Node
 from .operator_desc import desc_node, read_operator_desc
+from .serialized_graph import SerializedGraph, read_graph
 
 __all__ = [
     "BindPoint",
@@ -31,6 +33,7 @@ __all__ = [
     "Command",
     "DispatchCommand",
     "Dispatchable",
+    "GraphDispatchable",
     "Model",
     "PrintCommand",
     "ResourceDesc",
@@ -41,7 +44,6 @@ __all__ = [
 _UNSUPPORTED = {
     "hlsl": "HLSL dispatchables are not supported: there is no shader compiler",
     "onnx": "ONNX dispatchables are not supported",
-    "dmlserializedgraph": "serialized DirectML graphs are not supported",
 }
 
 
@@ -111,6 +113,24 @@ class Dispatchable(Frozen):
         return sorted(points, key=lambda point: point.output)
 
 
+class GraphDispatchable(Frozen):
+    """A serialized graph, and the files of its named constants, in their order."""
+
+    name: str
+    path: str
+    graph: SerializedGraph
+    files: tuple[File, ...]
+    execution_flags: ExecutionFlags
+
+    @property
+    def bind_points(self) -> list[BindPoint]:
+        """Inputs, then the constants, to which nothing is bound at dispatch, then outputs."""
+        graph = self.graph
+        inputs = [BindPoint(name, 1, False) for name in graph.input_names]
+        constants = [BindPoint(name, 1, False, False) for name in graph.constants]
+        return inputs + constants + [BindPoint(name, 1, True) for name in graph.output_names]
+
+
 class DispatchCommand(Frozen):
     dispatchable: str
     bindings: Bindings
@@ -141,7 +161,7 @@ class Model(Frozen):
 
     folder: Path
     resources: Mapping[str, ResourceDesc]
-    dispatchables: Mapping[str, Dispatchable]
+    dispatchables: Mapping[str, Dispatchable | GraphDispatchable]
     commands: tuple[Command, ...]
 
 
@@ -178,7 +198,8 @@ def _read_model(path: Path, base: Path, folders: Folders) -> Model:
     root.as_object()
     resources = {name: _resource(name, node, base, folders) for name, node in root["resources"].members()}
     dispatchables = {
-        name: _dispatchable(name, node, resources) for name, node in root["dispatchables"].members()
+        name: _dispatchable(name, node, resources, base, folders)
+        for name, node in root["dispatchables"].members()
     }
     commands = [_command(node, resources, dispatchables) for node in root["commands"].elements()]
     return Model(path.parent, resources, dispatchables, tuple(commands))
@@ -205,27 +226,55 @@ def _resource(name: str, node: Node, base: Path, folders: Folders) -> ResourceDe
 # --- dispatchables ---
 
 
-def _dispatchable(name: str, node: Node, resources: Mapping[str, ResourceDesc]) -> Dispatchable:
+def _dispatchable(
+    name: str, node: Node, resources: Mapping[str, ResourceDesc], base: Path, folders: Folders
+) -> Dispatchable | GraphDispatchable:
     type_node = node["type"]
     kind = type_node.string()
+    if kind.lower() == "dmlserializedgraph":
+        return _graph_dispatchable(name, node, base, folders)
     reason = _UNSUPPORTED.get(kind.lower())
     if reason is not None:
         what = f"('{kind}') cannot run: {reason}"
         type_node.fail(ids.MODEL_UNSUPPORTED, what, kind, "a DirectML operator")
     desc = read_operator_desc(node)
-    flags, bindings = node.get("executionFlags"), node.get("bindings")
+    bindings = node.get("bindings")
     result = Dispatchable(
         name,
         node.path,
         desc_node(node),
         desc,
-        ExecutionFlags.NONE if flags is None else flags.flags(ExecutionFlags),
+        _execution_flags(node),
         {} if bindings is None else _bindings(bindings, resources),
         _is_graph(node.get("dmlCompileType")),
     )
     if bindings is not None:
         _check_names(bindings, result, [point for point in result.bind_points if not point.output])
     return result
+
+
+def _graph_dispatchable(name: str, node: Node, base: Path, folders: Folders) -> GraphDispatchable:
+    """The graph of a file, with the files of its constants beside it."""
+    source = node["sourcePath"]
+    file = folders.source(source.string(), base, source.path)
+    try:
+        graph = read_graph(file.read_whole())
+        files = [_constant_file(file, constant, folders) for constant in graph.constants]
+    except ModelError as error:
+        raise ModelError(add_context(error.report, f"In {shorten(str(file.path))} ({source.path})")) from None
+    return GraphDispatchable(name, node.path, graph, tuple(files), _execution_flags(node))
+
+
+def _constant_file(graph: File, name: str, folders: Folders) -> File:
+    """The file of a named constant, beside the graph's; it is opened to see that it is there."""
+    file = folders.file(graph.path.parent / f"{name}.bin", f"constant {quoted(name)}")
+    file.size()
+    return file
+
+
+def _execution_flags(node: Node) -> ExecutionFlags:
+    flags = node.get("executionFlags")
+    return ExecutionFlags.NONE if flags is None else flags.flags(ExecutionFlags)
 
 
 def _is_graph(node: Node | None) -> bool:
@@ -302,7 +351,9 @@ def _named(node: Node, resources: Mapping[str, ResourceDesc]) -> ResourceDesc:
     return resources[name]
 
 
-def _check_names(node: Node, dispatchable: Dispatchable, points: Iterable[BindPoint]) -> None:
+def _check_names(
+    node: Node, dispatchable: Dispatchable | GraphDispatchable, points: Iterable[BindPoint]
+) -> None:
     """Checks that every name is a bind point and has the number of buffers it takes."""
     counts = {point.name: point.count for point in points}
     for name, value in node.members():
@@ -324,7 +375,9 @@ def _list(names: Iterable[str], what: str) -> str:
 
 
 def _command(
-    node: Node, resources: Mapping[str, ResourceDesc], dispatchables: Mapping[str, Dispatchable]
+    node: Node,
+    resources: Mapping[str, ResourceDesc],
+    dispatchables: Mapping[str, Dispatchable | GraphDispatchable],
 ) -> Command:
     type_node = node["type"]
     kind, text = type_node.string().lower(), json.dumps(node.value, ensure_ascii=False, separators=(",", ":"))
@@ -347,7 +400,7 @@ def _command(
 def _dispatch(
     node: Node,
     resources: Mapping[str, ResourceDesc],
-    dispatchables: Mapping[str, Dispatchable],
+    dispatchables: Mapping[str, Dispatchable | GraphDispatchable],
     text: str,
 ) -> DispatchCommand:
     name = node["dispatchable"].string()
