@@ -305,7 +305,9 @@ class Device(Object):
         The result has InputCount inputs and OutputCount outputs, does not refer to ``desc`` and needs its
         own initialization.  Connected tensors pass raw bytes: their sizes, strides and types may differ,
         their TotalTensorSizeInBytes must not.  An input without edges may be bound or NONE.  Outputs must
-        not be bound to the same bytes as inputs.
+        not be bound to the same bytes as inputs.  Tensors between nodes share the temporary resource where
+        they are not needed at once; copies that change nothing are left out, unless ``flags`` has
+        DISABLE_META_COMMANDS.  The results have the same bits.
 
         Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a graph that violates a rule
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
@@ -332,7 +334,7 @@ class Device(Object):
         count = len(graph.nodes)
         compiled = CompiledOperator(
             self.context,
-            lower_graph(graph),
+            lower_graph(graph, optimized=not flags & ExecutionFlags.DISABLE_META_COMMANDS),
             ExecutionFlags(flags),
             type_name=f"graph of {count} node{'s' * (count != 1)}",
             in_place=False,

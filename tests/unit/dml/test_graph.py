@@ -615,8 +615,8 @@ def test_2_7_larger_than_any_buffer() -> None:
     world = World()
     huge = tensor(4, total_tensor_size_in_bytes=2**64 - 4)
     nodes = [
-        dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor(4), output_tensor=huge),
-        dml.ElementWiseIdentityOperatorDesc(input_tensor=huge, output_tensor=tensor(4)),
+        dml.ActivationReluOperatorDesc(input_tensor=tensor(4), output_tensor=huge),
+        dml.ActivationReluOperatorDesc(input_tensor=huge, output_tensor=tensor(4)),
     ]
     desc = make(world, nodes, inputs=[(0, 0, 0)], between=[(0, 0, 1, 0)], outputs=[(1, 0, 0)])
     with refused("OUT_OF_MEMORY", "2.7", "", HResult.E_OUTOFMEMORY):
@@ -627,6 +627,76 @@ def test_2_7_larger_than_any_buffer() -> None:
     graph = world.dml.compile_graph(make(world, [owned], inputs=[(0, 0, 0)], outputs=[(0, 0, 0)]))
     assert graph.get_binding_properties().persistent_resource_size == 256
     world.dml.create_operator_initializer([graph])
+
+
+# --- copies that are left out, and memory that tensors share ---
+
+PLAIN = dml.ExecutionFlags.DISABLE_META_COMMANDS
+
+
+def cast(source: dml.TensorDataType, target: dml.TensorDataType) -> dml.OperatorDesc:
+    tensors = (dml.BufferTensorDesc(each, (1, 1, 1, 4)) for each in (source, target))
+    return dml.CastOperatorDesc(input_tensor=next(tensors), output_tensor=next(tensors))
+
+
+def calls(world: World, graph: dml.GraphDesc) -> tuple[int, int]:
+    """How many kernel calls a graph makes, compiled with all its copies and without the needless ones."""
+    plain, compiled = (world.dml.compile_graph(graph, flags) for flags in (PLAIN, dml.ExecutionFlags.NONE))
+    found = [run(world, each, {0: ABCD - 2}, [FOUR] * graph.output_count) for each in (plain, compiled)]
+    assert found[0] == found[1]
+    return len(plain.calls), len(compiled.calls)
+
+
+def in_a_row(
+    world: World, descs: Sequence[dml.OperatorDesc], outputs: Sequence[int] = (-1,)
+) -> dml.GraphDesc:
+    """Each node reads the one before; ``outputs``: the nodes whose results are outputs of the graph."""
+    between = [(i, 0, i + 1, 0) for i in range(len(descs) - 1)]
+    results = [(node % len(descs), 0, i) for i, node in enumerate(outputs)]
+    return make(world, descs, inputs=[(0, 0, 0)], between=between, outputs=results)
+
+
+@pytest.mark.parametrize(
+    ("descs", "outputs", "left"),
+    [
+        ([relu(), identity(), relu()], [-1], 2),
+        ([identity(), relu()], [-1], 1),
+        ([relu(), identity()], [-1], 1),  # relu writes the output
+        ([relu(), cast(F32, F32), identity(), cast(F32, F32)], [-1], 1),
+        ([relu(), cast(F32, I32), cast(I32, F32)], [-1], 3),  # they round
+        ([identity()], [-1], 1),  # from an input to an output
+        ([relu(), identity()], [0, 1], 2),  # both are outputs
+        ([relu(), identity(), identity()], [1, 2], 2),
+        ([relu(), identity(), identity(), relu()], [1, 3], 2),
+    ],
+)
+def test_needless_copies(descs: Sequence[dml.OperatorDesc], outputs: Sequence[int], left: int) -> None:
+    world = World()
+    assert calls(world, in_a_row(world, descs, outputs)) == (len(descs), left)
+
+
+def test_copies_between_layouts_stay() -> None:
+    world = World()
+    swapped = dml.BufferTensorDesc(F32, (1, 1, 2, 2), (4, 4, 1, 2))
+    packed = dml.BufferTensorDesc(F32, (1, 1, 2, 2))
+    copy = dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=swapped)
+    assert calls(world, in_a_row(world, [relu(), copy, relu()])) == (3, 3)
+
+
+def test_a_copy_of_less_than_what_is_read_stays() -> None:
+    """The reader's layout reaches behind the copied elements, which a graph input may not have."""
+    world = World()
+    narrow = dml.BufferTensorDesc(F32, (1, 1, 1, 2), total_tensor_size_in_bytes=16)
+    copy = dml.ElementWiseIdentityOperatorDesc(input_tensor=narrow, output_tensor=narrow)
+    graph = in_a_row(world, [copy, relu()])
+    assert len(world.dml.compile_graph(graph).calls) == 2
+
+
+def test_a_chain_takes_the_memory_of_two_tensors() -> None:
+    world = World()
+    graph = world.dml.compile_graph(in_a_row(world, [relu() for _ in range(9)]))
+    assert graph.get_binding_properties().temporary_resource_size == 2 * 256
+    assert run(world, graph, {0: ABCD - 2}, [FOUR]) == [[0, 0, 1, 2]]
 
 
 # --- results of graphs ---
@@ -807,16 +877,16 @@ def test_random_graphs(graph: Any, seed: int) -> None:
             else:
                 between.append((place[source], 0, place["node", i], k))
     used = {edge[0] for edge in inputs}
-    compiled = world.dml.compile_graph(
-        make(
-            world,
-            [descs[number] for number in sorted(descs)],
-            inputs=inputs,
-            between=between,
-            outputs=[(place["node", k], 0, i) for i, k in enumerate(results)],
-            counts=(input_count, len(results)),
-        )
+    desc = make(
+        world,
+        [descs[number] for number in sorted(descs)],
+        inputs=inputs,
+        between=between,
+        outputs=[(place["node", k], 0, i) for i, k in enumerate(results)],
+        counts=(input_count, len(results)),
     )
     arrays = {k: values["input", k] for k in used}
-    found = run(world, compiled, arrays, [(6, np.float32)] * len(results), sorted(owned & used))
-    assert found == [values["node", k].tolist() for k in results]
+    for flags in (dml.ExecutionFlags.NONE, PLAIN):
+        compiled = world.dml.compile_graph(desc, flags)
+        found = run(world, compiled, arrays, [(6, np.float32)] * len(results), sorted(owned & used))
+        assert found == [values["node", k].tolist() for k in results]

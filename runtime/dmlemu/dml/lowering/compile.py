@@ -185,6 +185,7 @@ class Lowered:
         self.fields = fields
         self.calls: list[KernelCall] = []
         self.temporary_size = 0
+        self.temporaries: list[tuple[int, int]] = []  # offset and size of each reservation, by offset
         self.persistent_size = 0
         self.owned: dict[int, Owned] = {}  # by slot
         self.constants: list[tuple[int, bytes]] = []  # offset in the persistent resource, and data
@@ -200,6 +201,7 @@ class Lowered:
     def reserve_temporary(self, size: int) -> int:
         """Allocates bytes in the temporary resource; returns their offset."""
         offset = self.temporary_size
+        self.temporaries.append((offset, size))
         self.temporary_size = _align(offset + size, TEMPORARY_BUFFER_ALIGNMENT)
         return offset
 

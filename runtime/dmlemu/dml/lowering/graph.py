@@ -14,16 +14,20 @@ from ...errors import HResult
 from ..object import refusal
 from ..tensor_desc import BufferTensorDesc
 from .compile import ABSENT, PERSISTENT, TEMPORARY, Lowered, Operand, TensorField, copy_calls, owned_bytes
+from .copies import needless_copies
 from .dispatchable import Operator
 from .graph_checks import GRAPH, Graph, Port
+from .memory_plan import plan_memory
 
 __all__ = ["lower_graph"]
 
 Place = tuple[int, int]  # slot, and offset in bytes
 
 
-def lower_graph(graph: Graph) -> Lowered:
+def lower_graph(graph: Graph, *, optimized: bool = True) -> Lowered:
     """The calls of a checked graph, its inputs and outputs as fields.
+
+    ``optimized``: copies that change nothing are left out.
 
     Raises :class:`dmlemu.Error` (E_OUTOFMEMORY) when a resource would have 2**64 bytes or more.
     """
@@ -33,17 +37,21 @@ def lower_graph(graph: Graph) -> Lowered:
         if readers[0].owned_by_dml:
             lowered.own(i, max(map(owned_bytes, readers)))
     _place_constants(graph, lowered, places)
+    copies = needless_copies(graph) if optimized else {}
     outputs = dict(enumerate(graph.results, graph.input_count))
     for slot, port in outputs.items():
-        places.setdefault(port, (slot, 0))
+        places.setdefault(copies.get(port, port), (slot, 0))
     for number in graph.order:
         node = graph.nodes[number]
-        if isinstance(node, Operator):
+        if (number, 0) in copies:
+            places[number, 0] = places[copies[number, 0]]
+        elif isinstance(node, Operator):
             _lower_node(graph, number, node, lowered, places)
     for slot, port in outputs.items():
         source, offset = places[port]
         if source != slot:  # the second output that this tensor feeds
             lowered.calls += copy_calls(source, slot, 0, graph.extent(port), offset)
+    plan_memory(lowered)
     _check_size(lowered)
     return lowered
 
@@ -81,7 +89,9 @@ def _lower_node(
     for i, field in enumerate(graph.outputs(number)):
         if field.desc is not None and (number, i) not in places:
             places[number, i] = TEMPORARY, lowered.reserve_temporary(field.desc.size_in_bytes)
-    moved: dict[int, Place] = {TEMPORARY: (TEMPORARY, lowered.reserve_temporary(program.temporary_size))}
+    moved: dict[int, Place] = {TEMPORARY: (TEMPORARY, lowered.temporary_size)}
+    for _, size in program.temporaries:
+        lowered.reserve_temporary(size)
     inputs = len(graph.inputs(number))
     for slot, field in enumerate(program.fields):
         if field.desc is not None:
