@@ -255,7 +255,7 @@ def test_a_fence_that_goes_back_again_and_again_keeps_little() -> None:
         clocks.signal(A, 1)
         clocks.signal(0, 0)
     fence = clocks._fences[FENCE]
-    assert len(fence.values) + len(fence.gone) <= 4
+    assert len(fence.values) + len(fence.former) <= 4
     clocks.waited(Waited(B, FENCE, 1))
     assert clocks.of(B) == {A: 2000}
 

@@ -463,23 +463,23 @@ class Places:
 
     def settle(self) -> set[int]:
         """Processes the notes; returns the addresses of freed allocations."""
-        gone = set()
+        freed = set()
         while self._freed:
             event = self._freed.popleft()
-            gone.add(event.address)
+            freed.add(event.address)
             self._by_serial.pop(event.serial, None)
             place = self._places.pop(event.address, None)
             if place is not None:
                 del self._starts[bisect_left(self._starts, place.address)]
                 self._retired.append(place)
-        return gone
+        return freed
 
-    def forget_queues(self, gone: Container[int]) -> None:
+    def forget_queues(self, released: Container[int]) -> None:
         """Removes these queues: nothing can conflict with their accesses any more."""
-        self.queues = {queue for queue in self.queues if queue not in gone}
+        self.queues = {queue for queue in self.queues if queue not in released}
         for place in (*self._places.values(), *self._retired):
-            place.own = {key: window for key, window in place.own.items() if window.queue not in gone}
-            place.windows = [window for window in place.windows if window.queue not in gone]
+            place.own = {key: window for key, window in place.own.items() if window.queue not in released}
+            place.windows = [window for window in place.windows if window.queue not in released]
 
     def forget_retired(self, done: Callable[[int], int]) -> None:
         """Removes freed allocations that nothing can conflict with: queues are done up to a phase."""

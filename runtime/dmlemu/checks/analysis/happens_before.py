@@ -97,7 +97,7 @@ class HappensBefore:
             clock = {**queue.clock, event.queue: ticket}
         fence = self._fence(event.fence)
         fence.set(event.value, clock, self.host)
-        if len(fence.values) + len(fence.gone) >= fence.most:
+        if len(fence.values) + len(fence.former) >= fence.most:
             fence.forget({serial: self.done_for_all(serial) for serial in self._queues})
 
     def waited(self, event: Waited) -> None:
@@ -109,14 +109,14 @@ class HappensBefore:
                 if queued is not None:
                     value, clock, ticket = queued
                     fence.may_have(value, {**clock, serial: ticket})
-            self.host = _join(self.host, fence.tells(event.value))
+            self.host = _join(self.host, fence.clock_of(event.value))
             return
         queue = self._queue(event.queue)
         wait = queue.waits.pop(queue.advance(Opcode.WAIT) or 0, None)
         if wait is not None:
             fence.waits.remove(wait)
-        told = fence.tells(event.value) if wait is None or wait.clock is None else wait.clock
-        queue.clock = _join(queue.clock, told)
+        proven = fence.clock_of(event.value) if wait is None or wait.clock is None else wait.clock
+        queue.clock = _join(queue.clock, proven)
         queue.awaited = FenceValue(event.fence, event.value)
 
     def done_for_all(self, queue: int) -> int:
@@ -140,17 +140,17 @@ class HappensBefore:
         fence = self._fences.get(signal.fence)
         if fence is None or not fence.values or fence.values[-1] < signal.value:
             return False
-        return fence.tells(signal.value).get(queue, 0) < ticket
+        return fence.clock_of(signal.value).get(queue, 0) < ticket
 
-    def is_told(self, signal: FenceValue, queue: int, ticket: int) -> bool:
+    def proves(self, signal: FenceValue, queue: int, ticket: int) -> bool:
         """Whether waiting for the value proves that the work of that ticket is done."""
         fence = self._fences.get(signal.fence)
-        return fence is not None and fence.tells(signal.value).get(queue, 0) >= ticket
+        return fence is not None and fence.clock_of(signal.value).get(queue, 0) >= ticket
 
     def went_back(self, awaited: FenceValue) -> bool:
         """The fence had reached the value before it was set to a lower one."""
         fence = self._fences.get(awaited.fence)
-        return fence is not None and any(each.value >= awaited.value for each in fence.gone)
+        return fence is not None and any(each.value >= awaited.value for each in fence.former)
 
     def last_wait(self, queue: int) -> FenceValue | None:
         """The last wait of the queue."""
@@ -177,45 +177,45 @@ class HappensBefore:
             return
         alive = {queue.serial for queue in gpu.queues}
         for serial, queue in self._queues.items():
-            queue.is_gone = serial not in alive
-        gone = {
+            queue.is_released = serial not in alive
+        released = {
             serial
             for serial, queue in self._queues.items()
-            if queue.is_gone and queue.work <= self.done_for_all(serial)
+            if queue.is_released and queue.work <= self.done_for_all(serial)
         }
         self._fences = {at: fence for at, fence in self._fences.items() if gpu.find_fence(at) is not None}
-        if gone:
-            self._forget(gone)
+        if released:
+            self._forget(released)
         self._most = max(_FEW, 2 * (len(self._queues) + len(self._fences)))
 
-    def _forget(self, gone: set[int]) -> None:
-        for serial in gone:
+    def _forget(self, released: set[int]) -> None:
+        for serial in released:
             del self._queues[serial]
-        self.host = _without(self.host, gone)
+        self.host = _without(self.host, released)
         for queue in self._queues.values():
-            queue.clock = _without(queue.clock, gone)
-            queue.arrivals = deque((*each[:2], _without(each[2], gone)) for each in queue.arrivals)
+            queue.clock = _without(queue.clock, released)
+            queue.arrivals = deque((*each[:2], _without(each[2], released)) for each in queue.arrivals)
         for fence in self._fences.values():
-            fence.clocks = [_without(clock, gone) for clock in fence.clocks]
-            fence.gone = deque(
-                _Gone(each.value, _without(each.clock, gone), _without(each.reset, gone))
-                for each in fence.gone
+            fence.clocks = [_without(clock, released) for clock in fence.clocks]
+            fence.former = deque(
+                _FormerValue(each.value, _without(each.clock, released), _without(each.reset, released))
+                for each in fence.former
             )
             for wait in fence.waits:
-                wait.clock = None if wait.clock is None else _without(wait.clock, gone)
+                wait.clock = None if wait.clock is None else _without(wait.clock, released)
         for watcher in self.watchers:
-            watcher(gone)
+            watcher(released)
 
 
 class _Queue:
     """``arrivals``: submissions that have not begun, with the host's clock at their submission.
 
-    ``work``: the last ticket that accesses memory.  ``is_gone``: released, with everything executed.
+    ``work``: the last ticket that accesses memory.  ``is_released``: released, with everything executed.
     """
 
     def __init__(self) -> None:
         self.work = 0
-        self.is_gone = False
+        self.is_released = False
         self.clock: Clock = NOTHING
         self.ticket = 0
         self.is_idle = True  # nothing begun is still unfinished
@@ -240,7 +240,7 @@ class _Queue:
 
     def known(self, queue: int, host: int) -> int:
         """The ticket of another queue up to which all pending work of this queue is ordered behind it."""
-        if self.is_gone:
+        if self.is_released:
             return host
         here = self.clock.get(queue, 0)
         if not self.is_idle:
@@ -272,7 +272,7 @@ class _Queue:
         self.most_signals = max(_FEW, 2 * len(self.signals))
 
 
-class _Gone(NamedTuple):
+class _FormerValue(NamedTuple):
     """A former value of a fence, what it proved, and the clock of whoever lowered the fence."""
 
     value: int
@@ -295,21 +295,21 @@ class _Wait:
 class _Fence:
     """What a fence value proves: reaching ``values[i]`` (ascending) gives ``clocks[i]``.
 
-    ``gone``: values the fence had before it went back, oldest first.
+    ``former``: values the fence had before it went back, oldest first.
     ``waits``: waits of queues that have not been executed.
     """
 
     def __init__(self) -> None:
         self.values: list[int] = []
         self.clocks: list[Clock] = []
-        self.gone: deque[_Gone] = deque()
+        self.former: deque[_FormerValue] = deque()
         self.waits: list[_Wait] = []
         self.most = _FEW
 
     def set(self, value: int, clock: Clock, host: Clock) -> None:
         values, clocks = self.values, self.clocks
         while values and values[-1] > value:  # the fence goes back: higher values cannot be observed any more
-            self._lose(_Gone(values.pop(), clocks.pop(), clock), host)
+            self._lower(_FormerValue(values.pop(), clocks.pop(), clock), host)
         if not values or values[-1] != value:
             values.append(value)
             clocks.append(clock)
@@ -339,9 +339,9 @@ class _Fence:
         """A queue will wait for the value; ``clock`` is that of the host, which queues the wait."""
         wait = _Wait(value, self._reached(value))
         # Until the host knows that the fence went back, the wait may have been queued before that.
-        for gone in takewhile(lambda each: not _is_within(each.reset, host), reversed(self.gone)):
-            if gone.value >= value:
-                wait.may_end(gone.clock)
+        for former in takewhile(lambda each: not _is_within(each.reset, host), reversed(self.former)):
+            if former.value >= value:
+                wait.may_end(former.clock)
         self.waits.append(wait)
         return wait
 
@@ -352,22 +352,26 @@ class _Fence:
             known += 1
         if known > 1:  # the last of them stands for the others
             del self.values[: known - 1], self.clocks[: known - 1]
-        while self.gone and _is_within(self.gone[0].clock, floor) and _is_within(self.gone[0].reset, floor):
-            self.gone.popleft()
-        self.most = max(_FEW, 2 * (len(self.values) + len(self.gone)))
+        while (
+            self.former
+            and _is_within(self.former[0].clock, floor)
+            and _is_within(self.former[0].reset, floor)
+        ):
+            self.former.popleft()
+        self.most = max(_FEW, 2 * (len(self.values) + len(self.former)))
 
-    def _lose(self, gone: _Gone, host: Clock) -> None:
+    def _lower(self, former: _FormerValue, host: Clock) -> None:
         """Where the host knows that it went back: of values not above this, the later signal counts."""
-        while self.gone and self.gone[-1].value <= gone.value and _is_within(gone.reset, host):
-            self.gone.pop()
-        self.gone.append(gone)
+        while self.former and self.former[-1].value <= former.value and _is_within(former.reset, host):
+            self.former.pop()
+        self.former.append(former)
 
-    def tells(self, value: int) -> Clock:
+    def clock_of(self, value: int) -> Clock:
         reached = self._reached(value)
         if reached is not None:
             return reached
         # The wait ended before the fence went back.
-        return next((each.clock for each in reversed(self.gone) if each.value >= value), NOTHING)
+        return next((each.clock for each in reversed(self.former) if each.value >= value), NOTHING)
 
     def _reached(self, value: int) -> Clock | None:
         """The clock that the value proves, if the fence has it now."""
@@ -397,7 +401,7 @@ def _is_within(clock: Clock, floor: Clock) -> bool:
     return all(ticket <= floor.get(queue, 0) for queue, ticket in clock.items())
 
 
-def _without(clock: Clock, gone: Container[int]) -> Clock:
-    if not any(queue in gone for queue in clock):
+def _without(clock: Clock, released: Container[int]) -> Clock:
+    if not any(queue in released for queue in clock):
         return clock
-    return {queue: ticket for queue, ticket in clock.items() if queue not in gone}
+    return {queue: ticket for queue, ticket in clock.items() if queue not in released}

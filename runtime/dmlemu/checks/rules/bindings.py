@@ -312,8 +312,8 @@ class Dispatches(Check):
         if self._index and event.accesses.content not in self._apart:
             self._watch(filled, event)
 
-    def _forget_queues(self, gone: Container[int]) -> None:
-        self._running = {queue: each for queue, each in self._running.items() if queue not in gone}
+    def _forget_queues(self, released: Container[int]) -> None:
+        self._running = {queue: each for queue, each in self._running.items() if queue not in released}
 
     # --- one dispatch ---
 
@@ -388,9 +388,9 @@ class Dispatches(Check):
 
     def _signal(self, row: _Initialization) -> str:
         """``fence 'ready' to reach 1``: the first signal behind the initializer."""
-        told = self._clocks.signal_after(row.queue, row.ticket)
-        if told is not None:
-            return f"{self.names.fence(told.fence)} to reach {told.value}"
+        signal = self._clocks.signal_after(row.queue, row.ticket)
+        if signal is not None:
+            return f"{self.names.fence(signal.fence)} to reach {signal.value}"
         queue = next((each for each in self.device.context.gpu.queues if each.serial == row.queue), None)
         queued = None if queue is None else queue.signal_after(row.ticket)
         return "" if queued is None else f"{queued[0].describe()} to reach {queued[1]}"

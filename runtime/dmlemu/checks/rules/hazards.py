@@ -92,9 +92,9 @@ class Hazards(Check):
         if not self._places.has_freed:
             return
         self._enter_postponed(self._running)
-        gone = self._places.settle()
-        if gone:  # barriers on these are useful already and are not tracked
-            for key in [key for key, each in self._advice.items() if key[1] in gone and each.is_useful]:
+        freed = self._places.settle()
+        if freed:  # barriers on these are useful already and are not tracked
+            for key in [key for key, each in self._advice.items() if key[1] in freed and each.is_useful]:
                 del self._advice[key]
 
     @on(Waited)
@@ -182,13 +182,13 @@ class Hazards(Check):
             self._begin_list(timeline, event)
         return timeline
 
-    def _forget_queues(self, gone: Container[int]) -> None:
+    def _forget_queues(self, released: Container[int]) -> None:
         """Removes queues whose work nothing can conflict with."""
-        self._timelines = {queue: each for queue, each in self._timelines.items() if queue not in gone}
-        if self._running.queue in gone:
+        self._timelines = {queue: each for queue, each in self._timelines.items() if queue not in released}
+        if self._running.queue in released:
             self._running = BarrierEpochs(0)
-        self._handed = {queue: each for queue, each in self._handed.items() if queue not in gone}
-        self._places.forget_queues(gone)
+        self._handed = {queue: each for queue, each in self._handed.items() if queue not in released}
+        self._places.forget_queues(released)
 
     def _begin_list(self, timeline: BarrierEpochs, event: Executing | Barrier) -> None:
         queue, ticket = event.queue, event.ticket
@@ -315,7 +315,7 @@ class Hazards(Check):
                 if at >= 0:
                     found.append((window, at, Access(pattern, kind, touch)))
         if found:
-            self._tell(found)
+            self._report_lowest(found)
 
     def _compare_sides(self, timeline: BarrierEpochs) -> None:
         """Reports a copy whose source and destination share memory."""
@@ -396,7 +396,7 @@ class Hazards(Check):
             advice = self._advice[key] = Advice(work.command(event.command), barrier)
         return advice
 
-    def _tell(self, found: list[tuple[Window, int, Access]]) -> None:
+    def _report_lowest(self, found: list[tuple[Window, int, Access]]) -> None:
         """Reports, for each command and each buffer it used, the lowest conflicting byte."""
         lowest: dict[object, tuple[int, Window, Access, Access, int]] = {}
         for window, newest, then in found:
@@ -412,9 +412,9 @@ class Hazards(Check):
                 if key not in lowest or place < lowest[key][0]:
                     lowest[key] = place, window, first, then, byte
         for _, window, first, then, byte in lowest.values():
-            self._found(window, first, then, byte)
+            self._report_conflict(window, first, then, byte)
 
-    def _found(self, window: Window, first: Access, then: Access, byte: int) -> None:
+    def _report_conflict(self, window: Window, first: Access, then: Access, byte: int) -> None:
         """Reports two accesses; that byte is the first that both access."""
         shared = range(byte, then.pattern.last_byte(first.pattern, byte) + 1)
         is_one_queue = window.queue == self._running.queue
@@ -462,7 +462,7 @@ class Hazards(Check):
         else:  # the emulated GPU happened to run the queues in the other order
             earlier, later, other = then, first, running
             behind = self._signal(running, then)
-        if behind is None or not self._is_told_by(behind, other, earlier):
+        if behind is None or not self._proves(behind, other, earlier):
             return context, ""
         return context, messages.wait(self.names, behind, later)
 
@@ -476,10 +476,10 @@ class Hazards(Check):
             signal = None if queued is None else FenceValue(queued[0].address, queued[1])
         return signal
 
-    def _is_told_by(self, signal: FenceValue, serial: int, access: Access) -> bool:
+    def _proves(self, signal: FenceValue, serial: int, access: Access) -> bool:
         """Does waiting for the signal prove the access done, and will the queue execute the signal?"""
         ticket = access.touch[0].ticket
-        if self._clocks.is_told(signal, serial, ticket):
+        if self._clocks.proves(signal, serial, ticket):
             return True
         queue = next((each for each in self.device.context.gpu.queues if each.serial == serial), None)
         fence = self.device.context.gpu.find_fence(signal.fence)

@@ -36,16 +36,16 @@ class Indices(Check):
             pointer, memory = ffi.from_buffer("uint8_t[]", event.packet), self.device.context.gpu.memory
             bad = bad_index(event.packet, pointer, memory)
             if bad is not None:
-                self._tell(event, bad)
+                self._report_bad_index(event, bad)
             race = scatter_race(event.packet, pointer, memory) if may_race(event.packet) else None
             if race is not None:
-                self._tell_race(event, race)
+                self._report_race(event, race)
         for access in event.accesses.not_followed:
             command = self.names.command(event)
             words = messages.scattered(command, command.operand(access))
             self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
 
-    def _tell(self, event: Executing, bad: Any) -> None:
+    def _report_bad_index(self, event: Executing, bad: Any) -> None:
         packet, command = _decoded(event), self.names.command(event)
         tensors = command.command.operands[bad.indices], command.command.operands[bad.target]
         element = _coordinates(packet, bad.indices, bad.element)
@@ -53,7 +53,7 @@ class Indices(Check):
         words = messages.outside(command, event.packet, bad, tensors, element, is_written)
         self._report(ids.MEM_INDEX_VALUE, event, bad.indices, words)
 
-    def _tell_race(self, event: Executing, race: Any) -> None:
+    def _report_race(self, event: Executing, race: Any) -> None:
         packet, command = _decoded(event), self.names.command(event)
         words = messages.race(
             command,

@@ -76,13 +76,13 @@ class Initialisation(Check):
         super().__init__(device)
         self.shadow = Shadow(device.context.gpu.memory)
         self._writes: OrderedDict[Hashable, Write] = OrderedDict()  # oldest first
-        self._told: dict[tuple[str, Hashable], int] = {}  # causes, and the byte at which each was found
+        self._reported: dict[tuple[str, Hashable], int] = {}  # causes, and the byte at which each was found
         self._known_changes: dict[bytes, list[_Change]] = {}  # by the contents of accesses
         self._undefined: list[Range] = []  # by writes that are no longer remembered
         # By content, the newest last: commands that repeat known writes, still to be noted in ``_writes``.
         self._repeated: dict[bytes, tuple[int, int, tuple[list[Command], str], Accesses]] = {}
         self._list: tuple[int, tuple[list[Command], str]] = (0, ([], ""))  # serial of the last one
-        self._is_told_of_ends = False
+        self._is_subscribed_to_ends = False
         self._host = HostWrites(device.context.gpu.memory, self.shadow, device.events, self._note_host)
 
     @on(Allocated, Freed, Mapped)
@@ -90,7 +90,7 @@ class Initialisation(Check):
         """Updates the shadow on allocation, freeing and mapping."""
         self.shadow.on_event(event)
         if not isinstance(event, Allocated):  # new memory does not change a known cause
-            self._told.clear()
+            self._reported.clear()
         if isinstance(event, Freed):
             self._host.freed(event.address)
 
@@ -183,8 +183,8 @@ class Initialisation(Check):
 
     def _watch_ends(self) -> None:
         """Subscribes to Executed events from now on: unobserved events cost nothing."""
-        if not self._is_told_of_ends:
-            self._is_told_of_ends = True
+        if not self._is_subscribed_to_ends:
+            self._is_subscribed_to_ends = True
             stream = self.device.events
             stream.subscribe(lambda _: self._host.after_read(), Executed, kept=self._subscriptions)
 
@@ -230,9 +230,9 @@ class Initialisation(Check):
     def _note(self, key: Hashable, write: Write) -> None:
         """Notes the newest write; it replaces those before with the same key."""
         writes = self._writes
-        if self._told and (write.undefined or write.source):
-            told = self._told.items()
-            self._told = {cause: byte for cause, byte in told if not write.begin <= byte < write.end}
+        if self._reported and (write.undefined or write.source):
+            reported = self._reported.items()
+            self._reported = {cause: byte for cause, byte in reported if not write.begin <= byte < write.end}
         writes[key] = write
         writes.move_to_end(key)
         if len(writes) > _KEPT:
@@ -260,7 +260,7 @@ class Initialisation(Check):
         operand = command.operand(access)
         id = ids.MEM_POISON_READ if operand == "TemporaryResource" else ids.MEM_UNINIT_READ
         cause = command.command.site or event.packet, command.command.name, operand, str(resource)
-        if self._told.get((id, cause)) == address and self.device.reports.again(id, cause):
+        if self._reported.get((id, cause)) == address and self.device.reports.again(id, cause):
             return  # no write to that byte since
         copies, origin, last = self._origin(resource, address)
         forgotten = (
@@ -295,8 +295,8 @@ class Initialisation(Check):
             ),
             cause=cause,
         )
-        if len(self._told) < _KEPT:
-            self._told[id, cause] = address
+        if len(self._reported) < _KEPT:
+            self._reported[id, cause] = address
 
     def _origin(self, resource: Resource, address: int) -> tuple[_Copies, Resource, Write | None]:
         """Where an unwritten byte came from: the copies on the way, last first, each with its source;
@@ -318,11 +318,11 @@ class Initialisation(Check):
         self, resource: Resource, span: tuple[int, int], address: int, copies: _Copies
     ) -> Iterator[str]:
         """The writers of bytes around the first unwritten one, nearest first, except copies of that byte."""
-        told = [write for write, _ in copies[:1]]
+        named = [write for write, _ in copies[:1]]
         for near in self._written_around(*span, address):
             write = self._last(near)
-            if write is not None and not write.undefined and write not in told:
-                told.append(write)
+            if write is not None and not write.undefined and write not in named:
+                named.append(write)
                 yield messages.wrote(write, resource)
 
     def _written_around(self, begin: int, end: int, address: int) -> Iterator[int]:

@@ -63,8 +63,8 @@ class Read(NamedTuple):
         if self.copies:
             (by, source), *earlier = self.copies
             where += f"{by} copied from {source}, "
-            told, more = earlier[: _HOPS - 1], earlier[_HOPS - 1 :]
-            where += "".join(f"to which {by} had copied it from {source}, " for by, source in told)
+            named, more = earlier[: _HOPS - 1], earlier[_HOPS - 1 :]
+            where += "".join(f"to which {by} had copied it from {source}, " for by, source in named)
             if more:
                 copies = "another copy" if len(more) == 1 else f"{len(more)} more copies"
                 where += f"to which {copies} had brought it from {more[-1][1]}, "

@@ -99,7 +99,7 @@ class MapRaces(Check):
         self._held: list[_Use] = []  # held
         self._waits = 0  # waits that queues have not passed
         self._running: list[_Use] = []  # writes of the running command
-        self._is_told_of_ends = False
+        self._is_subscribed_to_ends = False
         self._freed: deque[int] = deque()
 
     # --- the host ---
@@ -209,9 +209,9 @@ class MapRaces(Check):
             if use.is_replaced:
                 self._open.pop(use, None)
         if (
-            self._running and not self._is_told_of_ends
+            self._running and not self._is_subscribed_to_ends
         ):  # subscribed only while needed: unobserved events cost nothing
-            self._is_told_of_ends = True
+            self._is_subscribed_to_ends = True
             self.device.events.subscribe(self._executed, Executed, kept=self._subscriptions)
 
     def _executed(self, _event: Executed) -> None:
@@ -295,13 +295,13 @@ class MapRaces(Check):
         """Stops watching freed memory."""
         if not self._freed:
             return
-        gone = set()
+        freed = set()
         while self._freed:
-            gone.add(self._freed.popleft())
+            freed.add(self._freed.popleft())
         for heap in self._heaps.values():
-            for address in gone & heap.maps.keys():
+            for address in freed & heap.maps.keys():
                 del heap.maps[address]
-        self._drop([use for use in self._open if use.buffer in gone])
+        self._drop([use for use in self._open if use.buffer in freed])
 
     def _drop(self, uses: list[_Use]) -> None:
         """Removes uses that are done."""

@@ -51,11 +51,11 @@ class QueryHeaps(Check):
         if event.serial in self._uses:
             self._gone.append(event.serial)
 
-    def _forget_queues(self, gone: Container[int]) -> None:
+    def _forget_queues(self, released: Container[int]) -> None:
         """Removes queues whose work nothing can conflict with."""
         for queries in self._uses.values():
             for uses in queries.values():
-                for key in [key for key in uses if key[0] in gone]:
+                for key in [key for key in uses if key[0] in released]:
                     del uses[key]
 
     @on(Accessing)

@@ -144,7 +144,7 @@ class _Open:
 
     def __init__(self) -> None:
         self.written: list[Span] = []
-        self.told: list[Span] = []
+        self.declared: list[Span] = []
 
 
 class UnmapRanges(Check):
@@ -170,18 +170,18 @@ class UnmapRanges(Check):
         if state is None:
             return
         if event.written != (0, 0):
-            add_span(state.told, *event.written)
+            add_span(state.declared, *event.written)
         if event.maps == 0:
             del self._open[event.resource]
-            missing = next((each for each in state.written if not _covers(state.told, each)), None)
+            missing = next((each for each in state.written if not _covers(state.declared, each)), None)
             if missing is not None:
-                self.report(ids.UNMAP_RANGE, **messages.unmap_range(event.resource, missing, state.told))
+                self.report(ids.UNMAP_RANGE, **messages.unmap_range(event.resource, missing, state.declared))
 
 
-def _covers(told: list[Span], written: Span) -> bool:
+def _covers(declared: list[Span], written: Span) -> bool:
     """Is the range within one of those?"""
-    at = bisect_right(told, written[0], key=_begin_of) - 1
-    return at >= 0 and written[1] <= told[at][1]
+    at = bisect_right(declared, written[0], key=_begin_of) - 1
+    return at >= 0 and written[1] <= declared[at][1]
 
 
 _begin_of = itemgetter(0)

@@ -44,10 +44,12 @@ def overlap(first: Resource, second: Resource, begin: int, end: int, lists: list
     }
 
 
-def unmap_range(buffer: Resource, written: tuple[int, int], told: list[tuple[int, int]]) -> dict[str, Any]:
+def unmap_range(
+    buffer: Resource, written: tuple[int, int], declared: list[tuple[int, int]]
+) -> dict[str, Any]:
     """The ranges given to Unmap do not cover what was written."""
-    ranges = " and ".join(f"[{begin}, {end})" for begin, end in told)
-    said = f"tells only of {ranges}" if told else "says that nothing was"
+    ranges = " and ".join(f"[{begin}, {end})" for begin, end in declared)
+    said = f"tells only of {ranges}" if declared else "says that nothing was"
     return {
         "message": f"Bytes [{written[0]}, {written[1]}) of {buffer.title()} were written, and Unmap {said}.",
         "operation": "Unmap",

@@ -434,13 +434,13 @@ class TileOrder(Check):
         is_done = self._clocks.is_done
         return is_done(clock, other.queue, other.ticket) or is_done(made.known, other.queue, other.ticket)
 
-    def _forget_queues(self, gone: Container[int]) -> None:
+    def _forget_queues(self, released: Container[int]) -> None:
         """Removes queues whose work nothing can conflict with."""
         for made in self._made.values():
-            for key in [key for key, each in made.items() if each.queue in gone]:
+            for key in [key for key, each in made.items() if each.queue in released]:
                 del made[key]
         for through in self._through.values():
-            for use in [use for use, each in through.items() if each.queue in gone]:
+            for use in [use for use, each in through.items() if each.queue in released]:
                 del through[use]
 
     def _compare(self, made: _Mapping, through: _Through, buffer: Resource) -> None:
