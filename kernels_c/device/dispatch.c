@@ -7,6 +7,9 @@
 #include "sanitizer.h"
 #include "kernel.h"
 
+#include "kernel_list.inc"
+#undef DMLK_KERNEL
+
 struct kernel {
     const char *name;
     const char *family;

@@ -24,8 +24,9 @@
     __attribute__((weak)) dmlk_select dmlk_reads_##name;             \
     __attribute__((weak)) dmlk_find_indices dmlk_indices_##name;     \
     __attribute__((weak)) dmlk_find_races dmlk_races_##name;
-#include "kernel_list.inc"
-#undef DMLK_KERNEL
+#ifdef DMLK_KERNELS /* those of this source; see CMakeLists.txt */
+#include DMLK_KERNELS
+#endif
 
 /* The name of dmlk_run_<name> in this build, for kernels defined by a table. */
 #ifdef DMLK_CHECKED
