@@ -19,6 +19,7 @@
 #include "reverse_subsequences.h"
 #include "selection.h"
 #include "softmax.h"
+#include "resample.h"
 #include "space_depth.h"
 #include "take_slice.h"
 #include "top_k.h"
@@ -632,6 +633,28 @@ static void begin_space_depth(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+static void begin_resample(device *d) {
+    dmlk_resample k = {.rank = (uint32_t)random_between(1, 4), .mode = (uint32_t)random_between(0, 4), .gradient = random_flag()};
+    int64_t in[DMLK_MAX_RANK], out[DMLK_MAX_RANK];
+    const bool sums = k.mode >= DMLK_LINEAR || k.gradient;
+    const enum dmlk_type type = sums ? PICK(((enum dmlk_type[]){DMLK_FLOAT32, DMLK_FLOAT16, DMLK_INT8, DMLK_UINT8})) : PICK(types);
+    for (uint32_t i = 0; i < k.rank; i++) {
+        in[i] = random_between(1, k.rank == 1 ? 40 : 5);
+        out[i] = random_flag() ? in[i] : random_between(1, k.rank == 1 ? 40 : 5);
+        k.scales[i] = (float)random_between(1, 12) / 4;
+        k.outer[i] = (float)random_between(-4, 4) / 4;
+        k.inner[i] = (float)random_between(-4, 4) / 4;
+    }
+    if (random_between(0, 9) == 0) { /* whatever the bits mean */
+        const uint32_t any = (uint32_t)random_bits();
+        memcpy(&k.scales[0], &any, sizeof any);
+        k.mode %= DMLK_LINEAR_ANTIALIASED; /* it would have many taps */
+    }
+    add_in(d, type, k.rank, in);
+    add_out(d, type, k.rank, out);
+    device_constants(d, &k, sizeof k, 0);
+}
+
 static void begin_upsample_2d(device *d) {
     int64_t sizes[DMLK_MAX_RANK];
     const dmlk_upsample_2d k = {(uint32_t)random_between(1, 4), (uint32_t)random_between(1, 4), random_flag()};
@@ -670,6 +693,7 @@ void packet_random(device *d, uint32_t kernel) {
                    {"reverse_subsequences", begin_reverse_subsequences},
                    {"scatter", begin_scatter},
                    {"space_depth", begin_space_depth},
+                   {"resample", begin_resample},
                    {"take_slice", begin_take_slice},
                    {"top_k", begin_top_k},
                    {"unfold", begin_unfold},

@@ -31,12 +31,13 @@ from .places import (
     tensor_of,
 )
 from .schema import ARRAYS, FieldKind, OperatorDesc, level_name
-from .values import Among, Between, Exactly, Except, Multiple, Values
+from .values import Among, Between, Exactly, Except, Multiple, Positive, Values
 
 if TYPE_CHECKING:
     from ..enums import FeatureLevel
 
 __all__ = [
+    "AboveZero",
     "AtLeast",
     "Axis",
     "Below",
@@ -373,6 +374,20 @@ class AtLeast(Rule):
     def sentence(self, cls: type[OperatorDesc]) -> str:
         each = "Each of " if field_of(cls, self.name).kind in (*ARRAYS, FieldKind.SIZE_2D) else ""
         return f"{each}{_code(cls, self.name)} is at least {self.least}."
+
+
+class AboveZero(Rule):
+    """Each number of an array is more than 0; it may be a fraction."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        for place in _numbers(desc, self.name):
+            yield Demand(place, Positive())
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"Each of {_code(cls, self.name)} is more than 0."
 
 
 class Nonzero(Rule):

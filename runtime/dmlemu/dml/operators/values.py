@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "Values"]
+__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "Positive", "Values"]
 
 Choose = Callable[[int, int], int]
 """A whole number from the first to the second, both included."""
@@ -136,6 +136,25 @@ class Multiple(Values):
 
     def edges(self) -> Sequence[Any]:
         return (self.of + 1, self.of - 1)
+
+
+class Positive(Values):
+    """Numbers above 0, fractions included."""
+
+    __slots__ = ()
+
+    @property
+    def expected(self) -> str:
+        return "more than 0"
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(value > 0)
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        return choose(1, 12) / 4
+
+    def edges(self) -> Sequence[Any]:
+        return (0.0, -1.0)
 
 
 class Among(Values):

@@ -1,0 +1,26 @@
+/* resample.h - constants of the resample kernel. */
+#ifndef DMLK_RESAMPLE_H
+#define DMLK_RESAMPLE_H
+
+#include <stdint.h>
+
+/* cffi: begin */
+
+enum dmlk_resample_mode {
+    DMLK_NEAREST_HALF_UP, /* floor(p + 0.5) */
+    DMLK_NEAREST_DOWN,    /* floor(p) */
+    DMLK_NEAREST_UP,      /* ceil(p) */
+    DMLK_LINEAR,          /* floor(p) and the next, weighted */
+    DMLK_LINEAR_ANTIALIASED
+};
+
+/* Element o of axis d lies at p = (o - outer[d]) / scales[d] - inner[d] of the other tensor. */
+typedef struct dmlk_resample {
+    uint32_t rank, mode;
+    uint32_t gradient; /* 1: o counts the input, whose elements are added to the output where they lie */
+    float scales[8], outer[8], inner[8];
+} dmlk_resample;
+
+/* cffi: end */
+
+#endif
