@@ -193,18 +193,50 @@ def _element_wise(
 
 # --- functions of floats ---
 
-# DirectML's operator, its fields, NumPy's function, ONNX's operator or none, values from and to
-FUNCTIONS: list[tuple[str, dict[str, Any], Any, str, float, float]] = [
-    ("ElementWiseExp", {}, np.exp, "Exp", -4, 4),
-    ("ElementWiseLog", {}, np.log, "Log", 0.1, 8),
-    ("ElementWiseSin", {}, np.sin, "Sin", -4, 4),
-    ("ElementWiseTan", {}, np.tan, "Tan", -4, 4),
-    ("ElementWiseTanh", {}, np.tanh, "Tanh", -4, 4),
-    ("ElementWiseAcos", {}, np.arccos, "Acos", -1, 1),
-    ("ElementWiseErf", {}, None, "Erf", -4, 4),
-    ("ElementWiseFloor", {}, np.floor, "Floor", -4, 4),
-    ("ElementWiseRecip", {}, np.reciprocal, "Reciprocal", 0.1, 4),
-    ("ElementWiseConstantPow", {"exponent": 1.5}, lambda x, out: np.power(x, np.float32(1.5), out), "", 0, 4),
+# DirectML's operator, its fields, the functions of NumPy, ONNX and PyTorch or none, values from and to
+FUNCTIONS: list[tuple[str, dict[str, Any], Any, str, str, float, float]] = [
+    ("ElementWiseExp", {}, np.exp, "Exp", "exp", -4, 4),
+    ("ElementWiseLog", {}, np.log, "Log", "log", 0.1, 8),
+    ("ElementWiseSin", {}, np.sin, "Sin", "sin", -4, 4),
+    ("ElementWiseTan", {}, np.tan, "Tan", "tan", -4, 4),
+    ("ElementWiseSinh", {}, np.sinh, "Sinh", "sinh", -4, 4),
+    ("ElementWiseCosh", {}, np.cosh, "Cosh", "cosh", -4, 4),
+    ("ElementWiseTanh", {}, np.tanh, "Tanh", "tanh", -4, 4),
+    ("ElementWiseAsinh", {}, np.arcsinh, "Asinh", "asinh", -4, 4),
+    ("ElementWiseAcosh", {}, np.arccosh, "Acosh", "acosh", 1, 4),
+    ("ElementWiseAtanh", {}, np.arctanh, "Atanh", "atanh", -0.9, 0.9),
+    ("ElementWiseAsin", {}, np.arcsin, "Asin", "asin", -1, 1),
+    ("ElementWiseAcos", {}, np.arccos, "Acos", "acos", -1, 1),
+    ("ElementWiseAtan", {}, np.arctan, "Atan", "atan", -4, 4),
+    ("ElementWiseErf", {}, None, "Erf", "erf", -4, 4),
+    ("ElementWiseFloor", {}, np.floor, "Floor", "floor", -4, 4),
+    ("ElementWiseSqrt", {}, np.sqrt, "Sqrt", "sqrt", 0, 4),
+    ("ElementWiseRecip", {}, np.reciprocal, "Reciprocal", "reciprocal", 0.1, 4),
+    (
+        "ElementWiseConstantPow",
+        {"exponent": 1.5},
+        lambda x, out: np.power(x, np.float32(1.5), out),
+        "",
+        "",
+        0,
+        4,
+    ),
+    ("ActivationSigmoid", {}, None, "Sigmoid", "sigmoid", -4, 4),
+    ("ActivationSoftplus", {"steepness": 1}, None, "Softplus", "nn.functional.softplus", -4, 4),
+    ("ActivationSoftsign", {}, None, "Softsign", "nn.functional.softsign", -4, 4),
+    ("ActivationCelu", {"alpha": 1}, None, "Celu", "nn.functional.celu", -4, 4),
+    ("ActivationElu", {"alpha": 1}, None, "Elu", "nn.functional.elu", -4, 4),
+    ("ActivationGelu", {}, None, "", "nn.functional.gelu", -4, 4),
+    ("ActivationSwish", {"sigmoid_input_scale": 1}, None, "", "nn.functional.silu", -4, 4),
+    (
+        "ActivationHardSwish",
+        {"alpha": 1 / 6, "beta": 0.5},
+        None,
+        "HardSwish",
+        "nn.functional.hardswish",
+        -4,
+        4,
+    ),
 ]
 PAIRS: list[tuple[str, Any, str, Any]] = [
     ("ElementWiseDivide", np.divide, "Div", np.float32),
@@ -244,6 +276,7 @@ def _function(
     fields: dict[str, Any],
     in_numpy: Any,
     in_onnx: str,
+    in_torch: str,
     low: float,
     high: float,
 ) -> Case:
@@ -258,8 +291,11 @@ def _function(
     calls: dict[str, Call] = {} if in_numpy is None else {"numpy": lambda: in_numpy(x, out=out)}
     if strides is None and in_onnx:
         calls["ORT"] = peers.onnx_session(in_onnx, {"x": x}, TensorProto.FLOAT, 2)
+    if strides is None and in_torch and peers.torch() is not None:
+        calls["torch"] = peers.torch_function(in_torch, x)
     ours = listed(device, desc, {"input_tensor": memory})
-    title = f"{name.removeprefix('ElementWise').lower()} {math.prod(sizes):.2g} float32"
+    short = name.removeprefix("ElementWise").removeprefix("Activation").lower()
+    title = f"{short} {math.prod(sizes):.2g} float32"
     return Case(title, layout, ours, beside(calls), Work(8 * math.prod(sizes), "copy"))
 
 

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +329,14 @@ def torch_convolution(c: Convolution) -> Call | None:
         pads, ones = [c.padding] * 2, [1, 1]
         packed = t.ops.quantized.conv2d_prepack(w, None, [c.stride] * 2, pads, ones, c.groups)
     return lambda: t.ops.quantized.conv2d(x, packed, 0.02, 0)
+
+
+def torch_function(name: str, x: Array, *arguments: Any) -> Call:
+    """Of ``torch``, to a result that it allocates; of the array's memory: PyTorch 1 does not know NumPy 2."""
+    t = torch()
+    tensor = t.frombuffer(x.reshape(-1), dtype=t.float32).reshape(x.shape)
+    function = reduce(getattr, name.split("."), t)
+    return lambda: function(tensor, *arguments)
 
 
 def torch_copy(source: Array, target: Array) -> Call:
