@@ -9,7 +9,7 @@
 #define FEW 8       /* lines; fewer are visited one after the other */
 #define LEAST 64    /* lines together; with fewer, the calls of the visitor take longer than its loops */
 #define PIECE 4096  /* elements of a line visited at a time, if other lines share their cache lines */
-#define ROWS 16     /* elements of each line visited at a time across lines */
+#define AHEAD 4     /* elements of a line, prefetched across lines */
 #define COPIES (1 << 14) /* bytes of transposed elements */
 
 /* Across lines, if neighbouring lines are closer than neighbouring elements, primarily in the first operand. */
@@ -98,38 +98,20 @@ static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, u
     }
 }
 
-/* `n` elements of all lines, `steps` apart. */
-static void visit_rows(const dmlk_lines *lines, uint8_t *const *at, const int64_t *strides, const int64_t *steps,
-                       int64_t count, int64_t n, int64_t index, const dmlk_line_visitor *visitor, void *context) {
-    if (visitor->rows != NULL) {
-        visitor->rows(context, at, strides, steps, count, n, index);
-        return;
-    }
-    uint8_t *start[DMLK_MAX_OPERANDS];
-    for (int64_t i = 0; i < n; i++) {
-        for (uint32_t k = 0; k < lines->along.operands; k++) {
-            start[k] = at[k] + i * steps[k] * lines->along.bytes[k];
-        }
-        visitor->across(context, start, strides, count, index + i);
-    }
-}
-
 static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
     const int64_t size = block->strides[0] == 1 ? block->count * lines->along.bytes[0] : 0;
     uint8_t *start[DMLK_MAX_OPERANDS];
-    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, ROWS * block->count); i += ROWS) {
-        const int64_t rows = dmlk_min(n - i, ROWS), step = along[0] * lines->along.bytes[0];
+    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, block->count); i++) {
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        for (int64_t row = i + ROWS; row < dmlk_min(n, i + 2 * ROWS); row++) {
-            for (int64_t b = 0; b < size; b += LINE) {
-                __builtin_prefetch(at[0] + row * step + b);
-            }
+        const uint8_t *next = start[0] + AHEAD * along[0] * lines->along.bytes[0];
+        for (int64_t b = 0; b < size && i + AHEAD < n; b += LINE) {
+            __builtin_prefetch(next + b);
         }
-        visit_rows(lines, start, block->strides, along, block->count, rows, index + i, visitor, context);
+        visitor->across(context, start, block->strides, block->count, index + i);
     }
 }
 
@@ -138,12 +120,15 @@ static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, 
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
     _Alignas(LINE) uint8_t copies[COPIES];
     const int64_t bytes = lines->along.bytes[0], most = COPIES / (bytes * block->count);
-    const int64_t stride = *dmlk_iter_row_strides(&lines->along) * bytes, one = 1;
+    const int64_t stride = *dmlk_iter_row_strides(&lines->along) * bytes, packed = 1;
     for (int64_t i = 0; i < n && !dmlk_stopped(block->work, most * block->count); i += most) {
         const int64_t rows = dmlk_min(n - i, most), ahead = i + most < n ? most * stride : 0;
         dmlk_transpose(bytes, at + i * stride, block->strides[0] * bytes, stride, copies, block->count * bytes, rows,
                        block->count, ahead);
-        visit_rows(lines, (uint8_t *[]){copies}, &one, &block->count, block->count, rows, index + i, visitor, context);
+        for (int64_t row = 0; row < rows; row++) {
+            uint8_t *copy = copies + row * block->count * bytes;
+            visitor->across(context, &copy, &packed, block->count, index + i + row);
+        }
     }
 }
 

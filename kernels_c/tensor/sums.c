@@ -10,7 +10,6 @@
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
-#define SUMS_ALONG_ONLY
 #include "sums.inc"
 
 #define SUMS_NAME(x) JOIN(x, product)
@@ -18,7 +17,6 @@
 #define SUMS_PRODUCT 1
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
-#define SUMS_ALONG_ONLY
 #include "sums.inc"
 
 void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t terms) {
@@ -44,15 +42,8 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
     sums->lane[sum] = y;
 }
 
-DMLK_EACH_ISA(combine, (bool is_product, double *restrict results, const double *restrict more, int64_t count),
-              (is_product, results, more, count)) {
-    for (int64_t i = 0; i < count; i++) {
-        results[i] = is_product ? results[i] * more[i] : results[i] + more[i];
-    }
-}
-
 void dmlk_sums_combine(bool is_product, double *results, const double *more, int64_t count) {
-    combine(is_product, results, more, count);
+    is_product ? across_product(results, more, count) : across_sum(results, more, count);
 }
 
 void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {

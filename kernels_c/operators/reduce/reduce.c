@@ -19,7 +19,8 @@
 #define SEGMENTS 256      /* of a block, computed before they are combined */
 #define PIECE 1024        /* inputs compared before the largest of them is searched for */
 #define GLANCE 32         /* inputs searched at once */
-#define LEAST_ALONG 128   /* inputs of a line compared along it */
+#define SHORT_SUMS 32     /* inputs; below, lines of floats are added up across lines */
+#define SHORT 64          /* inputs; below, others are */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
@@ -52,7 +53,7 @@ struct methods {
 /* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
-    void (*across)(dmlk_sums *sums, const float *from, int64_t step, int64_t n, int64_t index);
+    void (*across)(double *lanes, const float *from, int64_t count);
 };
 
 /* A line of functions.inc. */
@@ -112,7 +113,7 @@ typedef int64_t signed_uint64;
 #undef magnitude
 
 #define METHODS(name, type) \
-    {start_##type, {name##along_##type, name##across_##type, NULL, LEAST_ALONG}, settle_##type, combine_##type, finish_##type}
+    {start_##type, {name##along_##type, name##across_##type, SHORT}, settle_##type, combine_##type, finish_##type}
 
 static const struct methods comparisons[] = {
     [DMLK_UINT8] = METHODS(, uint8),
@@ -189,7 +190,7 @@ DIRECT(magnitudes)
         for (int64_t i = 0; i < count; i++) {                                                                    \
             const double y = sums[i], m = ms[i];                                                                 \
             (void)m, (void)n;                                                                                    \
-            sums[i] = (result);                                                                                  \
+            sums[i] = dmlk_one_nan_double(result);                                                               \
         }                                                                                                        \
     }
 
@@ -239,23 +240,13 @@ static void floats_across(void *context, uint8_t *const *at, const int64_t *stri
     struct block *block = context;
     const struct job *job = block->job;
     dmlk_promoted x;
+    if (is_direct(job) && strides[0] == 1) {
+        job->function->direct->across(dmlk_sums_row(&block->sums, index), (const float *)at[0], count);
+        return;
+    }
     dmlk_load_promoted(job->in, at[0], strides[0], count, &x);
     job->function->terms(x.f, count, block->shift, 1);
     dmlk_sums_across(&block->sums, x.f, index);
-}
-
-static void floats_of_rows(void *context, uint8_t *const *at, const int64_t *strides, const int64_t *steps,
-                           int64_t count, int64_t n, int64_t index) {
-    struct block *block = context;
-    const struct job *job = block->job;
-    if (is_direct(job) && strides[0] == 1) {
-        job->function->direct->across(&block->sums, (const float *)at[0], steps[0], n, index);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        uint8_t *row = at[0] + i * steps[0] * job->lines.along.bytes[0];
-        floats_across(context, &row, strides, count, index + i);
-    }
 }
 
 static void settle_floats(struct block *block, struct results *results) {
@@ -272,14 +263,11 @@ static void finish_floats(const struct job *job, struct results *results, int64_
     dmlk_promoted y;
     memcpy(y.f, results->sums, (size_t)count * sizeof *y.f);
     job->function->last(y.f, count, (double)job->lines.along.count, shift);
-    for (int64_t i = 0; i < count; i++) {
-        y.f[i] = dmlk_one_nan(y.f[i]);
-    }
     dmlk_store_promoted(job->out, at, stride, count, DMLK_KIND_FLOAT, &y);
 }
 
 static const struct methods float_methods = {
-    start_floats, {floats_along, floats_across, floats_of_rows, 32}, settle_floats, combine_floats, finish_floats};
+    start_floats, {floats_along, floats_across, SHORT_SUMS}, settle_floats, combine_floats, finish_floats};
 
 /* --- iterating over the inputs --- */
 
