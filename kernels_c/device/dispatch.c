@@ -378,8 +378,8 @@ static void cut_marks(dmlk_read_set *reads, uint32_t room, struct found *found) 
     free(reads->marks);
 }
 
-int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
-                    int planned, dmlk_footprint *out, uint32_t capacity) {
+static int find_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                           int planned, dmlk_footprint *out, uint32_t capacity) {
     dmlk_dispatch_header header;
     if (!decode_header(packet, size, &header) || header.tensor_count > INT32_MAX) {
         return -1;
@@ -417,6 +417,14 @@ int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *se
         reads.by_data ? cut_marks(&reads, room, &found) : cut_slices(&reads, room, &footprint, &found);
     }
     return (int)found.count;
+}
+
+int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                    int planned, dmlk_footprint *out, uint32_t capacity) {
+    dmlk_watch watch;
+    dmlk_watch_begin(&watch);
+    const int count = find_footprints(packet, size, segments, segment_count, planned, out, capacity);
+    return dmlk_watch_end(&watch) ? -1 : count;
 }
 
 int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,

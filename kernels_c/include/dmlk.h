@@ -187,7 +187,7 @@ typedef struct dmlk_footprint {
  * Reads may depend on the elements of another tensor.  These are inspected, unless `planned` says that they may
  * change before the dispatch runs.  In that case, and if `capacity` is too small, one DMLK_MAYBE_READ footprint
  * covers the whole tensor.  Returns how many there are (at most `capacity`, or one per tensor), -1: the packet does
- * not decode. */
+ * not decode, or the host stopped the search. */
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                     int planned, dmlk_footprint *out, uint32_t capacity);
 
