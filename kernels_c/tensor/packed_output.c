@@ -7,6 +7,7 @@
 #include "parallel.h"
 
 #define LINE 64
+#define AHEAD 1024 /* bytes of an input that are fetched before they are copied */
 #define VECTOR 16 /* bytes */
 #define SHORT 512 /* bytes of a row that is not worth a call */
 #define FEW 8     /* elements that are not, either */
@@ -107,6 +108,9 @@ void dmlk_packed_copy(dmlk_packed_output *o, const uint8_t *from, int64_t stride
     for (int64_t n = 0; count > 0 && !dmlk_stopped(&o->work, n); count -= n) {
         n = count < most ? count : most;
         uint8_t *to = next(o, n * bytes);
+        for (int64_t b = 0; stride != 0 && o->stream && b < n * bytes; b += LINE) {
+            __builtin_prefetch(from + AHEAD + b);
+        }
         if (stride == 1) {
             copy_bytes(to, from, n * bytes);
         } else if (n <= FEW) {
