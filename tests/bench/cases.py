@@ -632,6 +632,138 @@ def movement_cases(device: d3d12.Device) -> Iterator[Case]:
     )
     out = np.empty_like(x)
     yield case("fill", desc, MOVED, lambda: out.fill(2.5))
+    yield from _parts(device, x)
+    yield from _images(device, x)
+    yield _sequences(device)
+    yield _diagonal(device)
+
+
+def _parts(device: d3d12.Device, x: Array) -> Iterator[Case]:
+    """Two tensors joined, and one split into two: along the channels and along the columns."""
+    whole, copied = tensor(T.FLOAT32, MOVED), Work(2.0 * x.nbytes, "copy")
+    for name, axis in (("channels", 1), ("columns", 3)):
+        cut = MOVED[axis] // 4
+        pieces = [np.ascontiguousarray(each) for each in np.split(x, [cut], axis)]
+        parts = [tensor(T.FLOAT32, list(each.shape)) for each in pieces]
+        join = dml.JoinOperatorDesc(input_tensors=parts, output_tensor=whole, axis=axis)
+        out = np.empty_like(x)
+        calls: dict[str, Call] = {
+            "numpy": lambda p=pieces, o=out, a=axis: np.concatenate(p, a, out=o),
+            "ORT": peers.onnx_session(
+                "Concat", {"a": pieces[0], "b": pieces[1]}, TensorProto.FLOAT, 4, axis=axis
+            ),
+        }
+        ours = listed(device, join, {"input_tensors": pieces})
+        yield Case(f"join {name}", "packed", ours, beside(calls), copied)
+        split = dml.SplitOperatorDesc(input_tensor=whole, output_tensors=parts, axis=axis)
+
+        def numpy_split(p: Any = pieces, a: int = axis, c: int = cut) -> None:
+            for piece, part in zip(p, np.split(x, [c], a), strict=True):
+                np.copyto(piece, part)
+
+        sizes = {"sizes": np.array([cut, MOVED[axis] - cut])}
+        calls = {
+            "numpy": numpy_split,
+            "ORT": peers.onnx_session("Split", {"x": x}, TensorProto.FLOAT, 4, sizes, outputs=2, axis=axis),
+        }
+        ours = listed(device, split, {"input_tensor": x})
+        yield Case(f"split {name}", "packed", ours, beside(calls), copied)
+
+
+def _images(device: d3d12.Device, x: Array) -> Iterator[Case]:
+    """Images of columns, and enlarged ones."""
+    small = np.ascontiguousarray(x[:16])
+    sizes = list(small.shape)
+    image = tensor(T.FLOAT32, sizes)
+    columns = np.random.default_rng(9).random((16, 64 * 9, 56 * 56), np.float32)
+    fold = dml.FoldOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, list(columns.shape)),
+        output_tensor=image,
+        window_sizes=[3, 3],
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+    )
+    places = columns.reshape(16, 64, 3, 3, 56, 56)
+
+    def numpy_fold() -> Array:
+        framed = np.zeros((16, 64, 58, 58), np.float32)
+        for i, j in itertools.product(range(3), range(3)):
+            framed[:, :, i : i + 56, j : j + 56] += places[:, :, i, j]
+        return framed[:, :, 1:-1, 1:-1]
+
+    shapes = {"image": np.array([56, 56]), "block": np.array([3, 3])}
+    calls: dict[str, Call] = {
+        "numpy": numpy_fold,
+        "ORT": peers.onnx_session(
+            "Col2Im", {"x": columns}, TensorProto.FLOAT, 4, shapes, opset=18, pads=[1, 1, 1, 1]
+        ),
+    }
+    ours = listed(device, fold, {"input_tensor": columns})
+    yield Case("fold 3 x 3", "packed", ours, beside(calls), Work(columns.nbytes + small.nbytes, "copy"))
+    doubled = [*sizes[:2], 112, 112]
+    for mode, other in ((dml.InterpolationMode.NEAREST_NEIGHBOR, "nearest"), (dml.InterpolationMode.LINEAR, "linear")):
+        desc = dml.Upsample2dOperatorDesc(
+            input_tensor=image,
+            output_tensor=tensor(T.FLOAT32, doubled),
+            scale_size=dml.Size2D(width=2, height=2),
+            interpolation_mode=mode,
+        )
+        scales = {"roi": np.zeros(0, np.float32), "scales": np.float32([1, 1, 2, 2])}
+        calls = {"ORT": peers.onnx_session("Resize", {"x": small}, TensorProto.FLOAT, 4, scales, mode=other)}
+        if other == "nearest":
+            calls["numpy"] = lambda: small.repeat(2, 2).repeat(2, 3)
+        ours = listed(device, desc, {"input_tensor": small})
+        yield Case(f"upsample 2 x 2 {other}", "packed", ours, beside(calls), Work(5.0 * small.nbytes, "copy"))
+
+
+def _sequences(device: d3d12.Device) -> Case:
+    """Of 500 steps of 64 numbers, in a batch of 256."""
+    x = np.random.default_rng(10).random((256, 500, 64), np.float32)
+    lengths = np.random.default_rng(11).integers(1, 501, 256)
+    sequences = tensor(T.FLOAT32, [256, 500, 64])
+    desc = dml.ReverseSubsequencesOperatorDesc(
+        input_tensor=sequences,
+        sequence_lengths_tensor=tensor(T.UINT64, [256, 1, 64], [1, 0, 0]),
+        output_tensor=sequences,
+        axis=1,
+    )
+    out = np.empty_like(x)
+
+    def numpy_reverse() -> None:
+        np.copyto(out, x)
+        for row, to, length in zip(x, out, lengths, strict=True):
+            to[:length] = row[length - 1 :: -1] if length < len(row) else row[::-1]
+
+    calls: dict[str, Call] = {
+        "numpy": numpy_reverse,
+        "ORT": peers.onnx_session(
+            "ReverseSequence", {"x": x, "n": lengths}, TensorProto.FLOAT, 3, batch_axis=0, time_axis=1
+        ),
+    }
+    ours = listed(device, desc, {"input_tensor": x, "sequence_lengths_tensor": lengths.astype(np.uint64)})
+    return Case("reverse subsequences", "256 of 500 x 64", ours, beside(calls), Work(2.0 * x.nbytes, "copy"))
+
+
+def _diagonal(device: d3d12.Device) -> Case:
+    """The upper triangle of a matrix; 0 below."""
+    x = np.random.default_rng(12).random((3000, 3000), np.float32)
+    matrix = tensor(T.FLOAT32, [3000, 3000])
+    desc = dml.DiagonalMatrix1OperatorDesc(
+        input_tensor=matrix,
+        output_tensor=matrix,
+        value_data_type=T.FLOAT32,
+        value=dml.ScalarUnion.of(T.FLOAT32, 0.0),
+        diagonal_fill_begin=-(2**31),
+        diagonal_fill_end=0,
+    )
+    calls: dict[str, Call] = {
+        "numpy": lambda: np.triu(x),
+        "ORT": peers.onnx_session("Trilu", {"x": x}, TensorProto.FLOAT, 2, upper=1),
+    }
+    ours = listed(device, desc, {"input_tensor": x})
+    return Case("diagonal matrix: triangle", "3000 squared", ours, beside(calls), Work(2.0 * x.nbytes, "copy"))
 
 
 # --- products ---

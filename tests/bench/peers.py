@@ -101,11 +101,15 @@ def onnx_session(
     output_type: int,
     rank: int,
     constants: dict[str, Array] | None = None,
+    outputs: int = 1,
+    opset: int = 17,
     **attributes: Any,
 ) -> Call:
-    """A session of one node, its inputs and its result bound; ``constants`` are inputs behind the others.
+    """A session of one node, its inputs and its results bound; ``constants`` are inputs behind the others.
     It is made by the first call."""
-    make = cache(lambda: _make_session(op, inputs, output_type, rank, constants or {}, attributes))
+    make = cache(
+        lambda: _make_session(op, inputs, output_type, rank, constants or {}, outputs, opset, attributes)
+    )
     return lambda: make()()
 
 
@@ -115,17 +119,22 @@ def _make_session(
     output_type: int,
     rank: int,
     constants: dict[str, Array],
+    outputs: int,
+    opset: int,
     attributes: dict[str, Any],
 ) -> Call:
     values = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         for name, array in inputs.items()
     ]
-    result = helper.make_tensor_value_info("y", output_type, [f"d{i}" for i in range(rank)])
-    node = helper.make_node(op, [*inputs, *constants], ["y"], **attributes)
+    names = [f"y{i}" for i in range(outputs)]
+    results = [
+        helper.make_tensor_value_info(name, output_type, [f"{name}_{i}" for i in range(rank)]) for name in names
+    ]
+    node = helper.make_node(op, [*inputs, *constants], names, **attributes)
     weights = [numpy_helper.from_array(np.ascontiguousarray(v), name) for name, v in constants.items()]
-    graph = helper.make_graph([node], "bench", values, [result], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    graph = helper.make_graph([node], "bench", values, results, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     onnx.checker.check_model(model)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = _threads
@@ -135,7 +144,8 @@ def _make_session(
     binding = session.io_binding()
     for name, array in inputs.items():
         binding.bind_cpu_input(name, np.ascontiguousarray(array))
-    binding.bind_output("y")
+    for name in names:
+        binding.bind_output(name)
     return lambda: session.run_with_iobinding(binding)
 
 

@@ -5,6 +5,7 @@
  *
  * Arithmetic is FLOAT32, with quotients of INT32 in FLOAT64.  Elements of 8 and 4 bits are processed as raw bytes;
  * inverting the sign bit of signed ones (`flip`) turns them into unsigned ones with the same order and distances. */
+#include <float.h>
 #include <math.h>
 
 #include "float16.h"
@@ -194,6 +195,12 @@ DMLK_EACH_ISA(multiply_all, (const uint8_t *restrict q, float scale, uint8_t zer
                              float *restrict out),
               (q, scale, zero, flip, count, out)) {
     const int32_t offset = zero ^ flip;
+    if (fabsf(scale) <= FLT_MAX) { /* no product is NaN */
+        for (int64_t i = 0; i < count; i++) {
+            out[i] = (float)((q[i] ^ flip) - offset) * scale;
+        }
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         out[i] = dmlk_one_nan((float)((q[i] ^ flip) - offset) * scale);
     }
