@@ -412,7 +412,7 @@ def _lrn(case: Case) -> Run:
 @maps("LpNormalization", to="LP_NORMALIZATION")
 def _lp_normalization(case: Case) -> Run:
     fields: dict[str, Any] = {"axis": case.axis("axis", -1), "p": int(case.attribute("p", 2))}
-    return _unary(case, "LP_NORMALIZATION", **fields, epsilon=0.0)
+    return _unary(case, "LP_NORMALIZATION", **fields, epsilon=1e-12)  # lines of zeros stay zeros
 
 
 # --- reductions ---

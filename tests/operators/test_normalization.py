@@ -161,7 +161,7 @@ def test_given_statistics() -> None:
 
 
 def test_spatial_matters_below_4_0() -> None:
-    op = example(O.BATCH_NORMALIZATION, spatial=False)
+    op = example(O.BATCH_NORMALIZATION, mean_tensor=tensor(T.FLOAT32, 1, 3, 1, 1))
 
     accepted(op, FeatureLevel.LEVEL_4_0)
     report = refused(op, "OP_SHAPE", "MeanTensor.Sizes[2]", 1, 2, level=FeatureLevel.LEVEL_3_1)
@@ -380,13 +380,13 @@ def test_the_forward_functions_of_the_differences_are_the_operators() -> None:
         (O.BATCH_NORMALIZATION, O.BATCH_NORMALIZATION_TRAINING, O.LOCAL_RESPONSE_NORMALIZATION),
         strict=True,
     ):
-        desc = example(kind, **({"local_size": 4} if "LOCAL" in kind.name else {}))
+        desc = example(kind, **({"local_size": 4} if "LOCAL" in kind.name else {"fused_activation": None}))
         rng = np.random.default_rng(6)
         x = rng.normal(1, 1, desc.input_tensor.sizes).astype(np.float32)
         inputs: dict[str, Any] = {"input_tensor": x}
         for name in ("mean_tensor", "variance_tensor", "scale_tensor"):
             if hasattr(desc, name):
-                inputs[name] = rng.uniform(0.5, 1, (1, 3, 1, 1)).astype(np.float32)
+                inputs[name] = rng.uniform(0.5, 1, getattr(desc, name).sizes).astype(np.float32)
         if hasattr(desc, "bias_tensor"):
             inputs["bias_tensor"] = np.zeros((1, 3, 1, 1), np.float32)
         if hasattr(desc, "fused_add_tensor"):

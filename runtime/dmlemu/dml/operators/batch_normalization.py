@@ -21,6 +21,7 @@ from ._normalization import (
     spread,
 )
 from .definition import Definition
+from .descs import ActivationReluOperatorDesc
 from .rules import Below, Rule, SameRank, SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
@@ -94,10 +95,12 @@ class BatchNormalization(Normalization, of="BATCH_NORMALIZATION"):
         image = _tensor(2, 3, 2, 4)
         return {
             "input_tensor": image,
-            **dict.fromkeys(_PARAMETERS, _tensor(1, 3, 1, 1)),
+            **dict.fromkeys(["mean_tensor", "variance_tensor"], _tensor(1, 3, 2, 4)),
+            **dict.fromkeys(["scale_tensor", "bias_tensor"], _tensor(1, 3, 1, 1)),
             "output_tensor": image,
-            "spatial": True,
+            "spatial": False,
             "epsilon": 0.5,
+            "fused_activation": ActivationReluOperatorDesc(),
         }
 
 
@@ -151,6 +154,7 @@ class BatchNormalizationTraining(Normalization, of="BATCH_NORMALIZATION_TRAINING
             "fused_add_tensor": image,
             "output_tensor": image,
             "epsilon": 0.5,
+            "fused_activation": ActivationReluOperatorDesc(),
         }
 
 

@@ -115,14 +115,20 @@ class LocalResponseNormalizationGrad(LocalResponseNormalization, of="LOCAL_RESPO
         self._elements(program, "local_response_grad", squares, gradient, u)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        x, g = float64(inputs["input_tensor"]), float64(inputs["input_gradient_tensor"])
+        with np.errstate(all="ignore"):
+            own, others = self.terms(
+                float64(inputs["input_tensor"]), float64(inputs["input_gradient_tensor"])
+            )
+            y = own - others
+        return {"output_gradient_tensor": convert(y, self.desc.output_gradient_tensor.data_type)}
+
+    def terms(self, x: Array, g: Array) -> tuple[Array, Array]:
+        """What comes of the input's own gradient, and of those around it."""
         before, after = self.around
         alpha, beta = float32(self.desc.alpha) / self.desc.local_size, float32(self.desc.beta)
-        with np.errstate(all="ignore"):
-            s = self.scaled(x)
-            u = region_sums(g * x * s ** (-beta - 1), self.axes, after, before)
-            y = g * s**-beta - 2 * beta * alpha * x * u
-        return {"output_gradient_tensor": convert(y, self.desc.output_gradient_tensor.data_type)}
+        s = self.scaled(x)
+        u = region_sums(g * x * s ** (-beta - 1), self.axes, after, before)
+        return g * s**-beta, 2 * beta * alpha * x * u
 
 
 def region_sums(x: Array, axes: Sequence[int], before: int, after: int) -> Array:

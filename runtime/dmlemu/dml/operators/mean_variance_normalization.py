@@ -13,6 +13,7 @@ from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, float64
 from ._fusion import Fused
 from ._normalization import Normalization, broadcast_sizes, float32
+from .descs import ActivationReluOperatorDesc
 from .places import Attribute
 from .rules import Axis, Below, Demand, HasCount, Rule, SameRank, SameSizes, SameType
 from .values import Between, Exactly, Except, Values
@@ -67,11 +68,11 @@ class _BothOrNeither(Rule):
 _TENSORS = ("input_tensor", "scale_tensor", "bias_tensor", "output_tensor")
 _SHAPES: tuple[Rule, ...] = (
     SameType(*_TENSORS),
-    SameRank(*_TENSORS),
     SameSizes("input_tensor", "output_tensor"),
     broadcast_sizes("scale_tensor", "ScaleTensor"),
     broadcast_sizes("bias_tensor", "BiasTensor"),
 )
+_ANY_RANK: tuple[Rule, ...] = (SameRank(*_TENSORS), *_SHAPES)
 _AXES: tuple[Rule, ...] = (HasCount("axes", Between(1, None)), Axis("axes", of="input_tensor"))
 
 
@@ -129,6 +130,7 @@ class MeanVarianceNormalization(Normalization, of="MEAN_VARIANCE_NORMALIZATION")
             "use_mean": True,
             "use_variance": True,
             "epsilon": 0.5,
+            "fused_activation": ActivationReluOperatorDesc(),
         }
 
 
@@ -141,7 +143,7 @@ class MeanVarianceNormalization1(MeanVarianceNormalization, of="MEAN_VARIANCE_NO
     """
 
     RULES = (
-        *_SHAPES,
+        *_ANY_RANK,
         *_AXES,
         Below(
             FeatureLevel.LEVEL_4_0,
@@ -165,7 +167,7 @@ class MeanVarianceNormalization2(MeanVarianceNormalization1, of="MEAN_VARIANCE_N
     Epsilon 0 gives NaN.
     """
 
-    RULES = (*_SHAPES, *_AXES, Fused())
+    RULES = (*_ANY_RANK, *_AXES, Fused())
 
     @property
     def use(self) -> tuple[bool, bool]:
