@@ -1,5 +1,6 @@
 #include "packets.h"
 
+#include "adam_optimizer.h"
 #include "concatenate.h"
 #include "convolution_integer.h"
 #include "cumulative.h"
@@ -10,7 +11,9 @@
 #include "fold.h"
 #include "gemm.h"
 #include "hardmax.h"
+#include "local_response.h"
 #include "nonzero_coordinates.h"
+#include "normalization.h"
 #include "padding.h"
 #include "pooling.h"
 #include "put_slice.h"
@@ -31,6 +34,8 @@
 static const enum dmlk_type types[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64, DMLK_INT8,   DMLK_INT16, DMLK_INT32,
                                        DMLK_INT64,   DMLK_UINT8,   DMLK_UINT16,  DMLK_UINT32, DMLK_UINT64};
 static const enum dmlk_type floats[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64};
+
+static const enum dmlk_type singles[] = {DMLK_FLOAT16, DMLK_FLOAT32};
 
 static const enum dmlk_type integers_8_4[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT4, DMLK_UINT4};
 
@@ -428,6 +433,76 @@ static void begin_softmax(device *d, const char *name) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* Any line of the family's table. */
+static void begin_normalization(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK], one[DMLK_MAX_RANK];
+    dmlk_normalization k = {.epsilon = 1e-5f};
+    const uint32_t rank = random_lines(sizes, &k.axes_mask);
+    const bool given = strstr(name, "given") != NULL, moments = strcmp(name, "normalize_moments") == 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        one[i] = k.axes_mask >> i & 1 ? 1 : sizes[i];
+    }
+    device_begin(d, name);
+    add_in(d, PICK(singles), rank, sizes);
+    if (strstr(name, "grad") != NULL) {
+        add_in(d, PICK(singles), rank, sizes);
+        for (int i = 0; i < 3; i++) {
+            add_in(d, PICK(singles), rank, one);
+        }
+        add_out(d, PICK(singles), rank, sizes);
+        add_out(d, PICK(singles), rank, one);
+        add_out(d, PICK(singles), rank, one);
+    } else {
+        for (int i = 0; i < 3; i++) {
+            random_flag() ? add_in(d, PICK(singles), rank, sizes) : device_no_tensor(d);
+        }
+        for (int i = 0; i < 2; i++) {
+            given ? add_in(d, PICK(singles), rank, one) : device_no_tensor(d);
+        }
+        for (int i = 0; i < 2; i++) {
+            moments && random_flag() ? add_out(d, PICK(singles), rank, one) : device_no_tensor(d);
+        }
+        add_out(d, PICK(singles), rank, sizes);
+    }
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any line of the family's table. */
+static void begin_local_response(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_local_response k = {.axis = (uint32_t)random_between(0, rank - 1),
+                                   .before = (uint32_t)random_between(0, 4),
+                                   .after = (uint32_t)random_between(0, 4),
+                                   .alpha = 0.5f,
+                                   .beta = 0.75f,
+                                   .bias = 1,
+                                   .size = (uint32_t)random_between(1, 9)};
+    const bool is_window = strcmp(name, "local_squares") == 0 || strcmp(name, "local_sums") == 0;
+    const bool is_forward = strcmp(name, "local_response") == 0;
+    const int inputs = is_window ? 1 : is_forward ? 2 : strcmp(name, "local_response_share") == 0 ? 3 : 4;
+    device_begin(d, name);
+    for (int i = 0; i < inputs; i++) {
+        add_in(d, PICK(floats), rank, sizes);
+    }
+    add_out(d, PICK(floats), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_adam_optimizer(device *d) {
+    const dmlk_adam_optimizer k = {0.001f, 0.9f, 0.999f, 1e-8f};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    for (int i = 0; i < 4; i++) {
+        add_in(d, PICK(singles), rank, sizes);
+    }
+    add_in(d, DMLK_UINT32, 1, SIZES(1));
+    for (int i = 0; i < 3; i++) {
+        add_out(d, PICK(singles), rank, sizes);
+    }
+    device_constants(d, &k, sizeof k, 0);
+}
+
 static void begin_hardmax(device *d) {
     static const enum dmlk_type places[] = {DMLK_INT64, DMLK_UINT64};
     int64_t sizes[DMLK_MAX_RANK], one[DMLK_MAX_RANK];
@@ -674,7 +749,8 @@ void packet_random(device *d, uint32_t kernel) {
     static const struct {
         const char *name;
         void (*begin)(device *d);
-    } kernels[] = {{"cast", begin_cast},
+    } kernels[] = {{"adam_optimizer", begin_adam_optimizer},
+                   {"cast", begin_cast},
                    {"concatenate", begin_concatenate},
                    {"constant_data", begin_constant_data},
                    {"convolution_integer", begin_convolution_integer},
@@ -702,6 +778,8 @@ void packet_random(device *d, uint32_t kernel) {
         const char *family;
         void (*begin)(device *d, const char *name);
     } families[] = {{"cumulative", begin_cumulative},
+                    {"local_response", begin_local_response},
+                    {"normalization", begin_normalization},
                     {"pooling", begin_pooling},
                     {"quantization", begin_quantization},
                     {"reduce", begin_reduce},

@@ -9,7 +9,7 @@ operators that differ in names only; a function below ``@maps`` builds the desc 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -323,6 +323,99 @@ def _hard_swish(case: Case) -> Run:
 def _softmax(case: Case) -> Run:
     to = {"Softmax": "SOFTMAX1", "LogSoftmax": "LOG_SOFTMAX1", "Hardmax": "HARDMAX1"}[case.operator]
     return _unary(case, f"ACTIVATION_{to}", axes=[case.axis("axis", -1)])
+
+
+# --- normalisation ---
+
+
+def _mean_variance(
+    case: Case, axes: Sequence[int], scale: Array | None, bias: Array | None, use_mean: bool = True
+) -> Run:
+    """``scale`` and ``bias`` have the input's dimensions, of their sizes or 1."""
+    tensors = {"input_tensor": case.arrays[0], "scale_tensor": scale, "bias_tensor": bias}
+    return case.run(
+        "MEAN_VARIANCE_NORMALIZATION2",
+        {name: array for name, array in tensors.items() if array is not None},
+        {"output_tensor": case.expected[0]},
+        axes=list(axes),
+        use_mean=use_mean,
+        use_variance=True,
+        epsilon=float(case.attribute("epsilon", 1e-5)),
+    )
+
+
+def _of_channels(array: Array, rank: int) -> Array:
+    return array.reshape([1, -1] + [1] * (rank - 2))
+
+
+@maps("MeanVarianceNormalization", to="MEAN_VARIANCE_NORMALIZATION1")
+def _mvn(case: Case) -> Run:
+    axes = [int(axis) % case.arrays[0].ndim for axis in case.attribute("axes", [0, 2, 3])]
+    fields: dict[str, Any] = {"axes": axes, "normalize_variance": True, "epsilon": 1e-9}
+    return _unary(case, "MEAN_VARIANCE_NORMALIZATION1", **fields)
+
+
+@maps("LayerNormalization", "RMSNormalization", to="MEAN_VARIANCE_NORMALIZATION2")
+def _layer_normalization(case: Case) -> Run:
+    """Mean and deviation, the other outputs of LayerNormalization, are not compared."""
+    rank = case.arrays[0].ndim
+    factors = [each.reshape([1] * (rank - each.ndim) + list(each.shape)) for each in case.arrays[1:]]
+    scale, bias = [*factors, None, None][:2]
+    axes = range(case.axis("axis", -1), rank)
+    return _mean_variance(case, axes, scale, bias, case.operator == "LayerNormalization")
+
+
+@maps("InstanceNormalization", to="MEAN_VARIANCE_NORMALIZATION2")
+def _instance_normalization(case: Case) -> Run:
+    rank = case.arrays[0].ndim
+    scale, bias = (_of_channels(each, rank) for each in case.arrays[1:])
+    return _mean_variance(case, range(2, rank), scale, bias)
+
+
+@maps("GroupNormalization", to="MEAN_VARIANCE_NORMALIZATION2")
+def _group_normalization(case: Case) -> Run:
+    """With a dimension for the groups."""
+    x, scale, bias = case.arrays
+    groups = int(case.attribute("num_groups"))
+    split = [x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]]
+    factors = [1, groups, split[2]] + [1] * (x.ndim - 2)
+    case = replace(case, inputs=[x.reshape(split)], outputs=[case.expected[0].reshape(split)])
+    if scale.size != x.shape[1]:
+        raise NotExpressible("a scale for each group")
+    return _mean_variance(case, range(2, len(split)), scale.reshape(factors), bias.reshape(factors))
+
+
+@maps("BatchNormalization", to="BATCH_NORMALIZATION")
+def _batch_normalization(case: Case) -> Run:
+    if case.attribute("training_mode", 0):
+        raise NotExpressible("running statistics")
+    x, *parameters = case.arrays
+    names = ("scale_tensor", "bias_tensor", "mean_tensor", "variance_tensor")
+    of_channels = (_of_channels(each, x.ndim) for each in parameters)
+    return case.run(
+        "BATCH_NORMALIZATION",
+        {"input_tensor": x, **dict(zip(names, of_channels, strict=True))},
+        {"output_tensor": case.expected[0]},
+        spatial=True,
+        epsilon=float(case.attribute("epsilon", 1e-5)),
+    )
+
+
+@maps("LRN", to="LOCAL_RESPONSE_NORMALIZATION")
+def _lrn(case: Case) -> Run:
+    values = _attributes(case)
+    numbers = {name: float(values[name]) for name in ("alpha", "beta", "bias")}
+    fields: dict[str, Any] = {"cross_channel": True, "local_size": int(values["size"]), **numbers}
+    return _unary(case, "LOCAL_RESPONSE_NORMALIZATION", **fields)
+
+
+@maps("LpNormalization", to="LP_NORMALIZATION")
+def _lp_normalization(case: Case) -> Run:
+    fields: dict[str, Any] = {"axis": case.axis("axis", -1), "p": int(case.attribute("p", 2))}
+    return _unary(case, "LP_NORMALIZATION", **fields, epsilon=1e-12)  # lines of zeros stay zeros
+
+
+# --- reductions ---
 
 
 _REDUCE = {
