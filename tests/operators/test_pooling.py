@@ -340,6 +340,7 @@ def test_gradients_are_slopes_of_the_poolings(name: str, include_padding: bool) 
 # --- unpooling ---
 
 
+@pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE"])
 @pytest.mark.parametrize("strides", [None, [16, 16, 1, 4]])
 def test_elements_are_put_where_the_indices_say(strides: list[int] | None) -> None:
     op = dml.MaxUnpoolingOperatorDesc(
@@ -357,6 +358,7 @@ def test_elements_are_put_where_the_indices_say(strides: list[int] | None) -> No
     assert found.tolist() == [[0, 0, 0, 0], [0, 1, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0]]
 
 
+@pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE", "MEM_SCATTER_RACE"])
 @given(st.data(), examples=80)
 def test_unpooling_in_any_layout(data: st.DataObject) -> None:
     data_type = data.draw(st.sampled_from([T.FLOAT32, T.FLOAT16, *INTEGERS]))

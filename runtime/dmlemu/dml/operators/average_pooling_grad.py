@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class AveragePoolingGrad(PoolingGradient, of="AVERAGE_POOLING_GRAD"):
-    """The gradient of AVERAGE_POOLING: ``gradient[p] = sum of InputGradient[o] / n[o]``, over all outputs o of the
-    pooling whose window contains element p of its input.
+    """The gradient of AVERAGE_POOLING: ``gradient[p] = sum of InputGradient[o] / n[o]``, over all outputs o
+    of the pooling whose window contains element p of its input.
 
-    n is the divisor of AVERAGE_POOLING: the number of places of the window inside the pooling's input or, with
-    IncludePadding, inside the input or its padding.  OutputGradientTensor has the sizes of the pooling's input,
-    InputGradientTensor those of its output, which may be larger than the number of windows.  Elements that no
-    window contains are 0.
+    n is the divisor of AVERAGE_POOLING: the number of places of the window inside the pooling's input or,
+    with IncludePadding, inside the input or its padding.  OutputGradientTensor has the sizes of the pooling's
+    input, InputGradientTensor those of its output, which may be larger than the number of windows.  Elements
+    that no window contains are 0.
 
     Quotients and sums, in row-major order of the outputs, are FLOAT64, rounded once.
     """

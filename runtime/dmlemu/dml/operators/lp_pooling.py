@@ -23,9 +23,9 @@ class LpPooling(Pooling, of="LP_POOLING LP_POOLING1"):
     Place w of the window of output o reads element ``o * Strides[i] + w * Dilations[i] - StartPadding[i]``
     along spatial dimension i; places outside the input add nothing.
 
-    The page prints ``x ** P``; here, as in ONNX, the absolute value is raised.  Powers, sums (in row-major order
-    of the window) and the root are computed in FLOAT64 and rounded once: P = 1 and P = 2 without a power
-    function.  The output may be larger than the number of windows in the padded input.
+    The page prints ``x ** P``; here, as in ONNX, the absolute value is raised.  Powers, sums (in row-major
+    order of the window) and the root are computed in FLOAT64 and rounded once: P = 1 and P = 2 without a
+    power function.  The output may be larger than the number of windows in the padded input.
     """
 
     desc: LpPoolingOperatorDesc | LpPooling1OperatorDesc

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         MaxPooling2OperatorDesc,
         MaxPoolingOperatorDesc,
     )
-    from .rules import Rule
 
 
 class MaxPooling(Pooling, of="MAX_POOLING"):
@@ -80,4 +79,4 @@ class MaxPoolingWithIndices(MaxPooling, of="MAX_POOLING1 MAX_POOLING2"):
 
     desc: MaxPooling1OperatorDesc | MaxPooling2OperatorDesc  # type: ignore[assignment]
 
-    RULES: Sequence[Rule] = (*Pooling.RULES, SameSizes("output_tensor", "output_indices_tensor"))
+    RULES = (*Pooling.RULES, SameSizes("output_tensor", "output_indices_tensor"))

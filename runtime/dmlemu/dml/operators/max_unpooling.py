@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class MaxUnpooling(Definition, of="MAX_UNPOOLING"):
     """``output = 0``; then ``flat(output)[indices[c]] = input[c]``, for all coordinates c.
 
-    Indices count the elements of the whole output in row-major order, batch and channel included, as if it were
-    packed, whatever its strides: they are what MAX_POOLING1 and MAX_POOLING2 return.  Elements are copied bit by
-    bit.  Batch and channel count of input and output need not agree.
+    Indices count the elements of the whole output in row-major order, batch and channel included, as if it
+    were packed, whatever its strides: they are what MAX_POOLING1 and MAX_POOLING2 return.  Elements are
+    copied bit by bit.  Batch and channel count of input and output need not agree.
 
     The documentation does not define an index past the last element: here its element is not written, and
     MEM_INDEX_VALUE reports it.  Of several elements with one index the last in row-major order remains, under
