@@ -16,6 +16,7 @@
 #include "normalization.h"
 #include "padding.h"
 #include "pooling.h"
+#include "pooling_grad.h"
 #include "put_slice.h"
 #include "quantization.h"
 #include "reduce.h"
@@ -315,24 +316,74 @@ static void begin_nonzero_coordinates(device *d) {
     device_constants(d, &k, sizeof k, random_flag() ? DMLK_FLAG_POISON : 0);
 }
 
+/* A window and the sizes around it. */
+static void random_window(dmlk_pooling *k, int64_t in[5], int64_t out[5]) {
+    const int64_t channels_last[] = {1, 2, 7, 300};
+    *k = (dmlk_pooling){.spatial = (uint32_t)random_between(1, 3),
+                        .include_padding = random_flag(),
+                        .power = (uint32_t)random_between(1, 4)};
+    in[0] = out[0] = random_between(1, 2);
+    in[1] = out[1] = PICK(channels_last);
+    for (uint32_t i = 0; i < k->spatial; i++) {
+        k->window[i] = (uint32_t)random_between(1, k->spatial == 1 ? 40 : 3);
+        k->strides[i] = (uint32_t)random_between(1, 3);
+        k->dilations[i] = (uint32_t)random_between(1, 3);
+        k->start_padding[i] = (uint32_t)random_between(0, 4);
+        k->end_padding[i] = (uint32_t)random_between(0, 4);
+        in[2 + i] = random_between(1, k->spatial == 1 ? 50 : 7);
+        out[2 + i] = random_between(1, k->spatial == 1 ? 50 : 4);
+    }
+}
+
+/* Scale and zero point: one, or one for each channel. */
+static void add_linear(device *d, enum dmlk_type type, int64_t channels) {
+    const int64_t count = random_flag() ? channels : 1;
+    add_in(d, DMLK_FLOAT32, 2, SIZES(1, count));
+    random_flag() ? add_in(d, type, 2, SIZES(1, count)) : device_no_tensor(d);
+}
+
 /* Any line of the family's table. */
 static void begin_pooling(device *d, const char *name) {
-    dmlk_pooling k = {.spatial = (uint32_t)random_between(1, 3), .include_padding = random_flag()};
-    const int64_t channels_last[] = {1, 2, 7, 300};
-    int64_t in[5] = {random_between(1, 2), PICK(channels_last)}, out[5] = {in[0], in[1]};
-    for (uint32_t i = 0; i < k.spatial; i++) {
-        k.window[i] = (uint32_t)random_between(1, k.spatial == 1 ? 40 : 3);
-        k.strides[i] = (uint32_t)random_between(1, 3);
-        k.dilations[i] = (uint32_t)random_between(1, 3);
-        k.start_padding[i] = (uint32_t)random_between(0, 4);
-        k.end_padding[i] = (uint32_t)random_between(0, 4);
-        in[2 + i] = random_between(1, k.spatial == 1 ? 50 : 7);
-        out[2 + i] = random_between(1, k.spatial == 1 ? 50 : 4);
-    }
-    const enum dmlk_type type = PICK(floats);
+    static const enum dmlk_type bytes[] = {DMLK_INT8, DMLK_UINT8};
+    static const enum dmlk_type places[] = {DMLK_UINT32, DMLK_UINT64};
+    const bool is_max = strcmp(name, "max_pooling") == 0, is_mean = strncmp(name, "quantized", 9) == 0;
+    dmlk_pooling k;
+    int64_t in[5], out[5];
+    random_window(&k, in, out);
+    const uint32_t rank = k.spatial + 2;
+    const enum dmlk_type type = is_mean ? PICK(bytes) : is_max ? PICK(types) : PICK(floats);
+    const enum dmlk_type result = is_mean ? PICK(bytes) : type;
     device_begin(d, name);
-    add_in(d, type, k.spatial + 2, in);
-    add_out(d, type, k.spatial + 2, out);
+    add_in(d, type, rank, in);
+    if (is_mean) {
+        add_linear(d, type, in[1]);
+        add_linear(d, result, in[1]);
+    }
+    add_out(d, result, rank, out);
+    if (is_max) {
+        random_flag() ? add_out(d, PICK(places), rank, out) : device_no_tensor(d);
+    }
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any line of the family's table. */
+static void begin_pooling_grad(device *d, const char *name) {
+    dmlk_pooling window;
+    int64_t in[5], out[5];
+    random_window(&window, in, out);
+    dmlk_pooling_grad k = {.spatial = window.spatial, .include_padding = window.include_padding};
+    memcpy(k.window, window.window, sizeof k.window);
+    memcpy(k.strides, window.strides, sizeof k.strides);
+    memcpy(k.dilations, window.dilations, sizeof k.dilations);
+    memcpy(k.start_padding, window.start_padding, sizeof k.start_padding);
+    memcpy(k.end_padding, window.end_padding, sizeof k.end_padding);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    device_begin(d, name);
+    if (strcmp(name, "max_pooling_grad") == 0) {
+        add_in(d, type, k.spatial + 2, in);
+    }
+    add_in(d, type, k.spatial + 2, out);
+    add_out(d, type, k.spatial + 2, in);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -781,6 +832,7 @@ void packet_random(device *d, uint32_t kernel) {
                     {"local_response", begin_local_response},
                     {"normalization", begin_normalization},
                     {"pooling", begin_pooling},
+                    {"pooling_grad", begin_pooling_grad},
                     {"quantization", begin_quantization},
                     {"reduce", begin_reduce},
                     {"softmax", begin_softmax}};
