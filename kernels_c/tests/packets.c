@@ -1,6 +1,7 @@
 #include "packets.h"
 
 #include "concatenate.h"
+#include "convolution_float.h"
 #include "convolution_integer.h"
 #include "cumulative.h"
 #include "diagonal_matrix.h"
@@ -120,6 +121,33 @@ static void begin_convolution_integer(device *d) {
     }
     random_flag() ? add_in(d, filter, 1, SIZES(random_flag() ? 1 : filters)) : device_no_tensor(d);
     add_out(d, DMLK_INT32, rank, out);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_convolution_float(device *d) {
+    static const int64_t few[] = {1, 1, 2, 3, 5, 17};
+    dmlk_convolution_float k = {
+        .spatial = (uint32_t)random_between(1, 3), .backward = random_flag(), .reversed = random_flag()};
+    const int64_t groups = PICK(few), filters = groups > 3 ? 1 : PICK(few), channels = groups > 3 ? 1 : PICK(few);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    int64_t in[5] = {random_between(1, 2), channels * groups}, out[5] = {in[0], filters * groups};
+    int64_t window[6] = {groups, filters, channels};
+    for (uint32_t i = 0; i < k.spatial; i++) {
+        window[3 + i] = random_between(1, 3);
+        k.strides[i] = (uint32_t)random_between(1, 3);
+        k.dilations[i] = (uint32_t)random_between(1, 2);
+        k.start_padding[i] = (uint32_t)random_between(0, 2);
+        k.end_padding[i] = (uint32_t)random_between(0, 2);
+        const int64_t padding = k.start_padding[i] + k.end_padding[i], span = (window[3 + i] - 1) * k.dilations[i] + 1;
+        const int64_t wide = span + padding + random_between(0, i == 0 ? 20 : 5);
+        const int64_t narrow = (wide + padding - span) / k.strides[i] + 1;
+        in[2 + i] = k.backward ? narrow : wide;
+        out[2 + i] = k.backward ? wide : narrow;
+    }
+    add_in(d, type, k.spatial + 2, in);
+    add_in(d, type, k.spatial + 3, window);
+    random_flag() ? add_in(d, type, 1, SIZES(out[1])) : device_no_tensor(d);
+    add_out(d, random_flag() ? DMLK_FLOAT32 : type, k.spatial + 2, out);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -654,6 +682,7 @@ void packet_random(device *d, uint32_t kernel) {
     } kernels[] = {{"cast", begin_cast},
                    {"concatenate", begin_concatenate},
                    {"constant_data", begin_constant_data},
+                   {"convolution_float", begin_convolution_float},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
                    {"diagonal_matrix", begin_diagonal_matrix},
@@ -716,7 +745,7 @@ void packet_any(device *d) {
         add(d, random_between(0, 4) ? type : PICK(types), rank, sizes, NULL, DMLK_READ_WRITE);
     }
     static const uint32_t constant_sizes[] = {
-        0, 4, 8, 12, 16, sizeof(dmlk_selection), sizeof(dmlk_diagonal_matrix), sizeof(dmlk_convolution_integer),
+        0, 4, 8, 12, 16, sizeof(dmlk_selection), sizeof(dmlk_diagonal_matrix), sizeof(dmlk_convolution_integer), sizeof(dmlk_convolution_float),
         sizeof(dmlk_element_wise), sizeof(dmlk_padding), sizeof(dmlk_pooling), sizeof(dmlk_take_slice), sizeof(dmlk_fold)};
     uint32_t constants[32];
     for (int i = 0; i < 32; i++) {

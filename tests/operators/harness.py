@@ -25,6 +25,7 @@ O = OperatorType  # noqa: E741
 SUM_ERROR = {
     O.REDUCE: 2.0**-42,
     O.GEMM: 2.0**-20,
+    O.CONVOLUTION: 2.0**-20,
     O.ACTIVATION_LOG_SOFTMAX: 2.0**-48,
     O.ACTIVATION_LOG_SOFTMAX1: 2.0**-48,
 }
