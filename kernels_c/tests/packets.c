@@ -324,6 +324,27 @@ static void begin_gemm(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+static void begin_multiply_integers(device *d) {
+    static const enum dmlk_type kinds[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
+    const int64_t width = random_between(0, 2);
+    const enum dmlk_type a = kinds[2 * width + random_flag()], b = kinds[2 * width + random_flag()];
+    const uint32_t rank = (uint32_t)random_between(2, 4);
+    const int64_t m = random_between(1, 30), n = random_between(1, 60), depth = random_between(1, 20);
+    int64_t sizes[3][4];
+    for (uint32_t axis = 0; axis + 2 < rank; axis++) {
+        sizes[0][axis] = sizes[1][axis] = sizes[2][axis] = random_between(1, 3);
+    }
+    sizes[0][rank - 2] = sizes[2][rank - 2] = m;
+    sizes[0][rank - 1] = sizes[1][rank - 2] = depth;
+    sizes[1][rank - 1] = sizes[2][rank - 1] = n;
+    add_in(d, a, rank, sizes[0]);
+    random_flag() ? add_in(d, a, 1, SIZES(random_flag() ? 1 : m)) : device_no_tensor(d);
+    add_in(d, b, rank, sizes[1]);
+    random_flag() ? add_in(d, b, 1, SIZES(random_flag() ? 1 : n)) : device_no_tensor(d);
+    add_out(d, width == 0 ? DMLK_INT32 : width == 1 ? DMLK_INT64 : DMLK_FLOAT64, rank, sizes[2]);
+    device_constants(d, NULL, 0, 0);
+}
+
 static void begin_nonzero_coordinates(device *d) {
     int64_t sizes[DMLK_MAX_RANK], elements = 1;
     const uint32_t rank = random_sizes(sizes);
@@ -409,7 +430,7 @@ static void begin_quantization(device *d, const char *name) {
     static const enum dmlk_type whole[] = {DMLK_INT8,  DMLK_UINT8,  DMLK_INT4,  DMLK_UINT4,
                                            DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
     static const enum dmlk_type numbers[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_INT32};
-    const dmlk_quantization k = {.centered = random_flag()};
+    const dmlk_quantization k = {.centered = random_flag(), .joint = random_flag()};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     device_begin(d, name);
@@ -427,6 +448,19 @@ static void begin_quantization(device *d, const char *name) {
         add_quantized(d, rank, sizes, false);
         add_quantized(d, rank, sizes, false);
         add_quantized(d, rank, sizes, true);
+    } else if (strcmp(name, "scale_sums") == 0) {
+        static const enum dmlk_type sums[] = {DMLK_INT32, DMLK_INT64, DMLK_FLOAT64};
+        const bool quantizes = random_flag();
+        const enum dmlk_type out = quantizes ? integers_8_4[random_flag()] : floats[random_flag()], of = PICK(sums);
+        add_in(d, of, rank, sizes);
+        (quantizes ? of == DMLK_INT32 : random_flag())
+            ? add_in(d, quantizes ? DMLK_INT32 : floats[random_flag()], rank, sizes)
+            : device_no_tensor(d);
+        add_in(d, floats[random_flag()], rank, sizes);
+        add_in(d, floats[random_flag()], rank, sizes);
+        quantizes ? add_in(d, DMLK_FLOAT32, rank, sizes) : device_no_tensor(d);
+        quantizes && random_flag() ? add_in(d, out, rank, sizes) : device_no_tensor(d);
+        add_out(d, out, rank, sizes);
     } else {
         const enum dmlk_type out = integers_8_4[random_flag()];
         add_in(d, floats[random_between(0, 1)], rank, sizes);
@@ -692,6 +726,7 @@ void packet_random(device *d, uint32_t kernel) {
                    {"gather", begin_gather},
                    {"gemm", begin_gemm},
                    {"hardmax", begin_hardmax},
+                   {"multiply_integers", begin_multiply_integers},
                    {"nonzero_coordinates", begin_nonzero_coordinates},
                    {"padding", begin_padding},
                    {"put_slice", begin_put_slice},

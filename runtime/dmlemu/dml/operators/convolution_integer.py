@@ -24,7 +24,45 @@ if TYPE_CHECKING:
 _FILTERS, _CHANNELS = 16, 4  # in a block of the kernel
 
 
-class ConvolutionInteger(AnyConvolution, of="CONVOLUTION_INTEGER"):
+class IntegerConvolution(AnyConvolution):
+    """A forward convolution of 8-bit integers minus their zero points, with sums of INT32."""
+
+    def convolve(self, program: Program, output: Operand) -> None:
+        """The call that computes the sums."""
+        desc = self.desc
+        constants = kernels.pack(
+            "convolution_integer",
+            spatial=len(desc.strides),
+            groups=desc.group_count,
+            strides=desc.strides,
+            dilations=desc.dilations,
+            start_padding=desc.start_padding,
+            end_padding=desc.end_padding,
+        )
+        program.call(
+            "convolution_integer",
+            program.read("input_tensor"),
+            _zero_points(program, "input_zero_point_tensor", desc.input_zero_point_tensor),
+            _filter(program, desc.group_count),
+            _zero_points(program, "filter_zero_point_tensor", desc.filter_zero_point_tensor),
+            output,
+            constants=constants,
+        )
+
+    def sums(self, inputs: Mapping[str, Any]) -> Array:
+        """The sums in INT64."""
+        desc = self.desc
+        x = np.asarray(inputs["input_tensor"]).astype(np.int64)
+        w = np.asarray(inputs["filter_tensor"]).astype(np.int64)
+        if desc.input_zero_point_tensor is not None:
+            x = x - np.asarray(inputs["input_zero_point_tensor"]).astype(np.int64).reshape(())
+        if desc.filter_zero_point_tensor is not None:
+            zero_points = np.asarray(inputs["filter_zero_point_tensor"]).astype(np.int64)
+            w = w - zero_points.reshape(-1, *[1] * (w.ndim - 1))
+        return self.forward(x, w)
+
+
+class ConvolutionInteger(IntegerConvolution, of="CONVOLUTION_INTEGER"):
     """Forward convolution (cross-correlation: the filter is not flipped) of 8-bit integers to INT32.
 
     Input ``{N, C, [H], W}``, filter ``{OutputChannels, C / GroupCount, [FilterH], FilterW}``, output
@@ -54,37 +92,10 @@ class ConvolutionInteger(AnyConvolution, of="CONVOLUTION_INTEGER"):
     )
 
     def lower(self, program: Program) -> None:
-        desc = self.desc
-        spatial = len(desc.strides)
-        constants = kernels.pack(
-            "convolution_integer",
-            spatial=spatial,
-            groups=desc.group_count,
-            strides=desc.strides,
-            dilations=desc.dilations,
-            start_padding=desc.start_padding,
-            end_padding=desc.end_padding,
-        )
-        program.call(
-            "convolution_integer",
-            program.read("input_tensor"),
-            _zero_points(program, "input_zero_point_tensor", desc.input_zero_point_tensor),
-            _filter(program, desc.group_count),
-            _zero_points(program, "filter_zero_point_tensor", desc.filter_zero_point_tensor),
-            program.write("output_tensor"),
-            constants=constants,
-        )
+        self.convolve(program, program.write("output_tensor"))
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        desc = self.desc
-        x = np.asarray(inputs["input_tensor"]).astype(np.int64)
-        w = np.asarray(inputs["filter_tensor"]).astype(np.int64)
-        if desc.input_zero_point_tensor is not None:
-            x = x - np.asarray(inputs["input_zero_point_tensor"]).astype(np.int64).reshape(())
-        if desc.filter_zero_point_tensor is not None:
-            zero_points = np.asarray(inputs["filter_zero_point_tensor"]).astype(np.int64)
-            w = w - zero_points.reshape(-1, *[1] * (w.ndim - 1))
-        return {"output_tensor": self.forward(x, w).astype(np.int32)}
+        return {"output_tensor": self.sums(inputs).astype(np.int32)}
 
     @classmethod
     def example(cls) -> dict[str, Any]:
