@@ -126,7 +126,7 @@ static void copy_lines(const struct lines *l, int64_t bytes) {
 #ifdef DMLK_X86
 /* Elements i .. i + 15 of a piece that are there, `step` (1 or 2) apart. */
 DMLK_AVX512 static inline __m512 take_avx512(const float *from, int64_t left, int64_t step) {
-    const __mmask16 there = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
+    const __mmask16 there = (__mmask16)(0xffff >> (16 - (left < 16 ? left : 16)));
     if (step == 1) {
         return _mm512_maskz_loadu_ps(there, from);
     }
@@ -151,7 +151,7 @@ DMLK_AVX512 static void copy_lines_avx512(const struct lines *l) {
             const struct piece *piece = &l->pieces[k];
             for (int64_t i = 0; i < piece->count; i += 16) {
                 const int64_t left = piece->count - i;
-                const __mmask16 there = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
+                const __mmask16 there = (__mmask16)(0xffff >> (16 - (left < 16 ? left : 16)));
                 _mm512_mask_storeu_ps(to + piece->lane + i, there, take_avx512(from + piece->from + i * l->step, left, l->step));
             }
         }
