@@ -2,6 +2,7 @@
 
 #include "adam_optimizer.h"
 #include "concatenate.h"
+#include "convolution_float.h"
 #include "convolution_integer.h"
 #include "cumulative.h"
 #include "diagonal_matrix.h"
@@ -127,6 +128,33 @@ static void begin_convolution_integer(device *d) {
     }
     random_flag() ? add_in(d, filter, 1, SIZES(random_flag() ? 1 : filters)) : device_no_tensor(d);
     add_out(d, DMLK_INT32, rank, out);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_convolution_float(device *d) {
+    static const int64_t few[] = {1, 1, 2, 3, 5, 17};
+    dmlk_convolution_float k = {
+        .spatial = (uint32_t)random_between(1, 3), .backward = random_flag(), .reversed = random_flag()};
+    const int64_t groups = PICK(few), filters = groups > 3 ? 1 : PICK(few), channels = groups > 3 ? 1 : PICK(few);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    int64_t in[5] = {random_between(1, 2), channels * groups}, out[5] = {in[0], filters * groups};
+    int64_t window[6] = {groups, filters, channels};
+    for (uint32_t i = 0; i < k.spatial; i++) {
+        window[3 + i] = random_between(1, 3);
+        k.strides[i] = (uint32_t)random_between(1, 3);
+        k.dilations[i] = (uint32_t)random_between(1, 2);
+        k.start_padding[i] = (uint32_t)random_between(0, 2);
+        k.end_padding[i] = (uint32_t)random_between(0, 2);
+        const int64_t padding = k.start_padding[i] + k.end_padding[i], span = (window[3 + i] - 1) * k.dilations[i] + 1;
+        const int64_t wide = span + padding + random_between(0, i == 0 ? 20 : 5);
+        const int64_t narrow = (wide + padding - span) / k.strides[i] + 1;
+        in[2 + i] = k.backward ? narrow : wide;
+        out[2 + i] = k.backward ? wide : narrow;
+    }
+    add_in(d, type, k.spatial + 2, in);
+    add_in(d, type, k.spatial + 3, window);
+    random_flag() ? add_in(d, type, 1, SIZES(out[1])) : device_no_tensor(d);
+    add_out(d, random_flag() ? DMLK_FLOAT32 : type, k.spatial + 2, out);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -303,6 +331,27 @@ static void begin_gemm(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+static void begin_multiply_integers(device *d) {
+    static const enum dmlk_type kinds[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
+    const int64_t width = random_between(0, 2);
+    const enum dmlk_type a = kinds[2 * width + random_flag()], b = kinds[2 * width + random_flag()];
+    const uint32_t rank = (uint32_t)random_between(2, 4);
+    const int64_t m = random_between(1, 30), n = random_between(1, 60), depth = random_between(1, 20);
+    int64_t sizes[3][4];
+    for (uint32_t axis = 0; axis + 2 < rank; axis++) {
+        sizes[0][axis] = sizes[1][axis] = sizes[2][axis] = random_between(1, 3);
+    }
+    sizes[0][rank - 2] = sizes[2][rank - 2] = m;
+    sizes[0][rank - 1] = sizes[1][rank - 2] = depth;
+    sizes[1][rank - 1] = sizes[2][rank - 1] = n;
+    add_in(d, a, rank, sizes[0]);
+    random_flag() ? add_in(d, a, 1, SIZES(random_flag() ? 1 : m)) : device_no_tensor(d);
+    add_in(d, b, rank, sizes[1]);
+    random_flag() ? add_in(d, b, 1, SIZES(random_flag() ? 1 : n)) : device_no_tensor(d);
+    add_out(d, width == 0 ? DMLK_INT32 : width == 1 ? DMLK_INT64 : DMLK_FLOAT64, rank, sizes[2]);
+    device_constants(d, NULL, 0, 0);
+}
+
 static void begin_nonzero_coordinates(device *d) {
     int64_t sizes[DMLK_MAX_RANK], elements = 1;
     const uint32_t rank = random_sizes(sizes);
@@ -438,7 +487,7 @@ static void begin_quantization(device *d, const char *name) {
     static const enum dmlk_type whole[] = {DMLK_INT8,  DMLK_UINT8,  DMLK_INT4,  DMLK_UINT4,
                                            DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
     static const enum dmlk_type numbers[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_INT32};
-    const dmlk_quantization k = {.centered = random_flag()};
+    const dmlk_quantization k = {.centered = random_flag(), .joint = random_flag()};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     device_begin(d, name);
@@ -456,6 +505,19 @@ static void begin_quantization(device *d, const char *name) {
         add_quantized(d, rank, sizes, false);
         add_quantized(d, rank, sizes, false);
         add_quantized(d, rank, sizes, true);
+    } else if (strcmp(name, "scale_sums") == 0) {
+        static const enum dmlk_type sums[] = {DMLK_INT32, DMLK_INT64, DMLK_FLOAT64};
+        const bool quantizes = random_flag();
+        const enum dmlk_type out = quantizes ? integers_8_4[random_flag()] : floats[random_flag()], of = PICK(sums);
+        add_in(d, of, rank, sizes);
+        (quantizes ? of == DMLK_INT32 : random_flag())
+            ? add_in(d, quantizes ? DMLK_INT32 : floats[random_flag()], rank, sizes)
+            : device_no_tensor(d);
+        add_in(d, floats[random_flag()], rank, sizes);
+        add_in(d, floats[random_flag()], rank, sizes);
+        quantizes ? add_in(d, DMLK_FLOAT32, rank, sizes) : device_no_tensor(d);
+        quantizes && random_flag() ? add_in(d, out, rank, sizes) : device_no_tensor(d);
+        add_out(d, out, rank, sizes);
     } else {
         const enum dmlk_type out = integers_8_4[random_flag()];
         add_in(d, floats[random_between(0, 1)], rank, sizes);
@@ -804,6 +866,7 @@ void packet_random(device *d, uint32_t kernel) {
                    {"cast", begin_cast},
                    {"concatenate", begin_concatenate},
                    {"constant_data", begin_constant_data},
+                   {"convolution_float", begin_convolution_float},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
                    {"diagonal_matrix", begin_diagonal_matrix},
@@ -813,6 +876,7 @@ void packet_random(device *d, uint32_t kernel) {
                    {"gather", begin_gather},
                    {"gemm", begin_gemm},
                    {"hardmax", begin_hardmax},
+                   {"multiply_integers", begin_multiply_integers},
                    {"nonzero_coordinates", begin_nonzero_coordinates},
                    {"padding", begin_padding},
                    {"put_slice", begin_put_slice},
@@ -870,7 +934,7 @@ void packet_any(device *d) {
         add(d, random_between(0, 4) ? type : PICK(types), rank, sizes, NULL, DMLK_READ_WRITE);
     }
     static const uint32_t constant_sizes[] = {
-        0, 4, 8, 12, 16, sizeof(dmlk_selection), sizeof(dmlk_diagonal_matrix), sizeof(dmlk_convolution_integer),
+        0, 4, 8, 12, 16, sizeof(dmlk_selection), sizeof(dmlk_diagonal_matrix), sizeof(dmlk_convolution_integer), sizeof(dmlk_convolution_float),
         sizeof(dmlk_element_wise), sizeof(dmlk_padding), sizeof(dmlk_pooling), sizeof(dmlk_take_slice), sizeof(dmlk_fold)};
     uint32_t constants[32];
     for (int i = 0; i < 32; i++) {

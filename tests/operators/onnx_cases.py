@@ -868,6 +868,154 @@ def _dynamic_quantize_linear(case: Case) -> Run:
 # --- products ---
 
 
+@dataclass
+class Windows:
+    """The attributes of an ONNX convolution, with those that are missing derived."""
+
+    spatial: int
+    strides: list[int]
+    dilations: list[int]
+    start: list[int]
+    end: list[int]
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "strides": self.strides,
+            "dilations": self.dilations,
+            "start_padding": self.start,
+            "end_padding": self.end,
+        }
+
+
+def _windows(case: Case, wide: Array, window: Array, narrow: Array) -> Windows:
+    """``wide``: what the window moves over, forward the input; ``narrow`` has its positions."""
+    spatial = window.ndim - 2
+    found = Windows(
+        spatial,
+        list(case.attribute("strides", [1] * spatial)),
+        list(case.attribute("dilations", [1] * spatial)),
+        *np.reshape(case.attribute("pads", [0] * 2 * spatial), (2, spatial)).tolist(),
+    )
+    automatic = case.attribute("auto_pad", b"NOTSET")
+    if automatic in (b"SAME_UPPER", b"SAME_LOWER", "SAME_UPPER", "SAME_LOWER"):
+        for d in range(spatial):
+            span = (window.shape[2 + d] - 1) * found.dilations[d] + 1
+            total = max(0, (narrow.shape[2 + d] - 1) * found.strides[d] + span - wide.shape[2 + d])
+            less, more = total // 2, total - total // 2
+            upper = "UPPER" in str(automatic)
+            found.start[d], found.end[d] = (less, more) if upper else (more, less)
+    return found
+
+
+def _convolution(case: Case, direction: dml.ConvolutionDirection) -> Run:
+    x, w = case.arrays[:2]
+    (output,) = case.expected
+    forward = direction is dml.ConvolutionDirection.FORWARD
+    windows = _windows(case, x if forward else output, w, output if forward else x)
+    tensors = {"input_tensor": x, "filter_tensor": w}
+    if case.input(2) is not None:
+        tensors["bias_tensor"] = case.arrays[2].reshape(1, -1, *[1] * windows.spatial)
+    if case.attribute("output_shape") is not None:
+        raise NotExpressible("output_shape, from which the padding follows")
+    fields = {
+        "mode": dml.ConvolutionMode.CROSS_CORRELATION,
+        "direction": direction,
+        "output_padding": [0] * windows.spatial
+        if forward
+        else case.attribute("output_padding", [0] * windows.spatial),
+        "group_count": case.attribute("group", 1),
+        **windows.fields(),
+    }
+    return case.run("CONVOLUTION", tensors, {"output_tensor": output}, **fields)
+
+
+@maps("Conv", to="CONVOLUTION")
+def _conv(case: Case) -> Run:
+    return _convolution(case, dml.ConvolutionDirection.FORWARD)
+
+
+@maps("ConvTranspose", to="CONVOLUTION")
+def _conv_transpose(case: Case) -> Run:
+    return _convolution(case, dml.ConvolutionDirection.BACKWARD)
+
+
+def _parameter(array: Array, rank: int, dimension: int) -> Array:
+    """A scale or zero point with one element, or one along a dimension."""
+    sizes = [1] * rank
+    sizes[dimension] = array.size
+    return array.reshape(sizes)
+
+
+def _quantized(
+    case: Case, names: Mapping[str, int], places: Mapping[str, int], rank: int
+) -> dict[str, Array]:
+    """Inputs by field name; ``places``: the dimension of those that are scales and zero points."""
+    return {
+        name: _parameter(case.arrays[i], rank, places[name]) if name in places else case.arrays[i]
+        for name, i in names.items()
+        if case.input(i) is not None
+    }
+
+
+@maps("ConvInteger", to="CONVOLUTION_INTEGER")
+def _conv_integer(case: Case) -> Run:
+    names = {
+        "input_tensor": 0,
+        "filter_tensor": 1,
+        "input_zero_point_tensor": 2,
+        "filter_zero_point_tensor": 3,
+    }
+    return _integers(case, "CONVOLUTION_INTEGER", names)
+
+
+@maps("QLinearConv", to="QUANTIZED_LINEAR_CONVOLUTION")
+def _q_linear_conv(case: Case) -> Run:
+    names = {
+        f"{tensor}{what}_tensor": 3 * i + k
+        for i, tensor in enumerate(("input", "filter"))
+        for k, what in enumerate(("", "_scale", "_zero_point"))
+    }
+    names |= {"output_scale_tensor": 6, "output_zero_point_tensor": 7, "bias_tensor": 8}
+    return _integers(case, "QUANTIZED_LINEAR_CONVOLUTION", names)
+
+
+def _integers(case: Case, to: str, names: Mapping[str, int]) -> Run:
+    x, w = (case.arrays[names[name]] for name in ("input_tensor", "filter_tensor"))
+    (output,) = case.expected
+    places = dict.fromkeys((name for name in names if name not in ("input_tensor", "filter_tensor")), 1)
+    fields = {"group_count": case.attribute("group", 1), **_windows(case, x, w, output).fields()}
+    return case.run(to, _quantized(case, names, places, x.ndim), {"output_tensor": output}, **fields)
+
+
+@maps("MatMulInteger", to="MATRIX_MULTIPLY_INTEGER")
+def _mat_mul_integer(case: Case) -> Run:
+    names = {"a_tensor": 0, "b_tensor": 1, "a_zero_point_tensor": 2, "b_zero_point_tensor": 3}
+    return _product_of_integers(case, "MATRIX_MULTIPLY_INTEGER", names)
+
+
+@maps("QLinearMatMul", to="QUANTIZED_LINEAR_MATRIX_MULTIPLY")
+def _q_linear_mat_mul(case: Case) -> Run:
+    names = {
+        f"{tensor}{what}_tensor": 3 * i + k
+        for i, tensor in enumerate("ab")
+        for k, what in enumerate(("", "_scale", "_zero_point"))
+    }
+    names |= {"output_scale_tensor": 6, "output_zero_point_tensor": 7}
+    return _product_of_integers(case, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", names)
+
+
+def _product_of_integers(case: Case, to: str, names: Mapping[str, int]) -> Run:
+    (output,) = case.expected
+    if case.arrays[0].ndim < 2:
+        raise NotExpressible("vectors")
+    if any(case.arrays[i].dtype == np.float16 for i in range(len(case.arrays))):
+        raise NotExpressible("scales of FLOAT16")
+    places = {
+        name: -1 if name.startswith("b_") else -2 for name in names if name not in ("a_tensor", "b_tensor")
+    }
+    return case.run(to, _quantized(case, names, places, output.ndim), {"output_tensor": output})
+
+
 @maps("Gemm", to="GEMM")
 def _gemm(case: Case) -> Run:
     a, b = case.arrays[:2]
