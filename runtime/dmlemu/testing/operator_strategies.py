@@ -190,6 +190,8 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
         return st.none() | st.builds(ScaleBias, _floats, _floats)
     if item.kind is FieldKind.SCALAR_UNION:
         return st.just(ScalarUnion())
+    if item.kind is FieldKind.OPERATOR_DESC and item.array:
+        return st.lists(activations(feature_level=level), min_size=1, max_size=3)
     if item.kind is FieldKind.OPERATOR_DESC:
         return st.none() | activations(feature_level=level)
     raise NotImplementedError(f"fields of type {item.kind.value} ({item.c_name})")
