@@ -263,10 +263,8 @@ class Recurrent(Definition):
         desc, h = self.desc, self.units
         _, t, b, _ = desc.input_tensor.sizes
         d, data_type = directions(desc), desc.input_tensor.data_type
-        read = {name: float64(value) for name, value in inputs.items()}
-        lengths = np.minimum(
-            read.get("sequence_lengths_tensor", np.full((1, 1, 1, b), t)).reshape(b), t
-        ).astype(int)
+        read = {name: float64(value) for name, value in inputs.items() if name != "sequence_lengths_tensor"}
+        lengths = np.minimum(np.ravel(inputs.get("sequence_lengths_tensor", [t] * b)), t)
         states = {
             name: read.get(name, np.zeros((1, d, b, h)))[0].copy()
             for name in ("hidden_init_tensor", *self.CELLS)
@@ -274,7 +272,7 @@ class Recurrent(Definition):
         sequence = np.zeros((t, d, b, h))
         with np.errstate(all="ignore"):
             for k, item in np.ndindex(d, b):
-                steps = range(lengths[item])
+                steps = range(int(lengths[item]))
                 state = [each[k, item] for each in states.values()]
                 for step in reversed(steps) if k or desc.direction is _BACKWARD else steps:
                     state = self.cell(k, read, read["input_tensor"][0, step, item], *state)
