@@ -129,8 +129,10 @@ class _Heads(Rule):
         yield Demand(Attribute("query_head_count"), Multiple(g), clause=clause)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        return "`QueryHeadCount` is a multiple of `KeyValueHeadCount`, and equal to it if queries and keys "
-            "are stacked."
+        return (
+            "`QueryHeadCount` is a multiple of `KeyValueHeadCount`, and equal to it if queries and keys are "
+            "stacked."
+        )
 
 
 class _Shapes(Rule):
@@ -213,8 +215,8 @@ class _Shapes(Rule):
             "With B items, S queries, N new keys, T keys, H heads, G of keys, of E and V elements: Query "
             "`{B, S, H*E}`, Key `{B, N, G*E}`, Value `{B, N, G*V}`, stacked tensors "
             "`{B, S or N, H or G, 2 or 3, E}`, Bias `{H*E + G*E + G*V}`, RelativePositionBias `{B, H, S, T}`, "
-            "past and present `{B, G, P or T, E or V}`, Output `{B, S, H*V}`, Mask as MaskType needs, after "
-            "leading sizes of 1."
+            "past and present `{B, G, P or T, E or V}`, Output `{B, S, H*V}`, Mask as MaskType needs; leading "
+            "sizes are 1."
         )
 
 
@@ -367,7 +369,7 @@ class Attention(Definition):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        """2 items of 3 queries and 4 new keys after 1 of the past, in 4 heads of 2 elements and values of 3."""
+        """2 items of 3 queries and 4 new keys after 1 of the past; 4 heads of 2 elements, values of 3."""
 
         def tensor(*sizes: int, data_type: TensorDataType = TensorDataType.FLOAT32) -> BufferTensorDesc:
             return BufferTensorDesc(data_type, sizes)
