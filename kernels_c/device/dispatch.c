@@ -452,6 +452,7 @@ int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment
     }
     out->indices = use.indices;
     out->target = use.target;
+    out->is_length = use.are_lengths;
     return out->count > 0;
 }
 

@@ -18,10 +18,10 @@ from . import declared, find_operator
 from ._conversion import Array, convert, float64
 from ._element_wise import Unary
 from .definition import definition_class, definition_of
-from .places import Attribute, Inner
+from .places import Attribute, Inner, Presence, element_of, field_of
 from .rules import Demand, Rule
 from .schema import level_name, operator_fields
-from .values import Exactly, Values
+from .values import OneOf, Values
 
 if TYPE_CHECKING:
     from ..lowering.compile import Operand, Program
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .values import Choose
 
 _NONE: Mapping[OperatorType, FeatureLevel] = {}
-_FIELD = "fused_activation"
-_GIVEN = "a tensor desc"
 
 
 class Fusable(Unary):
@@ -40,28 +38,38 @@ class Fusable(Unary):
 
 
 class Fused(Rule):
-    """The rules of the field FusedActivation; ``also``: what this host fuses besides the activations."""
+    """The rules of the field FusedActivation, or of an array of activations; ``also``: what this host fuses
+    besides the activations."""
 
-    def __init__(self, also: Mapping[OperatorType, FeatureLevel] = _NONE) -> None:
+    def __init__(
+        self, also: Mapping[OperatorType, FeatureLevel] = _NONE, field: str = "fused_activation"
+    ) -> None:
         self.also = also
+        self.field = field
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
-        activation: OperatorDesc | None = getattr(desc, _FIELD)
-        if activation is None:
-            return
+        given = getattr(desc, self.field)
+        if isinstance(given, tuple):
+            for i in range(len(given)):
+                yield from self._demands(desc, level, f"{self.field}[{i}]")
+        elif given is not None:
+            yield from self._demands(desc, level, self.field)
+
+    def _demands(self, desc: OperatorDesc, level: FeatureLevel, name: str) -> Iterator[Demand]:
+        activation: OperatorDesc = element_of(desc, name)
         since = self.since(activation.TYPE)
         clause = f"cannot be fused into DML_OPERATOR_{desc.TYPE.name} at feature level {level_name(level)}"
         later = "a fusable activation" if since is None else f"feature level {level_name(since)} or higher"
-        yield Demand(_Type(_FIELD), _Fusable(self, level), clause=clause, expected=later, rule="TN10")
+        yield Demand(_Type(name), _Fusable(self, level), clause=clause, expected=later, rule="TN10")
         for item in operator_fields(type(activation)):
             if item.is_tensor:
                 clause = (
                     "is given; a fused activation works on its host's output and has no tensors of its own"
                 )
-                yield Demand(Inner(_FIELD, _Tensor(item.name)), _Absent(None), clause=clause, rule="TN9")
+                yield Demand(Inner(name, _Tensor(item.name)), OneOf(None), clause=clause, rule="TN9")
         for rule in definition_of(activation).RULES:
             for demand in rule.demands(activation, level):
-                yield demand._replace(place=Inner(_FIELD, demand.place))
+                yield demand._replace(place=Inner(name, demand.place))
 
     def since(self, type: OperatorType) -> FeatureLevel | None:
         """The feature level from which on an operator can be fused; None: none."""
@@ -75,7 +83,9 @@ class Fused(Rule):
             f" or, from feature level {level_name(level)} on, {type.name}"
             for type, level in self.also.items()
         )
-        return f"`FusedActivation` (if given) is a fusable activation{also}, without tensors."
+        item = field_of(cls, self.field)
+        which = f"Each of `{item.c_name}`" if item.array else f"`{item.c_name}` (if given)"
+        return f"{which} is a fusable activation{also}, without tensors."
 
 
 class _Type(Attribute):
@@ -121,26 +131,12 @@ class _Fusable(Values):
         return [name for name in names if name not in self]
 
 
-class _Tensor(Attribute):
+class _Tensor(Presence):
     """A tensor of the activation, which must be absent."""
 
     __slots__ = ()
 
     id = ids.OP_FUSED_ACTIVATION
-
-    def value(self, desc: OperatorDesc) -> str | None:
-        return None if super().value(desc) is None else _GIVEN
-
-    def put(self, desc: OperatorDesc, value: str | None) -> OperatorDesc:
-        tensor = BufferTensorDesc(TensorDataType.FLOAT32, [1])
-        return super().put(desc, None if value is None else tensor)
-
-
-class _Absent(Exactly):
-    __slots__ = ()
-
-    def outside(self, domain: Values) -> list[str]:
-        return [_GIVEN]
 
 
 def call_fused(
@@ -158,7 +154,7 @@ def call_fused(
     if activation is None:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         return
-    single, unary = TensorDataType.FLOAT32, _unary(activation)
+    single, unary = TensorDataType.FLOAT32, unary_of(activation)
     function = unary.constants(single, output.data_type)
     if output.data_type is single:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
@@ -170,9 +166,10 @@ def call_fused(
         program.call(unary.KERNEL, unrounded.read(), program.write("output_tensor"), constants=function)
 
 
-def _unary(activation: OperatorDesc) -> Unary:
+def unary_of(activation: OperatorDesc) -> Unary:
+    """The definition of an activation that :class:`Fused` allows."""
     definition = definition_of(activation)
-    assert isinstance(definition, Unary)  # check_fused allows no other
+    assert isinstance(definition, Unary)
     return definition
 
 
@@ -180,5 +177,5 @@ def fused_reference(values: Array, activation: OperatorDesc | None, output: Buff
     """``values`` through the activation, in the output's type."""
     if activation is not None:
         with np.errstate(all="ignore"):
-            values = _unary(activation).apply(float64(values), data_type=output.data_type)
+            values = unary_of(activation).apply(float64(values), data_type=output.data_type)
     return convert(values, output.data_type).reshape(output.sizes)
