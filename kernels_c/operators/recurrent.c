@@ -29,6 +29,9 @@ enum { Z, R, N };      /* gates of GRU; RNN has one */
 static const int64_t gates_of[] = {[DMLK_CELL_RNN] = 1, [DMLK_CELL_LSTM] = 4, [DMLK_CELL_GRU] = 3};
 static const int64_t functions_of[] = {[DMLK_CELL_RNN] = 1, [DMLK_CELL_LSTM] = 3, [DMLK_CELL_GRU] = 2};
 
+#include "kernel_list.inc" /* declares all kernels */
+#undef DMLK_KERNEL
+
 static const struct {
     const char *family;
     int (*run)(const dmlk_call *call);

@@ -149,26 +149,7 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
     add_rows(block, dmlk_floats(block->job->types[IN], at[IN], strides[IN], count, room), 1, 0, index);
 }
 
-/* Four numbers to each lane. */
-#define SEVERAL (4 * LANES)
-
-static void sum_several(void *context, uint8_t *const *at, const int64_t *strides, const int64_t *steps,
-                        int64_t count, int64_t index) {
-    struct block *block = context;
-    const uint32_t type = block->job->types[IN];
-    if (dmlk_are_floats(type, strides[IN])) {
-        for (int64_t lane = 0; lane < LANES; lane++) {
-            add_rows(block, (const float *)at[IN] + lane * steps[IN], SEVERAL / LANES, LANES * steps[IN], lane);
-        }
-        return;
-    }
-    for (int64_t i = 0; i < SEVERAL; i++) {
-        sum_across(block, (uint8_t *[]){at[IN] + i * steps[IN] * dmlk_type_bytes(type)}, strides, count, index + i);
-    }
-}
-
-static const dmlk_line_visitor sum_them = {
-    .along = sum_along, .across = sum_across, .at_once = SEVERAL, .several = sum_several};
+static const dmlk_line_visitor sum_them = {.along = sum_along, .across = sum_across};
 
 /* The sum of the lanes of a line; with fewer numbers than lanes the others are absent. */
 static double total(const struct block *block, const double *lanes, int64_t line) {
