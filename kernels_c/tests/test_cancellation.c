@@ -287,6 +287,11 @@ TEST(gathers_reads) {
     repeated(&d, DMLK_UINT32, 2, indices);
     repeated(&d, DMLK_UINT8, 2, indices);
     device_constants(&d, &k, sizeof k, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        dmlk_tensor tensor = device_get_tensor(&d, i);
+        tensor.access = i < 2 ? DMLK_READ : DMLK_WRITE;
+        device_set_tensor(&d, i, &tensor);
+    }
     polls = 0;
     dmlk_set_poll(poll_once);
     CHECK_EQUAL(dmlk_footprints(d.packet, d.packet_size, d.segments, d.segment_count, 0, footprints, 8), -1);
