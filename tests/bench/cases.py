@@ -107,7 +107,7 @@ def nonzero_cases(device: d3d12.Device) -> Iterator[Case]:
         calls: dict[str, Call] = {"numpy argwhere": lambda v=view: np.argwhere(v)}
         if strides is None:
             calls["ORT NonZero"] = peers.onnx_session("NonZero", {"x": view}, TensorProto.INT64, rank=2)
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             calls["torch nonzero"] = peers.torch().from_numpy(view).nonzero
         ours = listed(device, desc, {"input_tensor": physical})
         work = Work(4 * count + 16 * int(np.count_nonzero(physical)), "copy")
@@ -354,7 +354,7 @@ def copy_cases(device: d3d12.Device) -> Iterator[Case]:
         out = np.empty(view.shape, np.float32)
         calls: dict[str, Call] = {"numpy": lambda v=view, o=out: np.copyto(o, v)}
         calls["ORT"] = peers.onnx_session("Transpose", {"x": x}, TensorProto.FLOAT, rank=4, perm=order)
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             calls["torch"] = peers.torch_copy(view, out)
         ours = copy_into(device, order, x)
         yield Case(name, layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
@@ -380,7 +380,7 @@ def cast_cases(device: d3d12.Device) -> Iterator[Case]:
             input_tensor=tensor(source, [1000, 1000]), output_tensor=tensor(target, [1000, 1000])
         )
         calls: dict[str, Call] = {"numpy": lambda x=x, o=out: np.copyto(o, x, casting="unsafe")}
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             calls["torch"] = peers.torch_copy(x, out)
         ours = listed(device, desc, {"input_tensor": x})
         name = f"cast 1e6 {x.dtype.name} > {out.dtype.name}"
@@ -800,7 +800,7 @@ def product_cases(device: d3d12.Device) -> Iterator[Case]:
         if not (trans_a or trans_b):
             kind = TensorProto.FLOAT if dtype is np.float32 else TensorProto.FLOAT16
             calls["ORT"] = peers.onnx_session("MatMul", {"a": a, "b": b}, kind, rank=2)
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             tensors = [peers.torch().from_numpy(each) for each in (x, y, out)]
             calls["torch (f32)"] = lambda t=tensors: peers.torch().matmul(t[0], t[1], out=t[2])
         layout = "".join("T" if each else "N" for each in (trans_a, trans_b))

@@ -325,10 +325,19 @@ def torch() -> Any:
     return importlib.import_module("torch") if importlib.util.find_spec("torch") else None
 
 
+@cache
+def torch_reads_arrays() -> bool:
+    """Whether PyTorch is there and knows NumPy's arrays: PyTorch 1 does not know those of NumPy 2."""
+    try:
+        return torch() is not None and torch().from_numpy(np.zeros(1)) is not None
+    except RuntimeError:
+        return False
+
+
 def torch_convolution(c: Convolution) -> Call | None:
     """Its quantized convolution (backend x86), which makes bytes of the sums."""
     t = torch()
-    if t is None or c.x.dtype != np.uint8 or c.w.dtype != np.int8 or c.filter_zero is not None:
+    if not torch_reads_arrays() or c.x.dtype != np.uint8 or c.w.dtype != np.int8 or c.filter_zero is not None:
         return None
     order = t.channels_last if c.channels_last else t.contiguous_format
     with warnings.catch_warnings():
@@ -342,7 +351,7 @@ def torch_convolution(c: Convolution) -> Call | None:
 
 
 def torch_function(name: str, x: Array, *arguments: Any) -> Call:
-    """Of ``torch``, to a result that it allocates; of the array's memory: PyTorch 1 does not know NumPy 2."""
+    """Of ``torch``, to a result that it allocates, of the array's memory."""
     t = torch()
     tensor = t.frombuffer(x.reshape(-1), dtype=t.float32).reshape(x.shape)
     function = reduce(getattr, name.split("."), t)

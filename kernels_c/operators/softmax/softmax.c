@@ -70,17 +70,25 @@ DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict
     }
 }
 
+/* Loops over one group's elements or over elements of neighbouring groups: compiled for each, as compilers gather
+ * numbers that are `step` apart one by one. */
+#define FOR_STEP(loop, ...) step == 0 ? loop(__VA_ARGS__, 0) : loop(__VA_ARGS__, 1)
+
 /* Also as terms of a sum. */
-DMLK_EACH_ISA(exponentials,
-              (float *restrict e, double *restrict terms, const float *restrict x, int64_t n,
-               const float *restrict largest, int64_t step),
-              (e, terms, x, n, largest, step)) {
+DMLK_INLINE void exponentials_loop(float *restrict e, double *restrict terms, const float *restrict x, int64_t n,
+                                   const float *restrict largest, int64_t step) {
     for (int64_t i = 0; i < n; i++) {
         e[i] = dmlk_exp_of_differencef(x[i], largest[i * step]);
     }
     for (int64_t i = 0; i < n; i++) {
         terms[i] = (double)e[i];
     }
+}
+
+DMLK_EACH_ISA(exponentials,
+              (float *e, double *terms, const float *x, int64_t n, const float *largest, int64_t step),
+              (e, terms, x, n, largest, step)) {
+    FOR_STEP(exponentials_loop, e, terms, x, n, largest);
 }
 
 #define FUNCTION(name, is_of_exp, value, factor, result)                                                     \
@@ -90,15 +98,18 @@ DMLK_EACH_ISA(exponentials,
             values[i] = (factor);                                                                            \
         }                                                                                                    \
     }                                                                                                        \
-    DMLK_EACH_ISA(name##_results,                                                                            \
-                  (float *out, const float *in, int64_t n, const float *restrict largest,                    \
-                   const double *restrict fs, int64_t step),                                                 \
-                  (out, in, n, largest, fs, step)) {                                                         \
+    DMLK_INLINE void name##_loop(float *out, const float *in, int64_t n, const float *restrict largest,      \
+                                 const double *restrict fs, int64_t step) {                                  \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* possibly in place */                       \
-            const double value = (double)in[i], most = (double)largest[i * step], f = fs[i * step];             \
+            const double value = (double)in[i], most = (double)largest[i * step], f = fs[i * step];          \
             (void)most;                                                                                      \
             out[i] = dmlk_one_nan_float((float)(result));                                                    \
         }                                                                                                    \
+    }                                                                                                        \
+    DMLK_EACH_ISA(name##_results,                                                                            \
+                  (float *out, const float *in, int64_t n, const float *largest, const double *fs, int64_t step), \
+                  (out, in, n, largest, fs, step)) {                                                         \
+        FOR_STEP(name##_loop, out, in, n, largest, fs);                                                      \
     }                                                                                                        \
     static const struct function name##_function = {is_of_exp, name##_factors, name##_results};
 #define EXPONENTIAL(name, factor, result) FUNCTION(name, true, e, factor, result)
