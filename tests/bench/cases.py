@@ -703,7 +703,10 @@ def _images(device: d3d12.Device, x: Array) -> Iterator[Case]:
     ours = listed(device, fold, {"input_tensor": columns})
     yield Case("fold 3 x 3", "packed", ours, beside(calls), Work(columns.nbytes + small.nbytes, "copy"))
     doubled = [*sizes[:2], 112, 112]
-    for mode, other in ((dml.InterpolationMode.NEAREST_NEIGHBOR, "nearest"), (dml.InterpolationMode.LINEAR, "linear")):
+    for mode, other in (
+        (dml.InterpolationMode.NEAREST_NEIGHBOR, "nearest"),
+        (dml.InterpolationMode.LINEAR, "linear"),
+    ):
         desc = dml.Upsample2dOperatorDesc(
             input_tensor=image,
             output_tensor=tensor(T.FLOAT32, doubled),
@@ -763,7 +766,9 @@ def _diagonal(device: d3d12.Device) -> Case:
         "ORT": peers.onnx_session("Trilu", {"x": x}, TensorProto.FLOAT, 2, upper=1),
     }
     ours = listed(device, desc, {"input_tensor": x})
-    return Case("diagonal matrix: triangle", "3000 squared", ours, beside(calls), Work(2.0 * x.nbytes, "copy"))
+    return Case(
+        "diagonal matrix: triangle", "3000 squared", ours, beside(calls), Work(2.0 * x.nbytes, "copy")
+    )
 
 
 # --- products ---

@@ -129,7 +129,8 @@ def _make_session(
     ]
     names = [f"y{i}" for i in range(outputs)]
     results = [
-        helper.make_tensor_value_info(name, output_type, [f"{name}_{i}" for i in range(rank)]) for name in names
+        helper.make_tensor_value_info(name, output_type, [f"{name}_{i}" for i in range(rank)])
+        for name in names
     ]
     node = helper.make_node(op, [*inputs, *constants], names, **attributes)
     weights = [numpy_helper.from_array(np.ascontiguousarray(v), name) for name, v in constants.items()]
