@@ -1032,3 +1032,34 @@ def _gemm(case: Case) -> Run:
         tensors["c_tensor"] = np.broadcast_to(case.arrays[2], output.shape)
         fields["c_tensor"] = desc_of(case.arrays[2], output.shape)
     return case.run("GEMM", tensors, {"output_tensor": output}, **fields)
+
+
+# --- poolings ---
+
+
+@maps("MaxPool", "LpPool", to="MAX_POOLING2 LP_POOLING1")
+def _pool(case: Case) -> Run:
+    x, output = case.arrays[0], case.expected[0]
+    spatial = x.ndim - 2
+    if spatial not in (2, 3):
+        raise NotExpressible(f"{spatial} spatial dimensions")
+    if case.attribute("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        raise NotExpressible("padding that follows from the sizes")
+    if len(case.expected) > 1 and case.attribute("storage_order", 0):
+        raise NotExpressible("positions in column-major order")
+    pads = list(case.attribute("pads", [0] * 2 * spatial))
+    fields = {
+        "window_size": list(case.attribute("kernel_shape")),
+        "strides": list(case.attribute("strides", [1] * spatial)),
+        "dilations": list(case.attribute("dilations", [1] * spatial)),
+        "start_padding": pads[:spatial],
+        "end_padding": pads[spatial:],
+    }
+    if case.operator == "LpPool":
+        return _unary(case, "LP_POOLING1", p=case.attribute("p", 2), **fields)
+    outputs = {"output_tensor": output}
+    if len(case.expected) > 1:
+        outputs["output_indices_tensor"] = case.expected[1].astype(np.uint64)
+    else:
+        fields["output_indices_tensor"] = None
+    return case.run("MAX_POOLING2", {"input_tensor": x}, outputs, **fields)
