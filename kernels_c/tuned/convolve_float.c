@@ -212,6 +212,9 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
     if (!c->pads && !are_finite(&c->filter)) {
         return false;
     }
+    if (dmlk_convolve_floats_by_channel(c)) {
+        return true;
+    }
     void *memory;
     const bool done = line_up_filters(&c->filter, &p.filter, &p.tap_stride, &memory) && multiply_rows(&p);
     dmlk_give(memory);

@@ -29,4 +29,7 @@ typedef struct dmlk_float_convolution {
 /* Runs it, bit-identical to the plain kernel.  false: nothing was done: not applicable, or out of memory. */
 bool dmlk_convolve_floats(const dmlk_float_convolution *convolution);
 
+/* The same for groups of one channel, without spread and with finite filters unless it pads. */
+bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *convolution);
+
 #endif

@@ -17,6 +17,7 @@ import peers
 from dispatch import PreparedDispatch
 from dmlemu import d3d12, dml
 from dmlemu.dml.enums import TensorDataType as T
+from dmlemu.dml.operators.schema import OperatorDesc
 from peers import strides_of
 
 Array = np.ndarray[Any, Any]
@@ -482,11 +483,31 @@ CONVOLUTIONS = [
     ("depthwise 3x3 s2 96 112x112", "s8*u8", 1, 96, 96, 112, 3, 2, 1, 96, ""),
     ("depthwise 3x3 s2 96 112x112", "u8*s8", 1, 96, 96, 112, 3, 2, 1, 96, ""),
     ("depthwise 3x3 384 14x14", "u8*s8", 1, 384, 384, 14, 3, 1, 1, 384, ""),
+    *(
+        (name, types, *numbers, "")
+        for name, *numbers in (
+            ("conv 3x3 64>64 56x56", 1, 64, 64, 56, 3, 1, 1, 1),
+            ("conv 3x3 64>64 56x56 batch 8", 8, 64, 64, 56, 3, 1, 1, 1),
+            ("conv 3x3 256>256 14x14", 1, 256, 256, 14, 3, 1, 1, 1),
+            ("conv 7x7 s2 3>64 224x224", 1, 3, 64, 224, 7, 2, 3, 1),
+            ("conv 1x1 256>64 56x56", 1, 256, 64, 56, 1, 1, 0, 1),
+            ("depthwise 3x3 96 112x112", 1, 96, 96, 112, 3, 1, 1, 96),
+            ("depthwise 3x3 384 14x14", 1, 384, 384, 14, 3, 1, 1, 384),
+        )
+        for types in ("f32*f32", "f16*f16")
+    ),
 ]
-TYPES: dict[str, tuple[T, Any]] = {"u8": (T.UINT8, np.uint8), "s8": (T.INT8, np.int8)}
+TYPES: dict[str, tuple[T, Any]] = {
+    "u8": (T.UINT8, np.uint8),
+    "s8": (T.INT8, np.int8),
+    "f32": (T.FLOAT32, np.float32),
+    "f16": (T.FLOAT16, np.float16),
+}
 
 
-def random_integers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
+def random_numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
+    if np.dtype(dtype).kind == "f":
+        return rng.normal(0, 1, shape).astype(dtype)
     limits = np.iinfo(dtype)
     return rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
 
@@ -495,24 +516,27 @@ def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
     rng = np.random.default_rng(3)
     for name, types, images, c_in, c_out, size, kernel, stride, padding, groups, zeros in CONVOLUTIONS:
         (_, x_dtype), (_, w_dtype) = (TYPES[part] for part in types.split("*"))
-        x = random_integers(rng, x_dtype, (images, c_in, size, size))
-        w = random_integers(rng, w_dtype, (c_out, c_in // groups, kernel, kernel))
+        x = random_numbers(rng, x_dtype, (images, c_in, size, size))
+        w = random_numbers(rng, w_dtype, (c_out, c_in // groups, kernel, kernel))
         c = peers.Convolution(x, w, stride, padding, groups)
         if zeros:
             c.input_zero = 7
-            c.filter_zero = random_integers(rng, w_dtype, (c_out if "channel" in zeros else 1,))
+            c.filter_zero = random_numbers(rng, w_dtype, (c_out if "channel" in zeros else 1,))
         for layout in ("NCHW", "NHWC strides"):
-            c = dataclasses.replace(c, channels_last=layout != "NCHW")
+            c = dataclasses.replace(c, x=x, w=w, channels_last=layout != "NCHW")
             ours = listed(device, *convolution(c))
-            moved = x.nbytes + w.nbytes + 4 * math.prod(c.out_shape)
-            work = Work(c.operations, "int8") if groups == 1 else Work(moved, "copy")
+            floats = x.dtype.kind == "f"
+            moved = x.nbytes + w.nbytes + (x.itemsize if floats else 4) * math.prod(c.out_shape)
+            work = Work(c.operations, "float32" if floats else "int8") if groups == 1 else Work(moved, "copy")
             title = " ".join(filter(None, (name, types, zeros)))
+            if floats:  # peers have no FLOAT16: they work on FLOAT32
+                c = dataclasses.replace(c, x=x.astype(np.float32), w=w.astype(np.float32))
             yield Case(title, layout, ours, beside(peers.convolution_peers(c)), work)
 
 
 def convolution(
     c: peers.Convolution, orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-) -> tuple[dml.ConvolutionIntegerOperatorDesc, dict[str, Array]]:
+) -> tuple[OperatorDesc, dict[str, Array]]:
     """The operator and the memory of its inputs; ``orders``: of the axes of input and output in memory."""
     data_types = {np.dtype(dtype): data_type for data_type, dtype in TYPES.values()}
     in_order, out_order = orders or (c.order, c.order)
@@ -525,10 +549,17 @@ def convolution(
         zeros["filter_zero_point_tensor"] = c.filter_zero
         descs["input_zero_point_tensor"] = tensor(x_type, [1, 1, 1, 1])
         descs["filter_zero_point_tensor"] = tensor(w_type, [1, channels, 1, 1])
-    desc = dml.ConvolutionIntegerOperatorDesc(
+    kind: Any = dml.ConvolutionIntegerOperatorDesc
+    if c.x.dtype.kind == "f":
+        kind = dml.ConvolutionOperatorDesc
+        descs["mode"] = dml.ConvolutionMode.CROSS_CORRELATION
+        descs["direction"] = dml.ConvolutionDirection.FORWARD
+        descs["output_padding"] = [0, 0]
+    out_type = x_type if c.x.dtype.kind == "f" else T.INT32
+    desc = kind(
         input_tensor=tensor(x_type, list(c.x.shape), strides_of(in_order, c.x.shape)),
         filter_tensor=dml.BufferTensorDesc(w_type, list(c.w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
-        output_tensor=tensor(T.INT32, list(c.out_shape), strides_of(out_order, c.out_shape)),
+        output_tensor=tensor(out_type, list(c.out_shape), strides_of(out_order, c.out_shape)),
         strides=[c.stride] * 2,
         dilations=[1, 1],
         start_padding=[c.padding] * 2,

@@ -151,7 +151,10 @@ def _make_session(
 
 
 def onnx_convolution(c: Convolution) -> Call | None:
-    """ConvInteger; ONNX knows images in the order NCHW only, ONNX Runtime one zero point for all filters."""
+    """Conv, or ConvInteger; ONNX knows images in the order NCHW only, ONNX Runtime one zero point for all
+    filters."""
+    if c.x.dtype.kind == "f":
+        return _onnx_window(c, "Conv", TensorProto.FLOAT, {"w": c.w})
     constants = {"w": c.w}
     if c.input_zero is not None and c.filter_zero is not None:
         if c.filter_zero.size > 1:
@@ -268,7 +271,7 @@ class OneDnn:
         channels-last, which it takes as they are) and results in each call."""
         w = c.w.reshape(c.groups, -1, *c.w.shape[1:]) if c.groups > 1 else c.w
         x = np.ascontiguousarray(c.x.transpose(c.order))
-        y = np.empty(c.out_shape, np.int32)
+        y = np.empty(c.out_shape, np.float32 if c.x.dtype.kind == "f" else np.int32)
         x_desc, y_desc = (self.packed(each, strides_of(c.order, each.shape)) for each in (c.x, y))
         attributes = self.create("primitive_attr")
         operands: dict[int, Any] = {}
@@ -311,9 +314,9 @@ class OneDnn:
 
 
 def onednn_convolution(c: Convolution) -> Call | None:
-    """s32 results; oneDNN has s8 filters only, and no zero points for them."""
+    """f32 or s32 results; of integers oneDNN has s8 filters only, and no zero points for them."""
     library = onednn()
-    if library is None or c.w.dtype != np.int8 or c.filter_zero is not None:
+    if library is None or c.w.dtype not in (np.int8, np.float32) or c.filter_zero is not None:
         return None
     return library.convolution(c)
 
@@ -336,8 +339,10 @@ def torch_reads_arrays() -> bool:
 
 
 def torch_convolution(c: Convolution) -> Call | None:
-    """Its quantized convolution (backend x86), which makes bytes of the sums."""
+    """Of integers its quantized convolution (backend x86), which makes bytes of the sums."""
     t = torch()
+    if t is not None and c.x.dtype.kind == "f":
+        return _torch_float_convolution(t, c)
     if not torch_reads_arrays() or c.x.dtype != np.uint8 or c.w.dtype != np.int8 or c.filter_zero is not None:
         return None
     order = t.channels_last if c.channels_last else t.contiguous_format
@@ -359,6 +364,22 @@ def torch_function(name: str, x: Array, *arguments: Any) -> Call:
     return lambda: function(tensor, *arguments)
 
 
+def _torch_float_convolution(t: Any, c: Convolution) -> Call:
+    order = t.channels_last if c.channels_last else t.contiguous_format
+    x, w = (_from_bytes(t, each).contiguous(memory_format=order) for each in (c.x, c.w))
+
+    def run() -> object:
+        with t.no_grad():
+            return t.nn.functional.conv2d(x, w, None, c.stride, c.padding, 1, c.groups)
+
+    return run
+
+
+def _from_bytes(t: Any, array: Array) -> Any:
+    """A tensor of floats; also of a PyTorch that was built for another NumPy."""
+    return t.frombuffer(bytearray(array.tobytes()), dtype=t.float32).reshape(array.shape)
+
+
 def torch_copy(source: Array, target: Array) -> Call:
     """``target.copy_(source)``"""
     ends = torch().from_numpy(source), torch().from_numpy(target)
@@ -371,6 +392,6 @@ def convolution_peers(c: Convolution) -> dict[str, Call]:
         "ORT" if not c.channels_last else "ORT (NCHW)": onnx_convolution(c),
         "ORT QLinearConv (u8 result, NCHW)": onnx_quantized(c),
         "oneDNN": onednn_convolution(c),
-        "torch (u8 result)": torch_convolution(c),
+        "torch" if c.x.dtype.kind == "f" else "torch (u8 result)": torch_convolution(c),
     }
     return {name: call for name, call in calls.items() if call is not None}

@@ -342,6 +342,7 @@ def convolutions() -> Cases:
         (16, 16, 16, 3, [13, 53], 2, 1),
         (6, 12, 6, 5, [30, 31], 1, 2),
         (2, 3, 1, 2, [9], 1, 1),
+        (16, 16, 16, 3, [13, 53], 2, 1),
         (4, 6, 2, 2, [5, 6, 7], 1, 1),
     ]
     for k, (channels, filters, groups, window, sizes, stride, dilation) in enumerate(shapes):

@@ -7,7 +7,8 @@ https://learn.microsoft.com/windows/ai/directml/dml-fused-activations
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from ..tensor_desc import BufferTensorDesc
 from . import declared, find_operator
 from ._conversion import Array, convert, float64
 from ._element_wise import Unary
+from ._lines import Softmax
 from .definition import definition_class, definition_of
 from .places import Attribute, Inner, Presence, element_of, field_of
-from .rules import Demand, Rule
+from .rules import Axis, Demand, HasCount, Rule
 from .schema import level_name, operator_fields
 from .values import OneOf, Values
 
@@ -67,7 +69,13 @@ class Fused(Rule):
                     "is given; a fused activation works on its host's output and has no tensors of its own"
                 )
                 yield Demand(Inner(name, _Tensor(item.name)), OneOf(None), clause=clause, rule="TN9")
-        for rule in definition_of(activation).RULES:
+        definition = definition_of(activation)
+        rules = definition.RULES
+        if isinstance(definition, Softmax):
+            # Those of its tensors do not matter: they are the host's output.
+            activation = _with_tensors(activation, desc.output_tensor)
+            rules = [rule for rule in rules if isinstance(rule, Axis | HasCount)]
+        for rule in rules:
             for demand in rule.demands(activation, level):
                 yield demand._replace(place=Inner(name, demand.place))
 
@@ -139,6 +147,12 @@ class _Tensor(Presence):
     id = ids.OP_FUSED_ACTIVATION
 
 
+def _with_tensors(activation: OperatorDesc, output: BufferTensorDesc) -> OperatorDesc:
+    """The activation with the host's output as its tensors."""
+    tensors: dict[str, Any] = {"input_tensor": output, "output_tensor": output}
+    return replace(activation, **tensors)
+
+
 def call_fused(
     program: Program,
     output: BufferTensorDesc,
@@ -154,28 +168,44 @@ def call_fused(
     if activation is None:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         return
-    single, unary = TensorDataType.FLOAT32, unary_of(activation)
-    function = unary.constants(single, output.data_type)
-    if output.data_type is single:
+    single, definition = TensorDataType.FLOAT32, _on(output, activation)
+    if isinstance(definition, Softmax):
+        function = definition.constants()
+    else:
+        function = definition.constants(single, output.data_type)
+    if output.data_type is single and not isinstance(definition, Softmax):
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         in_place = program.read("output_tensor"), program.write("output_tensor")
-        program.call(unary.KERNEL, *in_place, constants=function)
+        program.call(definition.KERNEL, *in_place, constants=function)
     else:
         unrounded = program.temporary(single, output.sizes)
         program.call(kernel, *operands, unrounded.write(), constants=constants)
-        program.call(unary.KERNEL, unrounded.read(), program.write("output_tensor"), constants=function)
+        program.call(definition.KERNEL, unrounded.read(), program.write("output_tensor"), constants=function)
 
 
 def unary_of(activation: OperatorDesc) -> Unary:
-    """The definition of an activation that :class:`Fused` allows."""
+    """The definition of an activation that :class:`Fused` allows, other than a softmax."""
     definition = definition_of(activation)
     assert isinstance(definition, Unary)
+    return definition
+
+
+def _on(output: BufferTensorDesc, activation: OperatorDesc) -> Unary | Softmax:
+    """The definition of an activation of this output."""
+    definition = definition_of(activation)
+    if isinstance(definition, Softmax):
+        definition = definition_of(_with_tensors(activation, output))
+    assert isinstance(definition, Unary | Softmax)  # the rules allow no other
     return definition
 
 
 def fused_reference(values: Array, activation: OperatorDesc | None, output: BufferTensorDesc) -> Array:
     """``values`` through the activation, in the output's type."""
     if activation is not None:
+        definition, values = _on(output, activation), float64(values)
         with np.errstate(all="ignore"):
-            values = unary_of(activation).apply(float64(values), data_type=output.data_type)
+            if isinstance(definition, Softmax):
+                values = definition.apply(values)
+            else:
+                values = definition.apply(values, data_type=output.data_type)
     return convert(values, output.data_type).reshape(output.sizes)
