@@ -250,4 +250,5 @@ class BatchNormalizationTrainingGrad(BatchNormalizationGrad, of="BATCH_NORMALIZA
         c = x - x.mean(self.axes, keepdims=True)
         centred = g - g.mean(self.axes, keepdims=True)
         slope = (g * c).mean(self.axes, keepdims=True) / guarded
-        return scale / np.sqrt(guarded) * (centred - c * slope)
+        y: Array = scale / np.sqrt(guarded) * (centred - c * slope)
+        return y

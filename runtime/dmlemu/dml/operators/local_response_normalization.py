@@ -80,7 +80,8 @@ class LocalResponseNormalization(Definition, of="LOCAL_RESPONSE_NORMALIZATION"):
     def scaled(self, x: Array) -> Array:
         """The s of each element."""
         squares = region_sums(x * x, self.axes, *self.around)
-        return float32(self.desc.bias) + float32(self.desc.alpha) / self.desc.local_size * squares
+        s: Array = float32(self.desc.bias) + float32(self.desc.alpha) / self.desc.local_size * squares
+        return s
 
     @classmethod
     def example(cls) -> dict[str, Any]:
