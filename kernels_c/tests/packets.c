@@ -1,6 +1,7 @@
 #include "packets.h"
 
 #include "adam_optimizer.h"
+#include "attention.h"
 #include "concatenate.h"
 #include "convolution_float.h"
 #include "convolution_integer.h"
@@ -20,6 +21,7 @@
 #include "pooling_grad.h"
 #include "put_slice.h"
 #include "quantization.h"
+#include "recurrent.h"
 #include "reduce.h"
 #include "reverse_subsequences.h"
 #include "selection.h"
@@ -809,6 +811,93 @@ static void begin_reverse_subsequences(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+static void add_optional(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool is_output) {
+    if (random_flag()) {
+        device_no_tensor(d);
+    } else if (is_output) {
+        add_out(d, type, rank, sizes);
+    } else {
+        add_in(d, type, rank, sizes);
+    }
+}
+
+static void begin_recurrent(device *d) {
+    static const char *const names[] = {"sigmoid", "tanh", "relu", "linear", "softsign", "hard_sigmoid"};
+    static const int64_t few[] = {1, 2, 3, 5, 48, 50}, gates[] = {1, 4, 3};
+    dmlk_recurrent k = {.cell = (uint32_t)random_between(0, 2), .direction = (uint32_t)random_between(0, 2),
+                        .couples = random_flag(), .linear = random_flag(), .clips = random_flag(), .clip = 2};
+    for (int i = 0; i < 6; i++) {
+        const dmlk_element_wise parameters = {.alpha = 0.5f, .beta = 0.5f};
+        k.functions[i] = kernel_number(PICK(names));
+        memcpy(k.parameters[i], &parameters, sizeof parameters);
+    }
+    const bool lstm = k.cell == DMLK_CELL_LSTM;
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    const int64_t ds = k.direction == 2 ? 2 : 1, steps = random_between(1, 4), items = random_between(1, 10);
+    const int64_t g = gates[k.cell], h = PICK(few);
+    const int64_t *state = SIZES(ds, items, h);
+    add_in(d, DMLK_FLOAT32, 5, SIZES(ds, steps, items, g, h));
+    add_in(d, type, 4, SIZES(ds, g, h, h));
+    add_optional(d, type, 3, SIZES(ds, g, h), false);
+    add_optional(d, type, 3, state, false);
+    lstm ? add_optional(d, type, 3, state, false) : device_no_tensor(d);
+    add_optional(d, DMLK_UINT32, 1, &items, false);
+    if (d->views[5].base != NULL && random_flag()) { /* as random bits nearly all of them are too large */
+        fill_random(&d->views[5], 0, steps);
+    }
+    lstm ? add_optional(d, type, 3, SIZES(ds, 3, h), false) : device_no_tensor(d);
+    add_optional(d, type, 4, SIZES(steps, ds, items, h), true);
+    add_out(d, type, 3, state);
+    lstm ? add_optional(d, type, 3, state, true) : device_no_tensor(d);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_attention(device *d) {
+    static const uint32_t masks[] = {DMLK_MASK_NONE, DMLK_MASK_LENGTH, DMLK_MASK_END_START, DMLK_MASK_BOOLEAN};
+    const dmlk_attention k = {.mask = PICK(masks), .scale = 0.5f, .filter = -100};
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    const int64_t b = random_between(1, 2), g = random_between(1, 3), h = g * random_between(1, 2), e = random_between(1, 9);
+    const int64_t v = random_between(1, 3) == 1 ? 50 : random_between(1, 5), queries = random_between(1, 30);
+    const bool has_lengths = random_flag(), has_past = has_lengths || random_flag(), has_new = has_lengths || !has_past || random_flag();
+    const int64_t fresh = has_new ? random_between(1, 60) : 0, past = has_past ? random_between(1, 5) + (has_lengths ? fresh : 0) : 0;
+    const int64_t keys = has_lengths ? past : past + fresh;
+    add_in(d, type, 4, SIZES(b, h, queries, e));
+    has_new ? add_in(d, type, 4, SIZES(b, g, fresh, e)) : device_no_tensor(d);
+    has_new ? add_in(d, type, 4, SIZES(b, g, fresh, v)) : device_no_tensor(d);
+    add_optional(d, type, 2, SIZES(h, e), false);
+    add_optional(d, type, 2, SIZES(g, e), false);
+    add_optional(d, type, 2, SIZES(g, v), false);
+    switch (k.mask) {
+    case DMLK_MASK_LENGTH: add_in(d, DMLK_INT32, 1, &b); break;
+    case DMLK_MASK_END_START: add_in(d, DMLK_INT32, 2, SIZES(2, b)); break;
+    case DMLK_MASK_BOOLEAN: add_in(d, DMLK_INT32, 4, SIZES(b, h, queries, keys)); break;
+    default: device_no_tensor(d);
+    }
+    add_optional(d, type, 4, SIZES(b, h, queries, keys), false);
+    has_past ? add_in(d, type, 4, SIZES(b, g, past, e)) : device_no_tensor(d);
+    has_past ? add_in(d, type, 4, SIZES(b, g, past, v)) : device_no_tensor(d);
+    has_lengths ? add_in(d, random_flag() ? DMLK_INT32 : DMLK_UINT32, 1, &b) : device_no_tensor(d);
+    if (has_lengths && random_flag()) {
+        fill_random(&d->views[10], 0, past);
+    }
+    add_out(d, type, 4, SIZES(b, h, queries, v));
+    add_optional(d, type, 4, SIZES(b, g, keys, e), true);
+    add_optional(d, type, 4, SIZES(b, g, keys, v), true);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_take_sequences(device *d) {
+    const int64_t steps = random_between(1, 5), items = random_between(1, 4), elements = random_between(1, 20);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    add_in(d, type, 4, SIZES(1, steps, items, elements));
+    add_in(d, DMLK_UINT32, 4, SIZES(1, 1, 1, items));
+    if (random_flag()) {
+        fill_random(&d->views[1], 0, steps);
+    }
+    add_out(d, type, 4, SIZES(1, steps, items, elements));
+    device_constants(d, NULL, 0, 0);
+}
+
 static void begin_space_depth(device *d) {
     const dmlk_space_depth k = {(uint32_t)random_between(1, 3), random_flag(), random_flag()};
     const int64_t block = k.block, batch = random_between(1, 2), channels = random_between(1, 4);
@@ -863,6 +952,7 @@ void packet_random(device *d, uint32_t kernel) {
         const char *name;
         void (*begin)(device *d);
     } kernels[] = {{"adam_optimizer", begin_adam_optimizer},
+                   {"attention", begin_attention},
                    {"cast", begin_cast},
                    {"concatenate", begin_concatenate},
                    {"constant_data", begin_constant_data},
@@ -881,10 +971,12 @@ void packet_random(device *d, uint32_t kernel) {
                    {"padding", begin_padding},
                    {"put_slice", begin_put_slice},
                    {"random_generator", begin_random_generator},
+                   {"recurrent", begin_recurrent},
                    {"reverse_subsequences", begin_reverse_subsequences},
                    {"scatter", begin_scatter},
                    {"space_depth", begin_space_depth},
                    {"resample", begin_resample},
+                   {"take_sequences", begin_take_sequences},
                    {"take_slice", begin_take_slice},
                    {"top_k", begin_top_k},
                    {"unfold", begin_unfold},

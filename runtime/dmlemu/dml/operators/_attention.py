@@ -111,8 +111,8 @@ class _Sources(Rule):
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         return (
-            "Keys and values are given together, past keys and values too; a `MaskType` other than NONE needs "
-            "`MaskTensor`, and past lengths need new keys, and past tensors or both present ones."
+            "Keys and values are given together, past keys and values too; a `MaskType` other than NONE "
+            "needs `MaskTensor`, and past lengths need new keys, and past tensors or both present ones."
         )
 
 
@@ -214,9 +214,9 @@ class _Shapes(Rule):
         return (
             "With B items, S queries, N new keys, T keys, H heads, G of keys, of E and V elements: Query "
             "`{B, S, H*E}`, Key `{B, N, G*E}`, Value `{B, N, G*V}`, stacked tensors "
-            "`{B, S or N, H or G, 2 or 3, E}`, Bias `{H*E + G*E + G*V}`, RelativePositionBias `{B, H, S, T}`, "
-            "past and present `{B, G, P or T, E or V}`, Output `{B, S, H*V}`, Mask as MaskType needs; leading "
-            "sizes are 1."
+            "`{B, S or N, H or G, 2 or 3, E}`, Bias `{H*E + G*E + G*V}`, RelativePositionBias "
+            "`{B, H, S, T}`, past and present `{B, G, P or T, E or V}`, Output `{B, S, H*V}`, Mask as "
+            "MaskType needs; leading sizes are 1."
         )
 
 
