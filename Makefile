@@ -4,6 +4,9 @@ BIN    := .venv/bin
 PIP    := $(BIN)/pip install -q --disable-pip-version-check
 KERNELS := $(shell find kernels_c -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py)
 
+# Where this is set, every process that the tests start would compile all modules anew, and there are hundreds.
+export PYTHONDONTWRITEBYTECODE :=
+
 help:
 	@echo "make run     classify handwritten digits on the emulated device"
 	@echo "make test    the tests (about seven minutes on two cores)"

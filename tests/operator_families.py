@@ -8,7 +8,7 @@ is added joins its family or begins one.  ``make test-long`` runs these tests fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any
 
 import pytest
@@ -17,6 +17,17 @@ from dmlemu.dml import OperatorType
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import Definition, definition_class, emulated
 from dmlemu.dml.operators.schema import operator_fields
+
+_DEFINITIONS = {definition_class(operator) for operator in emulated()}
+
+
+def kernel_family(operator: OperatorType) -> type[Definition]:
+    """The base class that operators share which run alike; the definition itself if there is none."""
+    base = definition_class(operator)
+    assert base is not None
+    while base in _DEFINITIONS and base.__bases__[0] is not Definition:  # a numbered variant, or of a family
+        base = base.__bases__[0]
+    return base
 
 
 def family(operator: OperatorType) -> Hashable:
@@ -33,20 +44,24 @@ def family(operator: OperatorType) -> Hashable:
 # Of several, the newest: numbered variants have more fields and more types than the first one.
 REPRESENTATIVES = frozenset({family(operator): operator for operator in sorted(emulated())}.values())
 
+# For tests that take seconds for each operator and look at how it runs, not at its fields and rules.
+KERNEL_REPRESENTATIVES = frozenset({kernel_family(each): each for each in sorted(emulated())}.values())
+
 
 def each_operator(
     name: str,
     value: Callable[[OperatorType], Any] = lambda operator: operator,
     operators: Iterable[OperatorType] = emulated(),
+    by_default: Collection[OperatorType] = REPRESENTATIVES,
 ) -> pytest.MarkDecorator:
-    """Runs a test with ``name`` set to ``value`` of each operator; by default, of each representative."""
+    """Runs a test with ``name`` set to ``value`` of each operator; by default, of those in ``by_default``."""
     return pytest.mark.parametrize(
         name,
         [
             pytest.param(
                 value(operator),
                 id=operator.name,
-                marks=() if operator in REPRESENTATIVES else pytest.mark.long,
+                marks=() if operator in by_default else pytest.mark.long,
             )
             for operator in sorted(operators)
         ],

@@ -71,13 +71,19 @@ class DispatchReader:
         return self._remember(content, found) if known is None else known
 
     def _fill(self, packet: bytes, pointer: Any, planned: bool, room: int) -> int:
-        """Writes at most ``room`` footprints to the array; returns their number, below 0: malformed."""
+        """Writes at most ``room`` footprints to the array; returns their number, below 0: malformed.
+
+        Raises what a signal handler raised meanwhile.
+        """
         if room >= self._capacity:
             self._capacity = room + 1
             self._array = ffi.new(_FOOTPRINTS, self._capacity)
             self._bytes = ffi.buffer(self._array)
         segments, count = self._memory.segments()
         found: int = lib.dmlk_footprints(pointer, len(packet), segments, count, planned, self._array, room)
+        interrupt = take_interrupt() if found < 0 else None
+        if interrupt is not None:
+            raise interrupt
         return found
 
     def _remember(self, content: bytes, count: int) -> Accesses:

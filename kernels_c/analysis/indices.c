@@ -25,8 +25,9 @@ int dmlk_find_outside(const dmlk_view *indices, const dmlk_index_use *use, dmlk_
         dmlk_load_promoted(indices->type, cursor.at[0], dmlk_iter_row_strides(&iter)[0], count, &values);
         for (int64_t i = 0; i < count; i++) {
             const int64_t size = use->sizes[number];
-            const bool inside =
-                is_signed ? dmlk_signed_inside(values.i[i], size) : dmlk_unsigned_inside(values.u[i], size);
+            const bool inside = use->are_lengths ? values.u[i] <= (uint64_t)size /* (a negative one is larger) */
+                                : is_signed      ? dmlk_signed_inside(values.i[i], size)
+                                                 : dmlk_unsigned_inside(values.u[i], size);
             if (!inside && out->count++ == 0) {
                 out->axis = use->axis + number;
                 out->size = (uint64_t)size;

@@ -23,6 +23,7 @@ static inline bool dmlk_unsigned_inside(uint64_t index, int64_t size) { return i
 typedef struct dmlk_index_use {
     uint32_t indices, target, axis, count;
     int64_t sizes[DMLK_MAX_RANK];
+    bool are_lengths; /* of parts of the axis instead: 0 .. size */
 } dmlk_index_use;
 
 /* dmlk_indices_<stem>, if operators/<stem>.c defines it.  False: the dispatch is malformed. */

@@ -378,8 +378,8 @@ static void cut_marks(dmlk_read_set *reads, uint32_t room, struct found *found) 
     free(reads->marks);
 }
 
-int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
-                    int planned, dmlk_footprint *out, uint32_t capacity) {
+static int find_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                           int planned, dmlk_footprint *out, uint32_t capacity) {
     dmlk_dispatch_header header;
     if (!decode_header(packet, size, &header) || header.tensor_count > INT32_MAX) {
         return -1;
@@ -419,6 +419,14 @@ int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *se
     return (int)found.count;
 }
 
+int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                    int planned, dmlk_footprint *out, uint32_t capacity) {
+    dmlk_watch watch;
+    dmlk_watch_begin(&watch);
+    const int count = find_footprints(packet, size, segments, segment_count, planned, out, capacity);
+    return dmlk_watch_end(&watch) ? -1 : count;
+}
+
 int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                         dmlk_bad_index *out) {
     dmlk_dispatch_header header;
@@ -444,6 +452,7 @@ int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment
     }
     out->indices = use.indices;
     out->target = use.target;
+    out->is_length = use.are_lengths;
     return out->count > 0;
 }
 

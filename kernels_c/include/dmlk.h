@@ -187,7 +187,7 @@ typedef struct dmlk_footprint {
  * Reads may depend on the elements of another tensor.  These are inspected, unless `planned` says that they may
  * change before the dispatch runs.  In that case, and if `capacity` is too small, one DMLK_MAYBE_READ footprint
  * covers the whole tensor.  Returns how many there are (at most `capacity`, or one per tensor), -1: the packet does
- * not decode. */
+ * not decode, or the host stopped the search. */
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                     int planned, dmlk_footprint *out, uint32_t capacity);
 
@@ -261,12 +261,15 @@ typedef union dmlk_number {
     uint64_t u;
 } dmlk_number;
 
-/* Elements of tensor `indices` index an axis of tensor `target`, and some are out of range. */
+/* Elements of tensor `indices` index an axis of tensor `target`, or are lengths of parts of it, and some are out of
+ * range. */
 typedef struct dmlk_bad_index {
     uint32_t indices; /* tensors of the packet */
     uint32_t target;
     uint32_t axis;
     uint32_t is_signed;
+    uint32_t is_length; /* lengths are 0 .. size */
+    uint32_t reserved;
     uint64_t size;     /* of the axis: indices are 0 .. size - 1, and signed ones -size .. -1 too */
     uint64_t count;    /* of bad indices */
     uint64_t element;  /* number of the first one, last axis fastest */

@@ -94,10 +94,9 @@ DMLK_INLINE double dmlk_expm1(double x) {
     return x > DMLK_EXP_HIGH ? (double)INFINITY : x == 0 ? x : y;
 }
 
-/* The same for x <= 0. */
-DMLK_INLINE double dmlk_expm1_negative(double x) { return dmlk_expm1(x); }
-
 DMLK_INLINE double dmlk_sigmoid(double x) { return 1 / (1 + dmlk_exp(-x)); }
+
+DMLK_INLINE double dmlk_silu(double x) { return x / (1 + dmlk_exp(-x)); }
 
 /* --- logarithm ---
  *
@@ -134,6 +133,9 @@ DMLK_INLINE double dmlk_log1p(double x) {
     const double y = dmlk_log_normal(u) + lost / u;
     return x == 0 ? x : dmlk_log_special(u, y);
 }
+
+/* log(1 + exp(x)) without overflow. */
+DMLK_INLINE double dmlk_softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
 
 /* --- hyperbolic functions and their inverses --- */
 

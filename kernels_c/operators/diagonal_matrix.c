@@ -39,10 +39,10 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     const uint32_t row = out->rank - 1;
     const int64_t width = out->sizes[row];
     const uint64_t zero = 0;
-    int64_t work = 0;
-    for (int64_t r = begin; r < end && !dmlk_stopped(&work, width); r++) {
-        int64_t index[DMLK_MAX_RANK], ends[4] = {0, 0, 0, width};
-        dmlk_row_start(out, row, r, index);
+    int64_t work = 0, index[DMLK_MAX_RANK];
+    dmlk_row_start(out, row, begin, index);
+    for (int64_t r = begin; r < end && !dmlk_stopped(&work, width); r++, dmlk_next_row(out, row, index)) {
+        int64_t ends[4] = {0, 0, 0, width};
         columns_of_row(&job->k, index[row - 1], width, &ends[1], &ends[2]);
         for (uint32_t i = 0; i < 3; i++) { /* before the diagonals, on them, behind them */
             const bool is_value = (i == 1) != (job->k.outside != 0);

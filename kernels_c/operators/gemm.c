@@ -49,7 +49,7 @@ static void plain_part(int64_t begin, int64_t end, int part, void *context) {
 
 static dmlk_matrix last_axes(const dmlk_view *view, bool transposed) {
     const uint32_t row = view->rank - 2 + transposed, column = view->rank - 1 - transposed;
-    return (dmlk_matrix){view->type, view->strides[row], view->strides[column]};
+    return (dmlk_matrix){.type = view->type, .row_stride = view->strides[row], .column_stride = view->strides[column]};
 }
 
 /* Checks that the sizes match, and sets m, n and depth. */
@@ -92,6 +92,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     dmlk_gemm_blocked p; /* large: see dmlk_iter */
     p.alpha = k.alpha;
     p.beta = k.beta;
+    p.last = -0.0f;
     if (!set_sizes(&p, &k, a, b, out) || (c->base != NULL && !dmlk_same_sizes(c, out))) {
         return DMLK_BAD_PACKET;
     }

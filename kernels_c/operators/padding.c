@@ -1,28 +1,36 @@
 /* padding: out[o] = in[o - start] along each axis; beyond the input a value, or the input continued as the mode says.
  * Elements are copied bit by bit.
  *
- * Each axis of the output is cut into runs that come from consecutive inputs, forwards or backwards, or from none; a
- * run along each axis makes a box, which is copied or filled. */
+ * Each axis of the output is cut into runs that come from consecutive inputs, forwards or backwards, or from none.  A
+ * packed output is written from its first byte to its last; in others a run along each axis makes a box, which is
+ * copied or filled. */
 #include "padding.h"
 
 #include "boxes.h"
+#include "packed_output.h"
+#include "sanitizer.h"
 
-typedef struct dmlk_run {
-    int64_t in, step, count; /* the first input, the distance to the next, and how many */
-} dmlk_run;
-
-/* The run that begins at input position p, which may be outside; at most `left` outputs.  n inputs. */
-static dmlk_run run_at(uint32_t mode, int64_t p, int64_t n, int64_t left) {
+/* The run that begins at input position p, which may be outside.  n inputs. */
+static dmlk_span run_at(uint32_t mode, int64_t p, int64_t n) {
+    const int64_t rest = INT64_MAX / 2;
+    if (mode == DMLK_PADDING_CONSTANT && (p < 0 || p >= n)) {
+        return (dmlk_span){.count = p < 0 ? -p : rest, .is_constant = true};
+    }
+    if (mode == DMLK_PADDING_CONSTANT) {
+        return (dmlk_span){p, 1, n - p, false};
+    }
     if (mode == DMLK_PADDING_EDGE || n == 1) {
-        return p < 0 ? (dmlk_run){0, 0, -p} : p < n - 1 ? (dmlk_run){p, 1, n - p} : (dmlk_run){n - 1, 0, left};
+        return p < 0       ? (dmlk_span){0, 0, -p, false}
+               : p < n - 1 ? (dmlk_span){p, 1, n - p, false}
+                           : (dmlk_span){n - 1, 0, rest, false};
     }
     const int64_t period = mode == DMLK_PADDING_WRAP ? n : mode == DMLK_PADDING_SYMMETRIC ? 2 * n : 2 * (n - 1);
     const int64_t q = p % period < 0 ? p % period + period : p % period;
     if (q < n) {
-        return (dmlk_run){q, 1, n - q};
+        return (dmlk_span){q, 1, n - q, false};
     }
     const int64_t back = mode == DMLK_PADDING_SYMMETRIC ? period - 1 - q : period - q;
-    return (dmlk_run){back, -1, period - q};
+    return (dmlk_span){back, -1, period - q, false};
 }
 
 struct job {
@@ -52,9 +60,9 @@ static int copy_runs(struct job *job, uint32_t d, const dmlk_view *in, const dml
     }
     int status = DMLK_OK;
     const int64_t n = job->sizes[d], size = out->sizes[d];
-    dmlk_run run;
+    dmlk_span run;
     for (int64_t o = 0; status == DMLK_OK && o < size && !dmlk_stopped(&job->work, 1); o += run.count) {
-        run = run_at(job->mode, o - job->start[d], n, size - o);
+        run = run_at(job->mode, o - job->start[d], n);
         run.count = dmlk_min(run.count, size - o);
         const int64_t periods = (size - o) / n;
         if (job->mode == DMLK_PADDING_WRAP && run.in == 0 && run.step == 1 && periods > 1 && in->rank < DMLK_MAX_RANK) {
@@ -68,6 +76,16 @@ static int copy_runs(struct job *job, uint32_t d, const dmlk_view *in, const dml
         status = copy_runs(job, d + 1, &from, &to);
     }
     return status;
+}
+
+static dmlk_span span_of(const void *context, uint32_t d, int64_t o) {
+    const struct job *job = context;
+    return run_at(job->mode, o - job->start[d], job->sizes[d]);
+}
+
+/* Whether the rows of the output are contiguous and those of the input, too. */
+static bool has_packed_rows(const dmlk_view *in, const dmlk_view *out) {
+    return !dmlk_in_checked_kernel() && dmlk_is_packed(out) && in->strides[in->rank - 1] == 1;
 }
 
 int dmlk_run_padding(const dmlk_call *call) {
@@ -89,10 +107,15 @@ int dmlk_run_padding(const dmlk_call *call) {
     if (!fits) {
         return DMLK_BAD_PACKET;
     }
+    struct job job = {.mode = k.mode, .rank = in->rank, .start = k.start, .sizes = in->sizes};
+    if (has_packed_rows(in, &out)) {
+        const dmlk_spans spans = {in, out.sizes, in->rank, span_of, &job, &k.value};
+        dmlk_write_spans(&spans, &out);
+        return DMLK_OK;
+    }
     if (k.mode == DMLK_PADDING_CONSTANT) {
         const int status = dmlk_fill_around(&out, first, in->sizes, &k.value);
         return status == DMLK_OK ? dmlk_copy_elements(in, &out) : status;
     }
-    struct job job = {.mode = k.mode, .rank = in->rank, .start = k.start, .sizes = in->sizes};
     return copy_runs(&job, 0, in, &out);
 }

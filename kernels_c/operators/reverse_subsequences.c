@@ -63,10 +63,9 @@ static void write_across(const struct job *job, int64_t *index) {
 static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;
-    int64_t work = 0;
-    for (int64_t r = begin; r < end && !dmlk_stopped(&work, job->out->sizes[job->row]); r++) {
-        int64_t index[DMLK_MAX_RANK];
-        dmlk_row_start(job->out, job->row, r, index);
+    int64_t work = 0, index[DMLK_MAX_RANK];
+    dmlk_row_start(job->out, job->row, begin, index);
+    for (int64_t r = begin; r < end && !dmlk_stopped(&work, job->out->sizes[job->row]); r++, dmlk_next_row(job->out, job->row, index)) {
         if (job->row == job->axis) {
             write_sequence(job, index);
         } else {

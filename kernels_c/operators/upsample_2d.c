@@ -21,6 +21,8 @@ static inline double blend(double low, double high, double weight) {
     return weight == 0 ? low : (1 - weight) * low + weight * high;
 }
 
+#define MIXES 32 /* outputs of an element that are prepared for a whole row */
+
 #define DMLK_BODY "upsample_2d.inc"
 #include "each_type.inc"
 
@@ -45,10 +47,11 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     const struct job *job = context;
     const dmlk_view *in = job->in, *out = job->out;
     const uint32_t x = in->rank - 1, y = x - 1;
-    int64_t work = 0;
-    for (int64_t r = begin; r < end && !dmlk_stopped(&work, out->sizes[x]); r++) {
+    int64_t work = 0, row[DMLK_MAX_RANK];
+    dmlk_row_start(out, x, begin, row);
+    for (int64_t r = begin; r < end && !dmlk_stopped(&work, out->sizes[x]); r++, dmlk_next_row(out, x, row)) {
         int64_t index[DMLK_MAX_RANK];
-        dmlk_row_start(out, x, r, index);
+        memcpy(index, row, sizeof index);
         uint8_t *to = dmlk_element(out, index);
         const mix m = mix_of(index[y] % job->height, job->height);
         const int64_t low = index[y] / job->height + m.low, high = low + 1;

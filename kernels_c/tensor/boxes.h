@@ -69,6 +69,17 @@ static inline void dmlk_row_start(const dmlk_view *view, uint32_t axis, int64_t 
     }
 }
 
+/* From there to the next row. */
+static inline void dmlk_next_row(const dmlk_view *view, uint32_t axis, int64_t *index) {
+    index[axis] = 0;
+    for (uint32_t d = view->rank; d-- > 0;) {
+        if (d != axis && ++index[d] < view->sizes[d]) {
+            return;
+        }
+        index[d] = 0;
+    }
+}
+
 static inline uint8_t *dmlk_element(const dmlk_view *view, const int64_t *index) {
     int64_t at = 0;
     for (uint32_t d = 0; d < view->rank; d++) {

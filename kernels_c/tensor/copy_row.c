@@ -1,4 +1,6 @@
 #include "kernel.h"
+#include "packed_output.h"
+#include "sanitizer.h"
 #include "staged_rows.h"
 
 #define DMLK_ONLY_UNSIGNED
@@ -19,6 +21,87 @@ static bool is_backward(const dmlk_view *in) {
     return backward;
 }
 
+#ifndef DMLK_CHECKED
+
+/* --- packed outputs, row by row --- */
+
+#define LINE 64
+#define AHEAD 8 /* rows that are fetched before they are copied */
+#define LONG_ROW 4096    /* bytes; longer rows are as fast alone */
+#define MOST_STRIDE 4    /* of a row of the input; others are transposed (tiles.c) */
+#define WORTH_A_THREAD (1 << 19) /* elements: see for_rows.c */
+
+struct rows {
+    dmlk_iter iter;
+    const dmlk_view *out;
+    int64_t length; /* of a row; with `times`, of its inputs */
+    int64_t times;  /* of each input, one after another */
+    int64_t stride;
+};
+
+static void write_rows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct rows *rows = context;
+    const int64_t elements = rows->length * rows->times;
+    dmlk_packed_output o;
+    dmlk_cursor cursor;
+    dmlk_packed_begin(&o, rows->out, begin * elements);
+    dmlk_iter_seek(&rows->iter, begin, &cursor);
+    const int64_t step = dmlk_iter_row_strides(&rows->iter)[0] * o.bytes;
+    for (int64_t count = 0; begin < end && !dmlk_stopped(&o.work, 1); begin += count) {
+        count = dmlk_min(dmlk_iter_row_left(&rows->iter, &cursor), end - begin);
+        for (int64_t i = 0; i < count && !dmlk_stopped(&o.work, 1); i++) {
+            const uint8_t *from = cursor.at[0] + i * step;
+            for (int64_t b = 0; b < rows->length * o.bytes; b += LINE) {
+                __builtin_prefetch(from + AHEAD * step + b);
+            }
+            if (rows->times > 1) {
+                dmlk_packed_repeat(&o, from, rows->stride, rows->length, rows->times);
+            } else {
+                dmlk_packed_copy(&o, from, rows->stride, rows->length);
+            }
+        }
+        dmlk_iter_advance(&rows->iter, &cursor, count);
+    }
+    dmlk_packed_end(&o);
+}
+
+/* Takes the innermost loop away. */
+static int64_t take_loop(dmlk_iter *iter) {
+    const int64_t size = iter->sizes[--iter->rank];
+    iter->count /= size;
+    return size;
+}
+
+/* Whether the output is packed and rows of the input are not much scattered; then copies them. */
+static bool copy_to_packed(const dmlk_view *in, const dmlk_view *out) {
+    struct rows rows = {.out = out, .times = 1};
+    dmlk_iter *iter = &rows.iter;
+    if (dmlk_in_checked_kernel() || dmlk_iter_init(iter, DMLK_ANY_ORDER, (const dmlk_view *[]){in, out}, 2) != DMLK_OK) {
+        return false;
+    }
+    int64_t step = 1;
+    for (uint32_t d = iter->rank; d-- > 0; step *= iter->sizes[d]) {
+        if (iter->strides[d][1] != step) {
+            return false;
+        }
+    }
+    const uint32_t last = iter->rank - 1;
+    if (last > 1 && iter->strides[last][0] == 0 && iter->strides[last - 1][0] <= MOST_STRIDE) {
+        rows.times = take_loop(iter);
+    }
+    rows.stride = iter->strides[iter->rank - 1][0];
+    rows.length = take_loop(iter);
+    if (iter->rank == 0 || rows.stride > MOST_STRIDE || rows.length * rows.times > LONG_ROW / iter->bytes[0]) {
+        return false;
+    }
+    const int64_t grain = WORTH_A_THREAD / (rows.length * rows.times);
+    dmlk_parallel(iter->count, dmlk_parts(iter->count, grain), write_rows, &rows);
+    return true;
+}
+
+#endif
+
 int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out) {
     const dmlk_view *const views[] = {in, out};
     if (is_backward(in)) {
@@ -27,6 +110,6 @@ int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out) {
 #ifdef DMLK_CHECKED
     return dmlk_for_rows(views, 2, copy_rows[dmlk_bits_type(in->type)], NULL);
 #else
-    return dmlk_staged_rows(views, 2, NULL, NULL);
+    return copy_to_packed(in, out) ? DMLK_OK : dmlk_staged_rows(views, 2, NULL, NULL);
 #endif
 }

@@ -2,12 +2,15 @@
 
 #include "cancellation.h"
 #include "parallel.h"
+#include "sanitizer.h"
+#include "transpose.h"
 
 #define LINE 64     /* bytes of a cache line */
 #define FEW 8       /* lines; fewer are visited one after the other */
 #define LEAST 64    /* lines together; with fewer, the calls of the visitor take longer than its loops */
 #define PIECE 4096  /* elements of a line visited at a time, if other lines share their cache lines */
 #define AHEAD 4     /* elements of a line, prefetched across lines */
+#define COPIES (1 << 14) /* bytes of transposed elements */
 
 /* Across lines, if neighbouring lines are closer than neighbouring elements, primarily in the first operand. */
 static bool goes_across(const dmlk_lines *lines) {
@@ -100,17 +103,10 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
     const int64_t size = block->strides[0] == 1 ? block->count * lines->along.bytes[0] : 0;
     uint8_t *start[DMLK_MAX_OPERANDS];
-    int64_t done = 1;
-    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, done * block->count); i += done) {
+    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, block->count); i++) {
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        done = visitor->at_once;
-        if (done > 0 && done <= n - i && (index + i) % done == 0) {
-            visitor->several(context, start, block->strides, along, block->count, index + i);
-            continue;
-        }
-        done = 1;
         const uint8_t *next = start[0] + AHEAD * along[0] * lines->along.bytes[0];
         for (int64_t b = 0; b < size && i + AHEAD < n; b += LINE) {
             __builtin_prefetch(next + b);
@@ -119,9 +115,28 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
     }
 }
 
+/* Visits n contiguous elements of each line, of an only operand, across transposed copies of them. */
+static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, const uint8_t *at, int64_t n,
+                         int64_t index, const dmlk_line_visitor *visitor, void *context) {
+    _Alignas(LINE) uint8_t copies[COPIES];
+    const int64_t bytes = lines->along.bytes[0], most = COPIES / (bytes * block->count);
+    const int64_t stride = *dmlk_iter_row_strides(&lines->along) * bytes, packed = 1;
+    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, most * block->count); i += most) {
+        const int64_t rows = dmlk_min(n - i, most), ahead = i + most < n ? most * stride : 0;
+        dmlk_transpose(bytes, at + i * stride, block->strides[0] * bytes, stride, copies, block->count * bytes, rows,
+                       block->count, ahead);
+        for (int64_t row = 0; row < rows; row++) {
+            uint8_t *copy = copies + row * block->count * bytes;
+            visitor->across(context, &copy, &packed, block->count, index + i + row);
+        }
+    }
+}
+
 void dmlk_visit_lines(const dmlk_lines *lines, const dmlk_line_block *block, int64_t first, int64_t n,
                       const dmlk_line_visitor *visitor, void *context) {
     const bool shared = block->count > 1 && !lines->across;
+    const bool turned = !lines->across && lines->along.count < visitor->least_along && block->count >= LEAST &&
+                        !dmlk_in_checked_kernel();
     const int64_t longest = shared ? PIECE : DMLK_WORK_BETWEEN_LOOKS;
     uint8_t *at[DMLK_MAX_OPERANDS];
     dmlk_cursor cursor;
@@ -132,7 +147,9 @@ void dmlk_visit_lines(const dmlk_lines *lines, const dmlk_line_block *block, int
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             at[k] = block->at[k] + (cursor.at[k] - lines->along.base[k]);
         }
-        if (lines->across) {
+        if (turned) {
+            visit_turned(lines, block, at[0], m, index, visitor, context);
+        } else if (lines->across) {
             visit_across(lines, block, at, m, index, visitor, context);
         } else {
             visit_along(lines, block, at, m, index, visitor, context);

@@ -41,14 +41,14 @@ int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t
 
 /* One step of a visit.  `index` counts the elements of a line.  along: elements index .. index + n - 1 of the line
  * `line` of the block; `strides` are those from element to element.  across: element `index` of all lines; `strides`
- * are those from line to line.  several (optional): across, elements index .. index + n - 1, which are `steps` apart,
- * where n is `at_once` and divides index. */
+ * are those from line to line.
+ *
+ * Lines of fewer than `least_along` elements are visited across even where they are contiguous, as transposed copies:
+ * for visitors of inputs only. */
 typedef struct dmlk_line_visitor {
     void (*along)(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n, int64_t index);
     void (*across)(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index);
-    int64_t at_once; /* 0: no `several` */
-    void (*several)(void *context, uint8_t *const *at, const int64_t *strides, const int64_t *steps, int64_t count,
-                    int64_t index);
+    int64_t least_along;
 } dmlk_line_visitor;
 
 /* Visits elements first .. first + n - 1 of every line of the block. */

@@ -9,17 +9,15 @@
 #define SUMS_T double
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
-#define SUMS_ALONG_ONLY
+#define SUMS_TERMS(x) (x)
 #include "sums.inc"
 
 #define SUMS_NAME(x) JOIN(x, product)
 #define SUMS_T double
 #define SUMS_PRODUCT 1
 #define SUMS_TERM(x) (x)
-#define SUMS_ALONG_ONLY
+#define SUMS_TERMS(x) (x)
 #include "sums.inc"
-
-static inline double combine(bool is_product, double a, double b) { return is_product ? a * b : a + b; }
 
 void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t terms) {
     sums->is_product = is_product;
@@ -27,14 +25,7 @@ void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t te
     sums->count = count;
     sums->lanes = terms < 4 * LANES ? 1 : LANES;
     for (int64_t i = 0; i < count * sums->lanes; i++) {
-        sums->whole[i] = sums->begun[i] = is_product ? 1 : 0;
-    }
-}
-
-DMLK_EACH_ISA(combine_each, (bool is_product, double *restrict v, const double *restrict x, int64_t n),
-              (is_product, v, x, n)) {
-    for (int64_t i = 0; i < n; i++) {
-        v[i] = combine(is_product, v[i], x[i]);
+        sums->lane[i] = is_product ? 1 : 0;
     }
 }
 
@@ -44,44 +35,37 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
         sums->is_product ? along_product(sums, sum, x, n, index) : along_sum(sums, sum, x, n, index);
         return;
     }
-    double y = sums->whole[sum];
+    double y = sums->lane[sum];
     for (int64_t i = 0; i < n; i++) {
-        y = combine(sums->is_product, y, x[i]);
+        y = sums->is_product ? y * x[i] : y + x[i];
     }
-    sums->whole[sum] = y;
-}
-
-void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {
-    const int64_t all = LANES * sums->count;
-    if (sums->lanes == 1) {
-        combine_each(sums->is_product, sums->whole, x, sums->count);
-        return;
-    }
-    combine_each(sums->is_product, &sums->begun[index % LANES * sums->count], x, sums->count);
-    if ((index + 1) % DMLK_SUM_BLOCK == 0) {
-        combine_each(sums->is_product, sums->whole, sums->begun, all);
-        for (int64_t i = 0; i < all; i++) {
-            sums->begun[i] = sums->is_product ? 1 : 0;
-        }
-    }
+    sums->lane[sum] = y;
 }
 
 void dmlk_sums_combine(bool is_product, double *results, const double *more, int64_t count) {
-    combine_each(is_product, results, more, count);
+    is_product ? across_product(results, more, count) : across_sum(results, more, count);
 }
 
-void dmlk_sums_finish(const dmlk_sums *sums, double *results) {
-    if (sums->lanes == 1) {
-        memcpy(results, sums->whole, (size_t)sums->count * sizeof *results);
-        return;
-    }
-    const int64_t next_sum = sums->along ? LANES : 1, next_lane = sums->along ? 1 : sums->count;
-    for (int64_t i = 0; i < sums->count; i++) {
-        double y = combine(sums->is_product, sums->whole[i * next_sum], sums->begun[i * next_sum]);
-        for (int64_t lane = 1; lane < LANES; lane++) {
-            const int64_t k = i * next_sum + lane * next_lane;
-            y = combine(sums->is_product, y, combine(sums->is_product, sums->whole[k], sums->begun[k]));
+void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {
+    dmlk_sums_combine(sums->is_product, dmlk_sums_row(sums, index), x, sums->count);
+}
+
+static void add_lanes(bool is_product, double *lane) {
+    for (int64_t half = LANES / 2; half > 0; half /= 2) {
+        for (int64_t k = 0; k < half; k++) {
+            lane[k] = is_product ? lane[k] * lane[k + half] : lane[k] + lane[k + half];
         }
-        results[i] = y;
     }
+}
+
+void dmlk_sums_finish(dmlk_sums *sums, double *results) {
+    const int64_t count = sums->count, lanes = sums->lanes;
+    for (int64_t i = 0; lanes > 1 && sums->along && i < count; i++) {
+        add_lanes(sums->is_product, &sums->lane[i * lanes]);
+        sums->lane[i] = sums->lane[i * lanes];
+    }
+    for (int64_t half = lanes / 2; half > 0 && !sums->along; half /= 2) {
+        dmlk_sums_combine(sums->is_product, sums->lane, sums->lane + half * count, half * count);
+    }
+    memcpy(results, sums->lane, (size_t)count * sizeof *results);
 }

@@ -17,6 +17,9 @@
  *   (DMLK_LOGICAL_ORDER) where the result depends on the order, so that it does not depend on the layout or the number
  *   of threads.
  *
+ * Data movement: a packed output is written from its first byte to its last (packed_output.h): several threads, any
+ *   input; other outputs are copied box by box (boxes.h, dmlk_copy_elements).
+ *
  * Elements of 4 bits: dmlk_indexed_rows with half-byte pointers (half_bytes.h).
  *
  * All of them take up to DMLK_MAX_OPERANDS tensors. */

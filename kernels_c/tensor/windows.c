@@ -178,3 +178,10 @@ uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices, bo
     }
     return dmlk_join(slices, kept);
 }
+
+void dmlk_windows_reads(const dmlk_windows *w, uint32_t spatial, dmlk_read_set *reads) {
+    for (uint32_t d = 0; d < spatial; d++) {
+        const dmlk_window_axis *axis = &w->axes[DMLK_WINDOW_AXES - spatial + d];
+        reads->counts[2 + d] = dmlk_window_slices(axis, reads->slices[2 + d], &reads->has_more);
+    }
+}

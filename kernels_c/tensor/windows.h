@@ -63,6 +63,9 @@ typedef struct dmlk_window_row {
     int64_t begin[DMLK_WINDOW_AXES], end[DMLK_WINDOW_AXES]; /* places along each axis that are inside the input for an output */
 } dmlk_window_row;
 
+/* Reduces the elements of the input that a kernel reads to those that windows cover. */
+void dmlk_windows_reads(const dmlk_windows *w, uint32_t spatial, dmlk_read_set *reads);
+
 /* Row `number` (0 .. w->rows - 1), and the next row. */
 void dmlk_window_seek(const dmlk_windows *w, int64_t number, dmlk_window_row *row);
 void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row);
@@ -71,7 +74,8 @@ void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row);
 typedef struct dmlk_place {
     int64_t at[DMLK_WINDOW_AXES];
     int64_t begin, end;   /* of the outputs of the row */
-    const uint8_t *first; /* the input of output `begin`; the others' are w->row_step elements apart */
+    uint64_t number;      /* of the input of output 0, from row->origin; the others' are w->row_step elements apart */
+    const uint8_t *first; /* the input of output `begin` */
 } dmlk_place;
 
 static inline int64_t dmlk_ceil_div(int64_t x, int64_t divisor) {
@@ -98,11 +102,12 @@ static inline void dmlk_take_place(const dmlk_windows *w, const dmlk_window_row 
         t < DMLK_KNOWN_PLACES ? w->inside[t] : dmlk_outputs_inside(&w->axes[w->along], t);
     place->begin = inside.begin > from ? inside.begin - from : 0;
     place->end = dmlk_min(inside.end - from, row->count);
-    uint64_t number = row->origin + (uint64_t)place->begin * (uint64_t)w->row_step;
+    place->number = 0;
     for (uint32_t a = DMLK_FIRST_SPATIAL; a < DMLK_WINDOW_AXES; a++) {
-        number += (uint64_t)place->at[a] * w->place_steps[a];
+        place->number += (uint64_t)place->at[a] * w->place_steps[a];
     }
-    place->first = w->in + (int64_t)number * w->in_bytes;
+    const uint64_t first = row->origin + place->number + (uint64_t)place->begin * (uint64_t)w->row_step;
+    place->first = w->in + (int64_t)first * w->in_bytes;
 }
 
 /* The first place; false: there is none.  And the next one. */

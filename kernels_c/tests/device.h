@@ -9,7 +9,7 @@
 #define DEVICE_TABLE 0x1000       /* address of the descriptor table */
 #define DEVICE_TENSORS 0x100000   /* address of the first tensor; they are DEVICE_DISTANCE apart */
 #define DEVICE_DISTANCE 0x1000000
-#define DEVICE_MAX_TENSORS 9
+#define DEVICE_MAX_TENSORS 14
 #define DEVICE_UNTOUCHED 0xEE     /* contents of fresh memory */
 
 typedef struct device {

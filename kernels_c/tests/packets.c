@@ -1,6 +1,9 @@
 #include "packets.h"
 
+#include "adam_optimizer.h"
+#include "attention.h"
 #include "concatenate.h"
+#include "convolution_float.h"
 #include "convolution_integer.h"
 #include "cumulative.h"
 #include "diagonal_matrix.h"
@@ -10,11 +13,15 @@
 #include "fold.h"
 #include "gemm.h"
 #include "hardmax.h"
+#include "local_response.h"
 #include "nonzero_coordinates.h"
+#include "normalization.h"
 #include "padding.h"
 #include "pooling.h"
+#include "pooling_grad.h"
 #include "put_slice.h"
 #include "quantization.h"
+#include "recurrent.h"
 #include "reduce.h"
 #include "reverse_subsequences.h"
 #include "selection.h"
@@ -31,6 +38,8 @@
 static const enum dmlk_type types[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64, DMLK_INT8,   DMLK_INT16, DMLK_INT32,
                                        DMLK_INT64,   DMLK_UINT8,   DMLK_UINT16,  DMLK_UINT32, DMLK_UINT64};
 static const enum dmlk_type floats[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_FLOAT64};
+
+static const enum dmlk_type singles[] = {DMLK_FLOAT16, DMLK_FLOAT32};
 
 static const enum dmlk_type integers_8_4[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT4, DMLK_UINT4};
 
@@ -121,6 +130,33 @@ static void begin_convolution_integer(device *d) {
     }
     random_flag() ? add_in(d, filter, 1, SIZES(random_flag() ? 1 : filters)) : device_no_tensor(d);
     add_out(d, DMLK_INT32, rank, out);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_convolution_float(device *d) {
+    static const int64_t few[] = {1, 1, 2, 3, 5, 17};
+    dmlk_convolution_float k = {
+        .spatial = (uint32_t)random_between(1, 3), .backward = random_flag(), .reversed = random_flag()};
+    const int64_t groups = PICK(few), filters = groups > 3 ? 1 : PICK(few), channels = groups > 3 ? 1 : PICK(few);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    int64_t in[5] = {random_between(1, 2), channels * groups}, out[5] = {in[0], filters * groups};
+    int64_t window[6] = {groups, filters, channels};
+    for (uint32_t i = 0; i < k.spatial; i++) {
+        window[3 + i] = random_between(1, 3);
+        k.strides[i] = (uint32_t)random_between(1, 3);
+        k.dilations[i] = (uint32_t)random_between(1, 2);
+        k.start_padding[i] = (uint32_t)random_between(0, 2);
+        k.end_padding[i] = (uint32_t)random_between(0, 2);
+        const int64_t padding = k.start_padding[i] + k.end_padding[i], span = (window[3 + i] - 1) * k.dilations[i] + 1;
+        const int64_t wide = span + padding + random_between(0, i == 0 ? 20 : 5);
+        const int64_t narrow = (wide + padding - span) / k.strides[i] + 1;
+        in[2 + i] = k.backward ? narrow : wide;
+        out[2 + i] = k.backward ? wide : narrow;
+    }
+    add_in(d, type, k.spatial + 2, in);
+    add_in(d, type, k.spatial + 3, window);
+    random_flag() ? add_in(d, type, 1, SIZES(out[1])) : device_no_tensor(d);
+    add_out(d, random_flag() ? DMLK_FLOAT32 : type, k.spatial + 2, out);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -297,6 +333,27 @@ static void begin_gemm(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+static void begin_multiply_integers(device *d) {
+    static const enum dmlk_type kinds[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
+    const int64_t width = random_between(0, 2);
+    const enum dmlk_type a = kinds[2 * width + random_flag()], b = kinds[2 * width + random_flag()];
+    const uint32_t rank = (uint32_t)random_between(2, 4);
+    const int64_t m = random_between(1, 30), n = random_between(1, 60), depth = random_between(1, 20);
+    int64_t sizes[3][4];
+    for (uint32_t axis = 0; axis + 2 < rank; axis++) {
+        sizes[0][axis] = sizes[1][axis] = sizes[2][axis] = random_between(1, 3);
+    }
+    sizes[0][rank - 2] = sizes[2][rank - 2] = m;
+    sizes[0][rank - 1] = sizes[1][rank - 2] = depth;
+    sizes[1][rank - 1] = sizes[2][rank - 1] = n;
+    add_in(d, a, rank, sizes[0]);
+    random_flag() ? add_in(d, a, 1, SIZES(random_flag() ? 1 : m)) : device_no_tensor(d);
+    add_in(d, b, rank, sizes[1]);
+    random_flag() ? add_in(d, b, 1, SIZES(random_flag() ? 1 : n)) : device_no_tensor(d);
+    add_out(d, width == 0 ? DMLK_INT32 : width == 1 ? DMLK_INT64 : DMLK_FLOAT64, rank, sizes[2]);
+    device_constants(d, NULL, 0, 0);
+}
+
 static void begin_nonzero_coordinates(device *d) {
     int64_t sizes[DMLK_MAX_RANK], elements = 1;
     const uint32_t rank = random_sizes(sizes);
@@ -310,24 +367,74 @@ static void begin_nonzero_coordinates(device *d) {
     device_constants(d, &k, sizeof k, random_flag() ? DMLK_FLAG_POISON : 0);
 }
 
+/* A window and the sizes around it. */
+static void random_window(dmlk_pooling *k, int64_t in[5], int64_t out[5]) {
+    const int64_t channels_last[] = {1, 2, 7, 300};
+    *k = (dmlk_pooling){.spatial = (uint32_t)random_between(1, 3),
+                        .include_padding = random_flag(),
+                        .power = (uint32_t)random_between(1, 4)};
+    in[0] = out[0] = random_between(1, 2);
+    in[1] = out[1] = PICK(channels_last);
+    for (uint32_t i = 0; i < k->spatial; i++) {
+        k->window[i] = (uint32_t)random_between(1, k->spatial == 1 ? 40 : 3);
+        k->strides[i] = (uint32_t)random_between(1, 3);
+        k->dilations[i] = (uint32_t)random_between(1, 3);
+        k->start_padding[i] = (uint32_t)random_between(0, 4);
+        k->end_padding[i] = (uint32_t)random_between(0, 4);
+        in[2 + i] = random_between(1, k->spatial == 1 ? 50 : 7);
+        out[2 + i] = random_between(1, k->spatial == 1 ? 50 : 4);
+    }
+}
+
+/* Scale and zero point: one, or one for each channel. */
+static void add_linear(device *d, enum dmlk_type type, int64_t channels) {
+    const int64_t count = random_flag() ? channels : 1;
+    add_in(d, DMLK_FLOAT32, 2, SIZES(1, count));
+    random_flag() ? add_in(d, type, 2, SIZES(1, count)) : device_no_tensor(d);
+}
+
 /* Any line of the family's table. */
 static void begin_pooling(device *d, const char *name) {
-    dmlk_pooling k = {.spatial = (uint32_t)random_between(1, 3), .include_padding = random_flag()};
-    const int64_t channels_last[] = {1, 2, 7, 300};
-    int64_t in[5] = {random_between(1, 2), PICK(channels_last)}, out[5] = {in[0], in[1]};
-    for (uint32_t i = 0; i < k.spatial; i++) {
-        k.window[i] = (uint32_t)random_between(1, k.spatial == 1 ? 40 : 3);
-        k.strides[i] = (uint32_t)random_between(1, 3);
-        k.dilations[i] = (uint32_t)random_between(1, 3);
-        k.start_padding[i] = (uint32_t)random_between(0, 4);
-        k.end_padding[i] = (uint32_t)random_between(0, 4);
-        in[2 + i] = random_between(1, k.spatial == 1 ? 50 : 7);
-        out[2 + i] = random_between(1, k.spatial == 1 ? 50 : 4);
-    }
-    const enum dmlk_type type = PICK(floats);
+    static const enum dmlk_type bytes[] = {DMLK_INT8, DMLK_UINT8};
+    static const enum dmlk_type places[] = {DMLK_UINT32, DMLK_UINT64};
+    const bool is_max = strcmp(name, "max_pooling") == 0, is_mean = strncmp(name, "quantized", 9) == 0;
+    dmlk_pooling k;
+    int64_t in[5], out[5];
+    random_window(&k, in, out);
+    const uint32_t rank = k.spatial + 2;
+    const enum dmlk_type type = is_mean ? PICK(bytes) : is_max ? PICK(types) : PICK(floats);
+    const enum dmlk_type result = is_mean ? PICK(bytes) : type;
     device_begin(d, name);
-    add_in(d, type, k.spatial + 2, in);
-    add_out(d, type, k.spatial + 2, out);
+    add_in(d, type, rank, in);
+    if (is_mean) {
+        add_linear(d, type, in[1]);
+        add_linear(d, result, in[1]);
+    }
+    add_out(d, result, rank, out);
+    if (is_max) {
+        random_flag() ? add_out(d, PICK(places), rank, out) : device_no_tensor(d);
+    }
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any line of the family's table. */
+static void begin_pooling_grad(device *d, const char *name) {
+    dmlk_pooling window;
+    int64_t in[5], out[5];
+    random_window(&window, in, out);
+    dmlk_pooling_grad k = {.spatial = window.spatial, .include_padding = window.include_padding};
+    memcpy(k.window, window.window, sizeof k.window);
+    memcpy(k.strides, window.strides, sizeof k.strides);
+    memcpy(k.dilations, window.dilations, sizeof k.dilations);
+    memcpy(k.start_padding, window.start_padding, sizeof k.start_padding);
+    memcpy(k.end_padding, window.end_padding, sizeof k.end_padding);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    device_begin(d, name);
+    if (strcmp(name, "max_pooling_grad") == 0) {
+        add_in(d, type, k.spatial + 2, in);
+    }
+    add_in(d, type, k.spatial + 2, out);
+    add_out(d, type, k.spatial + 2, in);
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -382,7 +489,7 @@ static void begin_quantization(device *d, const char *name) {
     static const enum dmlk_type whole[] = {DMLK_INT8,  DMLK_UINT8,  DMLK_INT4,  DMLK_UINT4,
                                            DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
     static const enum dmlk_type numbers[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_INT32};
-    const dmlk_quantization k = {.centered = random_flag()};
+    const dmlk_quantization k = {.centered = random_flag(), .joint = random_flag()};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     device_begin(d, name);
@@ -400,6 +507,19 @@ static void begin_quantization(device *d, const char *name) {
         add_quantized(d, rank, sizes, false);
         add_quantized(d, rank, sizes, false);
         add_quantized(d, rank, sizes, true);
+    } else if (strcmp(name, "scale_sums") == 0) {
+        static const enum dmlk_type sums[] = {DMLK_INT32, DMLK_INT64, DMLK_FLOAT64};
+        const bool quantizes = random_flag();
+        const enum dmlk_type out = quantizes ? integers_8_4[random_flag()] : floats[random_flag()], of = PICK(sums);
+        add_in(d, of, rank, sizes);
+        (quantizes ? of == DMLK_INT32 : random_flag())
+            ? add_in(d, quantizes ? DMLK_INT32 : floats[random_flag()], rank, sizes)
+            : device_no_tensor(d);
+        add_in(d, floats[random_flag()], rank, sizes);
+        add_in(d, floats[random_flag()], rank, sizes);
+        quantizes ? add_in(d, DMLK_FLOAT32, rank, sizes) : device_no_tensor(d);
+        quantizes && random_flag() ? add_in(d, out, rank, sizes) : device_no_tensor(d);
+        add_out(d, out, rank, sizes);
     } else {
         const enum dmlk_type out = integers_8_4[random_flag()];
         add_in(d, floats[random_between(0, 1)], rank, sizes);
@@ -425,6 +545,76 @@ static void begin_softmax(device *d, const char *name) {
     device_begin(d, name);
     add_in(d, PICK(floats), rank, sizes);
     add_out(d, PICK(floats), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any line of the family's table. */
+static void begin_normalization(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK], one[DMLK_MAX_RANK];
+    dmlk_normalization k = {.epsilon = 1e-5f};
+    const uint32_t rank = random_lines(sizes, &k.axes_mask);
+    const bool given = strstr(name, "given") != NULL, moments = strcmp(name, "normalize_moments") == 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        one[i] = k.axes_mask >> i & 1 ? 1 : sizes[i];
+    }
+    device_begin(d, name);
+    add_in(d, PICK(singles), rank, sizes);
+    if (strstr(name, "grad") != NULL) {
+        add_in(d, PICK(singles), rank, sizes);
+        for (int i = 0; i < 3; i++) {
+            add_in(d, PICK(singles), rank, one);
+        }
+        add_out(d, PICK(singles), rank, sizes);
+        add_out(d, PICK(singles), rank, one);
+        add_out(d, PICK(singles), rank, one);
+    } else {
+        for (int i = 0; i < 3; i++) {
+            random_flag() ? add_in(d, PICK(singles), rank, sizes) : device_no_tensor(d);
+        }
+        for (int i = 0; i < 2; i++) {
+            given ? add_in(d, PICK(singles), rank, one) : device_no_tensor(d);
+        }
+        for (int i = 0; i < 2; i++) {
+            moments && random_flag() ? add_out(d, PICK(singles), rank, one) : device_no_tensor(d);
+        }
+        add_out(d, PICK(singles), rank, sizes);
+    }
+    device_constants(d, &k, sizeof k, 0);
+}
+
+/* Any line of the family's table. */
+static void begin_local_response(device *d, const char *name) {
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    const dmlk_local_response k = {.axis = (uint32_t)random_between(0, rank - 1),
+                                   .before = (uint32_t)random_between(0, 4),
+                                   .after = (uint32_t)random_between(0, 4),
+                                   .alpha = 0.5f,
+                                   .beta = 0.75f,
+                                   .bias = 1,
+                                   .size = (uint32_t)random_between(1, 9)};
+    const bool is_window = strcmp(name, "local_squares") == 0 || strcmp(name, "local_sums") == 0;
+    const bool is_forward = strcmp(name, "local_response") == 0;
+    const int inputs = is_window ? 1 : is_forward ? 2 : strcmp(name, "local_response_share") == 0 ? 3 : 4;
+    device_begin(d, name);
+    for (int i = 0; i < inputs; i++) {
+        add_in(d, PICK(floats), rank, sizes);
+    }
+    add_out(d, PICK(floats), rank, sizes);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_adam_optimizer(device *d) {
+    const dmlk_adam_optimizer k = {0.001f, 0.9f, 0.999f, 1e-8f};
+    int64_t sizes[DMLK_MAX_RANK];
+    const uint32_t rank = random_sizes(sizes);
+    for (int i = 0; i < 4; i++) {
+        add_in(d, PICK(singles), rank, sizes);
+    }
+    add_in(d, DMLK_UINT32, 1, SIZES(1));
+    for (int i = 0; i < 3; i++) {
+        add_out(d, PICK(singles), rank, sizes);
+    }
     device_constants(d, &k, sizeof k, 0);
 }
 
@@ -621,6 +811,93 @@ static void begin_reverse_subsequences(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+static void add_optional(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool is_output) {
+    if (random_flag()) {
+        device_no_tensor(d);
+    } else if (is_output) {
+        add_out(d, type, rank, sizes);
+    } else {
+        add_in(d, type, rank, sizes);
+    }
+}
+
+static void begin_recurrent(device *d) {
+    static const char *const names[] = {"sigmoid", "tanh", "relu", "linear", "softsign", "hard_sigmoid"};
+    static const int64_t few[] = {1, 2, 3, 5, 48, 50}, gates[] = {1, 4, 3};
+    dmlk_recurrent k = {.cell = (uint32_t)random_between(0, 2), .direction = (uint32_t)random_between(0, 2),
+                        .couples = random_flag(), .linear = random_flag(), .clips = random_flag(), .clip = 2};
+    for (int i = 0; i < 6; i++) {
+        const dmlk_element_wise parameters = {.alpha = 0.5f, .beta = 0.5f};
+        k.functions[i] = kernel_number(PICK(names));
+        memcpy(k.parameters[i], &parameters, sizeof parameters);
+    }
+    const bool lstm = k.cell == DMLK_CELL_LSTM;
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    const int64_t ds = k.direction == 2 ? 2 : 1, steps = random_between(1, 4), items = random_between(1, 10);
+    const int64_t g = gates[k.cell], h = PICK(few);
+    const int64_t *state = SIZES(ds, items, h);
+    add_in(d, DMLK_FLOAT32, 5, SIZES(ds, steps, items, g, h));
+    add_in(d, type, 4, SIZES(ds, g, h, h));
+    add_optional(d, type, 3, SIZES(ds, g, h), false);
+    add_optional(d, type, 3, state, false);
+    lstm ? add_optional(d, type, 3, state, false) : device_no_tensor(d);
+    add_optional(d, DMLK_UINT32, 1, &items, false);
+    if (d->views[5].base != NULL && random_flag()) { /* as random bits nearly all of them are too large */
+        fill_random(&d->views[5], 0, steps);
+    }
+    lstm ? add_optional(d, type, 3, SIZES(ds, 3, h), false) : device_no_tensor(d);
+    add_optional(d, type, 4, SIZES(steps, ds, items, h), true);
+    add_out(d, type, 3, state);
+    lstm ? add_optional(d, type, 3, state, true) : device_no_tensor(d);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_attention(device *d) {
+    static const uint32_t masks[] = {DMLK_MASK_NONE, DMLK_MASK_LENGTH, DMLK_MASK_END_START, DMLK_MASK_BOOLEAN};
+    const dmlk_attention k = {.mask = PICK(masks), .scale = 0.5f, .filter = -100};
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    const int64_t b = random_between(1, 2), g = random_between(1, 3), h = g * random_between(1, 2), e = random_between(1, 9);
+    const int64_t v = random_between(1, 3) == 1 ? 50 : random_between(1, 5), queries = random_between(1, 30);
+    const bool has_lengths = random_flag(), has_past = has_lengths || random_flag(), has_new = has_lengths || !has_past || random_flag();
+    const int64_t fresh = has_new ? random_between(1, 60) : 0, past = has_past ? random_between(1, 5) + (has_lengths ? fresh : 0) : 0;
+    const int64_t keys = has_lengths ? past : past + fresh;
+    add_in(d, type, 4, SIZES(b, h, queries, e));
+    has_new ? add_in(d, type, 4, SIZES(b, g, fresh, e)) : device_no_tensor(d);
+    has_new ? add_in(d, type, 4, SIZES(b, g, fresh, v)) : device_no_tensor(d);
+    add_optional(d, type, 2, SIZES(h, e), false);
+    add_optional(d, type, 2, SIZES(g, e), false);
+    add_optional(d, type, 2, SIZES(g, v), false);
+    switch (k.mask) {
+    case DMLK_MASK_LENGTH: add_in(d, DMLK_INT32, 1, &b); break;
+    case DMLK_MASK_END_START: add_in(d, DMLK_INT32, 2, SIZES(2, b)); break;
+    case DMLK_MASK_BOOLEAN: add_in(d, DMLK_INT32, 4, SIZES(b, h, queries, keys)); break;
+    default: device_no_tensor(d);
+    }
+    add_optional(d, type, 4, SIZES(b, h, queries, keys), false);
+    has_past ? add_in(d, type, 4, SIZES(b, g, past, e)) : device_no_tensor(d);
+    has_past ? add_in(d, type, 4, SIZES(b, g, past, v)) : device_no_tensor(d);
+    has_lengths ? add_in(d, random_flag() ? DMLK_INT32 : DMLK_UINT32, 1, &b) : device_no_tensor(d);
+    if (has_lengths && random_flag()) {
+        fill_random(&d->views[10], 0, past);
+    }
+    add_out(d, type, 4, SIZES(b, h, queries, v));
+    add_optional(d, type, 4, SIZES(b, g, keys, e), true);
+    add_optional(d, type, 4, SIZES(b, g, keys, v), true);
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_take_sequences(device *d) {
+    const int64_t steps = random_between(1, 5), items = random_between(1, 4), elements = random_between(1, 20);
+    const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
+    add_in(d, type, 4, SIZES(1, steps, items, elements));
+    add_in(d, DMLK_UINT32, 4, SIZES(1, 1, 1, items));
+    if (random_flag()) {
+        fill_random(&d->views[1], 0, steps);
+    }
+    add_out(d, type, 4, SIZES(1, steps, items, elements));
+    device_constants(d, NULL, 0, 0);
+}
+
 static void begin_space_depth(device *d) {
     const dmlk_space_depth k = {(uint32_t)random_between(1, 3), random_flag(), random_flag()};
     const int64_t block = k.block, batch = random_between(1, 2), channels = random_between(1, 4);
@@ -674,9 +951,12 @@ void packet_random(device *d, uint32_t kernel) {
     static const struct {
         const char *name;
         void (*begin)(device *d);
-    } kernels[] = {{"cast", begin_cast},
+    } kernels[] = {{"adam_optimizer", begin_adam_optimizer},
+                   {"attention", begin_attention},
+                   {"cast", begin_cast},
                    {"concatenate", begin_concatenate},
                    {"constant_data", begin_constant_data},
+                   {"convolution_float", begin_convolution_float},
                    {"convolution_integer", begin_convolution_integer},
                    {"copy", begin_copy},
                    {"diagonal_matrix", begin_diagonal_matrix},
@@ -686,14 +966,17 @@ void packet_random(device *d, uint32_t kernel) {
                    {"gather", begin_gather},
                    {"gemm", begin_gemm},
                    {"hardmax", begin_hardmax},
+                   {"multiply_integers", begin_multiply_integers},
                    {"nonzero_coordinates", begin_nonzero_coordinates},
                    {"padding", begin_padding},
                    {"put_slice", begin_put_slice},
                    {"random_generator", begin_random_generator},
+                   {"recurrent", begin_recurrent},
                    {"reverse_subsequences", begin_reverse_subsequences},
                    {"scatter", begin_scatter},
                    {"space_depth", begin_space_depth},
                    {"resample", begin_resample},
+                   {"take_sequences", begin_take_sequences},
                    {"take_slice", begin_take_slice},
                    {"top_k", begin_top_k},
                    {"unfold", begin_unfold},
@@ -702,7 +985,10 @@ void packet_random(device *d, uint32_t kernel) {
         const char *family;
         void (*begin)(device *d, const char *name);
     } families[] = {{"cumulative", begin_cumulative},
+                    {"local_response", begin_local_response},
+                    {"normalization", begin_normalization},
                     {"pooling", begin_pooling},
+                    {"pooling_grad", begin_pooling_grad},
                     {"quantization", begin_quantization},
                     {"reduce", begin_reduce},
                     {"softmax", begin_softmax}};
@@ -740,7 +1026,7 @@ void packet_any(device *d) {
         add(d, random_between(0, 4) ? type : PICK(types), rank, sizes, NULL, DMLK_READ_WRITE);
     }
     static const uint32_t constant_sizes[] = {
-        0, 4, 8, 12, 16, sizeof(dmlk_selection), sizeof(dmlk_diagonal_matrix), sizeof(dmlk_convolution_integer),
+        0, 4, 8, 12, 16, sizeof(dmlk_selection), sizeof(dmlk_diagonal_matrix), sizeof(dmlk_convolution_integer), sizeof(dmlk_convolution_float),
         sizeof(dmlk_element_wise), sizeof(dmlk_padding), sizeof(dmlk_pooling), sizeof(dmlk_take_slice), sizeof(dmlk_fold)};
     uint32_t constants[32];
     for (int i = 0; i < 32; i++) {

@@ -276,6 +276,30 @@ TEST(dispatches_inside_a_poll) {
     device_end(&inner);
 }
 
+/* So does the search for what a gather reads. */
+TEST(gathers_reads) {
+    const int64_t table[] = {4, 1 << 28}, indices[] = {2, 1 << 28};
+    const dmlk_selection k = {.count = 1, .own = 1, .trailing = 1};
+    dmlk_footprint footprints[8];
+    device d;
+    device_begin(&d, "gather");
+    repeated(&d, DMLK_UINT8, 2, table);
+    repeated(&d, DMLK_UINT32, 2, indices);
+    repeated(&d, DMLK_UINT8, 2, indices);
+    device_constants(&d, &k, sizeof k, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        dmlk_tensor tensor = device_get_tensor(&d, i);
+        tensor.access = i < 2 ? DMLK_READ : DMLK_WRITE;
+        device_set_tensor(&d, i, &tensor);
+    }
+    polls = 0;
+    dmlk_set_poll(poll_once);
+    CHECK_EQUAL(dmlk_footprints(d.packet, d.packet_size, d.segments, d.segment_count, 0, footprints, 8), -1);
+    CHECK_EQUAL(polls, 1);
+    dmlk_set_poll(NULL);
+    device_end(&d);
+}
+
 int main(void) {
     RUN(rows);
     RUN(tiles);
@@ -287,6 +311,7 @@ int main(void) {
     RUN(coordinates);
     RUN(indices);
     RUN(scatter_races);
+    RUN(gathers_reads);
     RUN(kernels_go_on);
     RUN(dispatches_inside_a_poll);
     return RESULT();

@@ -221,7 +221,12 @@ TEST(activations) {
     CHECK_NEAR("sigmoid", 1, 1 / (1 + exp(-1)));
     CHECK_UNARY("sigmoid", -INFINITY, 0);
     CHECK_UNARY("softplus", 1000, 1000, .alpha = 2);
-    CHECK_UNARY("softsign", -3, -0.75);
+    CHECK_NEAR("softplus_1", -2, log1p(exp(-2)));
+    CHECK_NEAR("celu_1", -2, expm1(-2));
+    CHECK_UNARY("celu_1", NAN, 0);
+    CHECK_NEAR("swish_1", -2, -2 / (1 + exp(2)));
+    CHECK_UNARY("swish_1", -INFINITY, NAN);
+    CHECK_NEAR("softsign", -3, -0.75);
     CHECK_UNARY("tanh", NAN, NAN);
     CHECK_UNARY("thresholded_relu", 1, 0, .alpha = 1);
     CHECK_UNARY("thresholded_relu", NAN, 0, .alpha = 1);

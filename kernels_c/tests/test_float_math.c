@@ -6,9 +6,18 @@
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* The kernels use it for x <= 0 only. */
-static float expm1_negativef(float x) { return dmlk_expm1_negativef(x > 0 ? -x : x); }
-static double expm1_negative(double x) { return expm1(x > 0 ? -x : x); }
+static float of_each(void (*loop)(float *values, int64_t count), float x) {
+    float values[3] = {0.5f, x, 0.5f};
+    loop(values, 3);
+    CHECK(values[0] == values[2]); /* neighbours of a large number */
+    return values[1];
+}
+static float sin_of(float x) { return of_each(dmlk_sin_eachf, x); }
+static float cos_of(float x) { return of_each(dmlk_cos_eachf, x); }
+static float tan_of(float x) { return of_each(dmlk_tan_eachf, x); }
+
+static double silu(double x) { return x / (1 + exp(-x)); }
+static double softplus(double x) { return log1p(exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
 
 #define WITH(name, bound) {#name, dmlk_##name##f, name, bound}
 static const struct function {
@@ -18,7 +27,8 @@ static const struct function {
     double bound; /* of the error, in units in the last place of the exact result */
 } functions[] = {
     WITH(exp, 1), WITH(log, 1), WITH(sigmoid, 2), WITH(tanh, 2), WITH(erf, 2), WITH(asin, 2), WITH(acos, 2), WITH(atan, 2),
-    {"expm1", expm1_negativef, expm1_negative, 2},
+    WITH(expm1, 2), WITH(sinh, 2), WITH(cosh, 2), WITH(silu, 2), WITH(softplus, 2),
+    {"sin", sin_of, sin, 2}, {"cos", cos_of, cos, 2}, {"tan", tan_of, tan, 2},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 

@@ -66,6 +66,8 @@ struct block {
     bool is_last;
 };
 
+_Static_assert(PANEL == DMLK_PATCH_POSITIONS, "patches fill panels");
+
 static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t row, int64_t column) {
     return base + (row * matrix->row_stride + column * matrix->column_stride) * dmlk_type_bytes(matrix->type);
 }
@@ -155,13 +157,16 @@ static void fetch_share(struct source *s) {
 DMLK_AVX512 static inline void scale_avx512(const dmlk_gemm_blocked *p, const float *c, int64_t count, const float *sums,
                                             float *to) {
     const __m512 alpha = _mm512_set1_ps(p->alpha), beta = _mm512_set1_ps(p->beta);
-    const __m512 nan = _mm512_set1_ps(dmlk_bits_float(DMLK_NAN_BITS));
+    const __m512 nan = _mm512_set1_ps(dmlk_bits_float(DMLK_NAN_BITS)), last = _mm512_set1_ps(p->last);
     for (int64_t j = 0; j < count; j += 16) {
         const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - j)));
         __m512 x = _mm512_mul_ps(alpha, _mm512_maskz_loadu_ps(there, sums + j));
-        if (c != NULL) {
+        if (c != NULL && p->c.column_stride == 0) {
+            x = _mm512_add_ps(x, _mm512_mul_ps(beta, _mm512_set1_ps(c[0])));
+        } else if (c != NULL) {
             x = _mm512_add_ps(x, _mm512_mul_ps(beta, _mm512_maskz_loadu_ps(there, c + j)));
         }
+        x = _mm512_add_ps(x, last);
         x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
         _mm512_mask_storeu_ps(to + j, there, x);
     }
@@ -171,12 +176,12 @@ DMLK_AVX512 static inline void scale_avx512(const dmlk_gemm_blocked *p, const fl
 DMLK_EACH_ISA(scale_floats, (const dmlk_gemm_blocked *p, const float *c, int64_t count, const float *restrict sums,
                           float *restrict to),
               (p, c, count, sums, to)) {
-    const float alpha = p->alpha, beta = p->beta;
+    const float alpha = p->alpha, beta = p->beta, last = p->last;
     for (int64_t j = 0; j < count && c == NULL; j++) {
-        to[j] = dmlk_one_nan(alpha * sums[j]);
+        to[j] = dmlk_one_nan(alpha * sums[j] + last);
     }
     for (int64_t j = 0; j < count && c != NULL; j++) {
-        to[j] = dmlk_one_nan(alpha * sums[j] + beta * c[j]);
+        to[j] = dmlk_one_nan(alpha * sums[j] + beta * c[j] + last);
     }
 }
 
@@ -239,13 +244,16 @@ DMLK_AVX512 static void store_floats(const dmlk_gemm_blocked *p, const uint8_t *
 static bool are_floats(const dmlk_matrix *matrix) {
     return matrix->type == DMLK_FLOAT32 && matrix->column_stride == 1;
 }
+
+/* One number for each row is as good. */
+static bool can_add(const dmlk_matrix *c) { return are_floats(c) || (c->type == DMLK_FLOAT32 && c->column_stride == 0); }
 #endif
 
 static void store_tile(const struct job *job, const struct block *block, int64_t row, int64_t column,
                        const dmlk_f32_kernel *tile) {
     const dmlk_gemm_blocked *p = job->p;
 #ifdef DMLK_X86
-    if (job->isa == DMLK_ISA_AVX512 && are_floats(&p->out) && (!p->has_c || are_floats(&p->c))) {
+    if (job->isa == DMLK_ISA_AVX512 && are_floats(&p->out) && (!p->has_c || can_add(&p->c))) {
         const uint8_t *c = p->has_c ? element(&p->c, block->at[2], block->row + row, block->column + column) : NULL;
         store_floats(p, c, element(&p->out, block->at[3], block->row + row, block->column + column), tile);
         return;
@@ -263,6 +271,11 @@ static void store_tile(const struct job *job, const struct block *block, int64_t
 /* Panels of rows of a are panels of columns of a transposed. */
 static void pack_a(const struct job *job, const struct block *block, int64_t row, struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
+    if (a->patches != NULL) {
+        dmlk_pack_patches(a->patches, block->at[0], block->first, block->depth, block->row + row,
+                          dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], s->halves);
+        return;
+    }
     pack(a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
          block->depth, dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], s->halves);
 }
@@ -271,7 +284,7 @@ static void pack_a(const struct job *job, const struct block *block, int64_t row
 static struct source source_of_a(const struct job *job, const struct block *block, int64_t row) {
     const dmlk_matrix *a = &job->p->a;
     const int64_t next = row + PANEL;
-    if (next >= block->rows) {
+    if (next >= block->rows || a->patches != NULL) {
         return (struct source){0};
     }
     return source_of(a->type, element(a, block->at[0], block->row + next, block->first), a->column_stride,
@@ -280,6 +293,11 @@ static struct source source_of_a(const struct job *job, const struct block *bloc
 
 static void pack_b(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
     const dmlk_matrix *b = &job->p->b;
+    if (b->patches != NULL) {
+        dmlk_pack_patches(b->patches, block->at[1], block->first, block->depth, block->column + column,
+                          dmlk_min(PANEL, block->columns - column), s->b, s->halves);
+        return;
+    }
     pack(b->type, element(b, block->at[1], block->first, block->column + column), b->row_stride, b->column_stride,
          block->depth, dmlk_min(PANEL, block->columns - column), s->b, s->halves);
 }
@@ -289,7 +307,7 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
     const dmlk_matrix *b = &job->p->b;
     const bool same = column + PANEL < block->columns;
     const int64_t next = same ? column + PANEL : 0, first = block->first + (same ? 0 : block->depth);
-    if (first >= job->p->depth) {
+    if (first >= job->p->depth || b->patches != NULL) {
         return (struct source){0};
     }
     return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
@@ -298,7 +316,7 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
 
 /* Whether rows of a can be read in place: rows or columns are contiguous. */
 static bool is_direct(const dmlk_matrix *a) {
-    return a->type == DMLK_FLOAT32 && (a->column_stride == 1 || a->row_stride == 1);
+    return a->patches == NULL && a->type == DMLK_FLOAT32 && (a->column_stride == 1 || a->row_stride == 1);
 }
 
 /* The rows of the tile that begins at `row`. */
@@ -362,7 +380,9 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
 }
 
 /* A single row: b is read once, row by row in place, without panels. */
-static bool is_row(const dmlk_gemm_blocked *p) { return p->m == 1 && p->b.column_stride == 1; }
+static bool is_row(const dmlk_gemm_blocked *p) {
+    return p->m == 1 && p->b.column_stride == 1 && p->a.patches == NULL && p->b.patches == NULL;
+}
 
 static void multiply_row(const struct job *job, const struct block *block, struct scratch *s, int64_t *work) {
     const dmlk_gemm_blocked *p = job->p;
@@ -426,17 +446,13 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
 /* Steps of a tile for m x n, in vectors of 16. */
 static int64_t vectors(int64_t m, int64_t n) { return m * ((n + 15) / 16); }
 
-static dmlk_matrix transposed(dmlk_matrix matrix) {
-    return (dmlk_matrix){matrix.type, matrix.column_stride, matrix.row_stride};
-}
-
 /* out transposed = alpha (b transposed) (a transposed) + beta (c transposed). */
 static dmlk_gemm_blocked turn(const dmlk_gemm_blocked *p) {
     dmlk_gemm_blocked turned = *p;
-    turned.a = transposed(p->b);
-    turned.b = transposed(p->a);
-    turned.c = transposed(p->c);
-    turned.out = transposed(p->out);
+    turned.a = dmlk_transposed(p->b);
+    turned.b = dmlk_transposed(p->a);
+    turned.c = dmlk_transposed(p->c);
+    turned.out = dmlk_transposed(p->out);
     turned.m = p->n;
     turned.n = p->m;
     return turned;

@@ -4,19 +4,26 @@
 
 #include <stdbool.h>
 
+#include "patches.h"
 #include "view.h"
 
 /* A matrix: strides in elements. */
 typedef struct dmlk_matrix {
     uint32_t type; /* DMLK_FLOAT32 or DMLK_FLOAT16 */
     int64_t row_stride, column_stride;
+    const dmlk_patches *patches; /* not NULL: a is that matrix, or b its transpose, and the batch has the input's starts */
 } dmlk_matrix;
 
-/* out = alpha a b + beta c for each of a batch: a is m x depth, b depth x n. */
+static inline dmlk_matrix dmlk_transposed(dmlk_matrix m) {
+    return (dmlk_matrix){m.type, m.column_stride, m.row_stride, m.patches};
+}
+
+/* out = (alpha a b + beta c) + last for each of a batch: a is m x depth, b depth x n. */
 typedef struct dmlk_gemm_blocked {
     dmlk_matrix a, b, c, out;
     bool has_c;
     float alpha, beta;
+    float last; /* -0: nothing changes; 0: a result of -0 becomes 0 */
     int64_t m, n, depth;
     dmlk_iter batch; /* starts of the matrices; operands: a, b, c (or out again), out */
 } dmlk_gemm_blocked;

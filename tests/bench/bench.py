@@ -26,6 +26,7 @@ from pathlib import Path
 import cases
 import index_cases
 import line_cases
+import normalization_cases
 import overheads
 import peers
 import scaling
@@ -43,6 +44,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.movement_cases,
     index_cases.indexing_cases,
     line_cases.line_cases,
+    normalization_cases.normalization_cases,
     cases.quantization_cases,
     cases.convolution_cases,
     cases.product_cases,

@@ -17,6 +17,7 @@ import peers
 from dispatch import PreparedDispatch
 from dmlemu import d3d12, dml
 from dmlemu.dml.enums import TensorDataType as T
+from dmlemu.dml.operators.schema import OperatorDesc
 from peers import strides_of
 
 Array = np.ndarray[Any, Any]
@@ -107,7 +108,7 @@ def nonzero_cases(device: d3d12.Device) -> Iterator[Case]:
         calls: dict[str, Call] = {"numpy argwhere": lambda v=view: np.argwhere(v)}
         if strides is None:
             calls["ORT NonZero"] = peers.onnx_session("NonZero", {"x": view}, TensorProto.INT64, rank=2)
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             calls["torch nonzero"] = peers.torch().from_numpy(view).nonzero
         ours = listed(device, desc, {"input_tensor": physical})
         work = Work(4 * count + 16 * int(np.count_nonzero(physical)), "copy")
@@ -193,18 +194,50 @@ def _element_wise(
 
 # --- functions of floats ---
 
-# DirectML's operator, its fields, NumPy's function, ONNX's operator or none, values from and to
-FUNCTIONS: list[tuple[str, dict[str, Any], Any, str, float, float]] = [
-    ("ElementWiseExp", {}, np.exp, "Exp", -4, 4),
-    ("ElementWiseLog", {}, np.log, "Log", 0.1, 8),
-    ("ElementWiseSin", {}, np.sin, "Sin", -4, 4),
-    ("ElementWiseTan", {}, np.tan, "Tan", -4, 4),
-    ("ElementWiseTanh", {}, np.tanh, "Tanh", -4, 4),
-    ("ElementWiseAcos", {}, np.arccos, "Acos", -1, 1),
-    ("ElementWiseErf", {}, None, "Erf", -4, 4),
-    ("ElementWiseFloor", {}, np.floor, "Floor", -4, 4),
-    ("ElementWiseRecip", {}, np.reciprocal, "Reciprocal", 0.1, 4),
-    ("ElementWiseConstantPow", {"exponent": 1.5}, lambda x, out: np.power(x, np.float32(1.5), out), "", 0, 4),
+# DirectML's operator, its fields, the functions of NumPy, ONNX and PyTorch or none, values from and to
+FUNCTIONS: list[tuple[str, dict[str, Any], Any, str, str, float, float]] = [
+    ("ElementWiseExp", {}, np.exp, "Exp", "exp", -4, 4),
+    ("ElementWiseLog", {}, np.log, "Log", "log", 0.1, 8),
+    ("ElementWiseSin", {}, np.sin, "Sin", "sin", -4, 4),
+    ("ElementWiseTan", {}, np.tan, "Tan", "tan", -4, 4),
+    ("ElementWiseSinh", {}, np.sinh, "Sinh", "sinh", -4, 4),
+    ("ElementWiseCosh", {}, np.cosh, "Cosh", "cosh", -4, 4),
+    ("ElementWiseTanh", {}, np.tanh, "Tanh", "tanh", -4, 4),
+    ("ElementWiseAsinh", {}, np.arcsinh, "Asinh", "asinh", -4, 4),
+    ("ElementWiseAcosh", {}, np.arccosh, "Acosh", "acosh", 1, 4),
+    ("ElementWiseAtanh", {}, np.arctanh, "Atanh", "atanh", -0.9, 0.9),
+    ("ElementWiseAsin", {}, np.arcsin, "Asin", "asin", -1, 1),
+    ("ElementWiseAcos", {}, np.arccos, "Acos", "acos", -1, 1),
+    ("ElementWiseAtan", {}, np.arctan, "Atan", "atan", -4, 4),
+    ("ElementWiseErf", {}, None, "Erf", "erf", -4, 4),
+    ("ElementWiseFloor", {}, np.floor, "Floor", "floor", -4, 4),
+    ("ElementWiseSqrt", {}, np.sqrt, "Sqrt", "sqrt", 0, 4),
+    ("ElementWiseRecip", {}, np.reciprocal, "Reciprocal", "reciprocal", 0.1, 4),
+    (
+        "ElementWiseConstantPow",
+        {"exponent": 1.5},
+        lambda x, out: np.power(x, np.float32(1.5), out),
+        "",
+        "",
+        0,
+        4,
+    ),
+    ("ActivationSigmoid", {}, None, "Sigmoid", "sigmoid", -4, 4),
+    ("ActivationSoftplus", {"steepness": 1}, None, "Softplus", "nn.functional.softplus", -4, 4),
+    ("ActivationSoftsign", {}, None, "Softsign", "nn.functional.softsign", -4, 4),
+    ("ActivationCelu", {"alpha": 1}, None, "Celu", "nn.functional.celu", -4, 4),
+    ("ActivationElu", {"alpha": 1}, None, "Elu", "nn.functional.elu", -4, 4),
+    ("ActivationGelu", {}, None, "", "nn.functional.gelu", -4, 4),
+    ("ActivationSwish", {"sigmoid_input_scale": 1}, None, "", "nn.functional.silu", -4, 4),
+    (
+        "ActivationHardSwish",
+        {"alpha": 1 / 6, "beta": 0.5},
+        None,
+        "HardSwish",
+        "nn.functional.hardswish",
+        -4,
+        4,
+    ),
 ]
 PAIRS: list[tuple[str, Any, str, Any]] = [
     ("ElementWiseDivide", np.divide, "Div", np.float32),
@@ -244,6 +277,7 @@ def _function(
     fields: dict[str, Any],
     in_numpy: Any,
     in_onnx: str,
+    in_torch: str,
     low: float,
     high: float,
 ) -> Case:
@@ -258,8 +292,11 @@ def _function(
     calls: dict[str, Call] = {} if in_numpy is None else {"numpy": lambda: in_numpy(x, out=out)}
     if strides is None and in_onnx:
         calls["ORT"] = peers.onnx_session(in_onnx, {"x": x}, TensorProto.FLOAT, 2)
+    if strides is None and in_torch and peers.torch() is not None:
+        calls["torch"] = peers.torch_function(in_torch, x)
     ours = listed(device, desc, {"input_tensor": memory})
-    title = f"{name.removeprefix('ElementWise').lower()} {math.prod(sizes):.2g} float32"
+    short = name.removeprefix("ElementWise").removeprefix("Activation").lower()
+    title = f"{short} {math.prod(sizes):.2g} float32"
     return Case(title, layout, ours, beside(calls), Work(8 * math.prod(sizes), "copy"))
 
 
@@ -318,7 +355,7 @@ def copy_cases(device: d3d12.Device) -> Iterator[Case]:
         out = np.empty(view.shape, np.float32)
         calls: dict[str, Call] = {"numpy": lambda v=view, o=out: np.copyto(o, v)}
         calls["ORT"] = peers.onnx_session("Transpose", {"x": x}, TensorProto.FLOAT, rank=4, perm=order)
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             calls["torch"] = peers.torch_copy(view, out)
         ours = copy_into(device, order, x)
         yield Case(name, layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
@@ -344,7 +381,7 @@ def cast_cases(device: d3d12.Device) -> Iterator[Case]:
             input_tensor=tensor(source, [1000, 1000]), output_tensor=tensor(target, [1000, 1000])
         )
         calls: dict[str, Call] = {"numpy": lambda x=x, o=out: np.copyto(o, x, casting="unsafe")}
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             calls["torch"] = peers.torch_copy(x, out)
         ours = listed(device, desc, {"input_tensor": x})
         name = f"cast 1e6 {x.dtype.name} > {out.dtype.name}"
@@ -446,11 +483,31 @@ CONVOLUTIONS = [
     ("depthwise 3x3 s2 96 112x112", "s8*u8", 1, 96, 96, 112, 3, 2, 1, 96, ""),
     ("depthwise 3x3 s2 96 112x112", "u8*s8", 1, 96, 96, 112, 3, 2, 1, 96, ""),
     ("depthwise 3x3 384 14x14", "u8*s8", 1, 384, 384, 14, 3, 1, 1, 384, ""),
+    *(
+        (name, types, *numbers, "")
+        for name, *numbers in (
+            ("conv 3x3 64>64 56x56", 1, 64, 64, 56, 3, 1, 1, 1),
+            ("conv 3x3 64>64 56x56 batch 8", 8, 64, 64, 56, 3, 1, 1, 1),
+            ("conv 3x3 256>256 14x14", 1, 256, 256, 14, 3, 1, 1, 1),
+            ("conv 7x7 s2 3>64 224x224", 1, 3, 64, 224, 7, 2, 3, 1),
+            ("conv 1x1 256>64 56x56", 1, 256, 64, 56, 1, 1, 0, 1),
+            ("depthwise 3x3 96 112x112", 1, 96, 96, 112, 3, 1, 1, 96),
+            ("depthwise 3x3 384 14x14", 1, 384, 384, 14, 3, 1, 1, 384),
+        )
+        for types in ("f32*f32", "f16*f16")
+    ),
 ]
-TYPES: dict[str, tuple[T, Any]] = {"u8": (T.UINT8, np.uint8), "s8": (T.INT8, np.int8)}
+TYPES: dict[str, tuple[T, Any]] = {
+    "u8": (T.UINT8, np.uint8),
+    "s8": (T.INT8, np.int8),
+    "f32": (T.FLOAT32, np.float32),
+    "f16": (T.FLOAT16, np.float16),
+}
 
 
-def random_integers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
+def random_numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...]) -> Array:
+    if np.dtype(dtype).kind == "f":
+        return rng.normal(0, 1, shape).astype(dtype)
     limits = np.iinfo(dtype)
     return rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True)
 
@@ -459,24 +516,27 @@ def convolution_cases(device: d3d12.Device) -> Iterator[Case]:
     rng = np.random.default_rng(3)
     for name, types, images, c_in, c_out, size, kernel, stride, padding, groups, zeros in CONVOLUTIONS:
         (_, x_dtype), (_, w_dtype) = (TYPES[part] for part in types.split("*"))
-        x = random_integers(rng, x_dtype, (images, c_in, size, size))
-        w = random_integers(rng, w_dtype, (c_out, c_in // groups, kernel, kernel))
+        x = random_numbers(rng, x_dtype, (images, c_in, size, size))
+        w = random_numbers(rng, w_dtype, (c_out, c_in // groups, kernel, kernel))
         c = peers.Convolution(x, w, stride, padding, groups)
         if zeros:
             c.input_zero = 7
-            c.filter_zero = random_integers(rng, w_dtype, (c_out if "channel" in zeros else 1,))
+            c.filter_zero = random_numbers(rng, w_dtype, (c_out if "channel" in zeros else 1,))
         for layout in ("NCHW", "NHWC strides"):
-            c = dataclasses.replace(c, channels_last=layout != "NCHW")
+            c = dataclasses.replace(c, x=x, w=w, channels_last=layout != "NCHW")
             ours = listed(device, *convolution(c))
-            moved = x.nbytes + w.nbytes + 4 * math.prod(c.out_shape)
-            work = Work(c.operations, "int8") if groups == 1 else Work(moved, "copy")
+            floats = x.dtype.kind == "f"
+            moved = x.nbytes + w.nbytes + (x.itemsize if floats else 4) * math.prod(c.out_shape)
+            work = Work(c.operations, "float32" if floats else "int8") if groups == 1 else Work(moved, "copy")
             title = " ".join(filter(None, (name, types, zeros)))
+            if floats:  # peers have no FLOAT16: they work on FLOAT32
+                c = dataclasses.replace(c, x=x.astype(np.float32), w=w.astype(np.float32))
             yield Case(title, layout, ours, beside(peers.convolution_peers(c)), work)
 
 
 def convolution(
     c: peers.Convolution, orders: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-) -> tuple[dml.ConvolutionIntegerOperatorDesc, dict[str, Array]]:
+) -> tuple[OperatorDesc, dict[str, Array]]:
     """The operator and the memory of its inputs; ``orders``: of the axes of input and output in memory."""
     data_types = {np.dtype(dtype): data_type for data_type, dtype in TYPES.values()}
     in_order, out_order = orders or (c.order, c.order)
@@ -489,10 +549,17 @@ def convolution(
         zeros["filter_zero_point_tensor"] = c.filter_zero
         descs["input_zero_point_tensor"] = tensor(x_type, [1, 1, 1, 1])
         descs["filter_zero_point_tensor"] = tensor(w_type, [1, channels, 1, 1])
-    desc = dml.ConvolutionIntegerOperatorDesc(
+    kind: Any = dml.ConvolutionIntegerOperatorDesc
+    if c.x.dtype.kind == "f":
+        kind = dml.ConvolutionOperatorDesc
+        descs["mode"] = dml.ConvolutionMode.CROSS_CORRELATION
+        descs["direction"] = dml.ConvolutionDirection.FORWARD
+        descs["output_padding"] = [0, 0]
+    out_type = x_type if c.x.dtype.kind == "f" else T.INT32
+    desc = kind(
         input_tensor=tensor(x_type, list(c.x.shape), strides_of(in_order, c.x.shape)),
         filter_tensor=dml.BufferTensorDesc(w_type, list(c.w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
-        output_tensor=tensor(T.INT32, list(c.out_shape), strides_of(out_order, c.out_shape)),
+        output_tensor=tensor(out_type, list(c.out_shape), strides_of(out_order, c.out_shape)),
         strides=[c.stride] * 2,
         dilations=[1, 1],
         start_padding=[c.padding] * 2,
@@ -596,6 +663,143 @@ def movement_cases(device: d3d12.Device) -> Iterator[Case]:
     )
     out = np.empty_like(x)
     yield case("fill", desc, MOVED, lambda: out.fill(2.5))
+    yield from _parts(device, x)
+    yield from _images(device, x)
+    yield _sequences(device)
+    yield _diagonal(device)
+
+
+def _parts(device: d3d12.Device, x: Array) -> Iterator[Case]:
+    """Two tensors joined, and one split into two: along the channels and along the columns."""
+    whole, copied = tensor(T.FLOAT32, MOVED), Work(2.0 * x.nbytes, "copy")
+    for name, axis in (("channels", 1), ("columns", 3)):
+        cut = MOVED[axis] // 4
+        pieces = [np.ascontiguousarray(each) for each in np.split(x, [cut], axis)]
+        parts = [tensor(T.FLOAT32, list(each.shape)) for each in pieces]
+        join = dml.JoinOperatorDesc(input_tensors=parts, output_tensor=whole, axis=axis)
+        out = np.empty_like(x)
+        calls: dict[str, Call] = {
+            "numpy": lambda p=pieces, o=out, a=axis: np.concatenate(p, a, out=o),
+            "ORT": peers.onnx_session(
+                "Concat", {"a": pieces[0], "b": pieces[1]}, TensorProto.FLOAT, 4, axis=axis
+            ),
+        }
+        ours = listed(device, join, {"input_tensors": pieces})
+        yield Case(f"join {name}", "packed", ours, beside(calls), copied)
+        split = dml.SplitOperatorDesc(input_tensor=whole, output_tensors=parts, axis=axis)
+
+        def numpy_split(p: Any = pieces, a: int = axis, c: int = cut) -> None:
+            for piece, part in zip(p, np.split(x, [c], a), strict=True):
+                np.copyto(piece, part)
+
+        sizes = {"sizes": np.array([cut, MOVED[axis] - cut])}
+        calls = {
+            "numpy": numpy_split,
+            "ORT": peers.onnx_session("Split", {"x": x}, TensorProto.FLOAT, 4, sizes, outputs=2, axis=axis),
+        }
+        ours = listed(device, split, {"input_tensor": x})
+        yield Case(f"split {name}", "packed", ours, beside(calls), copied)
+
+
+def _images(device: d3d12.Device, x: Array) -> Iterator[Case]:
+    """Images of columns, and enlarged ones."""
+    small = np.ascontiguousarray(x[:16])
+    sizes = list(small.shape)
+    image = tensor(T.FLOAT32, sizes)
+    columns = np.random.default_rng(9).random((16, 64 * 9, 56 * 56), np.float32)
+    fold = dml.FoldOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, list(columns.shape)),
+        output_tensor=image,
+        window_sizes=[3, 3],
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+    )
+    places = columns.reshape(16, 64, 3, 3, 56, 56)
+
+    def numpy_fold() -> Array:
+        framed = np.zeros((16, 64, 58, 58), np.float32)
+        for i, j in itertools.product(range(3), range(3)):
+            framed[:, :, i : i + 56, j : j + 56] += places[:, :, i, j]
+        return framed[:, :, 1:-1, 1:-1]
+
+    shapes = {"image": np.array([56, 56]), "block": np.array([3, 3])}
+    calls: dict[str, Call] = {
+        "numpy": numpy_fold,
+        "ORT": peers.onnx_session(
+            "Col2Im", {"x": columns}, TensorProto.FLOAT, 4, shapes, opset=18, pads=[1, 1, 1, 1]
+        ),
+    }
+    ours = listed(device, fold, {"input_tensor": columns})
+    yield Case("fold 3 x 3", "packed", ours, beside(calls), Work(columns.nbytes + small.nbytes, "copy"))
+    doubled = [*sizes[:2], 112, 112]
+    for mode, other in (
+        (dml.InterpolationMode.NEAREST_NEIGHBOR, "nearest"),
+        (dml.InterpolationMode.LINEAR, "linear"),
+    ):
+        desc = dml.Upsample2dOperatorDesc(
+            input_tensor=image,
+            output_tensor=tensor(T.FLOAT32, doubled),
+            scale_size=dml.Size2D(width=2, height=2),
+            interpolation_mode=mode,
+        )
+        scales = {"roi": np.zeros(0, np.float32), "scales": np.float32([1, 1, 2, 2])}
+        calls = {"ORT": peers.onnx_session("Resize", {"x": small}, TensorProto.FLOAT, 4, scales, mode=other)}
+        if other == "nearest":
+            calls["numpy"] = lambda: small.repeat(2, 2).repeat(2, 3)
+        ours = listed(device, desc, {"input_tensor": small})
+        yield Case(f"upsample 2 x 2 {other}", "packed", ours, beside(calls), Work(5.0 * small.nbytes, "copy"))
+
+
+def _sequences(device: d3d12.Device) -> Case:
+    """Of 500 steps of 64 numbers, in a batch of 256."""
+    x = np.random.default_rng(10).random((256, 500, 64), np.float32)
+    lengths = np.random.default_rng(11).integers(1, 501, 256)
+    sequences = tensor(T.FLOAT32, [256, 500, 64])
+    desc = dml.ReverseSubsequencesOperatorDesc(
+        input_tensor=sequences,
+        sequence_lengths_tensor=tensor(T.UINT64, [256, 1, 64], [1, 0, 0]),
+        output_tensor=sequences,
+        axis=1,
+    )
+    out = np.empty_like(x)
+
+    def numpy_reverse() -> None:
+        np.copyto(out, x)
+        for row, to, length in zip(x, out, lengths, strict=True):
+            to[:length] = row[length - 1 :: -1] if length < len(row) else row[::-1]
+
+    calls: dict[str, Call] = {
+        "numpy": numpy_reverse,
+        "ORT": peers.onnx_session(
+            "ReverseSequence", {"x": x, "n": lengths}, TensorProto.FLOAT, 3, batch_axis=0, time_axis=1
+        ),
+    }
+    ours = listed(device, desc, {"input_tensor": x, "sequence_lengths_tensor": lengths.astype(np.uint64)})
+    return Case("reverse subsequences", "256 of 500 x 64", ours, beside(calls), Work(2.0 * x.nbytes, "copy"))
+
+
+def _diagonal(device: d3d12.Device) -> Case:
+    """The upper triangle of a matrix; 0 below."""
+    x = np.random.default_rng(12).random((3000, 3000), np.float32)
+    matrix = tensor(T.FLOAT32, [3000, 3000])
+    desc = dml.DiagonalMatrix1OperatorDesc(
+        input_tensor=matrix,
+        output_tensor=matrix,
+        value_data_type=T.FLOAT32,
+        value=dml.ScalarUnion.of(T.FLOAT32, 0.0),
+        diagonal_fill_begin=-(2**31),
+        diagonal_fill_end=0,
+    )
+    calls: dict[str, Call] = {
+        "numpy": lambda: np.triu(x),
+        "ORT": peers.onnx_session("Trilu", {"x": x}, TensorProto.FLOAT, 2, upper=1),
+    }
+    ours = listed(device, desc, {"input_tensor": x})
+    return Case(
+        "diagonal matrix: triangle", "3000 squared", ours, beside(calls), Work(2.0 * x.nbytes, "copy")
+    )
 
 
 # --- products ---
@@ -632,7 +836,7 @@ def product_cases(device: d3d12.Device) -> Iterator[Case]:
         if not (trans_a or trans_b):
             kind = TensorProto.FLOAT if dtype is np.float32 else TensorProto.FLOAT16
             calls["ORT"] = peers.onnx_session("MatMul", {"a": a, "b": b}, kind, rank=2)
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             tensors = [peers.torch().from_numpy(each) for each in (x, y, out)]
             calls["torch (f32)"] = lambda t=tensors: peers.torch().matmul(t[0], t[1], out=t[2])
         layout = "".join("T" if each else "N" for each in (trans_a, trans_b))

@@ -67,6 +67,8 @@ def _softmax(device: d3d12.Device, layout: str, x: np.ndarray, axes: list[int]) 
     f32 = tensor(T.FLOAT32, list(x.shape))
     desc = dml.ActivationSoftmax1OperatorDesc(input_tensor=f32, output_tensor=f32, axes=axes)
     calls = {"ORT": peers.onnx_session("Softmax", {"x": x}, TensorProto.FLOAT, x.ndim, axis=axes[0])}
+    if peers.torch() is not None:
+        calls["torch"] = peers.torch_function("softmax", x, axes[0])
     ours = listed(device, desc, {"input_tensor": x})
     return Case("softmax f32", layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
 

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +101,15 @@ def onnx_session(
     output_type: int,
     rank: int,
     constants: dict[str, Array] | None = None,
+    outputs: int = 1,
+    opset: int = 17,
     **attributes: Any,
 ) -> Call:
-    """A session of one node, its inputs and its result bound; ``constants`` are inputs behind the others.
+    """A session of one node, its inputs and its results bound; ``constants`` are inputs behind the others.
     It is made by the first call."""
-    make = cache(lambda: _make_session(op, inputs, output_type, rank, constants or {}, attributes))
+    make = cache(
+        lambda: _make_session(op, inputs, output_type, rank, constants or {}, outputs, opset, attributes)
+    )
     return lambda: make()()
 
 
@@ -115,17 +119,23 @@ def _make_session(
     output_type: int,
     rank: int,
     constants: dict[str, Array],
+    outputs: int,
+    opset: int,
     attributes: dict[str, Any],
 ) -> Call:
     values = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         for name, array in inputs.items()
     ]
-    result = helper.make_tensor_value_info("y", output_type, [f"d{i}" for i in range(rank)])
-    node = helper.make_node(op, [*inputs, *constants], ["y"], **attributes)
+    names = [f"y{i}" for i in range(outputs)]
+    results = [
+        helper.make_tensor_value_info(name, output_type, [f"{name}_{i}" for i in range(rank)])
+        for name in names
+    ]
+    node = helper.make_node(op, [*inputs, *constants], names, **attributes)
     weights = [numpy_helper.from_array(np.ascontiguousarray(v), name) for name, v in constants.items()]
-    graph = helper.make_graph([node], "bench", values, [result], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    graph = helper.make_graph([node], "bench", values, results, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     onnx.checker.check_model(model)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = _threads
@@ -135,12 +145,16 @@ def _make_session(
     binding = session.io_binding()
     for name, array in inputs.items():
         binding.bind_cpu_input(name, np.ascontiguousarray(array))
-    binding.bind_output("y")
+    for name in names:
+        binding.bind_output(name)
     return lambda: session.run_with_iobinding(binding)
 
 
 def onnx_convolution(c: Convolution) -> Call | None:
-    """ConvInteger; ONNX knows images in the order NCHW only, ONNX Runtime one zero point for all filters."""
+    """Conv, or ConvInteger; ONNX knows images in the order NCHW only, ONNX Runtime one zero point for all
+    filters."""
+    if c.x.dtype.kind == "f":
+        return _onnx_window(c, "Conv", TensorProto.FLOAT, {"w": c.w})
     constants = {"w": c.w}
     if c.input_zero is not None and c.filter_zero is not None:
         if c.filter_zero.size > 1:
@@ -257,7 +271,7 @@ class OneDnn:
         channels-last, which it takes as they are) and results in each call."""
         w = c.w.reshape(c.groups, -1, *c.w.shape[1:]) if c.groups > 1 else c.w
         x = np.ascontiguousarray(c.x.transpose(c.order))
-        y = np.empty(c.out_shape, np.int32)
+        y = np.empty(c.out_shape, np.float32 if c.x.dtype.kind == "f" else np.int32)
         x_desc, y_desc = (self.packed(each, strides_of(c.order, each.shape)) for each in (c.x, y))
         attributes = self.create("primitive_attr")
         operands: dict[int, Any] = {}
@@ -300,9 +314,9 @@ class OneDnn:
 
 
 def onednn_convolution(c: Convolution) -> Call | None:
-    """s32 results; oneDNN has s8 filters only, and no zero points for them."""
+    """f32 or s32 results; of integers oneDNN has s8 filters only, and no zero points for them."""
     library = onednn()
-    if library is None or c.w.dtype != np.int8 or c.filter_zero is not None:
+    if library is None or c.w.dtype not in (np.int8, np.float32) or c.filter_zero is not None:
         return None
     return library.convolution(c)
 
@@ -315,10 +329,21 @@ def torch() -> Any:
     return importlib.import_module("torch") if importlib.util.find_spec("torch") else None
 
 
+@cache
+def torch_reads_arrays() -> bool:
+    """Whether PyTorch is there and knows NumPy's arrays: PyTorch 1 does not know those of NumPy 2."""
+    try:
+        return torch() is not None and torch().from_numpy(np.zeros(1)) is not None
+    except RuntimeError:
+        return False
+
+
 def torch_convolution(c: Convolution) -> Call | None:
-    """Its quantized convolution (backend x86), which makes bytes of the sums."""
+    """Of integers its quantized convolution (backend x86), which makes bytes of the sums."""
     t = torch()
-    if t is None or c.x.dtype != np.uint8 or c.w.dtype != np.int8 or c.filter_zero is not None:
+    if t is not None and c.x.dtype.kind == "f":
+        return _torch_float_convolution(t, c)
+    if not torch_reads_arrays() or c.x.dtype != np.uint8 or c.w.dtype != np.int8 or c.filter_zero is not None:
         return None
     order = t.channels_last if c.channels_last else t.contiguous_format
     with warnings.catch_warnings():
@@ -329,6 +354,30 @@ def torch_convolution(c: Convolution) -> Call | None:
         pads, ones = [c.padding] * 2, [1, 1]
         packed = t.ops.quantized.conv2d_prepack(w, None, [c.stride] * 2, pads, ones, c.groups)
     return lambda: t.ops.quantized.conv2d(x, packed, 0.02, 0)
+
+
+def torch_function(name: str, x: Array, *arguments: Any) -> Call:
+    """Of ``torch``, to a result that it allocates, of the array's memory."""
+    t = torch()
+    tensor = t.frombuffer(x.reshape(-1), dtype=t.float32).reshape(x.shape)
+    function = reduce(getattr, name.split("."), t)
+    return lambda: function(tensor, *arguments)
+
+
+def _torch_float_convolution(t: Any, c: Convolution) -> Call:
+    order = t.channels_last if c.channels_last else t.contiguous_format
+    x, w = (_from_bytes(t, each).contiguous(memory_format=order) for each in (c.x, c.w))
+
+    def run() -> object:
+        with t.no_grad():
+            return t.nn.functional.conv2d(x, w, None, c.stride, c.padding, 1, c.groups)
+
+    return run
+
+
+def _from_bytes(t: Any, array: Array) -> Any:
+    """A tensor of floats; also of a PyTorch that was built for another NumPy."""
+    return t.frombuffer(bytearray(array.tobytes()), dtype=t.float32).reshape(array.shape)
 
 
 def torch_copy(source: Array, target: Array) -> Call:
@@ -343,6 +392,6 @@ def convolution_peers(c: Convolution) -> dict[str, Call]:
         "ORT" if not c.channels_last else "ORT (NCHW)": onnx_convolution(c),
         "ORT QLinearConv (u8 result, NCHW)": onnx_quantized(c),
         "oneDNN": onednn_convolution(c),
-        "torch (u8 result)": torch_convolution(c),
+        "torch" if c.x.dtype.kind == "f" else "torch (u8 result)": torch_convolution(c),
     }
     return {name: call for name, call in calls.items() if call is not None}

@@ -60,7 +60,7 @@ def copy_order_cases(device: d3d12.Device) -> Iterator[Case]:
         view = x.transpose(order)
         out = np.empty(view.shape, np.float32)
         calls = {"numpy": lambda v=view, o=out: np.copyto(o, v)}
-        if peers.torch() is not None:
+        if peers.torch_reads_arrays():
             calls["torch"] = peers.torch_copy(view, out)
         ours = copy_into(device, order, x)
         yield Case(COPY_ORDERS, _letters(order), ours, beside(calls), Work(2 * x.nbytes, "copy"))

@@ -25,6 +25,8 @@ O = OperatorType  # noqa: E741
 SUM_ERROR = {
     O.REDUCE: 2.0**-42,
     O.GEMM: 2.0**-20,
+    O.LOCAL_RESPONSE_NORMALIZATION_GRAD: 2.0**-46,
+    O.CONVOLUTION: 2.0**-20,
     O.ACTIVATION_LOG_SOFTMAX: 2.0**-48,
     O.ACTIVATION_LOG_SOFTMAX1: 2.0**-48,
 }
@@ -67,6 +69,8 @@ def compare(
         found: dict[str, Array] = dmlemu.evaluate(desc, offset=offset, feature_level=level, **inputs)
     assert_checked(checker)
     expected, definition = desc.reference(inputs), definition_of(desc)
+    if desc.TYPE is O.LOCAL_RESPONSE_NORMALIZATION_GRAD:
+        scale = absolute_terms(definition, inputs)
 
     assert found.keys() == expected.keys()
     each = (
@@ -90,6 +94,14 @@ def compare(
             np.testing.assert_array_equal(got, want, name)
     measured.record(desc, offset, level)
     return found
+
+
+def absolute_terms(definition: Any, inputs: Mapping[str, Array]) -> Array:
+    """What the terms of a gradient would add up to if they did not cancel each other."""
+    x, g = (np.abs(inputs[name]).astype(np.float64) for name in ("input_tensor", "input_gradient_tensor"))
+    with np.errstate(all="ignore"):
+        own, others = definition.terms(x, g)
+        return np.nan_to_num(np.abs(own) + np.abs(others))
 
 
 def in_array(value: Any) -> list[Array]:

@@ -9,7 +9,7 @@ operators that differ in names only; a function below ``@maps`` builds the desc 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -323,6 +323,99 @@ def _hard_swish(case: Case) -> Run:
 def _softmax(case: Case) -> Run:
     to = {"Softmax": "SOFTMAX1", "LogSoftmax": "LOG_SOFTMAX1", "Hardmax": "HARDMAX1"}[case.operator]
     return _unary(case, f"ACTIVATION_{to}", axes=[case.axis("axis", -1)])
+
+
+# --- normalisation ---
+
+
+def _mean_variance(
+    case: Case, axes: Sequence[int], scale: Array | None, bias: Array | None, use_mean: bool = True
+) -> Run:
+    """``scale`` and ``bias`` have the input's dimensions, of their sizes or 1."""
+    tensors = {"input_tensor": case.arrays[0], "scale_tensor": scale, "bias_tensor": bias}
+    return case.run(
+        "MEAN_VARIANCE_NORMALIZATION2",
+        {name: array for name, array in tensors.items() if array is not None},
+        {"output_tensor": case.expected[0]},
+        axes=list(axes),
+        use_mean=use_mean,
+        use_variance=True,
+        epsilon=float(case.attribute("epsilon", 1e-5)),
+    )
+
+
+def _of_channels(array: Array, rank: int) -> Array:
+    return array.reshape([1, -1] + [1] * (rank - 2))
+
+
+@maps("MeanVarianceNormalization", to="MEAN_VARIANCE_NORMALIZATION1")
+def _mvn(case: Case) -> Run:
+    axes = [int(axis) % case.arrays[0].ndim for axis in case.attribute("axes", [0, 2, 3])]
+    fields: dict[str, Any] = {"axes": axes, "normalize_variance": True, "epsilon": 1e-9}
+    return _unary(case, "MEAN_VARIANCE_NORMALIZATION1", **fields)
+
+
+@maps("LayerNormalization", "RMSNormalization", to="MEAN_VARIANCE_NORMALIZATION2")
+def _layer_normalization(case: Case) -> Run:
+    """Mean and deviation, the other outputs of LayerNormalization, are not compared."""
+    rank = case.arrays[0].ndim
+    factors = [each.reshape([1] * (rank - each.ndim) + list(each.shape)) for each in case.arrays[1:]]
+    scale, bias = [*factors, None, None][:2]
+    axes = range(case.axis("axis", -1), rank)
+    return _mean_variance(case, axes, scale, bias, case.operator == "LayerNormalization")
+
+
+@maps("InstanceNormalization", to="MEAN_VARIANCE_NORMALIZATION2")
+def _instance_normalization(case: Case) -> Run:
+    rank = case.arrays[0].ndim
+    scale, bias = (_of_channels(each, rank) for each in case.arrays[1:])
+    return _mean_variance(case, range(2, rank), scale, bias)
+
+
+@maps("GroupNormalization", to="MEAN_VARIANCE_NORMALIZATION2")
+def _group_normalization(case: Case) -> Run:
+    """With a dimension for the groups."""
+    x, scale, bias = case.arrays
+    groups = int(case.attribute("num_groups"))
+    split = [x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]]
+    factors = [1, groups, split[2]] + [1] * (x.ndim - 2)
+    case = replace(case, inputs=[x.reshape(split)], outputs=[case.expected[0].reshape(split)])
+    if scale.size != x.shape[1]:
+        raise NotExpressible("a scale for each group")
+    return _mean_variance(case, range(2, len(split)), scale.reshape(factors), bias.reshape(factors))
+
+
+@maps("BatchNormalization", to="BATCH_NORMALIZATION")
+def _batch_normalization(case: Case) -> Run:
+    if case.attribute("training_mode", 0):
+        raise NotExpressible("running statistics")
+    x, *parameters = case.arrays
+    names = ("scale_tensor", "bias_tensor", "mean_tensor", "variance_tensor")
+    of_channels = (_of_channels(each, x.ndim) for each in parameters)
+    return case.run(
+        "BATCH_NORMALIZATION",
+        {"input_tensor": x, **dict(zip(names, of_channels, strict=True))},
+        {"output_tensor": case.expected[0]},
+        spatial=True,
+        epsilon=float(case.attribute("epsilon", 1e-5)),
+    )
+
+
+@maps("LRN", to="LOCAL_RESPONSE_NORMALIZATION")
+def _lrn(case: Case) -> Run:
+    values = _attributes(case)
+    numbers = {name: float(values[name]) for name in ("alpha", "beta", "bias")}
+    fields: dict[str, Any] = {"cross_channel": True, "local_size": int(values["size"]), **numbers}
+    return _unary(case, "LOCAL_RESPONSE_NORMALIZATION", **fields)
+
+
+@maps("LpNormalization", to="LP_NORMALIZATION")
+def _lp_normalization(case: Case) -> Run:
+    fields: dict[str, Any] = {"axis": case.axis("axis", -1), "p": int(case.attribute("p", 2))}
+    return _unary(case, "LP_NORMALIZATION", **fields, epsilon=1e-12)  # lines of zeros stay zeros
+
+
+# --- reductions ---
 
 
 _REDUCE = {
@@ -775,6 +868,154 @@ def _dynamic_quantize_linear(case: Case) -> Run:
 # --- products ---
 
 
+@dataclass
+class Windows:
+    """The attributes of an ONNX convolution, with those that are missing derived."""
+
+    spatial: int
+    strides: list[int]
+    dilations: list[int]
+    start: list[int]
+    end: list[int]
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "strides": self.strides,
+            "dilations": self.dilations,
+            "start_padding": self.start,
+            "end_padding": self.end,
+        }
+
+
+def _windows(case: Case, wide: Array, window: Array, narrow: Array) -> Windows:
+    """``wide``: what the window moves over, forward the input; ``narrow`` has its positions."""
+    spatial = window.ndim - 2
+    found = Windows(
+        spatial,
+        list(case.attribute("strides", [1] * spatial)),
+        list(case.attribute("dilations", [1] * spatial)),
+        *np.reshape(case.attribute("pads", [0] * 2 * spatial), (2, spatial)).tolist(),
+    )
+    automatic = case.attribute("auto_pad", b"NOTSET")
+    if automatic in (b"SAME_UPPER", b"SAME_LOWER", "SAME_UPPER", "SAME_LOWER"):
+        for d in range(spatial):
+            span = (window.shape[2 + d] - 1) * found.dilations[d] + 1
+            total = max(0, (narrow.shape[2 + d] - 1) * found.strides[d] + span - wide.shape[2 + d])
+            less, more = total // 2, total - total // 2
+            upper = "UPPER" in str(automatic)
+            found.start[d], found.end[d] = (less, more) if upper else (more, less)
+    return found
+
+
+def _convolution(case: Case, direction: dml.ConvolutionDirection) -> Run:
+    x, w = case.arrays[:2]
+    (output,) = case.expected
+    forward = direction is dml.ConvolutionDirection.FORWARD
+    windows = _windows(case, x if forward else output, w, output if forward else x)
+    tensors = {"input_tensor": x, "filter_tensor": w}
+    if case.input(2) is not None:
+        tensors["bias_tensor"] = case.arrays[2].reshape(1, -1, *[1] * windows.spatial)
+    if case.attribute("output_shape") is not None:
+        raise NotExpressible("output_shape, from which the padding follows")
+    fields = {
+        "mode": dml.ConvolutionMode.CROSS_CORRELATION,
+        "direction": direction,
+        "output_padding": [0] * windows.spatial
+        if forward
+        else case.attribute("output_padding", [0] * windows.spatial),
+        "group_count": case.attribute("group", 1),
+        **windows.fields(),
+    }
+    return case.run("CONVOLUTION", tensors, {"output_tensor": output}, **fields)
+
+
+@maps("Conv", to="CONVOLUTION")
+def _conv(case: Case) -> Run:
+    return _convolution(case, dml.ConvolutionDirection.FORWARD)
+
+
+@maps("ConvTranspose", to="CONVOLUTION")
+def _conv_transpose(case: Case) -> Run:
+    return _convolution(case, dml.ConvolutionDirection.BACKWARD)
+
+
+def _parameter(array: Array, rank: int, dimension: int) -> Array:
+    """A scale or zero point with one element, or one along a dimension."""
+    sizes = [1] * rank
+    sizes[dimension] = array.size
+    return array.reshape(sizes)
+
+
+def _quantized(
+    case: Case, names: Mapping[str, int], places: Mapping[str, int], rank: int
+) -> dict[str, Array]:
+    """Inputs by field name; ``places``: the dimension of those that are scales and zero points."""
+    return {
+        name: _parameter(case.arrays[i], rank, places[name]) if name in places else case.arrays[i]
+        for name, i in names.items()
+        if case.input(i) is not None
+    }
+
+
+@maps("ConvInteger", to="CONVOLUTION_INTEGER")
+def _conv_integer(case: Case) -> Run:
+    names = {
+        "input_tensor": 0,
+        "filter_tensor": 1,
+        "input_zero_point_tensor": 2,
+        "filter_zero_point_tensor": 3,
+    }
+    return _integers(case, "CONVOLUTION_INTEGER", names)
+
+
+@maps("QLinearConv", to="QUANTIZED_LINEAR_CONVOLUTION")
+def _q_linear_conv(case: Case) -> Run:
+    names = {
+        f"{tensor}{what}_tensor": 3 * i + k
+        for i, tensor in enumerate(("input", "filter"))
+        for k, what in enumerate(("", "_scale", "_zero_point"))
+    }
+    names |= {"output_scale_tensor": 6, "output_zero_point_tensor": 7, "bias_tensor": 8}
+    return _integers(case, "QUANTIZED_LINEAR_CONVOLUTION", names)
+
+
+def _integers(case: Case, to: str, names: Mapping[str, int]) -> Run:
+    x, w = (case.arrays[names[name]] for name in ("input_tensor", "filter_tensor"))
+    (output,) = case.expected
+    places = dict.fromkeys((name for name in names if name not in ("input_tensor", "filter_tensor")), 1)
+    fields = {"group_count": case.attribute("group", 1), **_windows(case, x, w, output).fields()}
+    return case.run(to, _quantized(case, names, places, x.ndim), {"output_tensor": output}, **fields)
+
+
+@maps("MatMulInteger", to="MATRIX_MULTIPLY_INTEGER")
+def _mat_mul_integer(case: Case) -> Run:
+    names = {"a_tensor": 0, "b_tensor": 1, "a_zero_point_tensor": 2, "b_zero_point_tensor": 3}
+    return _product_of_integers(case, "MATRIX_MULTIPLY_INTEGER", names)
+
+
+@maps("QLinearMatMul", to="QUANTIZED_LINEAR_MATRIX_MULTIPLY")
+def _q_linear_mat_mul(case: Case) -> Run:
+    names = {
+        f"{tensor}{what}_tensor": 3 * i + k
+        for i, tensor in enumerate("ab")
+        for k, what in enumerate(("", "_scale", "_zero_point"))
+    }
+    names |= {"output_scale_tensor": 6, "output_zero_point_tensor": 7}
+    return _product_of_integers(case, "QUANTIZED_LINEAR_MATRIX_MULTIPLY", names)
+
+
+def _product_of_integers(case: Case, to: str, names: Mapping[str, int]) -> Run:
+    (output,) = case.expected
+    if case.arrays[0].ndim < 2:
+        raise NotExpressible("vectors")
+    if any(case.arrays[i].dtype == np.float16 for i in range(len(case.arrays))):
+        raise NotExpressible("scales of FLOAT16")
+    places = {
+        name: -1 if name.startswith("b_") else -2 for name in names if name not in ("a_tensor", "b_tensor")
+    }
+    return case.run(to, _quantized(case, names, places, output.ndim), {"output_tensor": output})
+
+
 @maps("Gemm", to="GEMM")
 def _gemm(case: Case) -> Run:
     a, b = case.arrays[:2]
@@ -793,6 +1034,7 @@ def _gemm(case: Case) -> Run:
     return case.run("GEMM", tensors, {"output_tensor": output}, **fields)
 
 
+<<<<<<< HEAD
 # --- resampling ---
 
 # The rounding direction, and what is added to InputPixelOffsets.
@@ -806,7 +1048,7 @@ _NEAREST_MODES = {
 
 @maps("Resize", to="RESAMPLE3")
 def _resize(case: Case) -> Run:
-    x, (output,) = case.arrays[0], case.expected
+    x, (output,) = dml_array(case.inputs[0]), case.expected  # roi is empty
     mode = case.attribute("mode", b"nearest")
     if mode == b"cubic":
         raise NotExpressible("cubic interpolation")
@@ -858,3 +1100,34 @@ def _resize_scales(case: Case, sizes: Sequence[int], new: Sequence[int]) -> list
     for axis, ratio in zip(axes, ratios, strict=True):
         scales[axis] = float(ratio)
     return scales
+=======
+# --- poolings ---
+
+
+@maps("MaxPool", "LpPool", to="MAX_POOLING2 LP_POOLING1")
+def _pool(case: Case) -> Run:
+    x, output = case.arrays[0], case.expected[0]
+    spatial = x.ndim - 2
+    if spatial not in (2, 3):
+        raise NotExpressible(f"{spatial} spatial dimensions")
+    if case.attribute("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        raise NotExpressible("padding that follows from the sizes")
+    if len(case.expected) > 1 and case.attribute("storage_order", 0):
+        raise NotExpressible("positions in column-major order")
+    pads = list(case.attribute("pads", [0] * 2 * spatial))
+    fields = {
+        "window_size": list(case.attribute("kernel_shape")),
+        "strides": list(case.attribute("strides", [1] * spatial)),
+        "dilations": list(case.attribute("dilations", [1] * spatial)),
+        "start_padding": pads[:spatial],
+        "end_padding": pads[spatial:],
+    }
+    if case.operator == "LpPool":
+        return _unary(case, "LP_POOLING1", p=case.attribute("p", 2), **fields)
+    outputs = {"output_tensor": output}
+    if len(case.expected) > 1:
+        outputs["output_indices_tensor"] = case.expected[1].astype(np.uint64)
+    else:
+        fields["output_indices_tensor"] = None
+    return case.run("MAX_POOLING2", {"input_tensor": x}, outputs, **fields)
+>>>>>>> 65e0424d64689e238be42ada916cca1f826b78c9

@@ -11,13 +11,20 @@ import argparse
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 import dmlemu
 from dmlemu import dml
-from dmlemu.dml import BufferTensorDesc, MatrixTransform, ReduceFunction
+from dmlemu.dml import (
+    BufferTensorDesc,
+    ConvolutionDirection,
+    ConvolutionMode,
+    MatrixTransform,
+    ReduceFunction,
+)
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators._element_wise import ElementWise
@@ -324,6 +331,59 @@ def others() -> Cases:
             yield f"CONVOLUTION_INTEGER {data_type.name} {k}", op, arrays
 
 
+def convolutions() -> Cases:
+    """Input channels, filters, groups, window, size, stride, dilation; every second with channels last."""
+    shapes = [
+        (3, 5, 1, 3, [13, 22], 1, 1),
+        (8, 16, 1, 1, [14, 14], 1, 1),
+        (64, 50, 1, 3, [9, 70], 2, 1),
+        (70, 40, 2, 3, [17, 6], 1, 2),
+        (16, 16, 16, 3, [13, 53], 1, 1),
+        (16, 16, 16, 3, [13, 53], 2, 1),
+        (6, 12, 6, 5, [30, 31], 1, 2),
+        (2, 3, 1, 2, [9], 1, 1),
+        (16, 16, 16, 3, [13, 53], 2, 1),
+        (4, 6, 2, 2, [5, 6, 7], 1, 1),
+    ]
+    for k, (channels, filters, groups, window, sizes, stride, dilation) in enumerate(shapes):
+        span, spatial = (window - 1) * dilation + 1, len(sizes)
+        narrow = [(size + 2 - span) // stride + 1 for size in sizes]
+        for backward, last, data_type in product((False, True), (False, True), FLOATS):
+            filter_sizes = [filters, channels // groups, *[window] * spatial]
+            wide_sizes, narrow_sizes = [2, channels, *sizes], [2, filters, *narrow]
+            source, target = (narrow_sizes, wide_sizes) if backward else (wide_sizes, narrow_sizes)
+            op = dml.ConvolutionOperatorDesc(
+                input_tensor=channels_last(data_type, source) if last else layout(data_type, source, k),
+                filter_tensor=layout(data_type, filter_sizes, k // 2),
+                bias_tensor=BufferTensorDesc(data_type, [1, target[1], *[1] * spatial]) if k % 2 else None,
+                output_tensor=channels_last(data_type, target) if last else layout(data_type, target, k // 4),
+                mode=ConvolutionMode(k % 2),
+                direction=ConvolutionDirection(int(backward)),
+                strides=[stride] * spatial,
+                dilations=[dilation] * spatial,
+                start_padding=[1] * spatial,
+                end_padding=[1] * spatial,
+                output_padding=[0] * spatial,
+                group_count=groups,
+                fused_activation=dml.ActivationReluOperatorDesc() if k == 3 else None,
+            )
+            arrays = {
+                "input_tensor": Contents(data_type, source, mostly_numbers=True),
+                "filter_tensor": Contents(data_type, filter_sizes, mostly_numbers=k != 2),
+            }
+            if op.bias_tensor is not None:
+                arrays["bias_tensor"] = Contents(data_type, op.bias_tensor.sizes, mostly_numbers=True)
+            yield f"CONVOLUTION {data_type.name} {k} {backward} {last}", op, arrays
+
+
+def channels_last(data_type: T, sizes: Sequence[int]) -> BufferTensorDesc:
+    strides, step = [0] * len(sizes), 1
+    for d in (1, *range(len(sizes) - 1, 1, -1), 0):
+        strides[d] = step
+        step *= sizes[d]
+    return BufferTensorDesc(data_type, sizes, strides)
+
+
 def poolings() -> Cases:
     for k, (window, stride, padding) in enumerate([(3, 2, 1), (2, 1, 0), (5, 3, 2), (13, 1, 0)]):
         for data_type in FLOATS:
@@ -346,7 +406,18 @@ def poolings() -> Cases:
 
 
 def cases() -> Cases:
-    for group in (element_wise, families, casts, reductions, large, lines, products, poolings, others):
+    for group in (
+        element_wise,
+        families,
+        casts,
+        reductions,
+        large,
+        lines,
+        products,
+        convolutions,
+        poolings,
+        others,
+    ):
         yield from group()
 
 

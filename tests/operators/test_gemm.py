@@ -83,6 +83,28 @@ def test_a_fused_clip_has_bounds_of_the_outputs_type() -> None:
     assert gemm([[3]], [[1]], fused_activation=scaled).tolist() == [[7]]
 
 
+def test_a_fused_softmax_is_that_of_the_rows_or_axes_of_the_product() -> None:
+    a, b = [[0, 1], [2, 0]], [[0, 1], [1, 0]]  # the product is [[1, 0], [0, 2]]
+    low, high = 1 / (1 + np.exp(1)), 1 / (1 + np.exp(2))
+
+    for data_type, error in ((T.FLOAT32, 1e-7), (T.FLOAT16, 1e-3)):
+        rows = gemm(a, b, data_type=data_type, fused_activation=dml.ActivationSoftmaxOperatorDesc())
+        assert np.allclose(rows, [[1 - low, low], [high, 1 - high]], atol=error)
+        columns = dml.ActivationSoftmax1OperatorDesc(axes=[0])
+        found = gemm(a, b, data_type=data_type, fused_activation=columns)
+        assert np.allclose(found, [[1 - low, high], [low, 1 - high]], atol=error)
+
+
+def test_TN10_softmax_is_fusable_from_6_1_on() -> None:
+    accepted(example(O, fused_activation=dml.ActivationSoftmaxOperatorDesc()), FeatureLevel.LEVEL_6_1)
+    op = example(O, fused_activation=dml.ActivationSoftmax1OperatorDesc(axes=[1, 3]))
+    accepted(op, FeatureLevel.LEVEL_6_1)
+    given, expected = "DML_OPERATOR_ACTIVATION_SOFTMAX1", "feature level 6_1 or higher"
+    refused(op, "OP_FUSED_ACTIVATION", "FusedActivation.Type", given, expected, level=FeatureLevel.LEVEL_6_0)
+    op = example(O, fused_activation=dml.ActivationSoftmax1OperatorDesc(axes=[4]))
+    refused(op, "OP_FIELD_RANGE", "FusedActivation.Axes[0]", 4, "0 to 3")
+
+
 @given(st.data())
 def test_any_layout(data: st.DataObject) -> None:
     data_type = data.draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))

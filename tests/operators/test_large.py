@@ -152,3 +152,75 @@ def test_a_signalling_nan_comes_out_quiet(count: int) -> None:
     halves = np.full(count, 0x7C01, np.uint16).view(np.float16)
     found = dmlemu.evaluate(cast, input_tensor=halves)["output_tensor"].view(np.uint32)
     assert (found == 0x7FC02000).all()
+
+
+def _moved() -> list[tuple[OperatorType, dict[str, Any]]]:
+    """Data movement whose packed output bypasses the caches, in rows that are not whole cache lines."""
+    sizes, framed = [3, 41, 331, 431], [3, 41, 334, 436]
+    x = BufferTensorDesc(T.UINT8, sizes)
+    pads = {"start_padding": [0, 0, 1, 2], "end_padding": [0, 0, 2, 3], "padding_value": 7}
+    pads |= {"input_tensor": x, "output_tensor": BufferTensorDesc(T.UINT8, framed)}
+    small, columns = BufferTensorDesc(T.UINT8, [2, 5, 331, 431]), BufferTensorDesc(T.UINT8, [3, 41, 331, 100])
+    doubled, halves = BufferTensorDesc(T.FLOAT16, [1, 2, 2222, 2062]), [1, 2, 1111, 1031]
+    pad, upsample = dml.PaddingMode, dml.InterpolationMode.NEAREST_NEIGHBOR
+    modes = (pad.CONSTANT, pad.EDGE, pad.REFLECTION, pad.SYMMETRIC)
+    return [
+        *((O.PADDING, pads | {"padding_mode": mode}) for mode in modes),
+        (
+            O.TILE,
+            {
+                "input_tensor": small,
+                "output_tensor": BufferTensorDesc(T.UINT8, [2, 10, 662, 1293]),
+                "repeats": [1, 2, 2, 3],
+            },
+        ),
+        (
+            O.JOIN,
+            {
+                "input_tensors": [x, columns],
+                "output_tensor": BufferTensorDesc(T.UINT8, [3, 41, 331, 531]),
+                "axis": 3,
+            },
+        ),
+        (
+            O.SPLIT,
+            {
+                "input_tensor": BufferTensorDesc(T.UINT8, [3, 41, 331, 531]),
+                "output_tensors": [x, columns],
+                "axis": 3,
+            },
+        ),
+        (
+            O.UPSAMPLE_2D,
+            {
+                "input_tensor": BufferTensorDesc(T.FLOAT16, halves),
+                "output_tensor": doubled,
+                "scale_size": dml.Size2D(2, 2),
+                "interpolation_mode": upsample,
+            },
+        ),
+        (
+            O.UNFOLD,
+            {
+                "input_tensor": BufferTensorDesc(T.FLOAT16, [1, 2, 701, 703]),
+                "output_tensor": BufferTensorDesc(T.FLOAT16, [1, 18, 701 * 703]),
+                "window_sizes": [3, 3],
+                "strides": [1, 1],
+                "dilations": [1, 1],
+                "start_padding": [1, 1],
+                "end_padding": [1, 1],
+            },
+        ),
+    ]
+
+
+@pytest.mark.parametrize("op, fields", _moved(), ids=lambda value: getattr(value, "name", ""))
+def test_streamed_movement(op: OperatorType, fields: dict[str, Any]) -> None:
+    desc = example(op, **fields)
+    if op is O.JOIN:
+        inputs: dict[str, Any] = {
+            "input_tensors": [filled(each, Values("bits", 5))[1] for each in desc.input_tensors]
+        }
+    else:
+        inputs = {"input_tensor": filled(desc.input_tensor, Values("bits", 6))[1]}
+    compare(desc, inputs)

@@ -27,7 +27,7 @@ from operator_families import each_operator
 
 # What a wrong field is reported as, by its path.
 IDS = {
-    r"FusedActivation\.(Type|\w+Tensor)": "OP_FUSED_ACTIVATION",
+    r"(FusedActivation|ActivationDescs\[\d\])\.(Type|\w+Tensor)": "OP_FUSED_ACTIVATION",
     r"\w+Tensor": "OP_OPTIONAL",
     r".*DataType": "TENSOR_DTYPE",
     r".*\.DimensionCount": "TENSOR_RANK",
@@ -52,9 +52,11 @@ def assert_refused(case: Broken, level: FeatureLevel) -> None:
     assert report.field == case.path and report.id in ids.split()
     assert report.message.startswith(f"{case.path} (") and report.message.endswith(".")
     assert report.given and report.expected and report.given != report.expected
-    inner = case.path.startswith("FusedActivation.") and not case.path.endswith(".Type")
     desc: Any = case.desc
-    stated_by = desc.fused_activation if inner else desc
+    inner = re.match(r"FusedActivation\.|ActivationDescs\[(\d)\]\.", case.path)
+    stated_by = desc
+    if inner and not case.path.endswith(".Type"):
+        stated_by = desc.activation_descs[int(inner[1])] if inner[1] else desc.fused_activation
     assert report.rule.endswith(f"DML_{stated_by.TYPE.name}_OPERATOR_DESC")
     assert caught.value.hresult is HResult.E_INVALIDARG
 

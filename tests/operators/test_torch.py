@@ -142,6 +142,42 @@ ROWS: list[tuple[str, Mapping[str, Array], Mapping[str, Any], Compute]] = [
         },
         lambda x: F.unfold(x, (2, 3), dilation=(2, 1), padding=(1, 0), stride=(1, 2)),
     ),
+    (
+        "MEAN_VARIANCE_NORMALIZATION1",
+        {"input_tensor": X, "scale_tensor": X[:1, :1, :1], "bias_tensor": X[:1, 1:2, :1]},
+        {"axes": [3], "normalize_variance": True, "epsilon": 1e-5},
+        lambda x, scale, bias: F.layer_norm(x, [5], scale.ravel(), bias.ravel()),
+    ),
+    (
+        "MEAN_VARIANCE_NORMALIZATION",
+        {"input_tensor": X},
+        {"cross_channel": False, "normalize_variance": True, "epsilon": 1e-5},
+        lambda x: F.instance_norm(x),
+    ),
+    (
+        "BATCH_NORMALIZATION",
+        {
+            "input_tensor": X,
+            "mean_tensor": X[:1, :, :1, :1],
+            "variance_tensor": np.abs(X[:1, :, 1:2, :1]),
+            "scale_tensor": X[1:, :, :1, :1],
+            "bias_tensor": X[1:, :, 1:2, :1],
+        },
+        {"spatial": True, "epsilon": 1e-5},
+        lambda x, *more: F.batch_norm(x, *(each.ravel() for each in more), eps=1e-5),
+    ),
+    (
+        "LP_NORMALIZATION",
+        {"input_tensor": X},
+        {"axis": 2, "p": 1, "epsilon": 1e-5},
+        lambda x: F.normalize(x, 1, 2, 1e-5),
+    ),
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        {"input_tensor": X},
+        {"cross_channel": True, "local_size": 3, "alpha": 0.5, "beta": 0.75, "bias": 2.0},
+        lambda x: F.local_response_norm(x, 3, 0.5, 0.75, 2.0),
+    ),
 ]
 
 
@@ -167,6 +203,57 @@ def test_the_same_as_pytorch(
     found = compare(desc, inputs)
 
     np.testing.assert_allclose(found["output_tensor"], want, 2e-6, 1e-6)
+
+
+# Operator, its fields, and PyTorch's forward function of the input, the scale and the bias.
+GRADIENTS: list[tuple[str, Mapping[str, Any], Compute]] = [
+    (
+        "BATCH_NORMALIZATION_TRAINING_GRAD",
+        {"epsilon": 1e-5},
+        lambda x, scale, bias: F.batch_norm(x, None, None, scale, bias, training=True),
+    ),
+    (
+        "BATCH_NORMALIZATION_GRAD",
+        {"epsilon": 1e-5},
+        lambda x, scale, bias: F.batch_norm(x, *map(to_torch, statistics()), scale, bias),
+    ),
+    (
+        "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+        {"cross_channel": True, "local_size": 3, "alpha": 0.5, "beta": 0.75, "bias": 2.0},
+        lambda x, scale, bias: F.local_response_norm(x, 3, 0.5, 0.75, 2.0),
+    ),
+]
+
+
+def statistics() -> tuple[Array, Array]:
+    """Of the channels of X."""
+    return X.mean((0, 2, 3)), X.var((0, 2, 3))
+
+
+@pytest.mark.parametrize(("operator", "fields", "forward"), GRADIENTS, ids=[row[0] for row in GRADIENTS])
+def test_the_gradients_of_pytorch(operator: str, fields: Mapping[str, Any], forward: Compute) -> None:
+    g = np.random.default_rng(9).normal(0, 1, X.shape).astype(np.float32)
+    scale = np.float32([0.5, 2, -1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x, factor, bias = (to_torch(each).requires_grad_() for each in (X, scale, np.zeros_like(scale)))
+        forward(x, factor, bias).backward(to_torch(g))
+    want = {"output_gradient_tensor": from_torch(x.grad, np.float32)}
+    inputs = {"input_tensor": X, "input_gradient_tensor": g}
+    if operator.startswith("BATCH"):
+        mean, variance = statistics()
+        groups = {"mean_tensor": mean, "variance_tensor": variance, "scale_tensor": scale}
+        inputs |= {name: each.reshape(1, 3, 1, 1) for name, each in groups.items()}
+        want |= {
+            "output_scale_gradient_tensor": from_torch(factor.grad, np.float32).reshape(1, 3, 1, 1),
+            "output_bias_gradient_tensor": from_torch(bias.grad, np.float32).reshape(1, 3, 1, 1),
+        }
+    tensors = {name: packed(array) for name, array in {**inputs, **want}.items()}
+
+    found = compare(declared()[OperatorType[operator]](**tensors, **fields), inputs)
+
+    for name, array in want.items():
+        np.testing.assert_allclose(found[name], array, 2e-5, 2e-6, err_msg=name)
 
 
 @pytest.mark.skipif(OperatorType.TOP_K1 not in emulated(), reason="TOP_K1 is not emulated")

@@ -2,12 +2,15 @@
  * too. */
 #include "rows.h"
 
-/* A number wins over a NaN. */
-DMLK_INLINE double max2(double a, double b) { return a > b || b != b ? a : b; }
-DMLK_INLINE double min2(double a, double b) { return a < b || b != b ? a : b; }
+/* max(0, min(x, 1)); 1 for a NaN. */
+DMLK_INLINE double from_0_to_1(double x) {
+    x = x < 1 ? x : 1;
+    return x > 0 ? x : 0;
+}
 
-/* log(1 + exp(x)) without overflow. */
-DMLK_INLINE double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) + (x > 0 ? x : x < 0 ? 0 : x); }
+/* 0 also for a NaN. */
+DMLK_INLINE double negative_or_0(double x) { return x <= 0 ? x : 0; }
+DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
 
 #define FLOAT(name, value)                  \
     EACH_FLOAT(AS_DOUBLE, ROW1, name, value) \
@@ -23,7 +26,7 @@ DMLK_INLINE double softplus(double x) { return dmlk_log1p(dmlk_exp(-fabs(x))) + 
            EACH_FLOAT(ENTRY, name)                                \
            FAST(ENTRY(INT32, int32_t, name) ENTRY(UINT32, uint32_t, name)))
 
-#define AS_SINGLE(name, value) ROW1(name##_singles, double, float, double, , dmlk_one_nan, value)
+#define AS_SINGLE(name, value) ROW1(name##_singles, double, float, double, OWN_ALPHA(float), dmlk_one_nan, value)
 
 #define MATH(name, value)                   \
     EACH_FLOAT(AS_FLOAT, ROW1, name, value) \

@@ -1,24 +1,24 @@
-/* pieces.c - functions of numbers in double, which are computed piece by piece, as few of the numbers need much more
+/* pieces.c - functions of numbers that are computed piece by piece, as few of the numbers need much more
  * work than others. */
 #include "rows.h"
 #include "divide.h"
 
-/* `each` replaces the doubles in v (v and w). */
-#define ROW_OF_PIECES(TYPE, T, name, each)                                             \
-    DMLK_ROW_OF_EACH_ISA(name##_##TYPE) {                                              \
+/* `each` replaces the numbers in v (v and w), of type X. */
+#define ROW_OF_PIECES(name, I, X, O, each)                                             \
+    DMLK_ROW_OF_EACH_ISA(name) {                                                       \
         (void)context;                                                                 \
-        const T *in = (const T *)at[0];                                                \
-        T *out = (T *)at[1];                                                           \
+        const I *in = (const I *)at[0];                                                \
+        O *out = (O *)at[1];                                                           \
         const int64_t in_stride = strides[0], out_stride = strides[1];                 \
-        double v[DMLK_MATH_CHUNK];                                                     \
+        X v[DMLK_MATH_CHUNK];                                                          \
         for (int64_t begin = 0; begin < count; begin += DMLK_MATH_CHUNK) {             \
             const int64_t n = dmlk_min(count - begin, DMLK_MATH_CHUNK);                \
             for (int64_t i = 0; i < n; i++) {                                          \
-                v[i] = (double)in[(begin + i) * in_stride];                            \
+                v[i] = (X)in[(begin + i) * in_stride];                                 \
             }                                                                          \
-            each(v, n);                                                                \
+            _Generic(v[0], float: each##f, double: each)(v, n);                        \
             for (int64_t i = 0; i < n; i++) {                                          \
-                out[(begin + i) * out_stride] = dmlk_one_nan((T)v[i]);                 \
+                out[(begin + i) * out_stride] = dmlk_one_nan((O)v[i]);                 \
             }                                                                          \
         }                                                                              \
     }
@@ -43,9 +43,13 @@
         }                                                                              \
     }
 
-#define PIECES(name, each)              \
-    EACH_FLOAT(ROW_OF_PIECES, name, each) \
-    KERNEL(name, DMLK_FLOATS, 1, (), name##_FLOAT64, NULL, NULL, EACH_FLOAT(ENTRY, name))
+#define PIECES_OF_TYPE(TYPE, T, name, each) ROW_OF_PIECES(name##_##TYPE, T, T, T, each)
+
+#define PIECES(name, each)                                   \
+    EACH_FLOAT(PIECES_OF_TYPE, name, each)                   \
+    ROW_OF_PIECES(name##_singles, double, float, double, each) \
+    KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
+           EACH_FLOAT(ENTRY, name))
 
 #define PIECES2(name, each, integers)            \
     EACH_FLOAT(ROW2_OF_PIECES, name, each)       \

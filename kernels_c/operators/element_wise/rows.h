@@ -96,6 +96,11 @@ struct dmlk_job {
     const T high = (T)job->high.member, high_test = (T)job->high_test.member;        \
     (void)low, (void)low_test, (void)high, (void)high_test;
 
+/* alpha in the type of x. */
+#define OWN_ALPHA(T)             \
+    const T own_alpha = (T)alpha; \
+    (void)own_alpha;
+
 /* In place or not: no element depends on another one. */
 #define EACH_ELEMENT _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++)
 
@@ -125,7 +130,8 @@ struct dmlk_job {
     }
 
 #define AS_DOUBLE(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, double, T, , dmlk_one_nan, value)
-#define AS_FLOAT(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, f), dmlk_one_nan, value)
+#define AS_FLOAT(TYPE, T, ROW, name, value) \
+    ROW(name##_##TYPE, T, T, T, LIMITS(T, f) OWN_ALPHA(T), dmlk_one_nan, value)
 #define AS_SIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, i), , value)
 #define AS_UNSIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, u), , value)
 

@@ -5,11 +5,13 @@
  *
  * Arithmetic is FLOAT32, with quotients of INT32 in FLOAT64.  Elements of 8 and 4 bits are processed as raw bytes;
  * inverting the sign bit of signed ones (`flip`) turns them into unsigned ones with the same order and distances. */
+#include <float.h>
 #include <math.h>
 
 #include "float16.h"
 #include "half_bytes.h"
 #include "kernel.h"
+#include "promoted.h"
 #include "quantization.h"
 #include "staged_rows.h"
 
@@ -194,6 +196,12 @@ DMLK_EACH_ISA(multiply_all, (const uint8_t *restrict q, float scale, uint8_t zer
                              float *restrict out),
               (q, scale, zero, flip, count, out)) {
     const int32_t offset = zero ^ flip;
+    if (fabsf(scale) <= FLT_MAX) { /* no product is NaN */
+        for (int64_t i = 0; i < count; i++) {
+            out[i] = (float)((q[i] ^ flip) - offset) * scale;
+        }
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         out[i] = dmlk_one_nan((float)((q[i] ^ flip) - offset) * scale);
     }
@@ -509,6 +517,121 @@ static int run_add(const dmlk_call *call) {
     sum.b_zero = zero_of(&v[B_ZERO], &sum.b);
     sum.out_zero = (uint8_t)(zero_of(&v[OUT_ZERO], &sum.out) ^ sum.out.flip);
     return dmlk_staged_rows((const dmlk_view *[]){&v[A], &v[B], &v[OUT]}, 3, add_row, &sum);
+}
+
+/* --- sums of products of quantized tensors --- */
+
+enum { SUMS, SUM_BIAS, FIRST_SCALE, SECOND_SCALE, OUT_SCALE, OUT_ZERO, SCALED, SCALED_OPERANDS };
+
+struct scaling {
+    uint32_t types[SCALED_OPERANDS];
+    struct integers out; /* if it is quantized */
+    bool quantizes, joint;
+};
+
+/* The sums, with a bias of integers added, rounded to floats.  Sums of INT32 wrap. */
+static void load_sums(const struct scaling *s, uint8_t *const *at, const int64_t *strides, int64_t count, float *to) {
+    if (s->types[SUMS] != DMLK_INT32) {
+        dmlk_promoted sums;
+        dmlk_load_promoted(s->types[SUMS], at[SUMS], strides[SUMS], count, &sums);
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = s->types[SUMS] == DMLK_FLOAT64 ? (float)sums.f[i] : (float)sums.i[i];
+        }
+        return;
+    }
+    const uint32_t *sums = (const uint32_t *)at[SUMS], *bias = (const uint32_t *)at[SUM_BIAS];
+    const bool has_bias = s->types[SUM_BIAS] == DMLK_INT32;
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t more = has_bias ? DMLK_LOAD(bias, i * strides[SUM_BIAS]) : 0;
+        to[i] = (float)(int32_t)(DMLK_LOAD(sums, i * strides[SUMS]) + more);
+    }
+}
+
+static const float *load_scale(const struct scaling *s, uint32_t k, uint8_t *const *at, const int64_t *strides,
+                               int64_t count, float *piece) {
+    return load_floats(s->types[k], at[k], strides[k], count, piece);
+}
+
+DMLK_EACH_ISA(quantize_sums, (float *restrict x, const float *restrict a, const float *restrict b,
+                              const float *restrict scale, const uint8_t *restrict zero, bool joint,
+                              const struct integers *type, int64_t count, uint8_t *restrict out),
+              (x, a, b, scale, zero, joint, type, count, out)) {
+    const struct integers of = *type;
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = joint ? x[i] * (a[i] * b[i] / scale[i]) : x[i] * (a[i] * b[i]) / scale[i];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = quantized(rounded(x[i]), zero[i], &of);
+    }
+}
+
+static void scale_sums_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    const struct scaling *s = context;
+    float x[DMLK_CHUNK], first[DMLK_CHUNK], second[DMLK_CHUNK], third[DMLK_CHUNK];
+    uint8_t zero_piece[DMLK_CHUNK], bytes[DMLK_CHUNK], *from[SCALED_OPERANDS];
+    memcpy(from, at, sizeof from);
+    for (int64_t done = 0; done < count; done += DMLK_CHUNK) {
+        const int64_t n = dmlk_min(count - done, DMLK_CHUNK);
+        load_sums(s, from, strides, n, x);
+        const float *a = load_scale(s, FIRST_SCALE, from, strides, n, first);
+        const float *b = load_scale(s, SECOND_SCALE, from, strides, n, second);
+        const float *c = load_scale(s, s->quantizes ? OUT_SCALE : SUM_BIAS, from, strides, n, third);
+        if (s->quantizes) {
+            const uint8_t *zero = load_bytes(false, from[OUT_ZERO], strides[OUT_ZERO], n, zero_piece);
+            uint8_t *out = place_bytes(false, from[SCALED], strides[SCALED], bytes);
+            quantize_sums(x, a, b, c, zero, s->joint, &s->out, n, out);
+            store_bytes(false, out, from[SCALED], strides[SCALED], n);
+        } else {
+            for (int64_t i = 0; i < n; i++) {
+                x[i] = dmlk_one_nan(x[i] * (a[i] * b[i]) + c[i]);
+            }
+            store_floats(s->types[SCALED], x, from[SCALED], strides[SCALED], n);
+        }
+        for (uint32_t k = 0; k < SCALED_OPERANDS; k++) {
+            from[k] += DMLK_CHUNK * strides[k] * dmlk_type_bytes(s->types[k]);
+        }
+    }
+}
+
+static bool sums_fit(const dmlk_view *v, bool quantizes) {
+    const uint32_t sums = v[SUMS].type, bias = v[SUM_BIAS].type, out = v[SCALED].type;
+    if ((sums != DMLK_INT32 && sums != DMLK_INT64 && sums != DMLK_FLOAT64) || !is_float(v[FIRST_SCALE].type) ||
+        !is_float(v[SECOND_SCALE].type)) {
+        return false;
+    }
+    if (quantizes) { /* a bias is added to the sums */
+        return dmlk_type_bits(out) == 8 && v[OUT_SCALE].base != NULL && is_float(v[OUT_SCALE].type) &&
+               (v[OUT_ZERO].base == NULL || v[OUT_ZERO].type == out) &&
+               (v[SUM_BIAS].base == NULL || (bias == DMLK_INT32 && sums == DMLK_INT32));
+    }
+    return v[OUT_SCALE].base == NULL && v[OUT_ZERO].base == NULL && (v[SUM_BIAS].base == NULL || is_float(bias));
+}
+
+static int run_scale_sums(const dmlk_call *call) {
+    static const uint64_t zeros = 0;
+    dmlk_quantization k;
+    if (!dmlk_has_views(call, SCALED_OPERANDS, 1 << SUM_BIAS | 1 << OUT_SCALE | 1 << OUT_ZERO) ||
+        !dmlk_get_constants(call, &k, sizeof k)) {
+        return DMLK_BAD_PACKET;
+    }
+    dmlk_view views[SCALED_OPERANDS];
+    const dmlk_view *operands[SCALED_OPERANDS];
+    memcpy(views, call->views, sizeof views);
+    struct scaling s = {.quantizes = !is_float(views[SCALED].type), .joint = k.joint != 0};
+    if (!sums_fit(views, s.quantizes)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    for (uint32_t i = 0; i < SCALED_OPERANDS; i++) {
+        if (views[i].base == NULL) {
+            views[i] = constant_view(&views[SCALED], i == OUT_ZERO ? DMLK_UINT8 : DMLK_FLOAT32, &zeros);
+        }
+        operands[i] = &views[i];
+        s.types[i] = views[i].type;
+    }
+    if (s.quantizes) {
+        s.out = integers_of(views[SCALED].type);
+    }
+    return dmlk_for_rows(operands, SCALED_OPERANDS, scale_sums_row, &s);
 }
 
 /* --- dynamic quantization --- */

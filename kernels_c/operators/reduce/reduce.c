@@ -17,7 +17,10 @@
 
 #define SEGMENT (1 << 16) /* inputs of a line */
 #define SEGMENTS 256      /* of a block, computed before they are combined */
-#define PIECE 128         /* inputs searched at once for a position */
+#define PIECE 1024        /* inputs compared before the largest of them is searched for */
+#define GLANCE 32         /* inputs searched at once */
+#define SHORT_SUMS 32     /* inputs; below, lines of floats are added up across lines */
+#define SHORT 64          /* inputs; below, others are */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
@@ -41,7 +44,7 @@ struct results {
 struct methods {
     void (*start)(struct block *block, int64_t inputs);
     dmlk_line_visitor visitor; /* its context is the block */
-    void (*settle)(const struct block *block, struct results *results);
+    void (*settle)(struct block *block, struct results *results);
     void (*combine)(const struct job *job, struct results *results, const struct results *more, int64_t count);
     void (*finish)(const struct job *job, struct results *results, int64_t count, const double *shift, uint8_t *at,
                    int64_t stride);
@@ -50,7 +53,7 @@ struct methods {
 /* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
-    void (*across_block)(dmlk_sums *sums, const float *from, int64_t step);
+    void (*across)(double *lanes, const float *from, int64_t count);
 };
 
 /* A line of functions.inc. */
@@ -85,7 +88,8 @@ struct block {
         uint64_t bits[DMLK_CHUNK]; /* of the type's width each */
         dmlk_sums sums;
     };
-    int64_t place[DMLK_CHUNK];
+    int64_t first;             /* number of the segment's first input */
+    int32_t place[DMLK_CHUNK]; /* from there */
 };
 
 #define VISIT_ALONG(name)                                                                                       \
@@ -97,6 +101,11 @@ struct block {
                          int64_t index),                                                                        \
                   (context, at, strides, count, index))
 
+typedef int8_t signed_uint8;
+typedef int16_t signed_uint16;
+typedef int32_t signed_uint32;
+typedef int64_t signed_uint64;
+
 #define magnitude(x) ((x) & sign ? 0 - (x) : (x))
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "reduce.inc"
@@ -104,7 +113,7 @@ struct block {
 #undef magnitude
 
 #define METHODS(name, type) \
-    {start_##type, {name##along_##type, name##across_##type, 0, NULL}, settle_##type, combine_##type, finish_##type}
+    {start_##type, {name##along_##type, name##across_##type, SHORT}, settle_##type, combine_##type, finish_##type}
 
 static const struct methods comparisons[] = {
     [DMLK_UINT8] = METHODS(, uint8),
@@ -122,24 +131,27 @@ static const struct methods comparisons[] = {
 
 #else
 
-#define DIRECT(name) static const struct direct name = {along_##name, across_block_##name};
+#define DIRECT(name) static const struct direct name = {along_##name, across_##name};
 
 #define SUMS_NAME(x) x##_plain
 #define SUMS_T float
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
+#define SUMS_TERMS(x) (x)
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_product
 #define SUMS_T float
 #define SUMS_PRODUCT 1
 #define SUMS_TERM(x) (x)
+#define SUMS_TERMS(x) (x)
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_squares
 #define SUMS_T float
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) ((x) * (x))
+#define SUMS_TERMS(x) ((x) * (x))
 #include "sums.inc"
 
 typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))));
@@ -147,7 +159,8 @@ typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))))
 #define SUMS_NAME(x) x##_magnitudes
 #define SUMS_T float
 #define SUMS_PRODUCT 0
-#define SUMS_TERM(x) ((dmlk_sums_vector)((sign_free)(x) & INT64_MAX))
+#define SUMS_TERM(x) fabs(x)
+#define SUMS_TERMS(x) ((dmlk_sums_vector)((sign_free)(x) & INT64_MAX))
 #include "sums.inc"
 
 #endif
@@ -177,7 +190,7 @@ DIRECT(magnitudes)
         for (int64_t i = 0; i < count; i++) {                                                                    \
             const double y = sums[i], m = ms[i];                                                                 \
             (void)m, (void)n;                                                                                    \
-            sums[i] = (result);                                                                                  \
+            sums[i] = dmlk_one_nan_double(result);                                                               \
         }                                                                                                        \
     }
 
@@ -225,26 +238,18 @@ static void floats_along(void *context, int64_t line, uint8_t *const *at, const 
 
 static void floats_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
     struct block *block = context;
+    const struct job *job = block->job;
     dmlk_promoted x;
-    dmlk_load_promoted(block->job->in, at[0], strides[0], count, &x);
-    block->job->function->terms(x.f, count, block->shift, 1);
+    if (is_direct(job) && strides[0] == 1) {
+        job->function->direct->across(dmlk_sums_row(&block->sums, index), (const float *)at[0], count);
+        return;
+    }
+    dmlk_load_promoted(job->in, at[0], strides[0], count, &x);
+    job->function->terms(x.f, count, block->shift, 1);
     dmlk_sums_across(&block->sums, x.f, index);
 }
 
-static void floats_across_block(void *context, uint8_t *const *at, const int64_t *strides, const int64_t *steps,
-                                int64_t count, int64_t index) {
-    struct block *block = context;
-    const int64_t step = steps[0] * block->job->lines.along.bytes[0];
-    if (is_direct(block->job) && strides[0] == 1 && block->sums.lanes > 1) {
-        block->job->function->direct->across_block(&block->sums, (const float *)at[0], steps[0]);
-        return;
-    }
-    for (int64_t i = 0; i < DMLK_SUM_BLOCK; i++) {
-        floats_across(context, (uint8_t *[]){at[0] + i * step}, strides, count, index + i);
-    }
-}
-
-static void settle_floats(const struct block *block, struct results *results) {
+static void settle_floats(struct block *block, struct results *results) {
     dmlk_sums_finish(&block->sums, results->sums);
 }
 
@@ -258,14 +263,11 @@ static void finish_floats(const struct job *job, struct results *results, int64_
     dmlk_promoted y;
     memcpy(y.f, results->sums, (size_t)count * sizeof *y.f);
     job->function->last(y.f, count, (double)job->lines.along.count, shift);
-    for (int64_t i = 0; i < count; i++) {
-        y.f[i] = dmlk_one_nan(y.f[i]);
-    }
     dmlk_store_promoted(job->out, at, stride, count, DMLK_KIND_FLOAT, &y);
 }
 
 static const struct methods float_methods = {
-    start_floats, {floats_along, floats_across, DMLK_SUM_BLOCK, floats_across_block}, settle_floats, combine_floats, finish_floats};
+    start_floats, {floats_along, floats_across, SHORT_SUMS}, settle_floats, combine_floats, finish_floats};
 
 /* --- iterating over the inputs --- */
 
@@ -276,6 +278,7 @@ static void take_segment(const struct job *job, const dmlk_line_block *lines, co
     struct block block;
     block.job = job;
     block.count = lines->count;
+    block.first = first;
     block.shift = shift;
     job->methods->start(&block, inputs);
     dmlk_visit_lines(&job->lines, lines, first, inputs, &job->methods->visitor, &block);
@@ -320,8 +323,8 @@ static void take_in(const struct job *job, const dmlk_line_block *lines, const d
     dmlk_give(segments);
 }
 
-/* Sets the fields derived from the function.  Bits are ordered as unsigned integers after the sign bit is flipped;
- * for the smallest instead of the largest, all bits are flipped. */
+/* Sets the fields derived from the function.  Unsigned integers are ordered as signed ones after the first bit is
+ * flipped; for the smallest instead of the largest, all bits are flipped. */
 static void choose_methods(struct job *job) {
     const enum dmlk_kind kind = dmlk_type_kind(job->in);
     const bool is_float = kind == DMLK_KIND_FLOAT;
@@ -339,7 +342,7 @@ static void choose_methods(struct job *job) {
         job->how = is_float ? LARGEST_FLOAT : LARGEST_INTEGER;
     }
     job->sign = sign;
-    job->flip = sign ^ job->function->flip;
+    job->flip = (kind == DMLK_KIND_UNSIGNED ? UINT64_C(1) << (bits - 1) : 0) ^ job->function->flip;
     job->infinity = bits == 16 ? 0x7c00 : bits == 32 ? 0x7f800000 : 0x7ff0000000000000;
 }
 

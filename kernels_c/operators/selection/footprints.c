@@ -178,17 +178,22 @@ void dmlk_reads_scatter(const dmlk_call *call, uint32_t tensor, dmlk_read_set *r
 
 /* --- races --- */
 
-/* A write: of the block of values at position `position` of the selection, to the block at element `slot`. */
-struct write {
-    int64_t slot, position;
+struct cut;
+
+/* Writes in logical order of the selection: of the block of values at a position to the block at element `slot`. */
+struct writes {
+    const dmlk_call *call;
+    const struct cut *cut;
+    dmlk_scatter_race *race;
+    uint64_t *seen, *twice; /* bits of slots */
+    bool any_twice;
+    uint32_t *before; /* of each word of `twice`, the bits in those before it */
+    int64_t *last;    /* of each slot that is written twice, the position of the last write + 1; or TOLD */
+    int64_t first;    /* slot that `race` describes */
+    int64_t work;
 };
 
-struct writes {
-    uint64_t *seen, *twice; /* bits of slots */
-    bool any_twice, is_full;
-    struct write *list; /* to the slots that are written twice */
-    size_t count, room;
-};
+#define TOLD (-1) /* two of its writes differ */
 
 static bool is_marked(const uint64_t *marks, int64_t number) { return marks[number / 64] >> number % 64 & 1; }
 
@@ -204,35 +209,6 @@ static void find_twice(const struct piece *piece, void *context) {
             mark(w->seen, slot);
         }
     }
-}
-
-static void list_twice(const struct piece *piece, void *context) {
-    struct writes *w = context;
-    for (int64_t i = 0; i < piece->count && !w->is_full; i++) {
-        const int64_t slot = piece->table + i * piece->table_step + piece->offsets[i];
-        if (piece->offsets[i] == DMLK_MISSED || !is_marked(w->twice, slot)) {
-            continue;
-        }
-        if (w->count == w->room) {
-            const size_t room = w->room == 0 ? 64 : 2 * w->room;
-            struct write *list = realloc(w->list, room * sizeof *list);
-            w->is_full = list == NULL;
-            if (w->is_full) {
-                return;
-            }
-            w->list = list;
-            w->room = room;
-        }
-        w->list[w->count++] = (struct write){slot, piece->position + i};
-    }
-}
-
-static int compare_writes(const void *x, const void *y) {
-    const struct write *a = x, *b = y;
-    if (a->slot != b->slot) {
-        return a->slot < b->slot ? -1 : 1;
-    }
-    return a->position < b->position ? -1 : a->position > b->position;
 }
 
 /* The selection cut into writes: axes that the indices have, and those of the blocks that one write consists of. */
@@ -265,37 +241,53 @@ static int64_t find_difference(const struct cut *cut, int64_t a, int64_t b, int6
     return -1;
 }
 
-static void describe(const dmlk_call *call, const struct cut *cut, const struct write writes[2], int64_t in_block,
-                     dmlk_scatter_race *race) {
+static void describe(const dmlk_call *call, const struct cut *cut, int64_t slot, const int64_t positions[2],
+                     int64_t in_block, dmlk_scatter_race *race) {
     race->indices = 1;
     race->values = 2;
     race->target = 3;
-    race->element = (uint64_t)(writes[0].slot + offset_of(&cut->numbered_table, in_block));
+    race->element = (uint64_t)(slot + offset_of(&cut->numbered_table, in_block));
     for (int i = 0; i < 2; i++) {
-        const int64_t block = offset_of(&cut->numbered_values, writes[i].position);
-        race->index_elements[i] = (uint64_t)offset_of(&cut->numbered_indices, writes[i].position);
+        const int64_t block = offset_of(&cut->numbered_values, positions[i]);
+        race->index_elements[i] = (uint64_t)offset_of(&cut->numbered_indices, positions[i]);
         race->value_elements[i] = (uint64_t)(block + offset_of(&cut->numbered_block, in_block));
         dmlk_read_element(&call->views[2], race->value_elements[i], &race->written[i]);
     }
 }
 
-/* Of each slot the first two neighbours in order that differ: if all neighbours are equal, all are. */
-static void compare(const dmlk_call *call, const struct cut *cut, const struct writes *w, dmlk_scatter_race *race) {
-    int64_t told = -1, work = 0;
-    race->count = 0;
-    for (size_t i = 0; i + 1 < w->count && !dmlk_stopped(&work, 1); i++) {
-        const struct write *pair = &w->list[i];
-        if (pair[0].slot != pair[1].slot || pair[0].slot == told) {
+/* Compares each write with the one before it to the same slot: if all neighbours are equal, all are. */
+static void compare(const struct piece *piece, void *context) {
+    struct writes *w = context;
+    for (int64_t i = 0; i < piece->count; i++) {
+        const int64_t slot = piece->table + i * piece->table_step + piece->offsets[i], position = piece->position + i;
+        if (piece->offsets[i] == DMLK_MISSED || !is_marked(w->twice, slot)) {
             continue;
         }
-        const int64_t in_block = find_difference(cut, pair[0].position, pair[1].position, &work);
+        const uint64_t lower = w->twice[slot / 64] & ((UINT64_C(1) << slot % 64) - 1);
+        int64_t *last = &w->last[w->before[slot / 64] + (uint32_t)__builtin_popcountll(lower)];
+        const int64_t in_block = *last > 0 ? find_difference(w->cut, *last - 1, position, &w->work) : -1;
         if (in_block >= 0) {
-            told = pair[0].slot;
-            if (race->count++ == 0) {
-                describe(call, cut, pair, in_block, race);
+            if (w->race->count++ == 0 || slot < w->first) {
+                w->first = slot;
+                describe(w->call, w->cut, slot, (int64_t[]){*last - 1, position}, in_block, w->race);
             }
+            *last = TOLD;
+        } else if (*last != TOLD) {
+            *last = position + 1;
         }
     }
+}
+
+/* Allocates what `compare` needs. */
+static bool begin_comparisons(struct writes *w, size_t words) {
+    uint32_t count = 0;
+    w->before = malloc(words * sizeof *w->before);
+    for (size_t i = 0; w->before != NULL && i < words; i++) {
+        w->before[i] = count;
+        count += (uint32_t)__builtin_popcountll(w->twice[i]);
+    }
+    w->last = calloc(count, sizeof *w->last);
+    return w->before != NULL && w->last != NULL;
 }
 
 /* Whether the tensors are as the kernel needs them; sets what is cut, and the selection of whole blocks by number. */
@@ -327,7 +319,7 @@ static bool begin_races(const dmlk_call *call, struct cut *cut, dmlk_selected *b
 bool dmlk_races_scatter(const dmlk_call *call, dmlk_scatter_race *race) {
     struct cut cut;
     dmlk_selected blocks;
-    struct writes w = {0};
+    struct writes w = {.call = call, .cut = &cut, .race = race};
     race->count = 0;
     if (!begin_races(call, &cut, &blocks)) {
         return false;
@@ -338,14 +330,11 @@ bool dmlk_races_scatter(const dmlk_call *call, dmlk_scatter_race *race) {
     if (w.seen != NULL && w.twice != NULL) {
         take_pieces(&blocks, true, find_twice, &w);
     }
-    if (w.any_twice) {
-        take_pieces(&blocks, true, list_twice, &w);
-        if (w.count > 0) {
-            qsort(w.list, w.count, sizeof *w.list, compare_writes);
-        }
-        compare(call, &cut, &w, race);
+    if (w.any_twice && begin_comparisons(&w, words)) {
+        take_pieces(&blocks, true, compare, &w);
     }
-    free(w.list);
+    free(w.last);
+    free(w.before);
     free(w.twice);
     free(w.seen);
     return race->count > 0;

@@ -12,26 +12,38 @@
 typedef void dmlk_resolve(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count, bool drop,
                           int64_t *offsets);
 
-/* Adds what index number q of each tuple selects; `drop` and `first` (q == 0) are constants where this is inlined. */
+/* Adds what one index of each tuple selects.  The indices are loaded first, as the host may change them meanwhile;
+ * `drop` and `first` (the first index of the tuples) are constants where this is inlined. */
 #define RESOLVE(INDEX, NEAREST, INSIDE)                                                                             \
-    static inline __attribute__((always_inline)) void add_##INDEX(const dmlk_selected *s, uint32_t q,               \
-                                                                  const INDEX##_t *indices, int64_t stride,         \
-                                                                  int64_t count, bool drop, bool first,             \
-                                                                  int64_t *offsets) {                               \
-        const int64_t size = s->sizes[q], step = s->strides[q];                                                     \
+    static inline __attribute__((always_inline)) void add_##INDEX(                                                  \
+        const INDEX##_t *restrict indices, int64_t count, int64_t size, int64_t step, bool drop, bool first,        \
+        int64_t *restrict offsets) {                                                                                \
         for (int64_t i = 0; i < count; i++) {                                                                       \
-            const INDEX##_t index = DMLK_LOAD_ONCE(indices, i * stride);                                            \
-            const int64_t before = first ? 0 : offsets[i], offset = before + NEAREST(index, size) * step;           \
-            offsets[i] = drop && (before == DMLK_MISSED || !INSIDE(index, size)) ? DMLK_MISSED : offset;            \
+            const int64_t before = first ? 0 : offsets[i], offset = before + NEAREST(indices[i], size) * step;      \
+            offsets[i] = drop && (before == DMLK_MISSED || !INSIDE(indices[i], size)) ? DMLK_MISSED : offset;       \
         }                                                                                                           \
     }                                                                                                               \
-    static inline void resolve_##INDEX(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count,    \
-                                       bool drop, int64_t *offsets) {                                               \
-        const INDEX##_t *indices = (const INDEX##_t *)at;                                                           \
-        drop ? add_##INDEX(s, 0, indices, stride, count, true, true, offsets)                                       \
-             : add_##INDEX(s, 0, indices, stride, count, false, true, offsets);                                     \
-        for (uint32_t q = 1; q < s->count; q++) {                                                                   \
-            add_##INDEX(s, q, indices + q * s->apart, stride, count, drop, false, offsets);                         \
+    DMLK_EACH_ISA(add_each_##INDEX,                                                                                 \
+                  (const INDEX##_t *indices, int64_t count, int64_t size, int64_t step, bool drop, bool first,      \
+                   int64_t *offsets),                                                                               \
+                  (indices, count, size, step, drop, first, offsets)) {                                             \
+        if (drop) {                                                                                                 \
+            first ? add_##INDEX(indices, count, size, step, true, true, offsets)                                    \
+                  : add_##INDEX(indices, count, size, step, true, false, offsets);                                  \
+        } else {                                                                                                    \
+            first ? add_##INDEX(indices, count, size, step, false, true, offsets)                                   \
+                  : add_##INDEX(indices, count, size, step, false, false, offsets);                                 \
+        }                                                                                                           \
+    }                                                                                                               \
+    static void resolve_##INDEX(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count, bool drop, \
+                                int64_t *offsets) {                                                                 \
+        INDEX##_t loaded[DMLK_CHUNK];                                                                               \
+        for (uint32_t q = 0; q < s->count; q++) {                                                                   \
+            const INDEX##_t *indices = (const INDEX##_t *)at + q * s->apart;                                        \
+            for (int64_t i = 0; i < count; i++) {                                                                   \
+                loaded[i] = DMLK_LOAD_ONCE(indices, i * stride);                                                    \
+            }                                                                                                       \
+            add_each_##INDEX(loaded, count, s->sizes[q], s->strides[q], drop, q == 0, offsets);                     \
         }                                                                                                           \
     }
 RESOLVE(int32, dmlk_signed_index, dmlk_signed_inside)

@@ -1,26 +1,28 @@
 /* softmax: functions of an element and its group, the elements along the axes, as defined in functions.inc.
  *
- * Three passes over a block of groups: the largest element, the sum of exponentials, the outputs.  Everything is
- * computed in double, sums in logical order (sums.h), and rounded once.  What the second pass computes of each
- * element is kept for the third if the cache holds it; otherwise it is computed again, to the same bits.
+ * Three passes over a block of groups: the largest element, the sum of exponentials, the outputs.  Exponentials are
+ * FLOAT32, of differences without a rounding error; sums are double, in logical order (sums.h), and outputs are computed
+ * from these in double and rounded once.  Exponentials are kept for the third pass if the cache holds them; otherwise
+ * they are computed again, to the same bits.
  *
  * A NaN or +infinity makes its whole group NaN, and so does a group of -infinities. */
 #include "softmax.h"
 
-#include "dmlk_math.h"
+#include "dmlk_float_math.h"
 #include "kernel.h"
 #include "scratch.h"
 #include "walkers.h"
 
-#define KEPT (1 << 17)  /* doubles: 1 MiB, in the second- or third-level cache */
-#define NEAR (1 << 12)  /* doubles on the stack */
+#define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache */
+#define BLOCK (1 << 16) /* floats of a block of several groups across memory, in the second-level cache */
+#define NEAR (1 << 12)  /* floats on the stack: a block of groups along memory, in the first-level cache */
 #define GRAIN (1 << 15) /* elements worth a thread: about 0.05 ms */
 
 /* A line of functions.inc.  n values, with the parameters of one group (step 0) or of n groups (step 1). */
 struct function {
     bool of_exp;
     void (*factors)(double *y, int64_t n);
-    void (*results)(double *values, int64_t n, const double *f, int64_t step);
+    void (*results)(float *out, const float *in, int64_t n, const float *largest, const double *f, int64_t step);
 };
 
 struct job {
@@ -32,71 +34,112 @@ struct job {
 /* The groups being processed. */
 struct block {
     const struct job *job;
-    double largest[DMLK_CHUNK];
+    float largest[DMLK_CHUNK];
     double factor[DMLK_CHUNK];
     dmlk_sums sums;
     int64_t lines; /* of the block */
-    double *kept;  /* NULL: nothing is kept */
+    float *kept;   /* exponentials; NULL: nothing is kept */
 };
 
 /* --- loops --- */
 
-DMLK_EACH_ISA(find_largest, (double *largest, const double *x, int64_t n), (largest, x, n)) {
-    double lanes[8];
-    for (int lane = 0; lane < 8; lane++) {
+#define LANES 16
+
+DMLK_EACH_ISA(find_largest, (float *largest, const float *x, int64_t n), (largest, x, n)) {
+    float lanes[LANES];
+    for (int lane = 0; lane < LANES; lane++) {
         lanes[lane] = *largest;
     }
     int64_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        for (int lane = 0; lane < 8; lane++) {
+    for (; i + LANES <= n; i += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
             lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
         }
     }
     for (; i < n; i++) {
         lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
     }
-    for (int lane = 0; lane < 8; lane++) {
+    for (int lane = 0; lane < LANES; lane++) {
         *largest = lanes[lane] > *largest ? lanes[lane] : *largest;
     }
 }
 
-DMLK_EACH_ISA(find_each_largest, (double *restrict largest, const double *restrict x, int64_t n), (largest, x, n)) {
+DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict x, int64_t n), (largest, x, n)) {
     for (int64_t i = 0; i < n; i++) {
         largest[i] = x[i] > largest[i] ? x[i] : largest[i];
     }
 }
 
-DMLK_EACH_ISA(subtract, (double *restrict x, int64_t n, const double *restrict largest, int64_t step),
-              (x, n, largest, step)) {
+/* Loops over one group's elements or over elements of neighbouring groups: compiled for each, as compilers gather
+ * numbers that are `step` apart one by one. */
+#define FOR_STEP(loop, ...) step == 0 ? loop(__VA_ARGS__, 0) : loop(__VA_ARGS__, 1)
+
+/* Also as terms of a sum. */
+DMLK_INLINE void exponentials_loop(float *restrict e, double *restrict terms, const float *restrict x, int64_t n,
+                                   const float *restrict largest, int64_t step) {
     for (int64_t i = 0; i < n; i++) {
-        x[i] -= largest[i * step];
+        e[i] = dmlk_exp_of_differencef(x[i], largest[i * step]);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        terms[i] = (double)e[i];
     }
 }
 
-DMLK_EACH_ISA(exponentials, (double *restrict e, const double *restrict x, int64_t n), (e, x, n)) {
-    for (int64_t i = 0; i < n; i++) {
-        e[i] = dmlk_exp(x[i]);
-    }
+DMLK_EACH_ISA(exponentials,
+              (float *e, double *terms, const float *x, int64_t n, const float *largest, int64_t step),
+              (e, terms, x, n, largest, step)) {
+    FOR_STEP(exponentials_loop, e, terms, x, n, largest);
 }
 
-#define FUNCTION(name, is_of_exp, of, factor, result)                                                        \
+#define FUNCTION(name, is_of_exp, value, factor, result)                                                     \
     DMLK_EACH_ISA(name##_factors, (double *values, int64_t n), (values, n)) {                                \
         for (int64_t i = 0; i < n; i++) {                                                                    \
             const double y = values[i];                                                                      \
             values[i] = (factor);                                                                            \
         }                                                                                                    \
     }                                                                                                        \
-    DMLK_EACH_ISA(name##_results, (double *restrict values, int64_t n, const double *restrict fs, int64_t step), \
-                  (values, n, fs, step)) {                                                                   \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
-            const double of = values[i], f = fs[i * step];                                                   \
-            values[i] = dmlk_one_nan_double(result);                                                         \
+    DMLK_INLINE void name##_loop(float *out, const float *in, int64_t n, const float *restrict largest,      \
+                                 const double *restrict fs, int64_t step) {                                  \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* possibly in place */                       \
+            const double value = (double)in[i], most = (double)largest[i * step], f = fs[i * step];          \
+            (void)most;                                                                                      \
+            out[i] = dmlk_one_nan_float((float)(result));                                                    \
         }                                                                                                    \
+    }                                                                                                        \
+    DMLK_EACH_ISA(name##_results,                                                                            \
+                  (float *out, const float *in, int64_t n, const float *largest, const double *fs, int64_t step), \
+                  (out, in, n, largest, fs, step)) {                                                         \
+        FOR_STEP(name##_loop, out, in, n, largest, fs);                                                      \
     }                                                                                                        \
     static const struct function name##_function = {is_of_exp, name##_factors, name##_results};
 #define EXPONENTIAL(name, factor, result) FUNCTION(name, true, e, factor, result)
 #define INPUT(name, factor, result) FUNCTION(name, false, x, factor, result)
 #include "functions.inc"
+
+/* --- elements as floats --- */
+
+/* `count` <= DMLK_CHUNK elements: where they are, or in `room`. */
+static const float *load(const struct job *job, const uint8_t *at, int64_t stride, int64_t count, float *room) {
+#ifndef DMLK_CHECKED
+    if (job->in == DMLK_FLOAT32 && stride == 1) {
+        return (const float *)at;
+    }
+#endif
+    dmlk_promoted x;
+    dmlk_load_promoted(job->in, at, stride, count, &x);
+    for (int64_t i = 0; i < count; i++) {
+        room[i] = (float)x.f[i];
+    }
+    return room;
+}
+
+static void store(const struct job *job, uint8_t *at, int64_t stride, int64_t count, const float *from) {
+    dmlk_promoted y;
+    for (int64_t i = 0; i < count; i++) {
+        y.f[i] = (double)from[i];
+    }
+    dmlk_store_promoted(job->out, at, stride, count, DMLK_KIND_FLOAT, &y);
+}
 
 /* --- the passes: each piece of a line, or row across lines --- */
 
@@ -104,38 +147,19 @@ static void largest_along(void *context, int64_t line, uint8_t *const *at, const
                           int64_t index) {
     struct block *block = context;
     const int64_t step = strides[0] * block->job->lines.along.bytes[0];
-    dmlk_promoted x;
+    float room[DMLK_CHUNK];
     (void)index;
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
-        dmlk_load_promoted(block->job->in, at[0] + i * step, strides[0], count, &x);
-        find_largest(&block->largest[line], x.f, count);
+        find_largest(&block->largest[line], load(block->job, at[0] + i * step, strides[0], count, room), count);
     }
 }
 
 static void largest_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
     struct block *block = context;
-    dmlk_promoted x;
+    float room[DMLK_CHUNK];
     (void)index;
-    dmlk_load_promoted(block->job->in, at[0], strides[0], count, &x);
-    find_each_largest(block->largest, x.f, count);
-}
-
-/* Loads `count` elements; sets x to what the results are computed from, and e, if not NULL, to the exponentials.
- * `largest` is that of the elements' group (step 0) or groups (step 1). */
-static void load(const struct job *job, const uint8_t *at, int64_t stride, int64_t count, const double *largest,
-                 int64_t step, dmlk_promoted *x, dmlk_promoted *e) {
-    dmlk_load_promoted(job->in, at, stride, count, x);
-    subtract(x->f, count, largest, step);
-    if (e != NULL) {
-        exponentials(e->f, x->f, count);
-    }
-}
-
-static void keep(struct block *block, int64_t place, int64_t count, const dmlk_promoted *x, const dmlk_promoted *e) {
-    if (block->kept != NULL) {
-        memcpy(block->kept + place, block->job->function->of_exp ? e->f : x->f, (size_t)count * sizeof *block->kept);
-    }
+    find_each_largest(block->largest, load(block->job, at[0], strides[0], count, room), count);
 }
 
 static void sum_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
@@ -143,37 +167,49 @@ static void sum_along(void *context, int64_t line, uint8_t *const *at, const int
     struct block *block = context;
     const struct job *job = block->job;
     const int64_t step = strides[0] * job->lines.along.bytes[0], first = line * job->lines.along.count + index;
-    dmlk_promoted x, e;
+    float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
+    double terms[DMLK_CHUNK];
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
-        load(job, at[0] + i * step, strides[0], count, &block->largest[line], 0, &x, &e);
-        keep(block, first + i, count, &x, &e);
-        dmlk_sums_along(&block->sums, line, e.f, count, index + i);
+        const float *x = load(job, at[0] + i * step, strides[0], count, room);
+        exponentials(block->kept != NULL ? block->kept + first + i : forgotten, terms, x, count, &block->largest[line], 0);
+        dmlk_sums_along(&block->sums, line, terms, count, index + i);
     }
 }
 
 static void sum_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
     struct block *block = context;
-    dmlk_promoted x, e;
-    load(block->job, at[0], strides[0], count, block->largest, 1, &x, &e);
-    keep(block, index * block->lines, count, &x, &e);
-    dmlk_sums_across(&block->sums, e.f, index);
+    float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
+    double terms[DMLK_CHUNK];
+    const float *x = load(block->job, at[0], strides[0], count, room);
+    exponentials(block->kept != NULL ? block->kept + index * block->lines : forgotten, terms, x, count, block->largest, 1);
+    dmlk_sums_across(&block->sums, terms, index);
 }
 
 /* `count` outputs; `line` is the first or only group, `place` that of the first element in block->kept. */
 static void put(struct block *block, int64_t line, int64_t step, const uint8_t *in, int64_t in_stride, uint8_t *out,
                 int64_t out_stride, int64_t count, int64_t place) {
     const struct job *job = block->job;
-    const bool of_exp = job->function->of_exp;
-    dmlk_promoted x, e;
-    dmlk_promoted *y = of_exp ? &e : &x;
-    if (block->kept != NULL) {
-        memcpy(y->f, block->kept + place, (size_t)count * sizeof *y->f);
-    } else {
-        load(job, in, in_stride, count, &block->largest[line], step, &x, of_exp ? &e : NULL);
+    const float *largest = &block->largest[line], *from = block->kept + place;
+    float room[DMLK_CHUNK], e[DMLK_CHUNK];
+    double terms[DMLK_CHUNK];
+    if (block->kept == NULL || !job->function->of_exp) {
+        from = load(job, in, in_stride, count, room);
     }
-    job->function->results(y->f, count, &block->factor[line], step);
-    dmlk_store_promoted(job->out, out, out_stride, count, DMLK_KIND_FLOAT, y);
+    if (block->kept == NULL && job->function->of_exp) {
+        exponentials(e, terms, from, count, largest, step);
+        from = e;
+    }
+#ifdef DMLK_CHECKED
+    const bool is_near = false;
+#else
+    const bool is_near = job->out == DMLK_FLOAT32 && out_stride == 1;
+#endif
+    float *to = is_near ? (float *)out : e;
+    job->function->results(to, from, count, largest, &block->factor[line], step);
+    if (!is_near) {
+        store(job, out, out_stride, count, to);
+    }
 }
 
 static void put_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
@@ -200,14 +236,15 @@ static void run_block(const dmlk_line_block *lines, void *context) {
     const struct job *job = context;
     const int64_t n = job->lines.along.count;
     const int64_t elements = n <= KEPT ? n * lines->count : n;
-    double near[NEAR];
-    void *far = elements > NEAR && elements <= KEPT ? dmlk_take(elements * (int64_t)sizeof(double)) : NULL;
+    const bool keeps = job->function->of_exp;
+    float near[NEAR];
+    void *far = keeps && elements > NEAR && elements <= KEPT ? dmlk_take(elements * (int64_t)sizeof(float)) : NULL;
     struct block block;
     block.job = job;
     block.lines = lines->count;
-    block.kept = elements <= NEAR ? near : far; /* without memory nothing is kept */
+    block.kept = keeps && elements <= NEAR ? near : far; /* without memory nothing is kept */
     for (int64_t i = 0; i < lines->count; i++) {
-        block.largest[i] = -(double)INFINITY;
+        block.largest[i] = -INFINITY;
     }
     dmlk_visit_lines(&job->lines, lines, 0, n, &find_them, &block);
     dmlk_sums_start(&block.sums, false, lines->count, n);
@@ -218,6 +255,8 @@ static void run_block(const dmlk_line_block *lines, void *context) {
     dmlk_give(far);
 }
 
+static bool is_single(uint32_t type) { return type == DMLK_FLOAT32 || type == DMLK_FLOAT16; }
+
 static int run(const dmlk_call *call, const struct function *function) {
     dmlk_softmax k;
     if (!dmlk_has_views(call, 2, 0) || !dmlk_get_constants(call, &k, sizeof k)) {
@@ -225,14 +264,15 @@ static int run(const dmlk_call *call, const struct function *function) {
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
     struct job job = {.function = function, .in = in->type, .out = out->type};
-    if (dmlk_type_kind(in->type) != DMLK_KIND_FLOAT || dmlk_type_kind(out->type) != DMLK_KIND_FLOAT) {
+    if (!is_single(in->type) || !is_single(out->type)) {
         return DMLK_NOT_IMPLEMENTED;
     }
     const int status =
         dmlk_lines_init(&job.lines, DMLK_LOGICAL_ORDER, k.axes_mask, (const dmlk_view *[]){in, out}, 2, 2);
     if (status == DMLK_OK) {
-        const int64_t n = job.lines.along.count, bytes = n * (int64_t)sizeof(double);
-        const int64_t together = dmlk_lines_together(&job.lines, bytes, KEPT * (int64_t)sizeof(double));
+        const int64_t n = job.lines.along.count, size = sizeof(float);
+        const int64_t across = dmlk_lines_together(&job.lines, n * size, BLOCK * size);
+        const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
         dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     }
     return status;

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias, Size2D
 from ..dml import TensorDataType as T
+from ..dml.enums import TensorFlags
 from ..dml.operators import declared
 from ..dml.operators.definition import definition_class, definition_of, emulated
 from ..dml.operators.places import field_of
-from ..dml.operators.rules import Axis, Length
+from ..dml.operators.rules import Axis, Length, NotOwned
 from ..dml.operators.schema import Allowed, Field, FieldKind, operator_fields
 from ..errors import quote
 from .rule_solver import solved
@@ -79,6 +80,8 @@ def _laid_out(
 ) -> OperatorDesc:
     desc: Any = draw(_packed(cls, level))
     changes = {}
+    rules = definition_of(desc).RULES
+    not_owned = {name for rule in rules if isinstance(rule, NotOwned) for name in rule.names}
     for item in _tensor_fields(cls):
         given = getattr(desc, item.name)
         output = item.kind is FieldKind.OUTPUT_TENSOR
@@ -86,6 +89,8 @@ def _laid_out(
             each and draw(layouts_of(each.sizes, each.data_type, kinds=kinds, output=output))
             for each in (given if item.array else [given])
         ]
+        if item.name in not_owned:
+            laid = [each and replace(each, flags=TensorFlags.NONE) for each in laid]
         changes[item.name] = laid if item.array else laid[0]
     laid_out: OperatorDesc = replace(desc, **changes)
     return laid_out
@@ -190,6 +195,8 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
         return st.none() | st.builds(ScaleBias, _floats, _floats)
     if item.kind is FieldKind.SCALAR_UNION:
         return st.just(ScalarUnion())
+    if item.kind is FieldKind.OPERATOR_DESC and item.array:
+        return st.lists(activations(feature_level=level), min_size=1, max_size=3)
     if item.kind is FieldKind.OPERATOR_DESC:
         return st.none() | activations(feature_level=level)
     raise NotImplementedError(f"fields of type {item.kind.value} ({item.c_name})")

@@ -24,17 +24,23 @@ def outside(
     value = bad.value.i if bad.is_signed else bad.value.u
     instead = f"index {0 if value < 0 else size - 1} is used instead"
     place = f"element {_at(element)} of {indices}"
-    least = -size if bad.is_signed else 0
+    least, most = -size if bad.is_signed else 0, size - 1
+    what, several = "index", "indices"
+    limit = f"{target}.Sizes[{bad.axis}] is {size}"
+    if bad.is_length:
+        instead = f"{0 if value < 0 else size} is used instead"
+        limit = f"{target} has room for {size} in dimension {bad.axis}"
+        what, several, least, most, is_written = "length", "lengths", 0, size, False
     others = (
-        f"; {bad.count - 1} more {'index is' if bad.count == 2 else 'indices are'} out of range, too"
+        f"; {bad.count - 1} more {f'{what} is' if bad.count == 2 else f'{several} are'} out of range, too"
         if bad.count > 1
         else ""
     )
     return {
-        "message": f"{command.command.name} reads index {value} from {place}, but {target}.Sizes[{bad.axis}] is {size}: "
+        "message": f"{command.command.name} reads {what} {value} from {place}, but {limit}: "
         f"{'its update is not written' if is_written else instead}{others}.",
         "given": value,
-        "expected": f"{least} to {size - 1}",
+        "expected": f"{least} to {most}",
         "operation": command.place,
         "context": (command.context,),
         "cause": (command.command.site or packet, command.command.name, indices),

@@ -7,7 +7,8 @@ https://learn.microsoft.com/windows/ai/directml/dml-fused-activations
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +18,12 @@ from ..tensor_desc import BufferTensorDesc
 from . import declared, find_operator
 from ._conversion import Array, convert, float64
 from ._element_wise import Unary
+from ._lines import Softmax
 from .definition import definition_class, definition_of
-from .places import Attribute, Inner
-from .rules import Demand, Rule
+from .places import Attribute, Inner, Presence, element_of, field_of
+from .rules import Axis, Demand, HasCount, Rule
 from .schema import level_name, operator_fields
-from .values import Exactly, Values
+from .values import OneOf, Values
 
 if TYPE_CHECKING:
     from ..lowering.compile import Operand, Program
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from .values import Choose
 
 _NONE: Mapping[OperatorType, FeatureLevel] = {}
-_FIELD = "fused_activation"
-_GIVEN = "a tensor desc"
 
 
 class Fusable(Unary):
@@ -40,28 +40,44 @@ class Fusable(Unary):
 
 
 class Fused(Rule):
-    """The rules of the field FusedActivation; ``also``: what this host fuses besides the activations."""
+    """The rules of the field FusedActivation, or of an array of activations; ``also``: what this host fuses
+    besides the activations."""
 
-    def __init__(self, also: Mapping[OperatorType, FeatureLevel] = _NONE) -> None:
+    def __init__(
+        self, also: Mapping[OperatorType, FeatureLevel] = _NONE, field: str = "fused_activation"
+    ) -> None:
         self.also = also
+        self.field = field
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
-        activation: OperatorDesc | None = getattr(desc, _FIELD)
-        if activation is None:
-            return
+        given = getattr(desc, self.field)
+        if isinstance(given, tuple):
+            for i in range(len(given)):
+                yield from self._demands(desc, level, f"{self.field}[{i}]")
+        elif given is not None:
+            yield from self._demands(desc, level, self.field)
+
+    def _demands(self, desc: OperatorDesc, level: FeatureLevel, name: str) -> Iterator[Demand]:
+        activation: OperatorDesc = element_of(desc, name)
         since = self.since(activation.TYPE)
         clause = f"cannot be fused into DML_OPERATOR_{desc.TYPE.name} at feature level {level_name(level)}"
         later = "a fusable activation" if since is None else f"feature level {level_name(since)} or higher"
-        yield Demand(_Type(_FIELD), _Fusable(self, level), clause=clause, expected=later, rule="TN10")
+        yield Demand(_Type(name), _Fusable(self, level), clause=clause, expected=later, rule="TN10")
         for item in operator_fields(type(activation)):
             if item.is_tensor:
                 clause = (
                     "is given; a fused activation works on its host's output and has no tensors of its own"
                 )
-                yield Demand(Inner(_FIELD, _Tensor(item.name)), _Absent(None), clause=clause, rule="TN9")
-        for rule in definition_of(activation).RULES:
+                yield Demand(Inner(name, _Tensor(item.name)), OneOf(None), clause=clause, rule="TN9")
+        definition = definition_of(activation)
+        rules = definition.RULES
+        if isinstance(definition, Softmax):
+            # Those of its tensors do not matter: they are the host's output.
+            activation = _with_tensors(activation, desc.output_tensor)
+            rules = [rule for rule in rules if isinstance(rule, Axis | HasCount)]
+        for rule in rules:
             for demand in rule.demands(activation, level):
-                yield demand._replace(place=Inner(_FIELD, demand.place))
+                yield demand._replace(place=Inner(name, demand.place))
 
     def since(self, type: OperatorType) -> FeatureLevel | None:
         """The feature level from which on an operator can be fused; None: none."""
@@ -75,7 +91,9 @@ class Fused(Rule):
             f" or, from feature level {level_name(level)} on, {type.name}"
             for type, level in self.also.items()
         )
-        return f"`FusedActivation` (if given) is a fusable activation{also}, without tensors."
+        item = field_of(cls, self.field)
+        which = f"Each of `{item.c_name}`" if item.array else f"`{item.c_name}` (if given)"
+        return f"{which} is a fusable activation{also}, without tensors."
 
 
 class _Type(Attribute):
@@ -121,26 +139,18 @@ class _Fusable(Values):
         return [name for name in names if name not in self]
 
 
-class _Tensor(Attribute):
+class _Tensor(Presence):
     """A tensor of the activation, which must be absent."""
 
     __slots__ = ()
 
     id = ids.OP_FUSED_ACTIVATION
 
-    def value(self, desc: OperatorDesc) -> str | None:
-        return None if super().value(desc) is None else _GIVEN
 
-    def put(self, desc: OperatorDesc, value: str | None) -> OperatorDesc:
-        tensor = BufferTensorDesc(TensorDataType.FLOAT32, [1])
-        return super().put(desc, None if value is None else tensor)
-
-
-class _Absent(Exactly):
-    __slots__ = ()
-
-    def outside(self, domain: Values) -> list[str]:
-        return [_GIVEN]
+def _with_tensors(activation: OperatorDesc, output: BufferTensorDesc) -> OperatorDesc:
+    """The activation with the host's output as its tensors."""
+    tensors: dict[str, Any] = {"input_tensor": output, "output_tensor": output}
+    return replace(activation, **tensors)
 
 
 def call_fused(
@@ -158,27 +168,44 @@ def call_fused(
     if activation is None:
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         return
-    single, unary = TensorDataType.FLOAT32, _unary(activation)
-    function = unary.constants(single, output.data_type)
-    if output.data_type is single:
+    single, definition = TensorDataType.FLOAT32, _on(output, activation)
+    if isinstance(definition, Softmax):
+        function = definition.constants()
+    else:
+        function = definition.constants(single, output.data_type)
+    if output.data_type is single and not isinstance(definition, Softmax):
         program.call(kernel, *operands, program.write("output_tensor"), constants=constants)
         in_place = program.read("output_tensor"), program.write("output_tensor")
-        program.call(unary.KERNEL, *in_place, constants=function)
+        program.call(definition.KERNEL, *in_place, constants=function)
     else:
         unrounded = program.temporary(single, output.sizes)
         program.call(kernel, *operands, unrounded.write(), constants=constants)
-        program.call(unary.KERNEL, unrounded.read(), program.write("output_tensor"), constants=function)
+        program.call(definition.KERNEL, unrounded.read(), program.write("output_tensor"), constants=function)
 
 
-def _unary(activation: OperatorDesc) -> Unary:
+def unary_of(activation: OperatorDesc) -> Unary:
+    """The definition of an activation that :class:`Fused` allows, other than a softmax."""
     definition = definition_of(activation)
-    assert isinstance(definition, Unary)  # check_fused allows no other
+    assert isinstance(definition, Unary)
+    return definition
+
+
+def _on(output: BufferTensorDesc, activation: OperatorDesc) -> Unary | Softmax:
+    """The definition of an activation of this output."""
+    definition = definition_of(activation)
+    if isinstance(definition, Softmax):
+        definition = definition_of(_with_tensors(activation, output))
+    assert isinstance(definition, Unary | Softmax)  # the rules allow no other
     return definition
 
 
 def fused_reference(values: Array, activation: OperatorDesc | None, output: BufferTensorDesc) -> Array:
     """``values`` through the activation, in the output's type."""
     if activation is not None:
+        definition, values = _on(output, activation), float64(values)
         with np.errstate(all="ignore"):
-            values = _unary(activation).apply(float64(values), data_type=output.data_type)
+            if isinstance(definition, Softmax):
+                values = definition.apply(values)
+            else:
+                values = definition.apply(values, data_type=output.data_type)
     return convert(values, output.data_type).reshape(output.sizes)

@@ -6,10 +6,13 @@ scatter are the values.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from dmlemu_hw import kernels
 
 from ._conversion import Array
 from .definition import Definition
@@ -19,6 +22,7 @@ from .values import Between, Values
 
 if TYPE_CHECKING:
     from ..enums import FeatureLevel
+    from ..lowering.compile import Program
     from ..tensor_desc import BufferTensorDesc
     from .schema import OperatorDesc
 
@@ -47,6 +51,19 @@ class Gather(Definition):
 
     KEEPS_NANS = True
     RULES: ClassVar[Sequence[Rule]] = (SameType("input_tensor", "output_tensor"),)
+
+    @abstractmethod
+    def constants(self) -> dict[str, int]:
+        """Of the kernel: which axes of the tensors belong together."""
+
+    def lower(self, program: Program) -> None:
+        program.call(
+            "gather",
+            program.read("input_tensor"),
+            program.read("indices_tensor"),
+            program.write("output_tensor"),
+            constants=kernels.pack("gather", **self.constants()),
+        )
 
 
 class Scatter(Definition):

@@ -58,11 +58,12 @@ class Softmax(Definition):
     def axes(self) -> tuple[int, ...]:
         return (self.desc.input_tensor.rank - 1,)
 
+    def constants(self) -> bytes:
+        return kernels.pack(self.KERNEL, axes_mask=axes_mask(self.axes))
+
     def lower(self, program: Program) -> None:
-        constants = kernels.pack(self.KERNEL, axes_mask=axes_mask(self.axes))
-        program.call(
-            self.KERNEL, program.read("input_tensor"), program.write("output_tensor"), constants=constants
-        )
+        tensors = program.read("input_tensor"), program.write("output_tensor")
+        program.call(self.KERNEL, *tensors, constants=self.constants())
 
     KERNEL: ClassVar[str]
 
@@ -71,10 +72,13 @@ class Softmax(Definition):
         raise NotImplementedError
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        x = float64(inputs["input_tensor"])
-        with np.errstate(all="ignore"):
-            y = of_lines(self.function, x, self.axes)
+        y = self.apply(float64(inputs["input_tensor"]))
         return {"output_tensor": convert(y, self.desc.output_tensor.data_type)}
+
+    def apply(self, x: Array) -> Array:
+        """The reference, of FLOAT64."""
+        with np.errstate(all="ignore"):
+            return of_lines(self.function, x, self.axes)
 
     @classmethod
     def example(cls) -> dict[str, Any]:

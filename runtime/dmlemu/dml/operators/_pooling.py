@@ -9,12 +9,12 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ._conversion import Array
+from ._conversion import Array, convert
 from .definition import Definition
 from .rules import AtLeast, Length, Rule, SameSizes, SameType, Window
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
+    from ..lowering.compile import Operand, Program
 
 
 class Pooling(Definition):
@@ -39,14 +39,26 @@ class Pooling(Definition):
         steps: Sequence[int] = getattr(self.desc, "dilations", [1] * len(self.desc.strides))
         return steps
 
+    @property
+    def windows(self) -> Sequence[int]:
+        """The number of windows along each spatial dimension."""
+        sizes: Sequence[int] = self.desc.output_tensor.sizes[2:]
+        return sizes
+
+    def kernel(self) -> str:
+        return self.KERNEL
+
     def constants(self) -> Mapping[str, Any]:
         """The kernel's constants besides those of the window."""
         return {}
 
+    def operands(self, program: Program) -> Sequence[Operand]:
+        return program.read("input_tensor"), program.write("output_tensor")
+
     def lower(self, program: Program) -> None:
-        desc = self.desc
+        desc, kernel = self.desc, self.kernel()
         constants = kernels.pack(
-            self.KERNEL,
+            kernel,
             spatial=len(desc.strides),
             window=desc.window_size,
             strides=desc.strides,
@@ -55,9 +67,7 @@ class Pooling(Definition):
             end_padding=desc.end_padding,
             **self.constants(),
         )
-        program.call(
-            self.KERNEL, program.read("input_tensor"), program.write("output_tensor"), constants=constants
-        )
+        program.call(kernel, *self.operands(program), constants=constants)
 
     def places(self, x: Array) -> Iterator[tuple[Array, Array, Array]]:
         """For each place of the window in row-major order, and each output: the element there, 0 outside
@@ -66,7 +76,7 @@ class Pooling(Definition):
         for place in np.ndindex(*desc.window_size):
             at, inside, padded = [], np.array(True), np.array(True)
             for d in range(spatial):
-                size, outputs = x.shape[2 + d], np.arange(desc.output_tensor.sizes[2 + d])
+                size, outputs = x.shape[2 + d], np.arange(self.windows[d])
                 i = outputs * desc.strides[d] + place[d] * self.dilations[d] - desc.start_padding[d]
                 inside = np.logical_and.outer(inside, (i >= 0) & (i < size))
                 padded = np.logical_and.outer(padded, i < size + desc.end_padding[d])
@@ -74,3 +84,45 @@ class Pooling(Definition):
             index = (slice(None), slice(None), *np.ix_(*at))
             element = x[index]
             yield np.where(inside, element, x.dtype.type(0)), inside, padded
+
+
+class PoolingGradient(Pooling):
+    """The gradient of a pooling: OutputGradientTensor is that of the pooling's input."""
+
+    RULES: ClassVar[Sequence[Rule]] = (
+        SameType("input_gradient_tensor", "output_gradient_tensor"),
+        SameSizes("input_gradient_tensor", "output_gradient_tensor", only=slice(0, 2)),
+        Length("strides", of="output_gradient_tensor", spatial=True),
+        AtLeast("strides", 1),
+        AtLeast("window_size", 1),
+        Window("output_gradient_tensor", "input_gradient_tensor", window="window_size", or_more=True),
+    )
+
+    @property
+    def windows(self) -> Sequence[int]:
+        sizes: Sequence[int] = self.desc.input_gradient_tensor.sizes[2:]
+        return sizes
+
+    def added(self, positions: Array, gradients: Array) -> Array:
+        """The gradients added at positions of the packed output, in this order; position -1: nowhere."""
+        output = self.desc.output_gradient_tensor
+        sums = np.zeros(output.element_count)
+        with np.errstate(all="ignore"):
+            np.add.at(sums, positions[positions >= 0], gradients[positions >= 0])
+        return convert(sums.reshape(output.sizes), output.data_type)
+
+
+def first_maxima(pooling: Pooling, x: Array) -> tuple[Array, Array]:
+    """The first maximum of each window, and its position in the packed input.
+
+    NaNs are skipped unless all are; without a place inside the input: the lowest value, and 0."""
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    places = np.arange(x.size, dtype=np.uint64).reshape(x.shape)
+    largest, position, found = np.array(lowest, x.dtype), np.uint64(0), np.array(False)
+    for (element, inside, _), (place, _, _) in zip(pooling.places(x), pooling.places(places), strict=True):
+        with np.errstate(invalid="ignore"):
+            larger = (element > largest) | ((largest != largest) & (element == element))
+        wins = inside & (~found | larger)
+        largest, position = np.where(wins, element, largest), np.where(wins, place, position)
+        found = found | inside
+    return largest, position

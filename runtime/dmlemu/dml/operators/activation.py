@@ -40,7 +40,10 @@ class ActivationCelu(Fusable, of="ACTIVATION_CELU"):
 
     KERNEL = "celu"
     EXAMPLE = {"alpha": 1.0}
-    ULPS = 1
+    ULPS = 2  # FLOAT32 is computed in FLOAT32 if Alpha is 1, otherwise in FLOAT64
+
+    def kernel(self, working: TensorDataType) -> str:
+        return "celu_1" if self.desc.alpha == 1 else self.KERNEL
 
     def function(self, x: Array, alpha: float) -> Array:
         y: Array = np.fmax(0, x) + np.fmin(0, alpha * np.expm1(x / alpha))
@@ -69,6 +72,7 @@ class ActivationLeakyRelu(Fusable, of="ACTIVATION_LEAKY_RELU"):
 
     KERNEL = "leaky_relu"
     EXAMPLE = {"alpha": 0.01}
+    ULPS = 1  # FLOAT16 is computed in FLOAT32, and rounded twice
 
     def function(self, x: Array, alpha: float) -> Array:
         return np.where(x >= 0, x, alpha * x)
@@ -151,9 +155,12 @@ class ActivationSoftplus(Fusable, of="ACTIVATION_SOFTPLUS"):
     KERNEL = "softplus"
     CONSTANTS = {"steepness": "alpha"}
     EXAMPLE = {"steepness": 1.0}
-    ULPS = 1
+    ULPS = 2  # FLOAT32 is computed in FLOAT32 if Steepness is 1, otherwise in FLOAT64
 
     RULES = (*Fusable.RULES, Below(FeatureLevel.LEVEL_6_4, AtLeast("steepness", 1)))
+
+    def kernel(self, working: TensorDataType) -> str:
+        return "softplus_1" if self.desc.steepness == 1 else self.KERNEL
 
     def function(self, x: Array, steepness: float) -> Array:
         return _softplus(steepness * x) / steepness
@@ -163,6 +170,7 @@ class ActivationSoftsign(Fusable, of="ACTIVATION_SOFTSIGN"):
     """``output = x / (1 + |x|)``; infinite x give NaN, as in the formula."""
 
     KERNEL = "softsign"
+    ULPS = 2  # FLOAT32 is computed in FLOAT32
 
     def function(self, x: Array) -> Array:
         y: Array = x / (1 + np.abs(x))
@@ -173,11 +181,8 @@ class ActivationTanh(Fusable, of="ACTIVATION_TANH"):
     """``output = tanh(x)``."""
 
     KERNEL = "tanh"
+    function = np.tanh
     ULPS = 2  # FLOAT32 is computed in FLOAT32
-
-    def function(self, x: Array) -> Array:
-        y: Array = np.tanh(x)
-        return y
 
 
 class ActivationThresholdedRelu(Fusable, of="ACTIVATION_THRESHOLDED_RELU"):
@@ -240,7 +245,10 @@ class ActivationSwish(Unary, of="ACTIVATION_SWISH"):
     KERNEL = "swish"
     CONSTANTS = {"sigmoid_input_scale": "alpha"}
     EXAMPLE = {"sigmoid_input_scale": 1.5}
-    ULPS = 1
+    ULPS = 2  # FLOAT32 is computed in FLOAT32 if SigmoidInputScale is 1, otherwise in FLOAT64
+
+    def kernel(self, working: TensorDataType) -> str:
+        return "swish_1" if self.desc.sigmoid_input_scale == 1 else self.KERNEL
 
     def function(self, x: Array, sigmoid_input_scale: float) -> Array:
         y: Array = x * (1 / (1 + np.exp(-sigmoid_input_scale * x)))

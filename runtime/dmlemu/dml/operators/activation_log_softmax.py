@@ -12,12 +12,12 @@ class ActivationLogSoftmax(Softmax, of="ACTIVATION_LOG_SOFTMAX"):
     """``output = ln(exp(x) / sum(exp(x)))`` of each row of the last dimension.
 
     Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below the largest gives a large
-    negative number, not -infinity.  Sums are FLOAT64, in row-major order, and each output is rounded
-    once.  A row with a NaN or +infinity, or of -infinities only, is NaN.
+    negative number, not -infinity.  Exponentials are FLOAT32, sums FLOAT64, in row-major order.  A row
+    with a NaN or +infinity, or of -infinities only, is NaN.
     """
 
     KERNEL = "log_softmax"
-    ULPS = 1
+    ULPS = 2  # exponentials are computed in FLOAT32
 
     def function(self, groups: Array) -> Array:
         x = groups - np.fmax.reduce(groups, -1, keepdims=True)
@@ -30,7 +30,7 @@ class ActivationLogSoftmax1(WithAxes, ActivationLogSoftmax, of="ACTIVATION_LOG_S
     Axes.
 
     All axes make one joint group.  Computed as ``x - max - ln(sum(exp(x - max)))``: an element far below
-    the largest gives a large negative number, not -infinity.  Sums are FLOAT64, in row-major order, and
-    each output is rounded once.  A group with a NaN or +infinity, or of -infinities only, is NaN.  The
+    the largest gives a large negative number, not -infinity.  Exponentials are FLOAT32, sums
+    FLOAT64, in row-major order.  A group with a NaN or +infinity, or of -infinities only, is NaN.  The
     numbers of the page's examples are those of HARDMAX1; here the formula counts.
     """

@@ -11,13 +11,13 @@ from ._lines import Softmax, WithAxes
 class ActivationSoftmax(Softmax, of="ACTIVATION_SOFTMAX"):
     """``output = exp(x) / sum(exp(x))`` of each row of the last dimension.
 
-    Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not overflow; sums are FLOAT64, in
-    row-major order, and each output is rounded once.  A row with a NaN or +infinity, or of -infinities
+    Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not overflow; exponentials are
+    FLOAT32 and sums FLOAT64, in row-major order.  A row with a NaN or +infinity, or of -infinities
     only, is NaN.
     """
 
     KERNEL = "softmax"
-    ULPS = 1
+    ULPS = 2  # exponentials are computed in FLOAT32
 
     def function(self, groups: Array) -> Array:
         e = np.exp(groups - np.fmax.reduce(groups, -1, keepdims=True))
@@ -29,6 +29,6 @@ class ActivationSoftmax1(WithAxes, ActivationSoftmax, of="ACTIVATION_SOFTMAX1"):
     """``output = exp(x) / sum(exp(x))`` over groups: elements with the same coordinates except along Axes.
 
     All axes make one joint group.  Computed as ``exp(x - max) / sum(exp(x - max))``, so that it does not
-    overflow; sums are FLOAT64, in row-major order, and each output is rounded once.  A group with a NaN
+    overflow; exponentials are FLOAT32 and sums FLOAT64, in row-major order.  A group with a NaN
     or +infinity, or of -infinities only, is NaN.
     """

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw import kernels
-
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
@@ -19,7 +17,6 @@ from .values import Exactly
 
 if TYPE_CHECKING:
     from ..enums import FeatureLevel
-    from ..lowering.compile import Program
     from .descs import GatherOperatorDesc
     from .schema import OperatorDesc
 
@@ -98,14 +95,8 @@ class GatherAxis(Gather, of="GATHER"):
         ),
     )
 
-    def lower(self, program: Program) -> None:
-        program.call(
-            "gather",
-            program.read("input_tensor"),
-            program.read("indices_tensor"),
-            program.write("output_tensor"),
-            constants=kernels.pack("gather", axis=self.desc.axis, count=1, own=self.desc.index_dimensions),
-        )
+    def constants(self) -> dict[str, int]:
+        return {"axis": self.desc.axis, "count": 1, "own": self.desc.index_dimensions}
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         desc = self.desc

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw import kernels
-
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
@@ -16,7 +14,6 @@ from ._gather import ALONG_AXIS, Gather, along_axis, nearest
 from .rules import SameSizes
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
     from .descs import GatherElementsOperatorDesc
 
 
@@ -38,14 +35,8 @@ class GatherElements(Gather, of="GATHER_ELEMENTS"):
         SameSizes("indices_tensor", "output_tensor"),
     )
 
-    def lower(self, program: Program) -> None:
-        program.call(
-            "gather",
-            program.read("input_tensor"),
-            program.read("indices_tensor"),
-            program.write("output_tensor"),
-            constants=kernels.pack("gather", **along_axis(self.desc.input_tensor, self.desc.axis)),
-        )
+    def constants(self) -> dict[str, int]:
+        return along_axis(self.desc.input_tensor, self.desc.axis)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         x, axis = np.asarray(inputs["input_tensor"]), self.desc.axis

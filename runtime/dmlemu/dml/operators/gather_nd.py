@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dmlemu_hw import kernels
-
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from ._gather import Bounds, Gather, batch_count, by_tuples, nearest, tuple_rules
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
     from .descs import GatherNd1OperatorDesc, GatherNdOperatorDesc
 
 
@@ -38,14 +35,8 @@ class GatherNd(Gather, of="GATHER_ND"):
 
     RULES = (*Gather.RULES, *tuple_rules("output_tensor"))
 
-    def lower(self, program: Program) -> None:
-        program.call(
-            "gather",
-            program.read("input_tensor"),
-            program.read("indices_tensor"),
-            program.write("output_tensor"),
-            constants=kernels.pack("gather", **by_tuples(self.desc)),
-        )
+    def constants(self) -> dict[str, int]:
+        return by_tuples(self.desc)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         desc, batch = self.desc, batch_count(self.desc)

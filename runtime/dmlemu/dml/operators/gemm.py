@@ -47,7 +47,8 @@ class Gemm(Definition, of="GEMM"):
     The leading dimensions count independent products and are equal everywhere.  A is ``{.., M, K}``, or
     ``{.., K, M}`` with TransA TRANSPOSE; B is ``{.., K, N}`` or ``{.., N, K}``; C and the output are
     ``{.., M, N}`` (broadcast C with strides of 0).  Without C, or with Beta 0, the second term is absent:
-    C is not read.  FLOAT16 is computed in FLOAT32 and rounded once.
+    C is not read.  FLOAT16 is computed in FLOAT32 and rounded once.  A fused ACTIVATION_SOFTMAX is that of
+    each row, the last dimension; the Axes of ACTIVATION_SOFTMAX1 are dimensions of the output.
     """
 
     desc: GemmOperatorDesc
@@ -60,8 +61,13 @@ class Gemm(Definition, of="GEMM"):
         Sizes("b_tensor", _size_of_b, "K is the same in A and in B."),
         Sizes("output_tensor", _sizes_of_product, "The output has M of A and N of B as its last two sizes."),
         SameSizes("output_tensor", "c_tensor"),
-        # From 6_1 on also ACTIVATION_SOFTMAX and ACTIVATION_SOFTMAX1, once they are defined.
-        Fused({OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0}),
+        Fused(
+            {
+                OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0,
+                OperatorType.ACTIVATION_SOFTMAX: FeatureLevel.LEVEL_6_1,
+                OperatorType.ACTIVATION_SOFTMAX1: FeatureLevel.LEVEL_6_1,
+            }
+        ),
     )
 
     def lower(self, program: Program) -> None:

@@ -5,31 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...diagnostics import ids
-from ..enums import TensorDataType
+from ..enums import FeatureLevel, TensorDataType, TensorFlags
 from ..tensor_desc import BufferTensorDesc
 from .schema import Field, FieldKind, OperatorDesc, operator_fields
-from .values import Among, Between, Values
-
-if TYPE_CHECKING:
-    from ..enums import FeatureLevel
+from .values import Among, Between, OneOf, Values
 
 __all__ = [
+    "GIVEN",
     "Attribute",
     "Count",
     "DataType",
     "Element",
+    "Flags",
     "Inner",
     "Member",
     "Place",
+    "Presence",
     "Rank",
     "Size",
+    "element_of",
     "field_of",
     "has_field",
+    "path_of",
     "resized",
-    "tensor_of",
 ]
 
 _NUMBERS = {
@@ -77,15 +78,15 @@ class Place:
 
 
 class Attribute(Place):
-    """A field that is one value: ``GroupCount``."""
+    """A field that is one value, ``GroupCount``, or an operator desc of an array, ``ActivationDescs[1]``."""
 
     __slots__ = ()
 
     def path(self, desc: OperatorDesc) -> str:
-        return field_of(type(desc), self.name).c_name
+        return path_of(desc, self.name)
 
     def value(self, desc: OperatorDesc) -> Any:
-        return getattr(desc, self.name)
+        return element_of(desc, self.name)
 
     def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
         is_float = field_of(type(desc), self.name).kind is FieldKind.FLOAT
@@ -96,6 +97,39 @@ class Attribute(Place):
         if item.enum is not None:
             return Among(item.enum)
         return _NUMBERS.get(item.kind, Between(-3.0e38, 3.0e38))
+
+
+GIVEN = "a tensor desc"
+
+
+class Presence(Place):
+    """Whether one of some optional tensors is given; the path is that of the first."""
+
+    __slots__ = ("names",)
+
+    id = ids.OP_OPTIONAL
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(names[0])
+        self.names = names
+
+    def path(self, desc: OperatorDesc) -> str:
+        return field_of(type(desc), self.name).c_name
+
+    def value(self, desc: OperatorDesc) -> str | None:
+        return GIVEN if any(getattr(desc, name) is not None for name in self.names) else None
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        """Without all of them, or with the first."""
+        if value is None:
+            without: OperatorDesc = replace(desc, **dict.fromkeys(self.names))
+            return without
+        allowed = desc.allowed(max(FeatureLevel))[self.name]
+        tensor = BufferTensorDesc(min(allowed.data_types), [1] * allowed.min_rank)
+        return _changed(desc, self.name, tensor)
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        return OneOf(None, GIVEN)
 
 
 class Element(Place):
@@ -152,7 +186,7 @@ class Count(Place):
     def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
         for item in operator_fields(type(desc)):
             given = getattr(desc, item.name)
-            if item.count == self.path(desc) and item.is_tensor:
+            if item.count == self.path(desc) and item.array:
                 desc = _changed(desc, item.name, (given[:value] + given[:1] * value)[:value])
             elif item.count == self.path(desc):
                 desc = _changed(desc, item.name, resized(given, value))
@@ -170,7 +204,7 @@ class Rank(Place):
     id = ids.TENSOR_RANK
 
     def path(self, desc: OperatorDesc) -> str:
-        return f"{_tensor_path(desc, self.name)}.DimensionCount"
+        return f"{path_of(desc, self.name)}.DimensionCount"
 
     def value(self, desc: OperatorDesc) -> int:
         return _tensor(desc, self.name).rank
@@ -193,7 +227,7 @@ class Size(Place):
     first = False
 
     def path(self, desc: OperatorDesc) -> str:
-        return f"{_tensor_path(desc, self.name)}.Sizes[{self.index}]"
+        return f"{path_of(desc, self.name)}.Sizes[{self.index}]"
 
     def value(self, desc: OperatorDesc) -> int:
         return _tensor(desc, self.name).sizes[self.index]
@@ -214,16 +248,16 @@ class DataType(Place):
     first = False
 
     def path(self, desc: OperatorDesc) -> str:
-        path = _tensor_path(desc, self.name)
+        path = path_of(desc, self.name)
         return f"{path}.DataType" if field_of(type(desc), self.name).is_tensor else path
 
     def value(self, desc: OperatorDesc) -> TensorDataType:
-        found = tensor_of(desc, self.name)
+        found = element_of(desc, self.name)
         data_type: TensorDataType = found.data_type if isinstance(found, BufferTensorDesc) else found
         return data_type
 
     def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
-        found = tensor_of(desc, self.name)
+        found = element_of(desc, self.name)
         if isinstance(found, BufferTensorDesc):
             value = BufferTensorDesc(value, found.sizes, flags=found.flags)
         return _changed(desc, self.name, value)
@@ -234,6 +268,27 @@ class DataType(Place):
         return Among(each for each in TensorDataType if each)
 
 
+class Flags(Place):
+    """``InputTensor.Flags``."""
+
+    __slots__ = ()
+
+    first = False
+
+    def path(self, desc: OperatorDesc) -> str:
+        return f"{path_of(desc, self.name)}.Flags"
+
+    def value(self, desc: OperatorDesc) -> TensorFlags:
+        return _tensor(desc, self.name).flags
+
+    def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
+        tensor = _tensor(desc, self.name)
+        return _changed(desc, self.name, BufferTensorDesc(tensor.data_type, tensor.sizes, flags=value))
+
+    def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
+        return OneOf(*TensorFlags)
+
+
 class Inner(Place):
     """A place in the operator desc nested in the field ``name``: ``FusedActivation.Alpha``."""
 
@@ -242,20 +297,20 @@ class Inner(Place):
         self.place, self.id, self.first = place, place.id, place.first
 
     def struct(self, desc: OperatorDesc) -> OperatorDesc:
-        return self.place.struct(getattr(desc, self.name))
+        return self.place.struct(element_of(desc, self.name))
 
     def path(self, desc: OperatorDesc) -> str:
-        inner = getattr(desc, self.name)
-        return f"{field_of(type(desc), self.name).c_name}.{self.place.path(inner)}"
+        inner = element_of(desc, self.name)
+        return f"{path_of(desc, self.name)}.{self.place.path(inner)}"
 
     def value(self, desc: OperatorDesc) -> Any:
-        return self.place.value(getattr(desc, self.name))
+        return self.place.value(element_of(desc, self.name))
 
     def put(self, desc: OperatorDesc, value: Any) -> OperatorDesc:
-        return _changed(desc, self.name, self.place.put(getattr(desc, self.name), value))
+        return _changed(desc, self.name, self.place.put(element_of(desc, self.name), value))
 
     def domain(self, desc: OperatorDesc, level: FeatureLevel) -> Values:
-        return self.place.domain(getattr(desc, self.name), level)
+        return self.place.domain(element_of(desc, self.name), level)
 
 
 @cache
@@ -278,20 +333,21 @@ def _split(name: str) -> tuple[str, int | None]:
     return field, int(index[:-1]) if index else None
 
 
-def tensor_of(desc: OperatorDesc, name: str) -> Any:
-    """The value of a field, or of one tensor in an array: ``input_tensors[1]``."""
+def element_of(desc: OperatorDesc, name: str) -> Any:
+    """The value of a field, or of one element of an array: ``input_tensors[1]``."""
     field, index = _split(name)
     found = getattr(desc, field)
     return found if index is None else found[index]
 
 
-def _tensor_path(desc: OperatorDesc, name: str) -> str:
+def path_of(desc: OperatorDesc, name: str) -> str:
+    """The C path of a field, or of an element of an array."""
     index = _split(name)[1]
     return field_of(type(desc), name).c_name + ("" if index is None else f"[{index}]")
 
 
 def _tensor(desc: OperatorDesc, name: str) -> BufferTensorDesc:
-    tensor: BufferTensorDesc = tensor_of(desc, name)
+    tensor: BufferTensorDesc = element_of(desc, name)
     return tensor
 
 

@@ -15,23 +15,27 @@ from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...diagnostics import ids
+from ..enums import TensorFlags
 from ..structs import Size2D
 from ..tensor_desc import BufferTensorDesc
 from .places import (
+    GIVEN,
     Attribute,
     Count,
     DataType,
     Element,
+    Flags,
     Member,
     Place,
+    Presence,
     Rank,
     Size,
+    element_of,
     field_of,
     has_field,
-    tensor_of,
 )
 from .schema import ARRAYS, FieldKind, OperatorDesc, level_name
-from .values import Among, Between, Exactly, Except, Multiple, Positive, Values
+from .values import Among, Between, Exactly, Except, Multiple, OneOf, Positive, Values
 
 if TYPE_CHECKING:
     from ..enums import FeatureLevel
@@ -43,10 +47,12 @@ __all__ = [
     "Below",
     "Demand",
     "Divisible",
+    "Given",
     "HasCount",
     "Length",
     "Nonzero",
     "NotEmpty",
+    "NotOwned",
     "Ones",
     "Rule",
     "SameRank",
@@ -111,7 +117,7 @@ class _Same(Rule):
         raise NotImplementedError
 
     def holds(self, desc: OperatorDesc) -> bool:
-        fields = [tensor_of(desc, name) for name in self._present(desc)]
+        fields = [element_of(desc, name) for name in self._present(desc)]
         return not fields or all(self.compared(field) == self.compared(fields[0]) for field in fields[1:])
 
     def _present(self, desc: OperatorDesc) -> Iterator[str]:
@@ -186,7 +192,7 @@ class SameSizes(_Same):
         yield from SameRank(*self.names).demands(desc, level)
         first, others = self.others(desc)
         for name in others:
-            wanted, sizes = tensor_of(desc, first).sizes, tensor_of(desc, name).sizes
+            wanted, sizes = element_of(desc, first).sizes, element_of(desc, name).sizes
             if len(wanted) == len(sizes):
                 for i in range(len(sizes))[self.only]:
                     if not self.but or i != getattr(desc, self.but):
@@ -214,6 +220,48 @@ class SameSizes(_Same):
             return f"{same}, and the same Sizes except in the last {-self.only.stop} dimensions."
         dimensions = range(self.only.start or 0, self.only.stop)
         return f"{same}, and the same Sizes in dimensions {_listed(map(str, dimensions))}."
+
+
+# --- tensors that are given or not ---
+
+
+class Given(Rule):
+    """At least one of some optional tensors is given; with ``once``, of these no second one."""
+
+    def __init__(self, *names: str, once: Sequence[str] = ()) -> None:
+        self.names = names
+        self.once = once
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        cls = type(desc)
+        others = [field_of(cls, name).c_name for name in self.names[1:]]
+        clause = f"and {' and '.join(others)} are not given, but one of them is required"
+        yield Demand(Presence(*self.names), OneOf(GIVEN), clause=clause, expected=GIVEN)
+        first, *_ = [name for name in self.once if getattr(desc, name) is not None] or [""]
+        for name in self.once:
+            if first and name != first:
+                clause = f"is given beside {field_of(cls, first).c_name}, but both hold the same elements"
+                yield Demand(Presence(name), OneOf(None), clause=clause)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        names = _listed(_code(cls, name) for name in self.names)
+        once = _listed(_code(cls, name) for name in self.once) if self.once else ""
+        return f"At least one of {names} is given{f', and at most one of {once}' * bool(once)}."
+
+
+class NotOwned(Rule):
+    """Inputs that cannot be OWNED_BY_DML."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        for name in self.names:
+            if getattr(desc, name) is not None:
+                yield Demand(Flags(name), OneOf(TensorFlags.NONE))
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return "No input has the flag OWNED_BY_DML."
 
 
 # --- sizes that follow from other fields ---

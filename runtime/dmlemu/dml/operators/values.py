@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "Positive", "Values"]
+__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "OneOf", "Positive", "Values"]
 
 Choose = Callable[[int, int], int]
 """A whole number from the first to the second, both included."""
@@ -181,6 +181,29 @@ class Among(Values):
     def edges(self) -> Sequence[Any]:
         numbers = sorted(self.members)
         return (numbers[0] - 1, numbers[-1] + 1)
+
+
+class OneOf(Values):
+    """Any of the listed values, which have no order."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, *members: Any) -> None:
+        self.members = members
+
+    @property
+    def expected(self) -> str:
+        return " or ".join(map(self.spelled, self.members))
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.members
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        return next(each for each in self.members if each in domain)
+
+    def outside(self, domain: Values) -> Sequence[Any]:
+        assert isinstance(domain, OneOf)
+        return [value for value in domain.members if value not in self]
 
 
 class Except(Values):

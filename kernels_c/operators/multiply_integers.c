@@ -1,0 +1,195 @@
+/* multiply_integers: products of matrices of integers, each minus a zero point, for each pair of matrices along the
+ * leading axes.
+ *
+ * Views: a {.., m, k}, its zero points, b {.., k, n}, its zero points, out {.., m, n}.  Zero points (optional) have
+ * rank 1: one element, or one for each row of a or column of b.
+ *
+ * Integers of 8 bits give sums of INT32, which wrap; those of 16 bits INT64; those of 32 bits, whose products do not
+ * fit, FLOAT64: products and sums are rounded, in ascending order of the summed index. */
+#include "convolve.h"
+#include "kernel.h"
+
+enum { A, A_ZERO, B, B_ZERO, OUT, VIEWS };
+
+struct job {
+    const dmlk_view *v;
+    int64_t m, n, depth;
+    int64_t pieces; /* of a row of the output, each of at most DMLK_CHUNK elements */
+    dmlk_iter batch; /* starts of a, b and out */
+};
+
+/* The stride of rows or columns: of the last axis but `back`. */
+static int64_t stride(const dmlk_view *view, uint32_t back) { return view->strides[view->rank - 1 - back]; }
+
+/* `count` elements from index `first` on, minus their zero points; unsigned ones of 32 bits are numbers of int64_t too. */
+static void load(const uint8_t *at, const dmlk_view *view, int64_t step, const dmlk_view *zero, int64_t first,
+                 int64_t count, int64_t *to) {
+    dmlk_promoted elements, zeros;
+    dmlk_load_promoted(view->type, at + first * step * dmlk_type_bytes(view->type), step, count, &elements);
+    const bool each = zero->base != NULL && zero->sizes[0] > 1;
+    const int64_t zero_step = each ? zero->strides[0] : 0;
+    if (zero->base != NULL) {
+        dmlk_load_promoted(zero->type, zero->base + first * zero_step * dmlk_type_bytes(zero->type), zero_step, count, &zeros);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = elements.i[i] - (zero->base != NULL ? zeros.i[i] : 0);
+    }
+}
+
+DMLK_EACH_ISA(add_products, (int64_t a, const int64_t *restrict b, int64_t count, int64_t *restrict sums), (a, b, count, sums)) {
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)a * (uint64_t)b[i]);
+    }
+}
+
+static void add_rounded(int64_t a, const int64_t *b, int64_t count, double *sums) {
+    for (int64_t i = 0; i < count; i++) {
+        const double product = (double)a * (double)b[i];
+        sums[i] += product;
+    }
+}
+
+/* Items: pieces of the rows of all output matrices. */
+static void plain_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct job *job = context;
+    const dmlk_view *v = job->v;
+    const bool rounds = v[OUT].type == DMLK_FLOAT64;
+    int64_t work = 0;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t first = item % job->pieces * DMLK_CHUNK, line = item / job->pieces, row = line % job->m;
+        const int64_t count = dmlk_min(DMLK_CHUNK, job->n - first);
+        dmlk_promoted sums;
+        dmlk_cursor matrices;
+        dmlk_iter_seek(&job->batch, line / job->m, &matrices);
+        memset(&sums, 0, sizeof sums); /* as integers and as floats */
+        for (int64_t k = 0; k < job->depth; k++) {
+            if (dmlk_stopped(&work, count)) {
+                return;
+            }
+            int64_t a, b[DMLK_CHUNK];
+            load(matrices.at[0] + k * stride(&v[A], 0) * dmlk_type_bytes(v[A].type), &v[A], stride(&v[A], 1), &v[A_ZERO],
+                 row, 1, &a);
+            load(matrices.at[1] + k * stride(&v[B], 1) * dmlk_type_bytes(v[B].type), &v[B], stride(&v[B], 0), &v[B_ZERO],
+                 first, count, b);
+            if (rounds) {
+                add_rounded(a, b, count, sums.f);
+            } else {
+                add_products(a, b, count, sums.i);
+            }
+        }
+        const int64_t bytes = dmlk_type_bytes(v[OUT].type), at = row * stride(&v[OUT], 1) + first * stride(&v[OUT], 0);
+        dmlk_store_promoted(v[OUT].type, matrices.at[2] + at * bytes, stride(&v[OUT], 0), count,
+                            rounds ? DMLK_KIND_FLOAT : DMLK_KIND_SIGNED, &sums);
+    }
+}
+
+static bool types_fit(const dmlk_view *v) {
+    const int64_t bits = dmlk_type_bits(v[A].type);
+    const uint32_t sums = bits == 8 ? DMLK_INT32 : bits == 16 ? DMLK_INT64 : DMLK_FLOAT64;
+    for (int k = A; k <= B; k += 2) { /* each followed by its zero points */
+        if (dmlk_type_kind(v[k].type) == DMLK_KIND_FLOAT || dmlk_type_bits(v[k].type) != bits ||
+            (v[k + 1].base != NULL && v[k + 1].type != v[k].type)) {
+            return false;
+        }
+    }
+    return (bits == 8 || bits == 16 || bits == 32) && v[OUT].type == sums;
+}
+
+static bool zero_fits(const dmlk_view *zero, int64_t most) {
+    return zero->base == NULL || (zero->rank == 1 && (zero->sizes[0] == 1 || zero->sizes[0] == most));
+}
+
+static int set_up(struct job *job) {
+    const dmlk_view *v = job->v;
+    const uint32_t rank = v[OUT].rank;
+    if (rank < 2 || v[A].rank != rank || v[B].rank != rank) {
+        return DMLK_BAD_PACKET;
+    }
+    job->m = v[OUT].sizes[rank - 2];
+    job->n = v[OUT].sizes[rank - 1];
+    job->depth = v[A].sizes[rank - 1];
+    job->pieces = (job->n + DMLK_CHUNK - 1) / DMLK_CHUNK;
+    if (v[A].sizes[rank - 2] != job->m || v[B].sizes[rank - 2] != job->depth || v[B].sizes[rank - 1] != job->n ||
+        !zero_fits(&v[A_ZERO], job->m) || !zero_fits(&v[B_ZERO], job->n)) {
+        return DMLK_BAD_PACKET;
+    }
+    const uint32_t leading = (1u << (rank - 2)) - 1;
+    const dmlk_view batch[3] = {dmlk_view_select(&v[A], leading), dmlk_view_select(&v[B], leading),
+                                dmlk_view_select(&v[OUT], leading)};
+    return dmlk_iter_init(&job->batch, DMLK_ANY_ORDER, (const dmlk_view *[]){&batch[0], &batch[1], &batch[2]}, 3);
+}
+
+#ifndef DMLK_CHECKED
+
+/* A matrix of `rows` x `depth` as the image of a convolution by windows of one element: a row is a position. */
+static dmlk_view image(const dmlk_view *matrix, uint8_t *base, int64_t rows, int64_t row_stride, int64_t channels,
+                       int64_t channel_stride) {
+    dmlk_view view = *matrix;
+    view.base = base;
+    view.rank = 4;
+    memcpy(view.sizes, (int64_t[]){1, channels, 1, rows}, 4 * sizeof *view.sizes);
+    memcpy(view.strides, (int64_t[]){0, channels > 1 ? channel_stride : 0, 0, rows > 1 ? row_stride : 0},
+           4 * sizeof *view.strides);
+    return view;
+}
+
+/* Products of bytes by the tuned convolution: the rows of one matrix are positions, those of the other are filters,
+ * and may have a zero point each.  false: both have several zero points, or memory ran out. */
+static bool convolve(const struct job *job) {
+    const dmlk_view *v = job->v;
+    const bool a_filters = v[A_ZERO].base != NULL && v[A_ZERO].sizes[0] > 1;
+    const int in = a_filters ? B : A, filter = a_filters ? A : B;
+    if (v[OUT].type != DMLK_INT32 || (v[in + 1].base != NULL && v[in + 1].sizes[0] > 1)) {
+        return false;
+    }
+    const int64_t rows = a_filters ? job->n : job->m, filters = a_filters ? job->m : job->n;
+    const uint32_t along = a_filters ? 0 : 1; /* the last axis of the output but this one has its positions */
+    dmlk_convolution c = {.filter_sizes = {filters, job->depth, 1, 1}, .strides = {1, 1, 1, 1}, .dilations = {1, 1, 1, 1}};
+    c.groups = 1;
+    c.filter_zero = &v[filter + 1];
+    if (v[in + 1].base != NULL) {
+        const uint8_t bits = DMLK_LOAD(v[in + 1].base, 0);
+        c.input_zero = v[in].type == DMLK_INT8 ? (int8_t)bits : bits;
+    }
+    for (int64_t i = 0; i < job->batch.count && !dmlk_watch_stopped(); i++) {
+        dmlk_cursor at;
+        dmlk_iter_seek(&job->batch, i, &at);
+        c.input = image(&v[in], at.at[a_filters], rows, stride(&v[in], along), job->depth, stride(&v[in], !along));
+        c.output = image(&v[OUT], at.at[2], rows, stride(&v[OUT], along), filters, stride(&v[OUT], !along));
+        c.filter = v[filter];
+        c.filter.base = at.at[!a_filters];
+        c.filter.rank = 6;
+        memcpy(c.filter.sizes, (int64_t[]){filters, 1, job->depth, 1, 1, 1}, 6 * sizeof(int64_t));
+        memcpy(c.filter.strides, (int64_t[]){stride(&v[filter], !along), 0, stride(&v[filter], along), 0, 0, 0},
+               6 * sizeof(int64_t));
+        if (!dmlk_convolve_bytes(&c)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+#endif
+
+int dmlk_run_multiply_integers(const dmlk_call *call) {
+    if (!dmlk_has_views(call, VIEWS, 1 << A_ZERO | 1 << B_ZERO)) {
+        return DMLK_BAD_PACKET;
+    }
+    if (!types_fit(call->views)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    struct job job = {.v = call->views};
+    const int status = set_up(&job);
+    if (status != DMLK_OK) {
+        return status;
+    }
+#ifndef DMLK_CHECKED
+    if (convolve(&job)) {
+        return DMLK_OK; /* the same bits */
+    }
+#endif
+    const int64_t items = job.batch.count * job.m * job.pieces;
+    dmlk_parallel(items, dmlk_parts(items, 100000 / (job.depth * dmlk_min(job.n, DMLK_CHUNK)) + 1), plain_part, &job);
+    return DMLK_OK;
+}

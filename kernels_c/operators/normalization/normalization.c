@@ -1,0 +1,396 @@
+/* normalization: out = (in - m) * (r * scale) + bias + add, where m and r are given, or computed of each group of
+ * elements, as defined in functions.inc.
+ *
+ * Statistics are sums of doubles in one pass.  Element i of a group is added to partial sum i % LANES, whatever the
+ * layout and the number of threads.  For moments an element of the group is subtracted from all first: as its distance
+ * d from the mean is at most sqrt(n * variance), the variance (sum of squares - d * d * n) / n loses no more than the
+ * factor n of the precision of doubles, whatever the mean is.  The output is computed in double and rounded to FLOAT32. */
+#include "normalization.h"
+
+#include <math.h>
+
+#include "floats.h"
+#include "walkers.h"
+
+#define LANES 16
+#define GRAIN (1 << 16) /* elements worth a thread */
+#define NEAR (1 << 12)  /* elements in the first-level cache */
+
+enum kind { GIVEN, MOMENTS, MEAN, SQUARES, NONE, L1, L2 };
+
+enum operand { IN, SCALE, BIAS, ADD, OUT, ALONG, GIVEN_MEAN = ALONG, GIVEN_VARIANCE, OUT_MEAN, OUT_VARIANCE, OPERANDS };
+
+struct job {
+    enum kind kind;
+    double epsilon;
+    bool has_add;
+    uint32_t types[OPERANDS];
+    dmlk_lines lines;
+};
+
+/* The groups being processed. */
+struct block {
+    const struct job *job;
+    int64_t lines;
+    double shift[DMLK_CHUNK];    /* subtracted before elements are added */
+    double m[DMLK_CHUNK], r[DMLK_CHUNK];
+    double variance[DMLK_CHUNK]; /* GIVEN, MOMENTS */
+    /* Lane k of line i is number i * LANES + k along lines, k * lines + i across them. */
+    double sums[LANES * DMLK_CHUNK], squares[LANES * DMLK_CHUNK];
+};
+
+/* --- statistics --- */
+
+/* A quarter of the lanes: compilers process these faster than wider ones. */
+typedef double doubles4 __attribute__((vector_size(32)));
+typedef int64_t bits4 __attribute__((vector_size(32)));
+
+#define SELF(d) (d)
+#define MAGNITUDE(d) ((doubles4)((bits4)(d) & INT64_MAX))
+#define SELF_1(d) (d)
+#define MAGNITUDE_1(d) fabs(d)
+
+#define ADD_ONE(term)                                        \
+    do {                                                     \
+        const double d = (double)x[i] - shift;               \
+        sums[(index + i) % LANES] += term##_1(d);            \
+        squares[(index + i) % LANES] += d * d;               \
+        i++;                                                 \
+    } while (0)
+
+#define ADD_FOUR(term, k)                                    \
+    do {                                                     \
+        const float *f = x + i + 4 * k;                      \
+        const doubles4 d = (doubles4){(double)f[0], (double)f[1], (double)f[2], (double)f[3]} - each; \
+        s##k = s##k + term(d);                               \
+        q##k = q##k + d * d;                                 \
+    } while (0)
+
+#define LOAD_LANES(k)                              \
+    doubles4 s##k, q##k;                           \
+    memcpy(&s##k, sums + 4 * k, sizeof s##k);      \
+    memcpy(&q##k, squares + 4 * k, sizeof q##k)
+#define STORE_LANES(k)                             \
+    memcpy(sums + 4 * k, &s##k, sizeof s##k);      \
+    memcpy(squares + 4 * k, &q##k, sizeof q##k)
+
+/* Adds numbers index .. index + n - 1 of one group. */
+#define SUM_ALONG(name, term)                                                                              \
+    DMLK_EACH_ISA(name, (double *sums, double *squares, const float *x, int64_t n, int64_t index, double shift), \
+                  (sums, squares, x, n, index, shift)) {                                                   \
+        const doubles4 each = {shift, shift, shift, shift};                                                \
+        int64_t i = 0;                                                                                     \
+        while (i < n && (index + i) % LANES != 0) {                                                        \
+            ADD_ONE(term);                                                                                 \
+        }                                                                                                  \
+        LOAD_LANES(0);                                                                                     \
+        LOAD_LANES(1);                                                                                     \
+        LOAD_LANES(2);                                                                                     \
+        LOAD_LANES(3);                                                                                     \
+        for (; i + LANES <= n; i += LANES) {                                                               \
+            ADD_FOUR(term, 0);                                                                             \
+            ADD_FOUR(term, 1);                                                                             \
+            ADD_FOUR(term, 2);                                                                             \
+            ADD_FOUR(term, 3);                                                                             \
+        }                                                                                                  \
+        STORE_LANES(0);                                                                                    \
+        STORE_LANES(1);                                                                                    \
+        STORE_LANES(2);                                                                                    \
+        STORE_LANES(3);                                                                                    \
+        while (i < n) {                                                                                    \
+            ADD_ONE(term);                                                                                 \
+        }                                                                                                  \
+    }
+SUM_ALONG(add_along, SELF)
+SUM_ALONG(add_magnitudes_along, MAGNITUDE)
+
+/* Adds `rows` numbers, `step` apart, of each of n groups: to the same lane. */
+#define SUM_ACROSS(name, term)                                                                             \
+    DMLK_EACH_ISA(name, (double *restrict sums, double *restrict squares, const float *restrict x, int64_t n, \
+                         int64_t rows, int64_t step, const double *restrict shift),                        \
+                  (sums, squares, x, n, rows, step, shift)) {                                              \
+        for (int64_t i = 0; i < n; i++) {                                                                  \
+            double s = sums[i], q = squares[i];                                                            \
+            for (int64_t k = 0; k < rows; k++) {                                                           \
+                const double d = (double)x[k * step + i] - shift[i];                                       \
+                s += term##_1(d);                                                                          \
+                q += d * d;                                                                                \
+            }                                                                                              \
+            sums[i] = s;                                                                                   \
+            squares[i] = q;                                                                                \
+        }                                                                                                  \
+    }
+SUM_ACROSS(add_across, SELF)
+SUM_ACROSS(add_magnitudes_across, MAGNITUDE)
+
+static void sum_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
+                      int64_t index) {
+    struct block *block = context;
+    const struct job *job = block->job;
+    const uint32_t type = job->types[IN];
+    const int64_t step = strides[IN] * dmlk_type_bytes(type);
+    const int64_t most = dmlk_are_floats(type, strides[IN]) ? n : DMLK_CHUNK;
+    double *sums = &block->sums[line * LANES], *squares = &block->squares[line * LANES];
+    float room[DMLK_CHUNK];
+    for (int64_t i = 0; i < n; i += most) {
+        const int64_t count = dmlk_min(n - i, most);
+        const float *x = dmlk_floats(type, at[IN] + i * step, strides[IN], count, room);
+        if (job->kind == L1) {
+            add_magnitudes_along(sums, squares, x, count, index + i, 0);
+        } else {
+            add_along(sums, squares, x, count, index + i, block->shift[line]);
+        }
+    }
+}
+
+static void add_rows(struct block *block, const float *x, int64_t rows, int64_t step, int64_t index) {
+    double *sums = &block->sums[index % LANES * block->lines], *squares = &block->squares[index % LANES * block->lines];
+    if (block->job->kind == L1) {
+        add_magnitudes_across(sums, squares, x, block->lines, rows, step, block->shift);
+    } else {
+        add_across(sums, squares, x, block->lines, rows, step, block->shift);
+    }
+}
+
+static void sum_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
+    struct block *block = context;
+    float room[DMLK_CHUNK];
+    add_rows(block, dmlk_floats(block->job->types[IN], at[IN], strides[IN], count, room), 1, 0, index);
+}
+
+static const dmlk_line_visitor sum_them = {.along = sum_along, .across = sum_across};
+
+/* The sum of the lanes of a line; with fewer numbers than lanes the others are absent. */
+static double total(const struct block *block, const double *lanes, int64_t line) {
+    const bool across = block->job->lines.across;
+    const int64_t n = dmlk_min(block->job->lines.along.count, LANES);
+    double sum[LANES] = {0};
+    for (int64_t k = 0; k < n; k++) {
+        sum[k] = lanes[across ? k * block->lines + line : line * LANES + k];
+    }
+    for (int width = LANES / 2; width > 0; width /= 2) {
+        for (int k = 0; k < width; k++) {
+            sum[k] += sum[k + width];
+        }
+    }
+    return sum[0];
+}
+
+static void add_up(struct block *block, const dmlk_line_block *lines) {
+    const struct job *job = block->job;
+    dmlk_promoted first;
+    dmlk_load_promoted(job->types[IN], lines->at[IN], lines->strides[IN], lines->count, &first);
+    for (int64_t i = 0; i < lines->count; i++) {
+        const bool is_shifted = (job->kind == MOMENTS || job->kind == MEAN) && isfinite(first.f[i]);
+        block->shift[i] = is_shifted ? first.f[i] : 0;
+    }
+    const int64_t used = job->lines.across ? dmlk_min(job->lines.along.count, LANES) : LANES;
+    memset(block->sums, 0, (size_t)(used * lines->count) * sizeof *block->sums);
+    memset(block->squares, 0, (size_t)(used * lines->count) * sizeof *block->squares);
+    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &sum_them, block);
+}
+
+static void set_statistics(struct block *block) {
+    const struct job *job = block->job;
+    const double n = (double)job->lines.along.count;
+    for (int64_t i = 0; i < block->lines; i++) {
+        const double sum = total(block, block->sums, i), squares = total(block, block->squares, i);
+        const double norm = job->kind == L1 ? sum : sqrt(squares);
+        const double variance = (squares - sum * sum / n) / n;
+        block->m[i] = job->kind == MOMENTS || job->kind == MEAN ? block->shift[i] + sum / n : 0;
+        block->variance[i] = job->kind == SQUARES ? squares / n : variance < 0 ? 0 : variance;
+        block->r[i] = job->kind == MEAN   ? 1
+                      : job->kind == L1 || job->kind == L2 ? 1 / (norm <= job->epsilon ? job->epsilon : norm)
+                                          : 1 / sqrt(block->variance[i] + job->epsilon);
+    }
+}
+
+static void take_given(struct block *block, const dmlk_line_block *lines) {
+    const struct job *job = block->job;
+    dmlk_promoted mean, variance;
+    dmlk_load_promoted(job->types[GIVEN_MEAN], lines->at[GIVEN_MEAN], lines->strides[GIVEN_MEAN], lines->count, &mean);
+    dmlk_load_promoted(job->types[GIVEN_VARIANCE], lines->at[GIVEN_VARIANCE], lines->strides[GIVEN_VARIANCE],
+                       lines->count, &variance);
+    for (int64_t i = 0; i < lines->count; i++) {
+        block->m[i] = mean.f[i];
+        block->r[i] = 1 / sqrt(variance.f[i] + job->epsilon);
+    }
+}
+
+/* --- outputs --- */
+
+/* n elements, as floats.  m and r are of one group or of n; scale and bias of one element or of n. */
+struct piece {
+    const double *m, *r;
+    const float *x, *scale, *bias, *add;
+};
+
+#define PUT(name, m_step, s_step, has_add)                                                                 \
+    DMLK_EACH_ISA(name, (float *restrict y, const struct piece *p, int64_t n), (y, p, n)) {                \
+        const double *restrict m = p->m, *restrict r = p->r;                                               \
+        const float *restrict x = p->x, *restrict scale = p->scale, *restrict bias = p->bias, *restrict add = p->add; \
+        for (int64_t i = 0; i < n; i++) {                                                                  \
+            const double factor = r[i * m_step] * (double)scale[i * s_step];                               \
+            double v = ((double)x[i] - m[i * m_step]) * factor + (double)bias[i * s_step];                 \
+            v = has_add ? v + (double)add[i] : v;                                                          \
+            y[i] = dmlk_one_nan_float((float)v);                                                           \
+        }                                                                                                  \
+    }
+PUT(put_one_one, 0, 0, false)
+PUT(put_one_each, 0, 1, false)
+PUT(put_each_one, 1, 0, false)
+PUT(put_each_each, 1, 1, false)
+PUT(put_one_one_add, 0, 0, true)
+PUT(put_one_each_add, 0, 1, true)
+PUT(put_each_one_add, 1, 0, true)
+PUT(put_each_each_add, 1, 1, true)
+
+typedef void put_function(float *y, const struct piece *p, int64_t n);
+static put_function *const put_functions[2][2][2] = {
+    {{put_one_one, put_one_one_add}, {put_one_each, put_one_each_add}},
+    {{put_each_one, put_each_one_add}, {put_each_each, put_each_each_add}}};
+
+/* Whether the operand needs no copy: contiguous, or one element for all. */
+static bool is_direct(const struct job *job, enum operand k, const int64_t *strides) {
+    return dmlk_are_floats(job->types[k], strides[k]);
+}
+
+/* `count` outputs, at most DMLK_CHUNK if an operand needs a copy; `line` is the first or only group. */
+static void put(const struct block *block, int64_t line, bool each, uint8_t *const *at, const int64_t *strides,
+                int64_t count) {
+    const struct job *job = block->job;
+    float x[DMLK_CHUNK], scale[DMLK_CHUNK], bias[DMLK_CHUNK], add[DMLK_CHUNK], y[DMLK_CHUNK];
+    const bool one = strides[SCALE] == 0 && strides[BIAS] == 0, direct = is_direct(job, OUT, strides);
+    const int64_t factors = one ? 1 : count;
+    const struct piece piece = {
+        .m = &block->m[line],
+        .r = &block->r[line],
+        .x = dmlk_floats(job->types[IN], at[IN], strides[IN], count, x),
+        .scale = dmlk_floats(job->types[SCALE], at[SCALE], strides[SCALE], factors, scale),
+        .bias = dmlk_floats(job->types[BIAS], at[BIAS], strides[BIAS], factors, bias),
+        .add = job->has_add ? dmlk_floats(job->types[ADD], at[ADD], strides[ADD], count, add) : NULL};
+    put_functions[each][!one][job->has_add](direct ? (float *)at[OUT] : y, &piece, count);
+    if (!direct) {
+        dmlk_store_floats(job->types[OUT], at[OUT], strides[OUT], count, y);
+    }
+}
+
+static void put_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
+                      int64_t index) {
+    const struct block *block = context;
+    const struct job *job = block->job;
+    const bool one = strides[SCALE] == 0 && strides[BIAS] == 0;
+    const bool direct = is_direct(job, IN, strides) && is_direct(job, OUT, strides) &&
+                        (one || (is_direct(job, SCALE, strides) && is_direct(job, BIAS, strides))) &&
+                        (!job->has_add || is_direct(job, ADD, strides));
+    const int64_t most = direct ? n : DMLK_CHUNK;
+    (void)index;
+    for (int64_t i = 0; i < n; i += most) {
+        uint8_t *piece[ALONG];
+        for (uint32_t k = 0; k < ALONG; k++) {
+            piece[k] = at[k] + i * strides[k] * job->lines.along.bytes[k];
+        }
+        put(block, line, false, piece, strides, dmlk_min(n - i, most));
+    }
+}
+
+static void put_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
+    (void)index;
+    put(context, 0, true, at, strides, count);
+}
+
+static const dmlk_line_visitor put_them = {.along = put_along, .across = put_across};
+
+/* A number for each group, if the tensor is present. */
+static void put_statistic(const struct job *job, enum operand k, const dmlk_line_block *lines, const double *from) {
+    dmlk_promoted values;
+    if (job->types[k] != DMLK_UNKNOWN) {
+        for (int64_t i = 0; i < lines->count; i++) {
+            values.f[i] = dmlk_one_nan_double(from[i]);
+        }
+        dmlk_store_promoted(job->types[k], lines->at[k], lines->strides[k], lines->count, DMLK_KIND_FLOAT, &values);
+    }
+}
+
+static void run_block(const dmlk_line_block *lines, void *context) {
+    const struct job *job = context;
+    struct block block;
+    block.job = job;
+    block.lines = lines->count;
+    if (job->kind == GIVEN) {
+        take_given(&block, lines);
+    } else if (job->kind == NONE) {
+        for (int64_t i = 0; i < lines->count; i++) {
+            block.m[i] = 0;
+            block.r[i] = 1;
+        }
+    } else {
+        add_up(&block, lines);
+        set_statistics(&block);
+        put_statistic(job, OUT_MEAN, lines, block.m);
+        put_statistic(job, OUT_VARIANCE, lines, block.variance);
+    }
+    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &put_them, &block);
+}
+
+/* The views by operand.  An absent input is a number for all elements; an absent output, and a statistic that
+ * is not given, have the first element of the input in its place, and type UNKNOWN. */
+static void order_views(const dmlk_call *call, const dmlk_normalization *k, dmlk_view views[OPERANDS], struct job *job) {
+    static const float one = 1, zero = 0;
+    static const enum operand order[] = {IN,       SCALE,    BIAS,         ADD, GIVEN_MEAN, GIVEN_VARIANCE,
+                                         OUT_MEAN, OUT_VARIANCE, OUT};
+    for (uint32_t v = 0; v < OPERANDS; v++) {
+        const enum operand operand = order[v];
+        dmlk_view *view = &views[operand];
+        *view = call->views[v].base != NULL ? call->views[v] : call->views[0];
+        job->types[operand] = call->views[v].base != NULL ? view->type : DMLK_UNKNOWN;
+        if (call->views[v].base == NULL && (operand == SCALE || operand == BIAS || operand == ADD)) {
+            view->type = job->types[operand] = DMLK_FLOAT32;
+            view->base = (uint8_t *)(uintptr_t)(operand == SCALE ? &one : &zero);
+            memset(view->strides, 0, sizeof view->strides);
+        }
+        for (uint32_t d = 0; operand >= ALONG && call->views[v].base == NULL && d < view->rank; d++) {
+            view->sizes[d] = k->axes_mask >> d & 1 ? 1 : view->sizes[d];
+        }
+    }
+    job->has_add = call->views[3].base != NULL;
+}
+
+static int run(const dmlk_call *call, enum kind kind) {
+    const uint32_t statistics = 3u << 4, optional = 7u << 1 | 3u << 6 | (kind == GIVEN ? 0 : statistics);
+    dmlk_normalization k;
+    if (!dmlk_has_views(call, OPERANDS, optional) || !dmlk_get_constants(call, &k, sizeof k)) {
+        return DMLK_BAD_PACKET;
+    }
+    for (uint32_t v = 4; v < OPERANDS; v++) {
+        const bool may_be_present = v == 8 || (v < 6 ? kind == GIVEN : kind == MOMENTS);
+        if (!may_be_present && call->views[v].base != NULL) {
+            return DMLK_BAD_PACKET;
+        }
+    }
+    if (!dmlk_have_floats(call)) {
+        return DMLK_NOT_IMPLEMENTED;
+    }
+    struct job job = {.kind = kind, .epsilon = (double)k.epsilon};
+    dmlk_view views[OPERANDS];
+    const dmlk_view *pointers[OPERANDS];
+    order_views(call, &k, views, &job);
+    for (uint32_t v = 0; v < OPERANDS; v++) {
+        pointers[v] = &views[v];
+        if (v >= ALONG && !dmlk_is_one_along(&views[v], k.axes_mask)) {
+            return DMLK_BAD_PACKET;
+        }
+    }
+    const int status = dmlk_lines_init(&job.lines, DMLK_LOGICAL_ORDER, k.axes_mask, pointers, OPERANDS, ALONG);
+    if (status == DMLK_OK) {
+        const int64_t n = job.lines.along.count;
+        const int64_t together = job.lines.across ? DMLK_MOST_LINES : n < NEAR ? NEAR / n : 1;
+        dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
+    }
+    return status;
+}
+
+#define STATISTICS(name, kind)                                           \
+    const uint32_t dmlk_outputs_##name = 3;                              \
+    int DMLK_RUN(name)(const dmlk_call *call) { return run(call, kind); }
+#include "functions.inc"

@@ -1,0 +1,66 @@
+/* packed_output.h - a packed output that is written from its first byte to its last, in pieces of any size.
+ *
+ * A large output bypasses the caches in whole cache lines, however short the pieces are: they are first joined in a
+ * buffer.  Elements are copied bit by bit, and have 1, 2, 4 or 8 bytes.  Not in checked kernels. */
+#ifndef DMLK_PACKED_OUTPUT_H
+#define DMLK_PACKED_OUTPUT_H
+
+#include "nontemporal.h"
+#include "view.h"
+
+#define DMLK_JOINED 4096 /* bytes; the inputs of a piece fit the first-level cache beside it */
+
+typedef struct dmlk_packed_output {
+    uint8_t *to;    /* the next byte, or that of the buffer's first one */
+    int64_t joined; /* bytes in the buffer */
+    int64_t bytes;  /* of an element */
+    int64_t most;   /* elements at a time: half a buffer */
+    int64_t work;   /* for dmlk_stopped: a stopped output is not complete */
+    bool stream;
+    _Alignas(64) uint8_t buffer[DMLK_JOINED];
+} dmlk_packed_output;
+
+/* Whether the elements follow each other in logical order. */
+bool dmlk_is_packed(const dmlk_view *view);
+
+/* From element `first` of the packed view on. */
+void dmlk_packed_begin(dmlk_packed_output *o, const dmlk_view *out, int64_t first);
+
+/* Appends `count` elements that are `stride` elements apart; the stride may be 0 or negative. */
+void dmlk_packed_copy(dmlk_packed_output *o, const uint8_t *from, int64_t stride, int64_t count);
+
+/* Appends `times` copies of each of `count` elements. */
+void dmlk_packed_repeat(dmlk_packed_output *o, const uint8_t *from, int64_t stride, int64_t count, int64_t times);
+
+/* Appends `count` copies of the element `bits`. */
+void dmlk_packed_fill(dmlk_packed_output *o, const void *bits, int64_t count);
+
+/* The output is complete. */
+void dmlk_packed_end(dmlk_packed_output *o);
+
+/* --- axes in runs --- */
+
+/* `count` consecutive indices of an axis of the output: copies of inputs in, in + step, ..., or a constant. */
+typedef struct dmlk_span {
+    int64_t in, step, count;
+    bool is_constant;
+} dmlk_span;
+
+/* The run of axis d that index `o` begins, or is in. */
+typedef dmlk_span dmlk_span_of(const void *context, uint32_t d, int64_t o);
+
+typedef struct dmlk_spans {
+    const dmlk_view *in; /* `out` without constants; as many axes */
+    const int64_t *sizes; /* of the output */
+    uint32_t rank;
+    dmlk_span_of *span_of;
+    const void *context, *bits; /* of the constant */
+} dmlk_spans;
+
+/* Appends axes d, d + 1, ... of the output; `at` is the input at index 0 of them. */
+void dmlk_packed_spans(dmlk_packed_output *o, const dmlk_spans *spans, uint32_t d, const uint8_t *at);
+
+/* Writes the output, on several threads if that is faster. */
+void dmlk_write_spans(const dmlk_spans *spans, const dmlk_view *out);
+
+#endif

@@ -1,0 +1,35 @@
+/* convolve_float.h - convolutions of floats: what they compute, and the tuned kernel. */
+#ifndef DMLK_CONVOLVE_FLOAT_H
+#define DMLK_CONVOLVE_FLOAT_H
+
+#include <stdbool.h>
+
+#include "view.h"
+
+#define DMLK_SPATIAL 3
+
+/* A spatial axis: tap t of the filter meets output o at place (o * step + t * tap + origin) / spread of the input; there
+ * is none if the division leaves a remainder. */
+typedef struct dmlk_taps_axis {
+    int64_t input, output, window; /* sizes */
+    int64_t step, tap, origin, spread;
+} dmlk_taps_axis;
+
+/* output[n][g, f][o] = sum over channels c and taps t, in this order, of input[n][g, c][place] * filter[g][f][c][t], plus
+ * the bias: one chain of float32 fused multiply-adds that begins at 0.  `pads`: a place outside of the input counts as
+ * a 0 that is multiplied; otherwise it is skipped. */
+typedef struct dmlk_float_convolution {
+    dmlk_view input, output; /* rank 5 */
+    dmlk_view filter;        /* rank 6 */
+    dmlk_view bias;          /* rank 1; base NULL: none */
+    dmlk_taps_axis axes[DMLK_SPATIAL];
+    bool pads;
+} dmlk_float_convolution;
+
+/* Runs it, bit-identical to the plain kernel.  false: nothing was done: not applicable, or out of memory. */
+bool dmlk_convolve_floats(const dmlk_float_convolution *convolution);
+
+/* The same for groups of one channel, without spread and with finite filters unless it pads. */
+bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *convolution);
+
+#endif

@@ -1,0 +1,25 @@
+/* patches.h - the inputs that the windows of a convolution cover, as a matrix that is made in panels where it is used. */
+#ifndef DMLK_PATCHES_H
+#define DMLK_PATCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "convolve_float.h"
+
+#define DMLK_PATCH_POSITIONS 48 /* in a panel */
+
+/* Row p is an output position, column c * taps + t the input of channel c that tap t meets there, 0 outside. */
+typedef struct dmlk_patches {
+    uint32_t type;                           /* DMLK_FLOAT32 or DMLK_FLOAT16 */
+    dmlk_taps_axis axes[DMLK_SPATIAL];       /* spread 1 */
+    int64_t strides[DMLK_SPATIAL], channel_stride; /* of the input, in elements */
+    int64_t first[DMLK_SPATIAL], sizes[DMLK_SPATIAL]; /* of the box of output positions, numbered in logical order */
+} dmlk_patches;
+
+/* to[k][i] = column `first_column` + k of row `first` + i, for k < depth and i < count <= DMLK_PATCH_POSITIONS; `base`
+ * is the input's first element.  `halves` is memory for depth * DMLK_PATCH_POSITIONS elements. */
+void dmlk_pack_patches(const dmlk_patches *p, const uint8_t *base, int64_t first_column, int64_t depth, int64_t first,
+                       int64_t count, float (*to)[DMLK_PATCH_POSITIONS], uint16_t *halves);
+
+#endif

@@ -1,0 +1,242 @@
+"""CONVOLUTION."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dmlemu_hw import kernels
+
+from ..enums import (
+    ConvolutionDirection,
+    ConvolutionMode,
+    FeatureLevel,
+    OperatorType,
+    TensorDataType,
+)
+from ..tensor_desc import BufferTensorDesc
+from ._conversion import Array, float64
+from ._convolution import AnyConvolution, batch_and_channels, input_channels
+from ._fusion import Fused, call_fused, fused_reference
+from .places import Element, Size
+from .rules import AtLeast, Demand, Divisible, Length, Rule, SameRank, SameType, Sizes, Window
+from .values import Between, Exactly
+
+if TYPE_CHECKING:
+    from ..lowering.compile import Operand, Program
+    from .descs import ConvolutionOperatorDesc
+    from .schema import OperatorDesc
+
+_BACKWARD, _FORWARD = ConvolutionDirection.BACKWARD, ConvolutionDirection.FORWARD
+
+
+def _input_channels(desc: ConvolutionOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    if desc.direction is _FORWARD:
+        yield from input_channels(desc)
+    else:
+        yield 1, desc.filter_tensor.sizes[0], "the number of input channels, FilterTensor.Sizes[0]"
+
+
+def _batch_and_channels(desc: ConvolutionOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    if desc.direction is _FORWARD:
+        yield from batch_and_channels(desc)
+    else:
+        groups, channels = desc.group_count, desc.filter_tensor.sizes[1]
+        yield 0, desc.input_tensor.sizes[0], "the batch count of InputTensor"
+        yield 1, channels * groups, f"FilterTensor.Sizes[1] ({channels}) times GroupCount ({groups})"
+
+
+def _bias(desc: ConvolutionOperatorDesc) -> Iterator[tuple[int, int, str]]:
+    if desc.bias_tensor is not None:
+        for i in range(desc.bias_tensor.rank):
+            if i == 1:
+                yield i, desc.output_tensor.sizes[1], "the number of output channels, OutputTensor.Sizes[1]"
+            else:
+                yield i, 1, "since the bias has one element per output channel"
+
+
+class _Positions(Rule):
+    """Forward as in :class:`Window`.  Backward the output has the elements that the windows of the input
+    cover, less the padding, and more as far as no window is missing for them, or OutputPadding asks for
+    them."""
+
+    WINDOW = Window("input_tensor", "output_tensor", window="filter_tensor")
+
+    def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
+        if desc.direction is _FORWARD:
+            for i in range(len(desc.output_padding)):
+                clause = "is not 0, but only a backward convolution has OutputPadding"
+                yield Demand(Element("output_padding", i), Exactly(0), clause=clause)
+            yield from self.WINDOW.demands(desc, level)
+        else:
+            for i in range(len(desc.strides)):
+                yield Demand(Element("dilations", i), Between(1, None))
+                yield from self._covered(desc, i)
+
+    def _covered(self, desc: Any, i: int) -> Iterator[Demand]:
+        stride, start, end = desc.strides[i], desc.start_padding[i], desc.end_padding[i]
+        span = (desc.filter_tensor.sizes[2 + i] - 1) * desc.dilations[i] + 1
+        covered = (desc.input_tensor.sizes[2 + i] - 1) * stride + span
+        most = max(stride - 1, desc.output_padding[i])
+        clause = f"cuts off all {covered} elements that the windows cover"
+        yield Demand(Element("start_padding", i), Between(None, covered + most - 1), clause=clause)
+        clause = f"with StartPadding[{i}] ({start}) {clause}"
+        yield Demand(Element("end_padding", i), Between(None, covered + most - 1 - start), clause=clause)
+        least = covered - start - end
+        why = (
+            f"the {covered} elements that the windows cover less StartPadding[{i}] ({start}) and "
+            f"EndPadding[{i}] ({end}), and at most {most} more"
+        )
+        yield Demand(Size("output_tensor", 2 + i), Between(max(least, 1), least + most), why)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        forward = self.WINDOW.sentence(cls).removesuffix(".")
+        return (
+            f"FORWARD: {forward}; each of `OutputPadding` is 0; BACKWARD: `OutputTensor.Sizes[2 + i]` is at "
+            "least the number of elements that the windows cover, less the padding, "
+            "`(InputTensor.Sizes[2 + i] - 1) * Strides[i] + Span - StartPadding[i] - EndPadding[i]`, and at "
+            "most `Strides[i] - 1` or `OutputPadding[i]` more, whichever is larger."
+        )
+
+
+class Convolution(AnyConvolution, of="CONVOLUTION"):
+    """Convolution and its transpose, over 1 to 3 spatial dimensions.
+
+    The input is ``{N, C, [[D], H], W}``, the output ``{N, O, ...}``; the bias ``{1, O, 1, ...}`` has one
+    element per output channel.  Channels form GroupCount groups, and a filter covers those of its group.
+
+    FORWARD: the filter is ``{O, C / GroupCount, ...}``; ``output[p] = FusedActivation(Bias + sum)``, the sum
+    over channels and taps k of ``input[p * Strides + k * Dilations - StartPadding] * filter[k]``.  A place
+    outside of the input counts as 0.  BACKWARD is the transpose: the filter is ``{C, O / GroupCount, ...}``,
+    and each input element at p adds ``input[p] * filter[k]`` to the output at
+    ``p * Strides + k * Dilations - StartPadding``, where that is inside: the paddings cut off the rest.
+    An output element that nothing reaches holds the bias, through the activation.
+
+    That is Mode CROSS_CORRELATION; with CONVOLUTION the filter is turned round along each spatial dimension.
+
+    Products are summed in FLOAT32, in the order of the filter's elements; FLOAT16 is rounded once at the end,
+    after the activation.  A result of 0 is never -0.
+    """
+
+    desc: ConvolutionOperatorDesc
+
+    ULPS = 2
+
+    RULES = (
+        SameType("input_tensor", "filter_tensor", "bias_tensor", "output_tensor"),
+        SameRank("input_tensor", "filter_tensor", "bias_tensor", "output_tensor"),
+        AtLeast("group_count", 1),
+        Divisible("filter_tensor", 0, by="group_count"),
+        Length("strides", of="input_tensor", spatial=True),
+        AtLeast("strides", 1),
+        Sizes(
+            "input_tensor",
+            _input_channels,
+            "`InputTensor.Sizes[1]` is `FilterTensor.Sizes[1]` times `GroupCount`; "
+            "BACKWARD: `FilterTensor.Sizes[0]`.",
+        ),
+        Sizes(
+            "output_tensor",
+            _batch_and_channels,
+            "`OutputTensor.Sizes[0]` is `InputTensor.Sizes[0]`; `OutputTensor.Sizes[1]` is "
+            "`FilterTensor.Sizes[0]`; BACKWARD: `FilterTensor.Sizes[1]` times `GroupCount`.",
+        ),
+        _Positions(),
+        Sizes(
+            "bias_tensor",
+            _bias,
+            "`BiasTensor.Sizes[1]` is `OutputTensor.Sizes[1]`, the others are 1.",
+        ),
+        Fused({OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0}),
+    )
+
+    def lower(self, program: Program) -> None:
+        desc = self.desc
+        backward = desc.direction is _BACKWARD
+        constants = kernels.pack(
+            "convolution_float",
+            spatial=len(desc.strides),
+            backward=int(backward),
+            reversed=int(desc.mode is ConvolutionMode.CONVOLUTION),
+            strides=desc.strides,
+            dilations=desc.dilations,
+            start_padding=desc.start_padding,
+            end_padding=desc.end_padding,
+        )
+        call_fused(
+            program,
+            desc.output_tensor,
+            desc.fused_activation,
+            "convolution_float",
+            program.read("input_tensor"),
+            self._filter(program),
+            _bias_of(program, desc.bias_tensor),
+            constants=constants,
+        )
+
+    def _filter(self, program: Program) -> Operand:
+        """The filter as groups, filters of a group, channels of a group and the window."""
+        tensor, groups = self.desc.filter_tensor, self.desc.group_count
+        (first, second, *window), (step, next, *steps) = tensor.sizes, tensor.effective_strides
+        group = first // groups  # filters of a group, or channels if backward
+        apart = step * group if groups > 1 else 0
+        if self.desc.direction is _FORWARD:
+            sizes, strides = [group, second], [step, next]
+        else:
+            sizes, strides = [second, group], [next, step]
+        return program.read(
+            "filter_tensor", sizes=[groups, *sizes, *window], strides=[apart, *strides, *steps]
+        )
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        desc = self.desc
+        x, w = (float64(inputs[name]) for name in ("input_tensor", "filter_tensor"))
+        if desc.mode is ConvolutionMode.CONVOLUTION:
+            w = np.flip(w, tuple(range(2, w.ndim)))
+        with np.errstate(all="ignore"):
+            y = self.forward(x, w) if desc.direction is _FORWARD else self.backward(x, w)
+            if desc.bias_tensor is not None:
+                y = y + float64(inputs["bias_tensor"])
+        return {"output_tensor": fused_reference(y, desc.fused_activation, desc.output_tensor)}
+
+    def backward(self, x: Array, w: Array) -> Array:
+        """What each element of ``x`` adds where its window covers the output."""
+        groups, size = self.desc.group_count, self.desc.output_tensor.sizes
+        y = np.zeros(size)
+        by_group = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+        filters = np.moveaxis(w.reshape(groups, -1, *w.shape[1:]), (0, 1, 2), (-3, -2, -1))  # at a tap
+        for tap in self.taps():
+            index, inside = self.places(tap, x.shape[2:], size[2:])
+            added = np.einsum("ngc...,gco->ngo...", by_group, filters[tap])
+            added = added.reshape(*size[:2], *x.shape[2:])
+            np.add.at(y, index, np.where(inside, added, 0))
+        return y
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        from .descs import ActivationReluOperatorDesc
+
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 4, 8, 9]),
+            "filter_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [6, 2, 3, 2]),
+            "bias_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 6, 1, 1]),
+            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 6, 4, 10]),
+            "mode": ConvolutionMode.CROSS_CORRELATION,
+            "direction": _FORWARD,
+            "strides": [2, 1],
+            "dilations": [1, 2],
+            "start_padding": [1, 0],
+            "end_padding": [0, 3],
+            "output_padding": [0, 0],
+            "group_count": 2,
+            "fused_activation": ActivationReluOperatorDesc(),
+        }
+
+
+def _bias_of(program: Program, tensor: BufferTensorDesc | None) -> Operand:
+    """The bias with one dimension, the output channels."""
+    if tensor is None:
+        return program.read("bias_tensor")
+    return program.read("bias_tensor", sizes=[tensor.sizes[1]], strides=[tensor.effective_strides[1]])

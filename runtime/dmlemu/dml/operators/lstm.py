@@ -1,0 +1,99 @@
+"""LSTM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._conversion import Array
+from ._recurrent import Recurrent, example, rules
+
+if TYPE_CHECKING:
+    from .descs import LstmOperatorDesc
+
+
+_MORE = {"peephole_tensor": ("1", "1", "D", "3H")}
+
+
+class Lstm(Recurrent, of="LSTM"):
+    """Long short-term memory: an input, an output and a forget gate around a cell C in each step.
+
+    ``i = f(X Wi^T + H Ri^T + Pi C + Wbi + Rbi)``, ``F = f(X Wf^T + H Rf^T + Pf C + Wbf + Rbf)`` or, with
+    CoupleInputForget, ``1 - i`` (then nothing of f is read), ``c = g(X Wc^T + H Rc^T + Wbc + Rbc)``, ``C'
+    = F C + i c``, ``o = f(X Wo^T + H Ro^T + Po C' + Wbo + Rbo)``, ``H' = o h(C')``. The peephole of o is
+    multiplied by the new cell, as in ONNX. Gates are in the order i, o, f, c; peepholes i, o, f. With
+    UseClipThreshold the sums of all four are clipped to plus and minus ClipThreshold before f and g.
+
+    Each direction processes the ``L`` steps of an item from the first to the last, or backward from the
+    last to the first; the state before them is HiddenInitTensor, or 0. L is the item's element of
+    SequenceLengthsTensor, or all T steps. OutputSequenceTensor has the state after step t at index t, and
+    0 from L on; OutputSingleTensor has the last one, of the step that was processed last, or the first
+    state if L is 0. A length above T counts as T, and MEM_INDEX_VALUE reports it.
+
+    Bias is that of the inputs for all gates, then that of the states; without it, it is 0.
+    ActivationDescs are those of the forward direction, then those of the other one. States and gates are
+    FLOAT32 whatever the data type.
+    """
+
+    desc: LstmOperatorDesc
+
+    GATES = 4
+    FUNCTIONS = 3
+    CELLS = ("cell_mem_init_tensor",)
+    RULES = rules(GATES, FUNCTIONS, CELLS, ("output_cell_single_tensor",), _MORE)
+
+    @property
+    def gates(self) -> list[range]:
+        return [range(2), range(3, 4)] if self.desc.couple_input_forget else super().gates
+
+    def cell_constants(self) -> dict[str, Any]:
+        desc = self.desc
+        return {
+            "couples": int(desc.couple_input_forget),
+            "clips": int(desc.use_clip_threshold),
+            "clip": desc.clip_threshold,
+        }
+
+    def clip(self, x: Array) -> Array:
+        limit = np.float32(self.desc.clip_threshold)
+        return (
+            np.where(x > limit, limit, np.where(x < -limit, -limit, x)) if self.desc.use_clip_threshold else x
+        )
+
+    def cell(self, d: int, tensors: Mapping[str, Array], x: Array, *state: Array) -> list[Array]:
+        hidden, cell = state
+        f, g, h = (self.function(d, which) for which in range(3))
+        peepholes = (
+            tensors["peephole_tensor"][0, 0, d] if "peephole_tensor" in tensors else np.zeros(3 * self.units)
+        )
+        pi, po, pf = np.split(peepholes, 3)
+        i, o, forget, c = (of_x + of_h for of_x, of_h in zip(*self.sums(d, tensors, x, hidden), strict=True))
+        i = f(self.clip(i + pi * cell))
+        forget = 1 - i if self.desc.couple_input_forget else f(self.clip(forget + pf * cell))
+        cell = forget * cell + i * g(self.clip(c))
+        o = f(self.clip(o + po * cell))
+        return [o * h(cell), cell]
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        from .descs import ActivationSigmoidOperatorDesc, ActivationTanhOperatorDesc
+
+        activations = [
+            ActivationSigmoidOperatorDesc(),
+            ActivationTanhOperatorDesc(),
+            ActivationTanhOperatorDesc(),
+        ]
+        return {
+            **example(
+                cls.GATES,
+                activations,
+                cell_mem_init_tensor=[1, 2, 2, 5],
+                peephole_tensor=[1, 1, 2, 15],
+                output_cell_single_tensor=[1, 2, 2, 5],
+            ),
+            "clip_threshold": 3.0,
+            "use_clip_threshold": True,
+            "couple_input_forget": False,
+        }

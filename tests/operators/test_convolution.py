@@ -1,0 +1,234 @@
+"""CONVOLUTION."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from activations import ACTIVATIONS, activation
+from examples import accepted, example, refused, tensor
+from harness import compare, given, offsets
+from hypothesis import strategies as st
+from strategies import Array, dtype_of, filled, tensors, values
+
+from dmlemu import dml
+from dmlemu.dml import ConvolutionDirection, ConvolutionMode, FeatureLevel, OperatorType
+from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators._conversion import float64
+
+O = OperatorType.CONVOLUTION  # noqa: E741
+FORWARD, BACKWARD = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
+CROSS_CORRELATION, CONVOLUTION = ConvolutionMode.CROSS_CORRELATION, ConvolutionMode.CONVOLUTION
+
+
+def convolve(x: Any, w: Any, bias: Any = None, data_type: T = T.FLOAT32, **more: Any) -> Array:
+    """By default forward CROSS_CORRELATION with strides of 1; output sizes follow from the formulas."""
+    inputs = {"input_tensor": np.array(x), "filter_tensor": np.array(w)}
+    spatial = inputs["input_tensor"].ndim - 2
+    given: dict[str, Any] = {
+        "mode": CROSS_CORRELATION,
+        "direction": FORWARD,
+        "strides": [1] * spatial,
+        "dilations": [1] * spatial,
+        "start_padding": [0] * spatial,
+        "end_padding": [0] * spatial,
+        "output_padding": [0] * spatial,
+        "group_count": 1,
+        **more,
+    }
+    if bias is not None:
+        inputs["bias_tensor"] = np.array(bias).reshape(1, -1, *[1] * spatial)
+    (n, _, *size), (first, second, *window) = (
+        inputs[name].shape for name in ("input_tensor", "filter_tensor")
+    )
+    backward = given["direction"] is BACKWARD
+    sizes = [n, second * given["group_count"] if backward else first]
+    for i in range(spatial):
+        padding = given["start_padding"][i] + given["end_padding"][i]
+        span, stride = (window[i] - 1) * given["dilations"][i] + 1, given["strides"][i]
+        sizes.append(
+            (size[i] - 1) * stride + span - padding + given["output_padding"][i]
+            if backward
+            else (size[i] + padding - span) // stride + 1
+        )
+    inputs = {name: array.astype(dtype_of(data_type)) for name, array in inputs.items()}
+    descs = {name: tensor(data_type, *array.shape) for name, array in inputs.items()}
+    op = dml.ConvolutionOperatorDesc(**descs, output_tensor=tensor(data_type, *sizes), **given)
+    return compare(op, inputs)["output_tensor"]
+
+
+X = np.arange(1, 10).reshape(1, 1, 3, 3)
+SMALL = np.arange(1, 5).reshape(1, 1, 2, 2)
+W = np.array([1, 10, 100, 1000]).reshape(1, 1, 2, 2)
+
+
+def test_forward() -> None:
+    assert convolve(X, W)[0, 0].tolist() == [[5421, 6532], [8754, 9865]]
+    assert convolve(X, W, mode=CONVOLUTION)[0, 0].tolist() == [[1245, 2356], [4578, 5689]]
+
+
+def test_backward() -> None:
+    correlated = convolve(SMALL, W, direction=BACKWARD)
+    assert correlated[0, 0].tolist() == [[1, 12, 20], [103, 1234, 2040], [300, 3400, 4000]]
+    convolved = convolve(SMALL, W, direction=BACKWARD, mode=CONVOLUTION)
+    assert convolved[0, 0].tolist() == [[1000, 2100, 200], [3010, 4321, 402], [30, 43, 4]]
+
+
+def test_output_padding_adds_elements_at_the_end() -> None:
+    more = {"strides": [2, 2], "start_padding": [1, 1], "output_padding": [1, 1]}
+    found = convolve(SMALL, W, [0.5], direction=BACKWARD, **more)
+
+    expected = [[1000, 200, 2000, 0], [30, 4, 40, 0], [3000, 400, 4000, 0], [0, 0, 0, 0]]
+    assert (found[0, 0] - 0.5).tolist() == expected
+
+
+def test_output_padding_uncovers_sums_that_end_padding_cut_off() -> None:
+    whole = convolve(SMALL, W, direction=BACKWARD)
+    found = convolve(SMALL, W, direction=BACKWARD, end_padding=[1, 1], output_padding=[1, 1])
+
+    assert found.tolist() == whole.tolist()
+
+
+def test_groups_and_bias() -> None:
+    x = np.array([1, 2, 3, 4]).reshape(1, 4, 1)
+    w = np.array([[1, 10], [2, 20], [3, 30], [4, 40]]).reshape(4, 2, 1)
+
+    assert convolve(x, w, [1, 2, 3, 4], group_count=2).ravel().tolist() == [22, 44, 132, 176]
+    assert convolve(x, w, [0, 0, 0, 0], group_count=2, direction=BACKWARD).ravel().tolist() == [
+        5,
+        50,
+        25,
+        250,
+    ]
+
+
+def test_three_spatial_dimensions() -> None:
+    x = np.arange(8).reshape(1, 1, 2, 2, 2)
+    w = np.arange(1, 9).reshape(1, 1, 2, 2, 2)
+
+    assert convolve(x, w).ravel().tolist() == [168]
+    assert convolve([[[[[1]]]]], w, direction=BACKWARD).tolist() == w.tolist()
+
+
+def test_padding_counts_as_0_which_is_multiplied() -> None:
+    infinite = np.array([np.inf, 1, 1]).reshape(1, 1, 3)
+    ones = np.ones((1, 1, 2))
+
+    found = convolve(ones, infinite, start_padding=[1], end_padding=[1])
+    assert found.ravel().tolist() == pytest.approx([np.nan, np.inf], nan_ok=True)
+    assert convolve(ones, infinite, direction=BACKWARD).ravel().tolist() == [np.inf, np.inf, 2, 1]
+
+
+def test_float16_is_accumulated_in_more_bits() -> None:
+    ones = np.ones((1, 4096, 1))
+    assert convolve(ones, ones, [1024], data_type=T.FLOAT16).tolist() == [[[5120]]]
+    shift = dml.ActivationLinearOperatorDesc(alpha=1.0, beta=-4096.0)
+    assert convolve(ones, ones, [1], T.FLOAT16, fused_activation=shift).tolist() == [[[1]]]
+
+
+def test_a_result_is_never_minus_0() -> None:
+    tiny = np.full((1, 1, 1), 1e-30)
+    for direction in ConvolutionDirection:
+        assert not np.signbit(convolve(tiny, -tiny, direction=direction))
+        assert not np.signbit(convolve(tiny, -tiny, [-0.0], direction=direction))
+
+
+@st.composite
+def convolutions(draw: st.DrawFn, most: int = 6) -> dml.ConvolutionOperatorDesc:
+    """Any legal one, in any layout."""
+    data_type = draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))
+    spatial = draw(st.integers(1, 3))
+    direction, mode = draw(st.sampled_from(ConvolutionDirection)), draw(st.sampled_from(ConvolutionMode))
+    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    few = st.sampled_from([1, 2, 3, 5, most])
+    channels, filters, batch = draw(few), draw(few), draw(st.integers(1, 2))
+    source, target, window = [], [], []
+    numbers: dict[str, list[int]] = {
+        name: [] for name in ("strides", "dilations", "start_padding", "end_padding", "output_padding")
+    }
+    for _ in range(spatial):
+        taps, stride, dilation = (draw(st.integers(1, 3)) for _ in range(3))
+        span = (taps - 1) * dilation + 1
+        start, end = draw(st.integers(0, span)), draw(st.integers(0, span))
+        if direction is FORWARD:
+            size = draw(st.integers(1, 3 * most)) + max(0, span - start - end)
+            positions, extra = (size + start + end - span) // stride + 1, 0
+        else:
+            size = draw(st.integers(1, 8)) + start + end
+            extra = draw(st.integers(0, stride))
+            positions = (size - 1) * stride + span - start - end + extra
+        for name, number in zip(numbers, (stride, dilation, start, end, extra), strict=True):
+            numbers[name].append(number)
+        source.append(size)
+        target.append(positions)
+        window.append(taps)
+    out = groups * filters
+    sides = [out, channels] if direction is FORWARD else [groups * channels, filters]
+    bias = draw(st.none() | tensors(data_type, [1, out, *[1] * spatial]))
+    return dml.ConvolutionOperatorDesc(
+        input_tensor=draw(tensors(data_type, [batch, groups * channels, *source])),
+        filter_tensor=draw(tensors(data_type, [*sides, *window])),
+        bias_tensor=bias,
+        output_tensor=draw(tensors(data_type, [batch, out, *target], output=True)),
+        mode=mode,
+        direction=direction,
+        **numbers,
+        group_count=groups,
+        fused_activation=draw(st.none() | st.sampled_from(ACTIVATIONS).flatmap(activation)),
+    )
+
+
+@given(st.data())
+def test_any_layout(data: st.DataObject) -> None:
+    op = data.draw(convolutions())
+    descs = {name: getattr(op, name) for name in ("input_tensor", "filter_tensor", "bias_tensor")}
+    # Activations jump at some values: before them only exact products.
+    kinds = ["small"] if op.fused_activation else ["small", "moderate"]
+    inputs = {name: filled(each, data.draw(values(*kinds)))[1] for name, each in descs.items() if each}
+    compare(
+        op, inputs, scale=None if op.fused_activation else magnitude(op, inputs), offset=data.draw(offsets)
+    )
+
+
+def magnitude(op: Any, inputs: dict[str, Array]) -> Array:
+    """What the rounding errors of the sums are proportional to."""
+    absolute = {name: np.abs(np.nan_to_num(float64(x), posinf=0, neginf=0)) for name, x in inputs.items()}
+    wide = {name: replace(getattr(op, name), data_type=T.FLOAT32) for name in (*inputs, "output_tensor")}
+    return np.asarray(replace(op, **wide).reference(absolute)["output_tensor"], np.float64)
+
+
+# --- rules ---
+
+
+def test_a_backward_output_may_have_what_no_window_is_missing_for() -> None:
+    """Those sizes whose forward convolution has the input's size, and OutputPadding more."""
+    more = {"strides": [3], "dilations": [1], "start_padding": [1], "end_padding": [1], "group_count": 1}
+    op = dml.ConvolutionOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, 1, 1, 4),
+        filter_tensor=tensor(T.FLOAT32, 1, 1, 2),
+        output_tensor=tensor(T.FLOAT32, 1, 1, 9),
+        mode=CROSS_CORRELATION,
+        direction=BACKWARD,
+        output_padding=[0],
+        **more,
+    )
+    for size in (9, 10, 11):
+        accepted(replace(op, output_tensor=tensor(T.FLOAT32, 1, 1, size)))
+    for size in (8, 12):
+        wrong = replace(op, output_tensor=tensor(T.FLOAT32, 1, 1, size))
+        refused(wrong, "OP_SHAPE", "OutputTensor.Sizes[2]", size, "9 to 11")
+    accepted(replace(op, output_tensor=tensor(T.FLOAT32, 1, 1, 14), output_padding=[5]))
+
+
+def test_forward_has_no_output_padding() -> None:
+    refused(example(O, output_padding=[0, 1]), "OP_FIELD_RANGE", "OutputPadding[1]", 1, 0)
+
+
+def test_clip_is_fusable_from_6_0_on() -> None:
+    op = example(O, fused_activation=dml.ElementWiseClipOperatorDesc(min=0.0, max=6.0))
+
+    accepted(op, FeatureLevel.LEVEL_6_0)
+    given, expected = "DML_OPERATOR_ELEMENT_WISE_CLIP", "feature level 6_0 or higher"
+    refused(op, "OP_FUSED_ACTIVATION", "FusedActivation.Type", given, expected, level=FeatureLevel.LEVEL_5_2)

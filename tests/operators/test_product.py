@@ -1,0 +1,156 @@
+"""MATRIX_MULTIPLY_INTEGER, MATRIX_MULTIPLY_INTEGER_TO_FLOAT and QUANTIZED_LINEAR_MATRIX_MULTIPLY."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from examples import accepted, refused, tensor
+from harness import compare, given
+from hypothesis import strategies as st
+from strategies import Array, dtype_of, filled, tensors, values
+
+from dmlemu import dml
+from dmlemu.dml import OperatorType
+from dmlemu.dml import TensorDataType as T
+from dmlemu.testing import operator_descs
+
+BYTES = [T.INT8, T.UINT8]
+
+
+def run(cls: Any, types: dict[str, T], output: T, **given: Any) -> Array:
+    """Inputs as nested lists, by their names without ``_tensor``; all of the types given for the beginning
+    of the name."""
+    inputs = {}
+    for name, value in given.items():
+        kind = next((types[each] for each in (name, name[0]) if each in types), T.FLOAT32)
+        inputs[f"{name}_tensor"] = np.array(value, dtype_of(kind))
+    a, b = inputs["a_tensor"], inputs["b_tensor"]
+    descs = {
+        name: tensor(next(t for t in T if t and dtype_of(t) == array.dtype), *array.shape)
+        for name, array in inputs.items()
+    }
+    op = cls(**descs, output_tensor=tensor(output, *a.shape[:-1], b.shape[-1]))
+    return compare(op, inputs)["output_tensor"]
+
+
+def integer(a: Any, b: Any, kinds: tuple[T, T] = (T.UINT8, T.INT8), **more: Any) -> Array:
+    types = {"a": kinds[0], "b": kinds[1]}
+    return run(dml.MatrixMultiplyIntegerOperatorDesc, types, T.INT32, a=a, b=b, **more)
+
+
+def test_zero_points_of_rows_and_columns() -> None:
+    a, b = [[1, 2], [3, 4]], [[1, 0], [10, 1]]
+
+    assert integer(a, b).tolist() == [[21, 2], [43, 4]]
+    assert integer(a, b, a_zero_point=[[1], [3]]).tolist() == [[10, 1], [10, 1]]
+    assert integer(a, b, b_zero_point=[[1, -1]]).tolist() == [[18, 5], [36, 11]]
+    both = integer(a, b, a_zero_point=[[1], [3]], b_zero_point=[[1, -1]])
+    assert both.tolist() == [[9, 2], [9, 2]]
+
+
+def test_a_parameter_of_one_dimension() -> None:
+    """Of A it is one for each row, of B one for each column."""
+    found = integer([[1, 2], [3, 4]], [[1], [10]], a_zero_point=[1, 3], b_zero_point=[1])
+    assert found.tolist() == [[9], [9]]
+
+
+@pytest.mark.parametrize("kinds", [(a, b) for a in BYTES for b in BYTES], ids=str)
+def test_every_mix_of_types_at_its_limits(kinds: tuple[T, T]) -> None:
+    limits = {T.INT8: (-128, 127), T.UINT8: (0, 255)}
+    for a in limits[kinds[0]]:
+        for b in limits[kinds[1]]:
+            assert integer([[a] * 5], [[b]] * 5, kinds).tolist() == [[5 * a * b]]
+
+
+def to_float(a: Any, b: Any, kind: T = T.INT8, number: T = T.FLOAT32, **more: Any) -> Array:
+    types = dict.fromkeys(("a", "a_zero_point", "b", "b_zero_point"), kind)
+    types |= dict.fromkeys(("a_scale", "b_scale", "bias"), number)
+    more = {"a_scale": [[1]], "b_scale": [[1]], **more}
+    return run(dml.MatrixMultiplyIntegerToFloatOperatorDesc, types, number, a=a, b=b, **more)
+
+
+def test_scaled_to_a_float() -> None:
+    found = to_float([[1, 2], [3, 4]], [[5], [6]], a_scale=[[0.5], [2]], b_scale=[[10]], bias=[[1], [-1]])
+    assert found.tolist() == [[86], [779]]
+
+
+def test_wide_integers_do_not_wrap() -> None:
+    assert to_float([[-(2**15)] * 4], [[-(2**15)]] * 4, T.INT16).tolist() == [[2.0**32]]
+    most = 2**32 - 1
+    assert to_float([[most] * 4], [[most]] * 4, T.UINT32).tolist() == [[2.0**66]]
+    low = to_float([[-(2**31)]], [[-(2**31)]], T.INT32, a_zero_point=[[2**31 - 1]], b_zero_point=[[0]])
+    assert low.tolist() == [[2.0**63]]
+
+
+def test_float16_is_rounded_once() -> None:
+    assert to_float([[100] * 10], [[100]] * 10, number=T.FLOAT16, bias=[[-40000]]).tolist() == [[60000]]
+
+
+def quantized(a: Any, b: Any, output: T = T.UINT8, **more: Any) -> Array:
+    types = {"a": T.UINT8, "b": T.INT8, "output_zero_point": output}
+    types |= dict.fromkeys(("a_scale", "b_scale", "output_scale"), T.FLOAT32)
+    more = {"a_scale": [[1]], "b_scale": [[1]], "output_scale": [[1]], **more}
+    return run(dml.QuantizedLinearMatrixMultiplyOperatorDesc, types, output, a=a, b=b, **more)
+
+
+def test_quantized_halves_are_rounded_to_even_and_saturated() -> None:
+    a, b = [[1], [3], [5], [200]], [[1, -1]]
+
+    found = quantized(a, b, output_scale=[[2]])
+    assert found.tolist() == [[0, 0], [2, 0], [2, 0], [100, 0]]
+    found = quantized(a, b, T.INT8, output_scale=[[2], [2], [1], [1]], output_zero_point=[[0], [0], [1], [2]])
+    assert found.tolist() == [[0, 0], [2, -2], [6, -4], [127, -128]]
+
+
+@given(st.data())
+def test_any_layout(data: st.DataObject) -> None:
+    kinds = [OperatorType.MATRIX_MULTIPLY_INTEGER, OperatorType.MATRIX_MULTIPLY_INTEGER_TO_FLOAT]
+    kinds.append(OperatorType.QUANTIZED_LINEAR_MATRIX_MULTIPLY)
+    op: Any = data.draw(operator_descs(data.draw(st.sampled_from(kinds))))
+    inputs = {}
+    for name in (each for each in vars(op) if each.endswith("_tensor") and each != "output_tensor"):
+        desc = getattr(op, name)
+        if desc is not None:
+            kinds_of = ["small", "moderate"] if "scale" in name or name == "bias_tensor" else []
+            inputs[name] = filled(desc, data.draw(values(*kinds_of)))[1]
+    compare(op, inputs)
+
+
+@given(st.data())
+def test_larger_products(data: st.DataObject) -> None:
+    """Several blocks of the tuned kernel."""
+    kinds = data.draw(st.sampled_from(BYTES)), data.draw(st.sampled_from(BYTES))
+    m, n, k = (data.draw(st.sampled_from([1, 3, 16, 33, 70])) for _ in range(3))
+    batch = data.draw(st.lists(st.integers(1, 2), max_size=2))
+    descs = {
+        "a_tensor": data.draw(tensors(kinds[0], [*batch, m, k])),
+        "b_tensor": data.draw(tensors(kinds[1], [*batch, k, n])),
+    }
+    if data.draw(st.booleans()):
+        descs["a_zero_point_tensor"] = data.draw(tensors(kinds[0], [data.draw(st.sampled_from([1, m])), 1]))
+    if data.draw(st.booleans()):
+        descs["b_zero_point_tensor"] = data.draw(tensors(kinds[1], [1, data.draw(st.sampled_from([1, n]))]))
+    op = dml.MatrixMultiplyIntegerOperatorDesc(
+        **descs, output_tensor=data.draw(tensors(T.INT32, [*batch, m, n], output=True))
+    )
+    compare(op, {name: filled(each, data.draw(values()))[1] for name, each in descs.items()})
+
+
+# --- rules ---
+
+
+def test_parameters_follow_rows_or_columns() -> None:
+    def op(sizes: list[int]) -> Any:
+        return dml.MatrixMultiplyIntegerOperatorDesc(
+            a_tensor=tensor(T.INT8, 3, 5),
+            a_zero_point_tensor=tensor(T.INT8, *sizes),
+            b_tensor=tensor(T.INT8, 5, 4),
+            output_tensor=tensor(T.INT32, 3, 4),
+        )
+
+    for sizes in ([1], [3], [3, 1], [1, 1, 3, 1]):
+        accepted(op(sizes))
+    refused(op([1, 3]), "OP_SHAPE", "AZeroPointTensor.Sizes[0]", 1, 3)
+    refused(op([4, 1]), "OP_SHAPE", "AZeroPointTensor.Sizes[0]", 4, 3)
