@@ -1034,7 +1034,6 @@ def _gemm(case: Case) -> Run:
     return case.run("GEMM", tensors, {"output_tensor": output}, **fields)
 
 
-<<<<<<< HEAD
 # --- resampling ---
 
 # The rounding direction, and what is added to InputPixelOffsets.
@@ -1100,7 +1099,8 @@ def _resize_scales(case: Case, sizes: Sequence[int], new: Sequence[int]) -> list
     for axis, ratio in zip(axes, ratios, strict=True):
         scales[axis] = float(ratio)
     return scales
-=======
+
+
 # --- poolings ---
 
 
@@ -1130,4 +1130,3 @@ def _pool(case: Case) -> Run:
     else:
         fields["output_indices_tensor"] = None
     return case.run("MAX_POOLING2", {"input_tensor": x}, outputs, **fields)
->>>>>>> 65e0424d64689e238be42ada916cca1f826b78c9
