@@ -20,7 +20,7 @@ from ._conversion import Array, convert, float64
 from ._element_wise import Unary
 from ._lines import Softmax
 from .definition import definition_class, definition_of
-from .places import Attribute, Inner, Presence, element_of, field_of, tensor_of
+from .places import Attribute, Inner, Presence, element_of, field_of
 from .rules import Axis, Demand, HasCount, Rule
 from .schema import level_name, operator_fields
 from .values import OneOf, Values
@@ -73,7 +73,7 @@ class Fused(Rule):
         rules = definition.RULES
         if isinstance(definition, Softmax):
             # Those of its tensors do not matter: they are the host's output.
-            activation = _with_tensors(activation, tensor_of(desc, "output_tensor"))
+            activation = _with_tensors(activation, element_of(desc, "output_tensor"))
             rules = [rule for rule in rules if isinstance(rule, Axis | HasCount)]
         for rule in rules:
             for demand in rule.demands(activation, level):
