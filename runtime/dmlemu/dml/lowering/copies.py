@@ -6,7 +6,9 @@ Their output is the tensor that they read, under another name, so that nodes beh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
+from ..tensor_desc import BufferTensorDesc
 from .compile import KernelCall, Operand, Program, owned_bytes
 from .dispatchable import Operator
 from .graph_checks import GRAPH, Graph, Port
@@ -30,7 +32,8 @@ def needless_copies(graph: Graph) -> dict[Port, Port]:
             continue
         output, source = (number, 0), graph.sources[number, 0]
         source = found.get(source, source)
-        if _reads_beyond(graph, output):
+        written = [output] if source[0] == GRAPH else [output, source]
+        if not all(_is_dense(graph.tensor(port)) for port in written) or _reads_beyond(graph, output):
             continue
         if output in results:
             if not _is_written_by_operator(graph, source) or source in results:
@@ -53,6 +56,11 @@ def _same_bytes(call: KernelCall) -> bool:
 def _layout(operand: Operand) -> Sequence[tuple[int, int]]:
     """Sizes and strides of the dimensions that have more than one index."""
     return [each for each in zip(operand.sizes, operand.strides, strict=True) if each[0] > 1]
+
+
+def _is_dense(desc: BufferTensorDesc) -> bool:
+    """Whether the tensor has no gaps, whose bytes are undefined: reading them is reported."""
+    return prod(desc.sizes) * desc.dtype.itemsize == owned_bytes(desc)
 
 
 def _reads_beyond(graph: Graph, output: Port) -> bool:
