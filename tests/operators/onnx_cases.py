@@ -1059,9 +1059,8 @@ def _resize(case: Case) -> Run:
     if coordinates in (b"asymmetric", b"align_corners"):
         inputs, outputs = [0.0] * x.ndim, [0.0] * x.ndim
     if coordinates == b"align_corners":
-        if any(
-            round(size * scale) != new for size, scale, new in zip(x.shape, scales, output.shape, strict=True)
-        ):
+        lengths = [size * scale - new for size, scale, new in zip(x.shape, scales, output.shape, strict=True)]
+        if max(map(abs, lengths)) > 1e-3:
             raise NotExpressible("an output of fractional length")
         ends = zip(x.shape, output.shape, strict=True)
         scales = [(new - 1) / (size - 1) if min(new, size) > 1 else 1.0 for size, new in ends]
