@@ -1067,6 +1067,8 @@ def _resize(case: Case) -> Run:
     elif coordinates == b"half_pixel_symmetric":
         lengths = zip(x.shape, scales, output.shape, strict=True)
         inputs = [0.5 - size / 2 * (1 - new / (scale * size)) for size, scale, new in lengths]
+    elif coordinates == b"pytorch_half_pixel":
+        inputs, outputs = ([0.0 if new == 1 else each for new in output.shape] for each in (0.5, -0.5))
     elif coordinates == b"tf_crop_and_resize":
         raise NotExpressible("values outside the input that are not those of its edge")
     return case.run(

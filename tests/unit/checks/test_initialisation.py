@@ -700,7 +700,7 @@ def test_a_temporary_resource_is_undefined_after_its_dispatch(ground: Ground) ->
     source, target = ground.buffer(64), ground.buffer(64)
     fill(ground, source)
     layout = dml.BufferTensorDesc(FLOAT32, [16])
-    node = dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout)
+    node = dml.ElementWiseAbsOperatorDesc(input_tensor=layout, output_tensor=layout)
     nodes = [dml.OperatorGraphNodeDesc(ground.dml.create_operator(node)) for _ in range(2)]
     graph = dml.GraphDesc(
         input_count=1,
