@@ -18,6 +18,9 @@ from dmlemu.dml.operators.schema import OperatorDesc, camel
 from dmlemu.evaluation import unpack_tensor
 from operator_families import each_operator
 
+# Indices and lengths that are read from inputs are whatever numbers stand there.
+pytestmark = pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE"])
+
 GAP = 272  # bytes between tensors; keeps every offset at an odd multiple of 16
 
 OUTPUTS = ("output_tensor", "output_gradient_tensor")

@@ -26,7 +26,8 @@ DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
            EACH_FLOAT(ENTRY, name)                                \
            FAST(ENTRY(INT32, int32_t, name) ENTRY(UINT32, uint32_t, name)))
 
-#define AS_SINGLE(name, value) ROW1(name##_singles, double, float, double, OWN_ALPHA(float), dmlk_one_nan, value)
+#define AS_SINGLE(name, value) \
+    ROW1(name##_singles, double, float, double, OWN_ALPHA(float), dmlk_one_nan, (float)(value))
 
 #define MATH(name, value)                   \
     EACH_FLOAT(AS_FLOAT, ROW1, name, value) \
