@@ -42,15 +42,15 @@ def _pooled_sizes(desc: RoiPoolingOperatorDesc) -> Sized:
 class RoiPooling(Definition, of="ROI_POOLING"):
     """The maximum of each bin of a region: regions are divided into PooledSize.Width times PooledSize.Height.
 
-    A row of ROITensor is a batch index and the corners x1, y1, x2, y2.  Corners are multiplied by SpatialScale
-    and rounded, halves away from zero; the elements on the corners belong to the region, which has at least one
-    element.  Of ``n`` elements from ``first`` on, bin i of ``bins`` has those from ``first + floor(i * n / bins)``
-    to before ``first + ceil((i + 1) * n / bins)``, so that bins may overlap; what is outside the input is left
-    out.
+    A row of ROITensor is a batch index and the corners x1, y1, x2, y2. Corners are multiplied by
+    SpatialScale and rounded, halves away from zero; the elements on the corners belong to the region, which
+    has at least one element. Of its n elements along an axis, bin i has those from
+    ``floor(i * n / bins)`` to before ``ceil((i + 1) * n / bins)``, so that bins may overlap; what is outside
+    the input is left out.
 
-    The documentation leaves open how corners are rounded, and what a bin without elements gives: here 0.  A NaN
-    is the maximum only of NaNs.  The batch index is truncated, and one that is outside the batch is moved to the
-    nearest item.
+    The documentation leaves open how corners are rounded, and what a bin without elements gives: here 0. A
+    NaN is the maximum only of NaNs. The batch index is truncated, and one that is outside the batch is
+    moved to the nearest item.
     """
 
     desc: RoiPoolingOperatorDesc
@@ -274,7 +274,9 @@ def _weighted(down: Sequence[tuple[int, float]], across: Sequence[tuple[int, flo
             yield y, x, wy * wx
 
 
-def _interpolated(planes: Array, down: Sequence[tuple[int, float]], across: Sequence[tuple[int, float]]) -> Any:
+def _interpolated(
+    planes: Array, down: Sequence[tuple[int, float]], across: Sequence[tuple[int, float]]
+) -> Any:
     total: Any = None
     for y, x, w in _weighted(down, across):
         term = w * planes[..., y, x]
@@ -290,24 +292,25 @@ def _larger(value: Any, best: Any) -> Any:
 class RoiAlign(_Aligned, of="ROI_ALIGN ROI_ALIGN1"):
     """The average, or the maximum, of samples of the input in each part of a region of interest.
 
-    Region r is a row x1, y1, x2, y2 of ROITensor, multiplied by SpatialScaleX and SpatialScaleY, in batch item
-    ``BatchIndicesTensor[r]``.  Along each axis it has OutputTensor.Sizes times n samples, n for each output
-    element: ``n = ceil((x2 - x1) / OutputWidth)``, at least MinimumSamplesPerOutput (and 1) and at most
-    MaximumSamplesPerOutput.  Sample s lies at
+    Region r is a row x1, y1, x2, y2 of ROITensor, multiplied by SpatialScaleX and SpatialScaleY, in batch
+    item ``BatchIndicesTensor[r]``. Along each axis it has OutputTensor.Sizes times n samples, n for each
+    output element: ``n = ceil((x2 - x1) / OutputWidth)``, at least MinimumSamplesPerOutput (and 1) and at
+    most MaximumSamplesPerOutput. Sample s lies at
 
         ``x = (s - OutputPixelOffset) * (x2 - x1) / (OutputWidth * n) + x1 - InputPixelOffset``
 
     With AlignRegionsToCorners the divisor is ``OutputWidth * n - 1``, and a single sample is in the middle.
     ROI_ALIGN has the offsets 0.5 and -0.5 and does not align.  Regions may be empty, or mirrored (x2 < x1).
 
-    A sample at x < -1 or x > InputWidth, likewise y, is OutOfBoundsInputValue; others are moved to the nearest
-    place between the first and the last element.  LINEAR mixes floor(x) and floor(x) + 1 by distance, along both
-    axes; NEAREST_NEIGHBOR takes ``floor(x + 0.5)``.  An element of weight 0 has no influence.
+    A sample at x < -1 or x > InputWidth, likewise y, is OutOfBoundsInputValue; others are moved to the
+    nearest place between the first and the last element. LINEAR mixes floor(x) and floor(x) + 1 by
+    distance, along both axes; NEAREST_NEIGHBOR takes ``floor(x + 0.5)``. An element of weight 0 has no
+    influence.
 
-    Positions and sums are computed in FLOAT64 and rounded once.  The documentation leaves open how n is
-    rounded, where a sample is out of bounds, and ties of NEAREST_NEIGHBOR.  MAX ignores NaN samples unless all
-    are.  A batch index outside the batch is undefined there: here it is the last item, and MEM_INDEX_VALUE
-    reports it.  MinimumSamplesPerOutput above 1024 is not emulated.
+    Positions and sums are computed in FLOAT64 and rounded once. The documentation leaves open how n is
+    rounded, where a sample is out of bounds, and ties of NEAREST_NEIGHBOR. MAX ignores NaN samples unless
+    all are. A batch index outside the batch is undefined there: here it is the last item, and
+    MEM_INDEX_VALUE reports it. MinimumSamplesPerOutput above 1024 is not emulated.
     """
 
     RULES: ClassVar[Sequence[Rule]] = (
@@ -352,7 +355,8 @@ class RoiAlign(_Aligned, of="ROI_ALIGN ROI_ALIGN1"):
         outside = float(np.float32(self.desc.out_of_bounds_input_value))
         missing = samples - len(values)
         if self._takes_maximum:
-            best, *others = [*values, outside] if missing else values
+            candidates: list[Any] = [*values, outside] if missing else [*values]
+            best, *others = candidates
             for value in others:
                 best = np.where(_larger(value, best), value, best)
             return best
@@ -382,16 +386,22 @@ class RoiAlign(_Aligned, of="ROI_ALIGN ROI_ALIGN1"):
 class _NeedsInput(Rule):
     """InputTensor is given where its elements take part."""
 
-    def demands(self, desc: RoiAlignGradOperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+    def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
         takes_maximum = desc.reduction_function is ReduceFunction.MAX
         if takes_maximum or desc.output_roi_gradient_tensor is not None:
-            like = "output_gradient_tensor" if desc.output_gradient_tensor is not None else "input_gradient_tensor"
+            like = (
+                "output_gradient_tensor"
+                if desc.output_gradient_tensor is not None
+                else "input_gradient_tensor"
+            )
             for demand in Required("input_tensor", like=like).demands(desc, level):
                 why = "ReductionFunction is MAX" if takes_maximum else "OutputROIGradientTensor is given"
                 yield demand._replace(clause=f"is missing, but {why}")
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        return "`InputTensor` is required if `OutputROIGradientTensor` is given, or if `ReductionFunction` is MAX."
+        return (
+            "`InputTensor` is required if `OutputROIGradientTensor` is given or `ReductionFunction` is MAX."
+        )
 
 
 def _gradient_sizes(desc: RoiAlignGradOperatorDesc) -> Sized:
@@ -405,21 +415,24 @@ def _gradient_sizes(desc: RoiAlignGradOperatorDesc) -> Sized:
 class RoiAlignGrad(_Aligned, of="ROI_ALIGN_GRAD"):
     """The gradients of ROI_ALIGN1: by its input, and by the corners of its regions.
 
-    InputGradientTensor has the sizes of the forward output, OutputGradientTensor those of the forward input.
-    Every sample that is not out of bounds (see ROI_ALIGN1) gets the gradient of its output element: divided by
-    the number of samples for AVERAGE, the whole one for MAX if it is the largest sample, found in InputTensor;
-    of equal samples the first, row by row, and samples out of bounds are not compared.  OutputGradientTensor is
-    the sum of these, times the weight with which the element enters the sample; 0 where there are none.
+    InputGradientTensor has the sizes of the forward output, OutputGradientTensor those of the forward
+    input. Every sample that is not out of bounds (see ROI_ALIGN1) gets the gradient of its output element:
+    divided by the number of samples for AVERAGE, the whole one for MAX if it is the largest sample, found
+    in InputTensor; of equal samples the first, row by row, and samples out of bounds are not compared.
+    OutputGradientTensor is the sum of these, times the weight with which the element enters the sample; 0
+    where there are none.
 
-    OutputROIGradientTensor follows from the chain rule: with the fraction t of the way from the first corner to
-    the second, the position of a sample moves by ``SpatialScaleX * (1 - t)`` for x1 and ``SpatialScaleX * t`` for
-    x2, and its value by the difference of the elements to its right and left; y likewise.  (The page writes
-    inputWidth - x and x for these factors: the same with AlignRegionsToCorners, offsets of 0, one sample and a
-    scale of InputWidth - 1, the only case that it describes.)  A sample that lies on an element, or that was
-    moved to the edge, does not change along that axis, nor does any with NEAREST_NEIGHBOR.
+    OutputROIGradientTensor follows from the chain rule: with the fraction t of the way from the first
+    corner to the second, the position of a sample moves by ``SpatialScaleX * (1 - t)`` for x1 and
+    ``SpatialScaleX * t`` for x2, and its value by the difference of the elements to its right and left; y
+    likewise. (The page writes inputWidth - x and x for these factors: the same with AlignRegionsToCorners,
+    offsets of 0, one sample and a scale of InputWidth - 1, the only case that it describes.)  A sample that
+    lies on an element, or that was moved to the edge, does not change along that axis, nor does any with
+    NEAREST_NEIGHBOR.
 
-    Sums are computed in FLOAT64, in the order of regions, channels, output elements and samples, and rounded
-    once.  Batch indices are treated as by ROI_ALIGN1.  MinimumSamplesPerOutput above 1024 is not emulated.
+    Sums are computed in FLOAT64, in the order of regions, channels, output elements and samples, and
+    rounded once. Batch indices are treated as by ROI_ALIGN1. MinimumSamplesPerOutput above 1024 is not
+    emulated.
     """
 
     desc: RoiAlignGradOperatorDesc
