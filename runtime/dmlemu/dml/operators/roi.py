@@ -367,8 +367,8 @@ class RoiAlign(_Aligned, of="ROI_ALIGN ROI_ALIGN1"):
     def example(cls) -> dict[str, Any]:
         return {
             "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 4, 5]),
-            "roi_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 4]),
-            "batch_indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [3]),
+            "roi_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4]),
+            "batch_indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 3]),
             "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 2, 3]),
             "reduction_function": ReduceFunction.AVERAGE,
             "interpolation_mode": InterpolationMode.LINEAR,
@@ -551,10 +551,10 @@ class RoiAlignGrad(_Aligned, of="ROI_ALIGN_GRAD"):
         return {
             "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 4, 5]),
             "input_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 2, 3]),
-            "roi_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 4]),
-            "batch_indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [3]),
+            "roi_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4]),
+            "batch_indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 3]),
             "output_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 4, 5]),
-            "output_roi_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 4]),
+            "output_roi_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4]),
             "reduction_function": ReduceFunction.AVERAGE,
             "interpolation_mode": InterpolationMode.LINEAR,
             "spatial_scale_x": 1.0,
