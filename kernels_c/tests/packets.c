@@ -27,6 +27,8 @@
 #include "selection.h"
 #include "softmax.h"
 #include "resample.h"
+#include "roi_align.h"
+#include "roi_pooling.h"
 #include "space_depth.h"
 #include "take_slice.h"
 #include "top_k.h"
@@ -933,6 +935,73 @@ static void begin_resample(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* Regions near the image; as random bits nearly all of them are far away. */
+static void fill_regions(device *d, uint32_t tensor) {
+    if (random_between(0, 3) > 0) {
+        fill_random(&d->views[tensor], -3, 12);
+    }
+}
+
+static void begin_roi_pooling(device *d) {
+    const dmlk_roi_pooling k = {(float)random_between(1, 8) / 4};
+    const enum dmlk_type type = PICK(singles);
+    const int64_t regions = random_between(1, 4), channels = random_between(1, 3);
+    add_in(d, type, 4, SIZES(random_between(1, 3), channels, random_between(1, 9), random_between(1, 9)));
+    add_in(d, type, 2, SIZES(regions, 5));
+    fill_regions(d, 1);
+    add_out(d, type, 4, SIZES(regions, channels, random_between(1, 4), random_between(1, 4)));
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static dmlk_roi_align random_roi_align(void) {
+    return (dmlk_roi_align){.takes_maximum = random_flag(),
+                            .linear = random_flag(),
+                            .minimum = (uint32_t)random_between(0, 2),
+                            .maximum = (uint32_t)random_between(2, 4),
+                            .aligned = random_flag(),
+                            .scale_x = (float)random_between(1, 8) / 4,
+                            .scale_y = (float)random_between(1, 8) / 4,
+                            .in_offset = (float)random_between(-2, 2) / 4,
+                            .out_offset = (float)random_between(-2, 2) / 4,
+                            .outside = 3};
+}
+
+static void add_batch_indices(device *d, int64_t regions, int64_t batches) {
+    add_in(d, random_flag() ? DMLK_UINT32 : DMLK_UINT64, 1, &regions);
+    if (random_flag()) {
+        fill_random(&d->views[d->tensor_count - 1], 0, batches);
+    }
+}
+
+static void begin_roi_align(device *d) {
+    const dmlk_roi_align k = random_roi_align();
+    const enum dmlk_type type = PICK(singles);
+    const int64_t regions = random_between(1, 4), channels = random_between(1, 3), batches = random_between(1, 3);
+    add_in(d, type, 4, SIZES(batches, channels, random_between(1, 9), random_between(1, 9)));
+    add_in(d, type, 2, SIZES(regions, 4));
+    fill_regions(d, 1);
+    add_batch_indices(d, regions, batches);
+    add_out(d, type, 4, SIZES(regions, channels, random_between(1, 4), random_between(1, 4)));
+    device_constants(d, &k, sizeof k, 0);
+}
+
+static void begin_roi_align_grad(device *d) {
+    const dmlk_roi_align k = random_roi_align();
+    const enum dmlk_type type = PICK(singles);
+    const int64_t regions = random_between(1, 4), channels = random_between(1, 3), batches = random_between(1, 3);
+    const int64_t *image = SIZES(batches, channels, random_between(1, 9), random_between(1, 9));
+    const bool has_image = random_between(0, 3) > 0, has_corners = !has_image || random_flag();
+    const bool has_input = has_corners || k.takes_maximum || random_flag();
+    has_input ? add_in(d, type, 4, image) : device_no_tensor(d);
+    add_in(d, type, 4, SIZES(regions, channels, random_between(1, 4), random_between(1, 4)));
+    add_in(d, type, 2, SIZES(regions, 4));
+    fill_regions(d, 2);
+    add_batch_indices(d, regions, batches);
+    has_image ? add_out(d, type, 4, image) : device_no_tensor(d);
+    has_corners ? add_out(d, type, 2, SIZES(regions, 4)) : device_no_tensor(d);
+    device_constants(d, &k, sizeof k, 0);
+}
+
 static void begin_upsample_2d(device *d) {
     int64_t sizes[DMLK_MAX_RANK];
     const dmlk_upsample_2d k = {(uint32_t)random_between(1, 4), (uint32_t)random_between(1, 4), random_flag()};
@@ -977,6 +1046,9 @@ void packet_random(device *d, uint32_t kernel) {
                    {"scatter", begin_scatter},
                    {"space_depth", begin_space_depth},
                    {"resample", begin_resample},
+                   {"roi_align", begin_roi_align},
+                   {"roi_align_grad", begin_roi_align_grad},
+                   {"roi_pooling", begin_roi_pooling},
                    {"take_sequences", begin_take_sequences},
                    {"take_slice", begin_take_slice},
                    {"top_k", begin_top_k},

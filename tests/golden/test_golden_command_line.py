@@ -17,6 +17,8 @@ import pytest
 
 from dmlemu import d3d12
 from dmlemu.cli import main
+from dmlemu.dml import OperatorType
+from dmlemu.dml.operators import definition
 
 HERE = Path(__file__).parent
 MODELS = HERE.parent / "programs" / "dxdispatch" / "models"
@@ -37,6 +39,9 @@ def test_golden(
     monkeypatch.chdir(MODELS)
     # An adapter has one device as long as it lives; cases must not share it.
     monkeypatch.setattr(d3d12, "create_adapter_list", lambda: [d3d12.Adapter()])
+    if case.stem == "explain_not_emulated":
+        assert definition.definition_class(OperatorType.ROI_POOLING)
+        monkeypatch.delitem(definition._DEFINED, OperatorType.ROI_POOLING)
     program, *arguments = shlex.split(command.removeprefix("$ ").replace("/tmp", str(tmp_path)))
     assert program == "dmlemu"
     code = run(arguments)

@@ -1131,3 +1131,33 @@ def _pool(case: Case) -> Run:
     else:
         fields["output_indices_tensor"] = None
     return case.run("MAX_POOLING2", {"input_tensor": x}, outputs, **fields)
+
+
+# --- regions of interest ---
+
+
+@maps("RoiAlign", to="ROI_ALIGN1")
+def _roi_align(case: Case) -> Run:
+    x, regions, indices = case.arrays
+    if case.attribute("mode", b"avg") == b"max":
+        raise NotExpressible("the maximum of weighted elements, not of samples")
+    ratio, scale = case.attribute("sampling_ratio", 0), case.attribute("spatial_scale", 1.0)
+    centred = case.attribute("coordinate_transformation_mode", b"half_pixel") == b"half_pixel"
+    size = regions[:, 2:] - regions[:, :2]
+    if not centred and np.any(size * scale < 1):
+        raise NotExpressible("regions enlarged to one element")
+    return case.run(
+        "ROI_ALIGN1",
+        {"input_tensor": x, "roi_tensor": regions, "batch_indices_tensor": indices.astype(np.uint32)},
+        {"output_tensor": case.expected[0]},
+        reduction_function=dml.ReduceFunction.AVERAGE,
+        interpolation_mode=dml.InterpolationMode.LINEAR,
+        spatial_scale_x=scale,
+        spatial_scale_y=scale,
+        input_pixel_offset=0.5 if centred else 0.0,
+        output_pixel_offset=-0.5,
+        out_of_bounds_input_value=0.0,
+        minimum_samples_per_output=ratio or 1,
+        maximum_samples_per_output=ratio or 2**32 - 1,
+        align_regions_to_corners=False,
+    )

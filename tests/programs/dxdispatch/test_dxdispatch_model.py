@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from dxdispatch_add import json_path, put
 
+from dmlemu.dml import OperatorType
+from dmlemu.dml.operators import definition
 from dmlemu.frontends.dxdispatch import Model, ModelError
 
 DESC = "dispatchables.add.desc"
@@ -132,7 +134,11 @@ def test_odd_names_are_quoted_in_paths(add: Any, load: Callable[[Any], Model]) -
         load(add)
 
 
-def test_operator_that_is_not_emulated(add: Any, load: Callable[[Any], Model]) -> None:
+def test_operator_that_is_not_emulated(
+    add: Any, load: Callable[[Any], Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert definition.definition_class(OperatorType.ROI_POOLING)
+    monkeypatch.delitem(definition._DEFINED, OperatorType.ROI_POOLING)
     add["dispatchables"]["add"]["type"] = "DML_OPERATOR_ROI_POOLING"
     with pytest.raises(ModelError, match="ROI_POOLING") as caught:
         load(add)
