@@ -14,7 +14,7 @@ from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from .definition import Definition
-from .rules import SameRank, SameSizes, SameType
+from .rules import SameSizes, SameType
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
@@ -39,7 +39,6 @@ class MaxUnpooling(Definition, of="MAX_UNPOOLING"):
 
     RULES = (
         SameType("input_tensor", "output_tensor"),
-        SameRank("input_tensor", "output_tensor"),
         SameSizes("input_tensor", "indices_tensor"),
     )
 
