@@ -1,6 +1,7 @@
 """Every hypothesis test repeats exactly, takes the time it needs, and prints how to replay a failure."""
 
 import gc
+from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
@@ -37,5 +38,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Many tests collect garbage: what is there before the first test is not looked through each time."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_a_module_leaves_is_frozen() -> Iterator[None]:
+    """Neither is what a module keeps, such as the syntax trees of all sources, during those after it."""
+    yield
     gc.collect()
     gc.freeze()

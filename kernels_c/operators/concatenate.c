@@ -28,10 +28,16 @@ static void join_packed(int64_t begin, int64_t end, int part, void *context) {
     dmlk_packed_end(&o);
 }
 
-/* Whether all tensors are, and have the same sizes but along the axis. */
+#define LONG_PIECE 4096 /* bytes; longer ones are faster copied alone */
+
+/* Whether all tensors are, and have the same sizes but along the axis; and the pieces of some are short. */
 static bool all_packed(const dmlk_call *call, uint32_t axis) {
     const dmlk_view *out = &call->views[call->view_count - 1];
-    bool packed = !dmlk_in_checked_kernel();
+    int64_t bytes = dmlk_type_bytes(out->type);
+    for (uint32_t d = axis; d < out->rank; d++) {
+        bytes *= out->sizes[d];
+    }
+    bool packed = !dmlk_in_checked_kernel() && bytes / (call->view_count - 1) < LONG_PIECE;
     for (const dmlk_view *view = call->views; view <= out; view++) {
         packed = packed && dmlk_is_packed(view);
         for (uint32_t d = 0; d < out->rank; d++) {

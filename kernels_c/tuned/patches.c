@@ -11,10 +11,6 @@
 #include "float16.h"
 #include "transpose.h"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-#endif
-
 #define MOST DMLK_PATCH_POSITIONS
 
 enum { Z, Y, X };
@@ -123,50 +119,39 @@ static void copy_lines(const struct lines *l, int64_t bytes) {
     }
 }
 
-#ifdef DMLK_X86
-/* Elements i .. i + 15 of a piece that are there, `step` (1 or 2) apart. */
-DMLK_AVX512 static inline __m512 take_avx512(const float *from, int64_t left, int64_t step) {
-    const __mmask16 there = (__mmask16)(0xffff >> (16 - (left < 16 ? left : 16)));
-    if (step == 1) {
-        return _mm512_maskz_loadu_ps(there, from);
-    }
-    const int64_t span = left >= 16 ? 31 : 2 * left - 1;
-    const uint32_t both = (uint32_t)((UINT64_C(1) << span) - 1);
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512 low = _mm512_maskz_loadu_ps((__mmask16)both, from);
-    const __m512 high = _mm512_maskz_loadu_ps((__mmask16)(both >> 16), from + 16);
-    return _mm512_permutex2var_ps(low, even, high);
-}
-
-DMLK_AVX512 static void copy_lines_avx512(const struct lines *l) {
+/* The same for floats: 8 at a time, the last ones of a piece as far as they are there. */
+DMLK_EACH_ISA(copy_floats, (const struct lines *l), (l)) {
     for (int64_t c = 0; c < l->channels; c++) {
-        const float *from = (const float *)(const void *)(l->from + c * l->channel_bytes);
-        float *to = (float *)(void *)(l->to + c * l->to_bytes);
-        if (!l->whole) {
-            for (int64_t i = 0; i < MOST; i += 16) {
-                _mm512_storeu_ps(to + i, _mm512_setzero_ps());
-            }
+        const float *restrict from = (const float *)(const void *)(l->from + c * l->channel_bytes);
+        float *restrict to = (float *)(void *)(l->to + c * l->to_bytes);
+        for (int64_t i = 0; i < MOST && !l->whole; i++) {
+            to[i] = 0;
         }
         for (int64_t k = 0; k < l->number; k++) {
-            const struct piece *piece = &l->pieces[k];
-            for (int64_t i = 0; i < piece->count; i += 16) {
-                const int64_t left = piece->count - i;
-                const __mmask16 there = (__mmask16)(0xffff >> (16 - (left < 16 ? left : 16)));
-                _mm512_mask_storeu_ps(to + piece->lane + i, there, take_avx512(from + piece->from + i * l->step, left, l->step));
+            const struct piece piece = l->pieces[k];
+            const float *restrict source = from + piece.from;
+            float *restrict target = to + piece.lane;
+            int64_t i = 0;
+            for (; i + 8 <= piece.count && l->step == 1; i += 8) {
+                memcpy(target + i, source + i, 8 * sizeof *to);
+            }
+            if (l->step == 1 && piece.count >= 8) { /* the last 8 again, in part */
+                memcpy(target + piece.count - 8, source + piece.count - 8, 8 * sizeof *to);
+                continue;
+            }
+            for (; i < piece.count; i++) {
+                target[i] = source[i * l->step];
             }
         }
     }
 }
-#endif
 
 static void copy(const struct lines *l, int64_t bytes) {
-#ifdef DMLK_X86
-    if (dmlk_isa() == DMLK_ISA_AVX512 && bytes == 4 && (l->step == 1 || l->step == 2)) {
-        copy_lines_avx512(l);
-        return;
+    if (bytes == 4) {
+        copy_floats(l);
+    } else {
+        copy_lines(l, bytes);
     }
-#endif
-    copy_lines(l, bytes);
 }
 
 static void transpose(const struct lines *l, int64_t bytes) {

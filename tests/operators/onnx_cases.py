@@ -1034,6 +1034,73 @@ def _gemm(case: Case) -> Run:
     return case.run("GEMM", tensors, {"output_tensor": output}, **fields)
 
 
+# --- resampling ---
+
+# The rounding direction, and what is added to InputPixelOffsets.
+_NEAREST_MODES = {
+    b"round_prefer_floor": (dml.AxisDirection.INCREASING, 0.5),
+    b"round_prefer_ceil": (dml.AxisDirection.DECREASING, -0.5),
+    b"floor": (dml.AxisDirection.DECREASING, 0.0),
+    b"ceil": (dml.AxisDirection.INCREASING, 0.0),
+}
+
+
+@maps("Resize", to="RESAMPLE3")
+def _resize(case: Case) -> Run:
+    x, (output,) = dml_array(case.inputs[0]), case.expected  # roi is empty
+    mode = case.attribute("mode", b"nearest")
+    if mode == b"cubic":
+        raise NotExpressible("cubic interpolation")
+    nearest = mode == b"nearest"
+    rounding, shift = _NEAREST_MODES[case.attribute("nearest_mode", b"round_prefer_floor")]
+    scales = _resize_scales(case, x.shape, output.shape)
+    coordinates = case.attribute("coordinate_transformation_mode", b"half_pixel")
+    inputs, outputs = [0.5] * x.ndim, [-0.5] * x.ndim
+    if coordinates in (b"asymmetric", b"align_corners"):
+        inputs, outputs = [0.0] * x.ndim, [0.0] * x.ndim
+    if coordinates == b"align_corners":
+        if any(
+            round(size * scale) != new for size, scale, new in zip(x.shape, scales, output.shape, strict=True)
+        ):
+            raise NotExpressible("an output of fractional length")
+        ends = zip(x.shape, output.shape, strict=True)
+        scales = [(new - 1) / (size - 1) if min(new, size) > 1 else 1.0 for size, new in ends]
+    elif coordinates == b"half_pixel_symmetric":
+        lengths = zip(x.shape, scales, output.shape, strict=True)
+        inputs = [0.5 - size / 2 * (1 - new / (scale * size)) for size, scale, new in lengths]
+    elif coordinates == b"tf_crop_and_resize":
+        raise NotExpressible("values outside the input that are not those of its edge")
+    return case.run(
+        "RESAMPLE3",
+        {"input_tensor": x},
+        {"output_tensor": output},
+        interpolation_mode=dml.InterpolationMode.NEAREST_NEIGHBOR
+        if nearest
+        else dml.InterpolationMode.LINEAR,
+        rounding_direction=rounding,
+        scales=scales,
+        input_pixel_offsets=[each + shift * nearest for each in inputs],
+        output_pixel_offsets=outputs,
+        antialiased=bool(case.attribute("antialias", 0)),
+    )
+
+
+def _resize_scales(case: Case, sizes: Sequence[int], new: Sequence[int]) -> list[float]:
+    """The scale of each axis: given, or that of the sizes that are asked for."""
+    axes = case.attribute("axes", list(range(len(sizes))))
+    scales = [1.0] * len(sizes)
+    given, asked = case.input(2), case.input(3)
+    policy = case.attribute("keep_aspect_ratio_policy", b"stretch")
+    ratios = (
+        given if given is not None else [int(n) / sizes[axis] for axis, n in zip(axes, asked, strict=True)]
+    )
+    if policy != b"stretch":
+        ratios = [min(ratios) if policy == b"not_larger" else max(ratios)] * len(ratios)
+    for axis, ratio in zip(axes, ratios, strict=True):
+        scales[axis] = float(ratio)
+    return scales
+
+
 # --- poolings ---
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_tutorial import ROOT, Block, blocks, quoted_file
+from test_tutorial import ROOT, TRIES_LAYOUTS, Block, blocks, quoted_file
 
 DOCS = ROOT / "docs"
 DECISIONS = DOCS / "decisions"
@@ -72,9 +72,6 @@ def pasted(page: Path) -> list[Block]:
 
 GUIDES = [ROOT / "README.md", *sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("guide/*.md"))]
 PASTED = [page for page in GUIDES if pasted(page)]
-
-# Tries a program in hundreds of layouts, which takes seconds.
-TRIES_LAYOUTS = re.compile(r"^@layouts\(", re.MULTILINE)
 
 
 def test_the_guides_are_pasted() -> None:

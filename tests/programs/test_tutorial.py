@@ -73,6 +73,19 @@ def test_there_are_pages() -> None:
     assert [page.name for page in PAGES][:2] == ["README.md", "01-first-program.md"]
 
 
+# Tries a program in hundreds of layouts, which takes seconds.
+TRIES_LAYOUTS = re.compile(r"^@layouts\(", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page, id=page.name, marks=pytest.mark.long if TRIES_LAYOUTS.search(page.read_text()) else ()
+        )
+        for page in PAGES
+    ],
+)
 @pytest.mark.dmlemu(expect=["TENSOR_TOTAL_SMALL*", "BIND_SIZE_SMALL*"])  # two pages catch and print one
 def test_page_runs_as_printed(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__tutorial__"}

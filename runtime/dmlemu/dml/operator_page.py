@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .enums import FeatureLevel
 from .operator_example import example_lines
 from .operators.definition import definition_class
@@ -159,7 +161,10 @@ def _reference(desc: type[OperatorDesc]) -> Iterator[str]:
     if definition is None:
         return
     own: Callable[..., Any] | None = vars(definition).get("reference") or vars(definition).get("function")
-    source = inspect.getsource(own or definition.reference)
+    if isinstance(own, np.ufunc):
+        source = f"function = np.{own.__name__}"
+    else:
+        source = inspect.getsource(own or definition.reference)
     yield "## Reference"
     yield "The definition the kernels are tested against."
     yield f"```python\n{textwrap.dedent(source).rstrip()}\n```"

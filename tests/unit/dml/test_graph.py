@@ -692,6 +692,50 @@ def test_a_copy_of_less_than_what_is_read_stays() -> None:
     assert len(world.dml.compile_graph(graph).calls) == 2
 
 
+@pytest.mark.parametrize("strides", [None, (4, 4, 4, 2)], ids=["fewer elements", "gaps"])
+def test_a_copy_of_some_elements_to_an_output_stays(strides: Any) -> None:
+    """The operator before it would write elements of the output that are not the copy's."""
+    world = World()
+    part = dml.BufferTensorDesc(F32, (1, 1, 1, 2), strides, total_tensor_size_in_bytes=16)
+    target = dml.BufferTensorDesc(F32, (1, 1, 1, 2), strides)
+    copy = dml.ElementWiseIdentityOperatorDesc(input_tensor=part, output_tensor=target)
+    (found,) = run(world, world.dml.compile_graph(in_a_row(world, [relu(), copy])), {0: ABCD}, [FOUR])
+    assert found == ([1, 2, 0, 0] if strides is None else [1, 0, 3, 0])
+
+
+@pytest.mark.parametrize("sizes", [(16, 64, 64, 16), (16, 64, 16, 16), (64, 16, 64, 16), (16, 16, 64, 64)])
+def test_copies_between_tensors_of_other_total_sizes(sizes: Sequence[int]) -> None:
+    """A tensor may be padded at its end; the copy reads or writes less, or more."""
+
+    def padded(size: int) -> dml.BufferTensorDesc:
+        return dml.BufferTensorDesc(F32, (1, 1, 1, 4), total_tensor_size_in_bytes=size)
+
+    def node(kind: type[Any], source: int, target: int) -> dml.OperatorDesc:
+        desc: dml.OperatorDesc = kind(input_tensor=padded(source), output_tensor=padded(target))
+        return desc
+
+    world = World()
+    a, b, c, d = sizes
+    relu_, copy = dml.ActivationReluOperatorDesc, dml.ElementWiseIdentityOperatorDesc
+    for descs in (
+        [node(relu_, a, b), node(copy, b, c), node(relu_, c, d)],
+        [node(copy, a, b), node(relu_, b, d)],
+        [node(relu_, a, b), node(copy, b, c)],
+    ):
+        graph = world.dml.compile_graph(in_a_row(world, descs))
+        assert run(world, graph, {0: ABCD - 2}, [FOUR]) == [[0, 0, 1, 2]]
+
+
+def test_a_second_output_keeps_its_gaps() -> None:
+    world = World()
+    gaps = dml.BufferTensorDesc(F32, (1, 1, 1, 2), (4, 4, 4, 2))
+    packed = dml.BufferTensorDesc(F32, (1, 1, 1, 2))
+    node = dml.ActivationReluOperatorDesc(input_tensor=packed, output_tensor=gaps)
+    graph = make(world, [node], inputs=[(0, 0, 0)], outputs=[(0, 0, 0), (0, 0, 1)])
+    (copy,) = world.dml.compile_graph(graph).calls[1:]
+    assert {(each.sizes, each.strides) for each in copy.operands} == {((1, 1, 1, 2), (4, 4, 4, 2))}
+
+
 def test_a_chain_takes_the_memory_of_two_tensors() -> None:
     world = World()
     graph = world.dml.compile_graph(in_a_row(world, [relu() for _ in range(9)]))

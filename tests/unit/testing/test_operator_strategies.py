@@ -34,7 +34,7 @@ def kinds_of_fields(operator: OperatorType) -> frozenset[object]:
 
 DIFFERENT = sorted({kinds_of_fields(operator): operator for operator in sorted(emulated())}.values())
 """One operator of each kind of declaration: the activations are much the same."""
-each_declaration = pytest.mark.parametrize("operator", DIFFERENT, ids=lambda kind: kind.name)
+each_declaration = each_operator("operator", operators=DIFFERENT, by_default=DIFFERENT[::4])
 
 
 @cache
@@ -53,7 +53,7 @@ def tensors(desc: dml.OperatorDesc) -> list[tuple[str, BufferTensorDesc]]:
     ]
 
 
-@each_operator("operator")
+@each_operator("operator", by_default=KERNEL_REPRESENTATIVES)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_every_desc_is_accepted(operator: OperatorType, data: st.DataObject) -> None:

@@ -34,7 +34,6 @@ __all__ = [
     "Temporary",
     "TensorField",
     "constant_calls",
-    "copy_calls",
 ]
 
 # Slots that are numbered when the whole program is known.
@@ -316,25 +315,6 @@ def pack(call: KernelCall) -> Call:
 def owned_bytes(desc: BufferTensorDesc) -> int:
     """The bytes of an owned input in the persistent resource: up to the end of its last element."""
     return calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
-
-
-_CHUNK = 2**30  # dwords; sizes in packets have 32 bits
-
-
-def copy_calls(
-    source_slot: int, slot: int, offset: int, size: int, source_offset: int = 0
-) -> Iterator[KernelCall]:
-    """Copies ``size`` bytes (a multiple of 4) from ``source_offset`` in one slot to ``offset`` in another."""
-    for start in range(0, size // 4, _CHUNK):
-        count = min(_CHUNK, size // 4 - start)
-        layout = (TensorDataType.UINT32, (count,), (1,), 4 * count)
-        yield KernelCall(
-            "copy",
-            (
-                Operand(source_slot, Access.READ, *layout, source_offset + 4 * start),
-                Operand(slot, Access.WRITE, *layout, offset + 4 * start),
-            ),
-        )
 
 
 _CONSTANT_CHUNK = 2**16  # data bytes per packet

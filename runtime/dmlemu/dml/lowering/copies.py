@@ -6,7 +6,9 @@ Their output is the tensor that they read, under another name, so that nodes beh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
+from ..tensor_desc import BufferTensorDesc
 from .compile import KernelCall, Operand, Program, owned_bytes
 from .dispatchable import Operator
 from .graph_checks import GRAPH, Graph, Port
@@ -20,20 +22,23 @@ def needless_copies(graph: Graph) -> dict[Port, Port]:
     """The outputs of nodes that need not run: each with the tensor that it is.
 
     A copy to an output of the graph runs, unless an operator can write that output directly: one whose tensor
-    is not an output already.
+    has the same elements and is not an output already.
     """
     found: dict[Port, Port] = {}
-    results = set(graph.results)
+    results, extents = set(graph.results), _read_extents(graph)
     for number in graph.order:
         node = graph.nodes[number]
         if not isinstance(node, Operator) or not _copies(node.program):
             continue
         output, source = (number, 0), graph.sources[number, 0]
         source = found.get(source, source)
-        if _reads_beyond(graph, output):
+        written = [output] if source[0] == GRAPH else [output, source]
+        if not all(_is_dense(graph.tensor(port)) for port in written):
+            continue
+        if extents.get(output, 0) > graph.extent(output):  # of that the copy writes only a part
             continue
         if output in results:
-            if not _is_written_by_operator(graph, source) or source in results:
+            if source in results or not _can_be_written(graph, source, output):
                 continue
             results.add(source)
         found[output] = source
@@ -50,22 +55,34 @@ def _same_bytes(call: KernelCall) -> bool:
     return source.data_type is target.data_type and _layout(source) == _layout(target)
 
 
-def _layout(operand: Operand) -> Sequence[tuple[int, int]]:
+def _layout(tensor: Operand | BufferTensorDesc) -> Sequence[tuple[int, int]]:
     """Sizes and strides of the dimensions that have more than one index."""
-    return [each for each in zip(operand.sizes, operand.strides, strict=True) if each[0] > 1]
+    strides = tensor.strides if isinstance(tensor, Operand) else tensor.effective_strides
+    return [each for each in zip(tensor.sizes, strides, strict=True) if each[0] > 1]
 
 
-def _reads_beyond(graph: Graph, output: Port) -> bool:
-    """Whether a node reads bytes that the copy does not write, as its layout is another."""
-    copied = graph.extent(output)
+def _is_dense(desc: BufferTensorDesc) -> bool:
+    """Whether the tensor has no gaps, whose bytes are undefined: reading them is reported."""
+    return prod(desc.sizes) * desc.dtype.itemsize == owned_bytes(desc)
+
+
+def _read_extents(graph: Graph) -> dict[Port, int]:
+    """The bytes that nodes read of each tensor, up to the last element of the longest layout."""
+    extents: dict[Port, int] = {}
     for (node, number), source in graph.sources.items():
-        if source == output:
-            desc = graph.inputs(node)[number].desc
-            assert desc is not None  # edges end at tensors that are present
-            if owned_bytes(desc) > copied:
-                return True
-    return False
+        desc = graph.inputs(node)[number].desc
+        assert desc is not None  # edges end at tensors that are present
+        extents[source] = max(extents.get(source, 0), owned_bytes(desc))
+    return extents
 
 
-def _is_written_by_operator(graph: Graph, port: Port) -> bool:
-    return port[0] != GRAPH and isinstance(graph.nodes[port[0]], Operator)
+def _can_be_written(graph: Graph, source: Port, output: Port) -> bool:
+    """Whether an operator writes ``source``, with the elements of ``output`` and no others."""
+    if source[0] == GRAPH or not isinstance(graph.nodes[source[0]], Operator):
+        return False
+    written, copied = graph.tensor(source), graph.tensor(output)
+    return (
+        written.data_type is copied.data_type
+        and written.size_in_bytes <= copied.size_in_bytes
+        and _layout(written) == _layout(copied)
+    )

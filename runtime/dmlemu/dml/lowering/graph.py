@@ -13,7 +13,17 @@ from ...diagnostics import ids
 from ...errors import HResult
 from ..object import refusal
 from ..tensor_desc import BufferTensorDesc
-from .compile import ABSENT, PERSISTENT, TEMPORARY, Lowered, Operand, TensorField, copy_calls, owned_bytes
+from .compile import (
+    ABSENT,
+    PERSISTENT,
+    TEMPORARY,
+    Access,
+    KernelCall,
+    Lowered,
+    Operand,
+    TensorField,
+    owned_bytes,
+)
 from .copies import needless_copies
 from .dispatchable import Operator
 from .graph_checks import GRAPH, Graph, Port
@@ -50,7 +60,7 @@ def lower_graph(graph: Graph, *, optimized: bool = True) -> Lowered:
     for slot, port in outputs.items():
         source, offset = places[port]
         if source != slot:  # the second output that this tensor feeds
-            lowered.calls += copy_calls(source, slot, 0, graph.extent(port), offset)
+            lowered.calls.append(_copy(graph.tensor(port), source, offset, slot))
     plan_memory(lowered)
     _check_size(lowered)
     return lowered
@@ -106,6 +116,14 @@ def _lower_node(
 
     for call in program.calls:
         lowered.calls.append(replace(call, operands=tuple(map(move, call.operands))))
+
+
+def _copy(desc: BufferTensorDesc, source: int, offset: int, target: int) -> KernelCall:
+    """Copies a tensor's elements, and not its gaps, to the start of another slot."""
+    layout = (desc.data_type, tuple(desc.sizes), desc.effective_strides, desc.size_in_bytes)
+    return KernelCall(
+        "copy", (Operand(source, Access.READ, *layout, offset), Operand(target, Access.WRITE, *layout))
+    )
 
 
 def _check_size(lowered: Lowered) -> None:

@@ -73,7 +73,7 @@ class Fused(Rule):
         rules = definition.RULES
         if isinstance(definition, Softmax):
             # Those of its tensors do not matter: they are the host's output.
-            activation = _with_tensors(activation, desc.output_tensor)
+            activation = _with_tensors(activation, element_of(desc, "output_tensor"))
             rules = [rule for rule in rules if isinstance(rule, Axis | HasCount)]
         for rule in rules:
             for demand in rule.demands(activation, level):
