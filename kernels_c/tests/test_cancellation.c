@@ -167,8 +167,8 @@ TEST(convolutions) {
 TEST(a_row_of_few_columns) {
     device d;
     device_begin(&d, "gemm");
-    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1, INT64_C(1) << 32});
-    const int64_t sizes[] = {INT64_C(1) << 32, 8}, strides[] = {0, 1}, one[] = {1, 8};
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1, UINT32_MAX});
+    const int64_t sizes[] = {UINT32_MAX, 8}, strides[] = {0, 1}, one[] = {1, 8};
     device_tensor(&d, DMLK_FLOAT32, 2, sizes, strides);
     device_no_tensor(&d);
     device_tensor(&d, DMLK_FLOAT32, 2, one, NULL);
