@@ -41,12 +41,16 @@ static enum place find(const dmlk_taps_axis *axis, int64_t output, int64_t tap, 
     return *at >= 0 && *at < axis->input ? INSIDE : OUTSIDE;
 }
 
-/* The products of one channel, added to `sum`; `in` and `filter`: its first elements. */
-static float add_channel(const dmlk_float_convolution *c, const int64_t *output, int64_t in, int64_t filter, float sum) {
+/* The products of one channel, added to `sum`; `in` and `filter`: its first elements.  Returns early when stopped. */
+static float add_channel(const dmlk_float_convolution *c, const int64_t *output, int64_t in, int64_t filter, float sum,
+                         int64_t *work) {
     const dmlk_view *f = &c->filter;
     for (int64_t z = 0; z < c->axes[0].window; z++) {
         for (int64_t y = 0; y < c->axes[1].window; y++) {
             for (int64_t x = 0; x < c->axes[2].window; x++) {
+                if (dmlk_stopped(work, 1)) {
+                    return sum;
+                }
                 const int64_t taps[DMLK_SPATIAL] = {z, y, x};
                 int64_t from = in, weight = filter;
                 enum place where = INSIDE;
@@ -74,7 +78,6 @@ static void plain_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_float_convolution *c = context;
     const dmlk_view *in = &c->input, *out = &c->output, *f = &c->filter;
-    const int64_t taps = f->sizes[WINDOW] * f->sizes[WINDOW + 1] * f->sizes[WINDOW + 2];
     int64_t work = 0;
     for (int64_t item = begin; item < end; item++) {
         int64_t index[5], rest = item, to = 0;
@@ -86,13 +89,13 @@ static void plain_part(int64_t begin, int64_t end, int part, void *context) {
         const int64_t group = index[CHANNEL] / f->sizes[FILTER], filter = index[CHANNEL] % f->sizes[FILTER];
         float sum = 0;
         for (int64_t channel = 0; channel < f->sizes[OF_GROUP]; channel++) {
-            if (dmlk_stopped(&work, taps)) {
-                return;
-            }
             const int64_t of_input = group * f->sizes[OF_GROUP] + channel;
             sum = add_channel(c, index + Z, index[N] * in->strides[N] + of_input * in->strides[CHANNEL],
                               group * f->strides[GROUP] + filter * f->strides[FILTER] + channel * f->strides[OF_GROUP],
-                              sum);
+                              sum, &work);
+            if (dmlk_stopped(&work, 0)) {
+                return;
+            }
         }
         const float bias = c->bias.base == NULL ? 0 : read(&c->bias, index[CHANNEL] * c->bias.strides[0]);
         write(out, to, dmlk_one_nan(sum + bias + 0.0f)); /* never -0, so that a skipped tap is one that met a 0 */
@@ -185,10 +188,24 @@ static bool adds_something(const dmlk_convolution_float *k, uint32_t d, const dm
     return tap < axis->window && first + tap * dilation < axis->output;
 }
 
+#define MOST_LOOKED_AT (1 << 16) /* inputs, one by one */
+
 static uint32_t slices_backward(const dmlk_convolution_float *k, uint32_t d, const dmlk_taps_axis *axis,
                                 dmlk_slice *slices, bool *has_more) {
+    const int64_t stride = k->strides[d], dilation = k->dilations[d], start = k->start_padding[d];
+    const int64_t span = (axis->window - 1) * dilation;
+    /* The windows that reach the output, gaps between their taps included. */
+    const int64_t begin = start <= span ? 0 : dmlk_ceil_div(start - span, stride);
+    const int64_t end = dmlk_min(axis->input, (axis->output - 1 + start) / stride + 1);
+    const bool is_exact = axis->window == 1 || dilation <= axis->output; /* no gap is as long as the output */
+    if (is_exact || end - begin > MOST_LOOKED_AT) {
+        *has_more |= !is_exact;
+        slices[0] = is_exact ? (dmlk_slice){.first = begin, .step = 1, .count = end - begin}
+                             : (dmlk_slice){.first = 0, .step = 1, .count = axis->input};
+        return begin < end;
+    }
     uint32_t count = 0;
-    for (int64_t i = 0; i < axis->input; i++) {
+    for (int64_t i = begin; i < end; i++) {
         if (!adds_something(k, d, axis, i)) {
             continue;
         }

@@ -541,7 +541,6 @@ static uint32_t random_lines(int64_t *sizes, uint32_t *axes_mask) {
 
 /* Any line of the family's table. */
 static void begin_softmax(device *d, const char *name) {
-    static const enum dmlk_type singles[] = {DMLK_FLOAT16, DMLK_FLOAT32};
     int64_t sizes[DMLK_MAX_RANK];
     dmlk_softmax k;
     const uint32_t rank = random_lines(sizes, &k.axes_mask);

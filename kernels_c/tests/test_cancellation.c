@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "convolution_float.h"
 #include "convolution_integer.h"
 #include "cumulative.h"
 #include "device.h"
@@ -163,6 +164,41 @@ TEST(convolutions) {
     }
 }
 
+TEST(a_row_of_few_columns) {
+    device d;
+    device_begin(&d, "gemm");
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1, UINT32_MAX});
+    const int64_t sizes[] = {UINT32_MAX, 8}, strides[] = {0, 1}, one[] = {1, 8};
+    device_tensor(&d, DMLK_FLOAT32, 2, sizes, strides);
+    device_no_tensor(&d);
+    device_tensor(&d, DMLK_FLOAT32, 2, one, NULL);
+    const dmlk_gemm k = {.alpha = 1};
+    device_constants(&d, &k, sizeof k, 0);
+    expect_stopped(&d);
+}
+
+/* Backward: whether the filter is finite is found first; with a stride the taps are taken one by one. */
+TEST(filters_of_floats) {
+    const int64_t sizes[] = {1, 1, 1 << 16, 1 << 16}, filter[] = {1, 1, 1, 1 << 16, 1 << 16}, one[] = {1, 1, 1, 1};
+    for (uint32_t stride = 1; stride <= 2; stride++) {
+        const uint32_t start = ((1 << 16) - 1) * stride;
+        const dmlk_convolution_float k = {.spatial = 2,
+                                          .backward = 1,
+                                          .strides = {stride, stride},
+                                          .dilations = {1, 1},
+                                          .start_padding = {start, start},
+                                          .end_padding = {(1 << 16) - 1, (1 << 16) - 1}};
+        device d;
+        device_begin(&d, "convolution_float");
+        repeated(&d, DMLK_FLOAT32, 4, sizes);
+        repeated(&d, DMLK_FLOAT32, 5, filter);
+        device_no_tensor(&d);
+        device_tensor(&d, DMLK_FLOAT32, 4, one, NULL);
+        device_constants(&d, &k, sizeof k, 0);
+        expect_stopped(&d);
+    }
+}
+
 TEST(coordinates) {
     for (uint32_t rank = 1; rank <= 4; rank += 3) { /* one long row, and short ones */
         const int64_t long_row[] = {INT64_C(1) << 31}, short_rows[] = {1 << 10, 1 << 10, 1 << 10, 2};
@@ -308,6 +344,8 @@ int main(void) {
     RUN(lines);
     RUN(products);
     RUN(convolutions);
+    RUN(a_row_of_few_columns);
+    RUN(filters_of_floats);
     RUN(coordinates);
     RUN(indices);
     RUN(scatter_races);

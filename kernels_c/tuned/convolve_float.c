@@ -63,7 +63,8 @@ static bool is_finite(uint32_t type, const uint8_t *at) {
     return (dmlk_float_bits(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-/* Whether no filter has an infinity or a NaN: then a place that is skipped may as well be multiplied as a 0. */
+/* Whether no filter has an infinity or a NaN: then a place that is skipped may as well be multiplied as a 0.  false
+ * when stopped. */
 static bool are_finite(const dmlk_view *filter) {
     dmlk_iter iter;
     if (dmlk_iter_init(&iter, DMLK_ANY_ORDER, (const dmlk_view *[]){filter}, 1) != DMLK_OK) {
@@ -72,9 +73,13 @@ static bool are_finite(const dmlk_view *filter) {
     dmlk_cursor cursor;
     dmlk_iter_seek(&iter, 0, &cursor);
     const int64_t step = dmlk_iter_row_strides(&iter)[0] * iter.bytes[0];
+    int64_t work = 0;
     bool finite = true;
     for (int64_t done = 0; done < iter.count && finite;) {
-        const int64_t count = dmlk_iter_row_left(&iter, &cursor);
+        const int64_t count = dmlk_min(dmlk_iter_row_left(&iter, &cursor), DMLK_WORK_BETWEEN_LOOKS);
+        if (dmlk_stopped(&work, count)) {
+            return false;
+        }
         for (int64_t i = 0; i < count; i++) {
             finite &= is_finite(filter->type, cursor.at[0] + i * step);
         }

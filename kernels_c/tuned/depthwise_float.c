@@ -114,7 +114,7 @@ static void planes_part(int64_t begin, int64_t end, int part, void *context) {
         const float *plane = floats(in->base) + n * in->strides[N] + channel / c->filter.sizes[FILTER] * in->strides[CHANNEL];
         float *to = (float *)(void *)out->base + n * out->strides[N] + channel * out->strides[CHANNEL];
         for (int64_t row = 0; row < out->sizes[Z] * out->sizes[Y]; row++) {
-            if (dmlk_stopped(&work, out->sizes[X] * job->taps / 8)) {
+            if (dmlk_stopped(&work, out->sizes[X] * job->taps / 8 + 1)) {
                 return;
             }
             const int64_t output[2] = {row / out->sizes[Y], row % out->sizes[Y]};
@@ -169,7 +169,7 @@ static void rows_part(int64_t begin, int64_t end, int part, void *context) {
                 const float *line = line_of(c, image, output, row / c->axes[1].window, row % c->axes[1].window);
                 *place++ = line == NULL || at < 0 || at >= along->input ? job->zeros : line + at * in->strides[X];
             }
-            if (dmlk_stopped(&work, job->channels * job->taps / 8)) {
+            if (dmlk_stopped(&work, job->channels * job->taps / 8 + 1)) {
                 return;
             }
             run_channels(job, places, to + x * out->strides[X]);

@@ -389,7 +389,7 @@ static void multiply_row(const struct job *job, const struct block *block, struc
     float *sums = s->sums[0][0], *widened = s->b[0], factor[1][PANEL];
     memset(sums, 0, (size_t)block->columns * sizeof *sums);
     for (int64_t k = 0; k < p->depth; k++) {
-        if (dmlk_stopped(work, block->columns / 16)) {
+        if (dmlk_stopped(work, block->columns / 16 + 1)) {
             return;
         }
         const uint8_t *from = element(&p->b, block->at[1], k, block->column);

@@ -11,7 +11,7 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import dtype_of, filled, tensors, values
 
-from dmlemu import dml
+from dmlemu import dml, evaluate
 from dmlemu.dml import BufferTensorDesc, OperatorType
 from dmlemu.dml import TensorDataType as T
 
@@ -221,6 +221,35 @@ def test_quantized_means_in_any_layout(data: st.DataObject) -> None:
     )
 
     compare(op, inputs, offset=data.draw(offsets))
+
+
+def test_a_quantized_mean_of_more_places_than_a_float32_counts() -> None:
+    """2^24 + 8193 elements, all of them the zero point."""
+    side = 4097
+    desc = example(
+        OperatorType.QUANTIZED_LINEAR_AVERAGE_POOLING,
+        input_tensor=tensor(T.UINT8, 1, 1, side, side),
+        **{
+            f"input_{name}": tensor(t, 1)
+            for name, t in (("scale_tensor", T.FLOAT32), ("zero_point_tensor", T.UINT8))
+        },
+        output_scale_tensor=tensor(T.FLOAT32, 1),
+        output_zero_point_tensor=None,
+        output_tensor=tensor(T.UINT8, 1, 1, 1, 1),
+        strides=[1, 1],
+        window_size=[side, side],
+        start_padding=[0, 0],
+        end_padding=[0, 0],
+        dilations=[1, 1],
+    )
+    inputs = {
+        "input_tensor": np.ones((1, 1, side, side), np.uint8),
+        "input_scale_tensor": np.ones(1, np.float32),
+        "input_zero_point_tensor": np.ones(1, np.uint8),
+        "output_scale_tensor": np.array([2.0**-30], np.float32),
+    }
+
+    assert evaluate(desc, **inputs)["output_tensor"].tolist() == [[[[0]]]]
 
 
 def test_padding_of_a_quantized_mean_counts_as_the_zero_point() -> None:

@@ -73,7 +73,7 @@ static int32_t zero_point(const struct linear *l, int64_t channel) {
 }
 
 /* `sum` of `inside` elements; `n` is what to divide by. */
-static uint8_t mean_of(const struct job *job, int64_t channel, uint32_t sum, float inside, float n) {
+static uint8_t mean_of(const struct job *job, int64_t channel, uint32_t sum, double inside, float n) {
     const struct linear *to = &job->to;
     const int32_t low = to->is_signed ? -128 : 0, zero = zero_point(to, channel);
     const float scale = DMLK_LOAD(job->from.scale, channel * job->from.scale_step);
@@ -86,7 +86,7 @@ static uint8_t mean_of(const struct job *job, int64_t channel, uint32_t sum, flo
     return (uint8_t)(q < low ? low : q > low + 255 ? low + 255 : q);
 }
 
-static void put_means(const struct job *job, const dmlk_window_row *row, const uint32_t *sum, const float *inside,
+static void put_means(const struct job *job, const dmlk_window_row *row, const uint32_t *sum, const double *inside,
                       const float *n) {
     const dmlk_windows *w = &job->windows;
     const int64_t stride = w->out_strides[w->along];

@@ -39,12 +39,12 @@ class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         output = self.desc.output_tensor
         total = np.zeros(output.sizes, np.float32)
-        count = np.zeros(output.sizes[2:], np.float32)
+        count = np.zeros(output.sizes[2:])
         with np.errstate(all="ignore"):
             for element, inside, padded in self.places(np.asarray(inputs["input_tensor"]).astype(np.float32)):
                 total = total + element
                 count += padded if self.desc.include_padding else inside
-            mean = total / np.maximum(count, 1)
+            mean = total / np.maximum(count, 1).astype(np.float32)
         return {"output_tensor": convert(mean, output.data_type)}
 
     @classmethod

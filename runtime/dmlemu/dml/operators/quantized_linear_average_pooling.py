@@ -100,10 +100,11 @@ class QuantizedLinearAveragePooling(Pooling, of="QUANTIZED_LINEAR_AVERAGE_POOLIN
         output = self.desc.output_tensor
         zero_point = parameter("input_zero_point_tensor").astype(np.int64)
         total = np.zeros(output.sizes, np.int64)
-        count = np.zeros(output.sizes[2:], np.float32)
+        count = np.zeros(output.sizes[2:])
         for element, inside, padded in self.places(np.asarray(inputs["input_tensor"])):
             total += np.where(inside, element.astype(np.int64) - zero_point, 0)
             count += padded if self.desc.include_padding else inside
+        count = count.astype(np.float32)
         with np.errstate(all="ignore"):
             mean = total.astype(np.float32) * (parameter("input_scale_tensor") / count)
             quotient = np.where(count > 0, mean, np.float32(0)) / parameter("output_scale_tensor")
