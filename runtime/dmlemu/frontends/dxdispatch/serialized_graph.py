@@ -47,8 +47,8 @@ class SerializedGraph(Frozen, eq=False):
     """A graph without its named constants' bytes.
 
     ``constants``: the names of these, each once; they are graph inputs behind ``input_names``.
-    ``inputs`` maps a node's input to the number of a graph input, ``sources`` to another node's output, and ``outputs`` the
-    number of a graph output to a node's output.
+    ``inputs`` maps a node's input to the number of a graph input, ``sources`` to another node's output, and
+    ``outputs`` the number of a graph output to a node's output.
     """
 
     input_names: tuple[str, ...]
