@@ -17,7 +17,8 @@ static void note_fork(void) { forked = true; }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
 
 int dmlk_parts(int64_t items, int64_t grain) {
-    int64_t threads = forked || dmlk_in_checked_kernel() ? 1 : omp_get_max_threads();
+    bool alone = forked || omp_in_parallel() || dmlk_in_checked_kernel(); /* (a kernel may run others in its parts) */
+    int64_t threads = alone ? 1 : omp_get_max_threads();
     int64_t worth = items / (grain > 1 ? grain : 1);
     int64_t parts = worth < threads ? worth : threads;
     return parts > 1 ? (int)parts : 1;

@@ -3,6 +3,7 @@
  * So threads share the work of tensors of a few elements, and ThreadSanitizer sees how they wait for each other: that
  * of OpenMP's runtime, which is not compiled for it, it takes for none.  One thread at a time may call dmlk_parallel. */
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "sanitizer.h"
 #include "parallel.h"
@@ -24,15 +25,18 @@ static pthread_cond_t begun = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INIT
 static struct work work;
 static uint64_t calls; /* of dmlk_parallel that the helpers take part in */
 static int busy;       /* helpers */
+static _Thread_local bool inside; /* a part: kernels that it runs use one thread */
 
 int dmlk_parts(int64_t items, int64_t grain) {
     (void)grain;
-    return dmlk_in_checked_kernel() || items < 1 ? 1 : items < THREADS ? (int)items : THREADS;
+    return inside || dmlk_in_checked_kernel() || items < 1 ? 1 : items < THREADS ? (int)items : THREADS;
 }
 
 static void run_part(const struct work *w, int part) {
     if (part < w->parts) {
+        inside = true;
         w->run(w->items * part / w->parts, w->items * (part + 1) / w->parts, part, w->context);
+        inside = false;
     }
 }
 

@@ -310,7 +310,8 @@ class Attention(Definition):
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         desc, d = self.desc, dimensions(self.desc)
         b, s, n, t, h, g, e, v = d
-        read = {name: float64(x) for name, x in inputs.items() if name not in _INTEGERS}
+        given = {name: x for name, x in inputs.items() if x is not None and name not in _INTEGERS}
+        read = {name: float64(x) for name, x in given.items()}
         bias = np.split(
             np.ravel(read.get("bias_tensor", np.zeros(h * e + g * e + g * v))), [h * e, h * e + g * e]
         )

@@ -263,8 +263,9 @@ class Recurrent(Definition):
         desc, h = self.desc, self.units
         _, t, b, _ = desc.input_tensor.sizes
         d, data_type = directions(desc), desc.input_tensor.data_type
-        read = {name: float64(value) for name, value in inputs.items() if name != "sequence_lengths_tensor"}
-        lengths = np.minimum(np.ravel(inputs.get("sequence_lengths_tensor", [t] * b)), t)
+        given = {name: value for name, value in inputs.items() if value is not None}
+        lengths = np.minimum(np.ravel(given.pop("sequence_lengths_tensor", [t] * b)), t)
+        read = {name: float64(value) for name, value in given.items()}
         states = {
             name: read.get(name, np.zeros((1, d, b, h)))[0].copy()
             for name in ("hidden_init_tensor", *self.CELLS)
