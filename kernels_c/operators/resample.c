@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "boxes.h"
+#include "cancellation.h"
 #include "narrow.h"
 #include "scratch.h"
 
@@ -53,6 +54,7 @@ typedef struct axis {
     double scale, outer, inner;
     int64_t from; /* elements that positions are computed for */
     int64_t to;   /* elements of the tensor that they lie in */
+    int64_t work; /* see dmlk_stopped */
 } axis;
 
 static double position(const axis *a, int64_t o) {
@@ -69,13 +71,13 @@ static double triangle(double first, double last, double p, double s) {
 }
 
 /* Taps of the linear filter stretched by `s`; positions outside count as the element at the edge. */
-static int64_t antialiased_taps(const axis *a, double p, int64_t *index, double *weight) {
+static int64_t antialiased_taps(axis *a, double p, int64_t *index, double *weight) {
     const double s = fmax(1, 1 / a->scale), edge = (double)(a->to - 1);
     const double first = floor(p - s) + 1, last = ceil(p + s) - 1;
     const int64_t begin = clamped(a, first), end = clamped(a, last);
     if (index != NULL) {
         const double all = triangle(first, last, p, s);
-        for (int64_t i = begin; i <= end; i++) {
+        for (int64_t i = begin; i <= end && !dmlk_stopped(&a->work, 1); i++) {
             const double least = i == 0 ? fmin(first, 0) : (double)i, most = i == a->to - 1 ? fmax(last, edge) : (double)i;
             index[i - begin] = i;
             weight[i - begin] = triangle(fmax(least, first), fmin(most, last), p, s) / all;
@@ -85,7 +87,7 @@ static int64_t antialiased_taps(const axis *a, double p, int64_t *index, double 
 }
 
 /* The elements of weights other than 0 for element `o`; index == NULL: only their number. */
-static int64_t taps_of(const axis *a, int64_t o, int64_t *index, double *weight) {
+static int64_t taps_of(axis *a, int64_t o, int64_t *index, double *weight) {
     const double p = position(a, o);
     if (a->mode == DMLK_LINEAR_ANTIALIASED && a->scale < 1) {
         return antialiased_taps(a, p, index, weight);
@@ -108,8 +110,9 @@ static int64_t taps_of(const axis *a, int64_t o, int64_t *index, double *weight)
     return 2;
 }
 
-/* Turns taps by position into taps by the element that they lie in. */
-static bool transpose_taps(taps *t, int64_t to) {
+/* Turns taps by position into taps by the element that they lie in.  False as make_taps. */
+static bool transpose_taps(axis *a, taps *t) {
+    const int64_t to = a->to;
     const int64_t n = t->start[t->count];
     taps by = {.count = to, .start = dmlk_take((to + 2) * 8), .index = dmlk_take(n * 8), .weight = dmlk_take(n * 8)};
     const bool fits = by.start != NULL && by.index != NULL && by.weight != NULL;
@@ -121,7 +124,7 @@ static bool transpose_taps(taps *t, int64_t to) {
         for (int64_t x = 0; x < to; x++) {
             by.start[x + 2] += by.start[x + 1];
         }
-        for (int64_t o = 0; o < t->count; o++) {
+        for (int64_t o = 0; o < t->count && !dmlk_stopped(&a->work, t->start[o + 1] - t->start[o] + 1); o++) {
             for (int64_t i = t->start[o]; i < t->start[o + 1]; i++) {
                 const int64_t place = by.start[t->index[i] + 1]++;
                 by.index[place] = o;
@@ -133,11 +136,11 @@ static bool transpose_taps(taps *t, int64_t to) {
     dmlk_give(t->index);
     dmlk_give(t->weight);
     *t = by;
-    return fits;
+    return fits && !dmlk_stopped(&a->work, 0);
 }
 
-/* False: out of memory; what was allocated is in `t`. */
-static bool make_taps(const axis *a, taps *t) {
+/* False: out of memory, or stopped; what was allocated is in `t`. */
+static bool make_taps(axis *a, taps *t) {
     int64_t n = 0;
     t->count = a->from;
     t->start = dmlk_take((a->from + 1) * 8);
@@ -147,7 +150,7 @@ static bool make_taps(const axis *a, taps *t) {
     for (int64_t o = 0; o < a->from; o++) {
         t->start[o] = n;
         n += taps_of(a, o, NULL, NULL);
-        if (n > MOST_TAPS) {
+        if (n > MOST_TAPS || dmlk_stopped(&a->work, 1)) {
             return false;
         }
     }
@@ -157,14 +160,14 @@ static bool make_taps(const axis *a, taps *t) {
     if (t->index == NULL || t->weight == NULL) {
         return false;
     }
-    for (int64_t o = 0; o < a->from; o++) {
+    for (int64_t o = 0; o < a->from && !dmlk_stopped(&a->work, 1); o++) {
         taps_of(a, o, t->index + t->start[o], t->weight + t->start[o]);
     }
-    return true;
+    return !dmlk_stopped(&a->work, 0);
 }
 
-/* The indices of an axis of `size` elements that are read, rising. */
-static bool find_columns(taps *t, int64_t size) {
+/* The indices of an axis of `size` elements that are read, rising.  False as make_taps. */
+static bool find_columns(axis *a, taps *t, int64_t size) {
     const int64_t n = t->start[t->count];
     int64_t *place = dmlk_take(size * 8);
     t->columns = dmlk_take(size * 8);
@@ -172,7 +175,7 @@ static bool find_columns(taps *t, int64_t size) {
     const bool fits = place != NULL && t->columns != NULL && t->column != NULL;
     if (fits) {
         memset(place, 0, (size_t)size * 8);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && !dmlk_stopped(&a->work, 1); i++) {
             place[t->index[i]] = 1;
         }
         t->column_count = 0;
@@ -182,12 +185,12 @@ static bool find_columns(taps *t, int64_t size) {
                 t->columns[t->column_count++] = i;
             }
         }
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && !dmlk_stopped(&a->work, 1); i++) {
             t->column[i] = place[t->index[i]];
         }
     }
     dmlk_give(place);
-    return fits;
+    return fits && !dmlk_stopped(&a->work, 0);
 }
 
 static void free_taps(taps *all, uint32_t rank) {
@@ -203,15 +206,15 @@ static void free_taps(taps *all, uint32_t rank) {
 static int make_all_taps(const dmlk_resample *k, const dmlk_view *in, const dmlk_view *out, taps *all) {
     memset(all, 0, k->rank * sizeof *all);
     for (uint32_t d = 0; d < k->rank; d++) {
-        axis a = {k->mode, (double)k->scales[d], (double)k->outer[d], (double)k->inner[d], out->sizes[d], in->sizes[d]};
+        axis a = {k->mode, (double)k->scales[d], (double)k->outer[d], (double)k->inner[d], out->sizes[d], in->sizes[d], 0};
         if (k->gradient) {
             a.from = in->sizes[d];
             a.to = out->sizes[d];
         }
-        if (!make_taps(&a, &all[d]) || (k->gradient && !transpose_taps(&all[d], a.to)) ||
-            !find_columns(&all[d], in->sizes[d])) {
+        if (!make_taps(&a, &all[d]) || (k->gradient && !transpose_taps(&a, &all[d])) ||
+            !find_columns(&a, &all[d], in->sizes[d])) {
             free_taps(all, k->rank);
-            return DMLK_OUT_OF_MEMORY;
+            return dmlk_watch_stopped() ? DMLK_STOPPED : DMLK_OUT_OF_MEMORY;
         }
     }
     return DMLK_OK;

@@ -7,7 +7,7 @@
 
 #include "promoted.h"
 
-#define DMLK_SUM_LANES 8
+#define DMLK_SUM_LANES 16
 
 /* Up to DMLK_CHUNK sums at a time. */
 typedef struct dmlk_sums {
@@ -38,7 +38,7 @@ static inline double *dmlk_sums_row(dmlk_sums *sums, int64_t index) {
 
 /* --- for sums.inc --- */
 
-/* Half of the lanes. */
-typedef double dmlk_sums_vector __attribute__((vector_size(DMLK_SUM_LANES / 2 * sizeof(double)), aligned(sizeof(double))));
+/* A quarter of the lanes. */
+typedef double dmlk_sums_vector __attribute__((vector_size(DMLK_SUM_LANES / 4 * sizeof(double)), aligned(sizeof(double))));
 
 #endif

@@ -137,6 +137,34 @@ def test_a_million_floats_are_added_to_2_ulp(
         assert abs(float(got) - exact) <= 2 * np.spacing(np.float32(abs(exact)))
 
 
+@pytest.mark.parametrize("data_type", [T.FLOAT32, T.FLOAT16, T.INT32], ids=lambda each: each.name)
+@pytest.mark.parametrize("length", [1, 15, 16, 31, 32, 40, 63, 64, 65, 129, 1000])
+def test_all_layouts_give_the_same_bits(length: int, data_type: T) -> None:
+    """Short contiguous lines are transposed if there are many; others are added along, or across them."""
+    random = np.random.default_rng(length)
+    x = (random.normal(0.01, 1, (200, length)) * 10 ** random.uniform(-3, 3, (200, length))).astype(
+        dtype_of(data_type)
+    )
+    layouts = [(length, 1), (1, 200), (length + 3, 1), (2 * length, 2), (1, 201)]
+    for function in (F.SUM, F.L2, F.MULTIPLY) if data_type is not T.INT32 else (F.SUM, F.MULTIPLY, F.MIN):
+        found = set()
+        for count in (200, 5):  # of lines: few are not transposed
+            for strides in layouts:
+                op = dml.ReduceOperatorDesc(
+                    function=function,
+                    input_tensor=BufferTensorDesc(data_type, [count, length], strides),
+                    output_tensor=tensor(data_type, count, 1),
+                    axes=[1],
+                )
+                with np.errstate(all="ignore"):
+                    result = evaluate(op, input_tensor=x[:count])["output_tensor"]
+                found.add(result[:5].tobytes())
+                if function is F.SUM and data_type is T.FLOAT32:
+                    exact = [math.fsum(line) for line in x[:count].astype(np.float64)]
+                    assert result.ravel().tolist() == np.float32(exact).tolist()
+        assert len(found) == 1, function
+
+
 def exact_sum(function: F, line: Array) -> float:
     """Correctly rounded: squares of FLOAT32s are exact as FLOAT64s."""
     if function in (F.L2, F.SUM_SQUARE):

@@ -19,8 +19,7 @@
 #define SEGMENTS 256      /* of a block, computed before they are combined */
 #define PIECE 1024        /* inputs compared before the largest of them is searched for */
 #define GLANCE 32         /* inputs searched at once */
-#define SHORT_SUMS 32     /* inputs; below, lines of floats are added up across lines */
-#define SHORT 64          /* inputs; below, others are */
+#define SHORT 64          /* inputs; lines with fewer are transposed: their sums have one lane (see sums.c) */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
@@ -267,7 +266,7 @@ static void finish_floats(const struct job *job, struct results *results, int64_
 }
 
 static const struct methods float_methods = {
-    start_floats, {floats_along, floats_across, SHORT_SUMS}, settle_floats, combine_floats, finish_floats};
+    start_floats, {floats_along, floats_across, SHORT}, settle_floats, combine_floats, finish_floats};
 
 /* --- iterating over the inputs --- */
 

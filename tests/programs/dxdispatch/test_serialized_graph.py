@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ from dmlemu.dml.operators.definition import emulated, example_of
 from dmlemu.dml.operators.schema import OperatorDesc, operator_fields
 from dmlemu.errors import Error
 from dmlemu.frontends.dxdispatch import ModelError, Options, read_model, run_model
+from dmlemu.frontends.dxdispatch.flatbuffer import root_table
 from dmlemu.frontends.dxdispatch.serialized_graph import OperatorNode, read_graph
 
 pytest.importorskip("flatbuffers")
+import graph_writer
 from graph_writer import Constant, Operator, write_graph
 
 FLOAT32 = dml.TensorDataType.FLOAT32
@@ -196,3 +200,69 @@ def test_a_small_file_cannot_say_much() -> None:
     at = huge.index(b"x\0")
     huge[at - 4 : at] = (2**31).to_bytes(4, "little")  # the length of a name
     assert refused(bytes(huge)).id == "MODEL_GRAPH"
+
+
+def sharing(count: int, member: bytes) -> bytes:
+    """A file whose ``count`` nodes are all the table at the end, which ``member`` holds behind its vtable."""
+    vtable = struct.pack("<3H", 6, 8, 4) + bytes(2)
+    root = struct.pack("<i", 8) + struct.pack("<I", 4)
+    start = struct.pack("<I", 12) + vtable + root  # nodes' vector follows
+    table = len(start) + 4 + 4 * count
+    offsets = [table - (len(start) + 4 + 4 * i) for i in range(count)]
+    return start + struct.pack(f"<{count + 1}I", count, *offsets) + member
+
+
+def test_nodes_that_share_a_large_vtable_cost_little() -> None:
+    """Only the entries of fields that exist are read; a vtable may have 32 thousand."""
+    fields = 0x7FF0
+    vtable = struct.pack("<2H", 2 * fields + 4, 4) + bytes(2 * fields)
+    shared = sharing(4000, struct.pack("<i", -4) + vtable)
+    tracemalloc.start()
+    try:
+        assert refused(shared).field == "nodes[0].desc_type"
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(shared)
+    finally:
+        tracemalloc.stop()
+
+
+def test_tables_that_are_shared_again_and_again_are_refused() -> None:
+    """As if other vectors had the same elements as the vector of nodes."""
+    graph = write_graph(["x"], ["y"], [add("x", "x", f"t{i}") for i in range(50)] + [add("x", "x", "y")])
+    table = root_table(graph)
+    with pytest.raises(ModelError) as caught:
+        for _ in range(1000):
+            table.tables(0, "nodes")
+    assert caught.value.report.id == "MODEL_GRAPH" and caught.value.report.field.startswith("nodes")
+
+
+def test_constants_of_one_file_share_an_input(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(np.array([1, 2, 3, 4], np.float32).tobytes())
+    graph = write_graph(
+        ["x"], ["y"], [Constant("w", "a"), Constant("w", "b"), add("x", "a", "t"), add("t", "b", "y")]
+    )
+    assert read_graph(graph).constants == ("w",)
+    model = model_of({"x": "in", "y": "out"}, "out", **{"in": [0] * 4, "out": [0] * 4})
+    assert run(tmp_path, graph, model) == ["Resource 'out': 2, 4, 6, 8"]
+
+
+def test_a_constant_without_output_names() -> None:
+    graph = write_graph(["x"], ["y"], [Constant("v", ""), Constant("w", ""), add("x", "x", "y")])
+    assert read_graph(graph).constants == ("v", "w")
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "a\0b", "../" * 40 + "x", "x" * 300, "x/" * 5000, ".", "\ud7ff"]
+)
+def test_names_of_constants_that_are_no_files(tmp_path: Path, name: str) -> None:
+    graph = write_graph(["x"], ["y"], [Constant(name, "w"), add("x", "w", "y")])
+    with pytest.raises(ModelError) as caught:
+        run(tmp_path, graph, model_of({"x": "a", "y": "a"}, "a", a=[0] * 4))
+    assert caught.value.report.id in ("MODEL_FILE", "MODEL_PATH") and len(caught.value.report.message) < 2000
+
+
+def test_an_attribute_that_is_there_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    desc = dml.ActivationEluOperatorDesc(input_tensor=ROW, output_tensor=ROW, alpha=2)
+    once = graph_writer._Writer.attributes
+    monkeypatch.setattr(graph_writer._Writer, "attributes", lambda self, desc: [*once(self, desc)] * 2)
+    report = refused(write_graph(["x"], ["y"], [Operator(desc, ["x"], ["y"])]))
+    assert report.field == "nodes[0].desc.attributes[1].name" and "'Alpha'" in report.message

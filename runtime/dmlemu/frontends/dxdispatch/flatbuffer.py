@@ -1,8 +1,8 @@
 """Tables of a FlatBuffer, read with every offset checked.
 
 The format is https://flatbuffers.dev/internals: offsets into one buffer, little endian.  The FlatBuffers
-package has no verifier for Python, and a file may be untrusted: here no offset leaves the buffer, and vectors
-that share their elements cannot make a small file large (``spend``).
+package has no verifier for Python, and a file may be untrusted: here no offset leaves the buffer, and tables,
+vectors and strings that share bytes cannot make a small file large (``spend``).
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ _BACK = struct.Struct("<i")
 _SHORT = struct.Struct("<H")
 
 
-class _Buffer:
-    """The bytes of the file; ``left``: how many elements of vectors and strings may still be read.
+_TABLE = 8  # bytes that a table takes at least: the offset to it, and its offset to the vtable
 
-    Strings are often shared, so there may be more than the file has bytes.
+
+class _Buffer:
+    """The bytes of the file; ``left``: how many bytes of tables, vectors and strings may still be read.
+
+    Strings are often shared, so there may be more than the file has.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -41,10 +44,10 @@ class _Buffer:
         """The position that the unsigned offset at ``at`` points to."""
         return at + int(self.unpack(_OFFSET, at, path)[0])
 
-    def spend(self, count: int, path: str) -> None:
-        self.left -= count
+    def spend(self, size: int, path: str) -> None:
+        self.left -= size
         if self.left < 0:
-            self.fail(path, f"has {count} elements", f"not more in all than {4 * len(self.data)}")
+            self.fail(path, f"needs {size} bytes", f"not more in all than {4 * len(self.data)}")
 
     def fail(self, path: str, what: str, expected: str) -> NoReturn:
         message = f"The serialized graph is damaged: {path} {what}."
@@ -59,25 +62,22 @@ class Table:
 
     def __init__(self, buffer: _Buffer, at: int, path: str) -> None:
         self._buffer, self._at, self.path = buffer, at, path
-        vtable = at - buffer.unpack(_BACK, at, path)[0]
-        size = buffer.unpack(_SHORT, vtable, path)[0]
-        self._fields: list[int] = []
-        if size >= 4:
-            form = struct.Struct(f"<{size // 2 - 2}H")
-            self._fields = list(buffer.unpack(form, vtable + 4, path))
+        buffer.spend(_TABLE, path)
+        self._vtable = at - buffer.unpack(_BACK, at, path)[0]
+        self._count = buffer.unpack(_SHORT, self._vtable, path)[0] // 2 - 2
 
     def place(self, name: str) -> str:
         """The path of a field."""
         return f"{self.path}.{name}" if self.path else name
 
     def has(self, number: int) -> bool:
-        return number < len(self._fields) and self._fields[number] != 0
+        return self._field(number, "") is not None
 
     def scalar(self, number: int, name: str, form: str, default: int = 0) -> int:
         """A number in :mod:`struct`'s ``form``; ``default`` when it is not stored."""
-        if not self.has(number):
+        at = self._field(number, name)
+        if at is None:
             return default
-        at = self._at + self._fields[number]
         return int(self._buffer.unpack(struct.Struct(f"<{form}"), at, self.place(name))[0])
 
     def string(self, number: int, name: str) -> str:
@@ -116,9 +116,15 @@ class Table:
         return at
 
     def _pointer(self, number: int, name: str) -> int | None:
-        if not self.has(number):
+        at = self._field(number, name)
+        return None if at is None else self._buffer.offset(at, self.place(name))
+
+    def _field(self, number: int, name: str) -> int | None:
+        """The position of a field; None when it is not stored."""
+        if number >= self._count:
             return None
-        return self._buffer.offset(self._at + self._fields[number], self.place(name))
+        offset = self._buffer.unpack(_SHORT, self._vtable + 4 + 2 * number, self.place(name))[0]
+        return self._at + offset if offset else None
 
     def _offsets(self, number: int, name: str) -> Iterator[tuple[int, str]]:
         at = self._pointer(number, name)
@@ -129,7 +135,7 @@ class Table:
 
     def _elements(self, at: int, form: str, path: str) -> tuple[Any, ...]:
         count = self._buffer.unpack(_OFFSET, at, path)[0]
-        self._buffer.spend(count, path)
+        self._buffer.spend(count * struct.calcsize(f"<{form}"), path)
         return self._buffer.unpack(struct.Struct(f"<{count}{form}"), at + 4, path)
 
     def _bytes(self, at: int, path: str) -> bytes:

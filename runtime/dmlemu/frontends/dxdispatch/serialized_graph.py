@@ -46,9 +46,9 @@ class ConstantNode(Frozen, eq=False):
 class SerializedGraph(Frozen, eq=False):
     """A graph without its named constants' bytes.
 
-    ``constants``: the names of these, each a graph input behind those of ``input_names``.  ``inputs`` maps
-    a node's input to the number of a graph input, ``sources`` to another node's output, and ``outputs`` the
-    number of a graph output to a node's output.
+    ``constants``: the names of these, each once; they are graph inputs behind ``input_names``.
+    ``inputs`` maps a node's input to the number of a graph input, ``sources`` to another node's output, and
+    ``outputs`` the number of a graph output to a node's output.
     """
 
     input_names: tuple[str, ...]
@@ -108,7 +108,7 @@ class _Reader:
         self._graph_outputs = _numbered(self._output_names, "graphOutputNames")
         self._producers: dict[str, Port] = {}
         self._constants: dict[str, int] = {}  # output names of named constants: their graph inputs
-        self._files: list[str] = []
+        self._files: dict[str, int] = {}  # of named constants: their graph inputs
         self._nodes: list[OperatorNode | ConstantNode] = []
         self._inputs: dict[Port, int] = {}
         self._sources: dict[Port, Port] = {}
@@ -165,11 +165,11 @@ class _Reader:
         file = desc.table(1, "data").string(0, "name")
         if not file:
             _fail(ids.MODEL_VALUE, desc.place("data.name"), "is empty; it names the constant's file")
-        number = len(self._input_names) + len(self._files)
-        self._files.append(file)
+        number = self._files.setdefault(file, len(self._input_names) + len(self._files))
         for i, output in enumerate(outputs):
-            self._unused(output, f"{table.place('outputNames')}[{i}]")
-            self._constants[output] = number
+            if output:
+                self._unused(output, f"{table.place('outputNames')}[{i}]")
+                self._constants[output] = number
         return False
 
     def _join(self, port: Port, name: str, path: str) -> None:
@@ -273,7 +273,17 @@ class _Attributes:
         self._table = table
         self._by_name: dict[str, Table] = {}
         for attribute in table.tables(number, "attributes"):
-            self._by_name[attribute.string(0, "name")] = attribute
+            name = attribute.string(0, "name")
+            if name in self._by_name:
+                path = attribute.place("name")
+                _fail(
+                    ids.MODEL_NAME,
+                    path,
+                    f"({quoted(name)}) is there twice",
+                    quoted(name),
+                    "a name of its own",
+                )
+            self._by_name[name] = attribute
 
     def value(self, field: Field) -> Any:
         """None for one that is absent; required fields are then refused by CreateOperator."""
