@@ -159,6 +159,8 @@ def test_what_the_facts_say_to_be_equal_is_compared(operator: OperatorType, form
         c_name, _, what = side.partition(".")
         name = python_name(operator, c_name)
         given = getattr(EXAMPLES[operator], name)
+        if given is None:
+            pytest.skip(f"the example has no {c_name}")
         allowed = EXAMPLES[operator].allowed(NEWEST)[name]
         sizes, types = list(given.sizes), [given.data_type]
         if what == "Sizes":

@@ -13,7 +13,7 @@ from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert
 from ._product import COLUMNS, MATRICES, ROWS, IntegerProduct, matrices, parameter, spread
-from .rules import SameSizes, SameType
+from .rules import SameRank, SameSizes, SameType
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
@@ -73,6 +73,7 @@ class MatrixMultiplyIntegerToFloat(IntegerProduct, of="MATRIX_MULTIPLY_INTEGER_T
         SameType("a_tensor", "a_zero_point_tensor", "b_tensor", "b_zero_point_tensor"),
         SameType("output_tensor", "a_scale_tensor", "b_scale_tensor", "bias_tensor"),
         SameSizes("output_tensor", "bias_tensor"),
+        SameRank("a_scale_tensor", "a_zero_point_tensor", "b_scale_tensor", "b_zero_point_tensor"),
         parameter("a_scale_tensor", ROWS),
         parameter("a_zero_point_tensor", ROWS),
         parameter("b_scale_tensor", COLUMNS),

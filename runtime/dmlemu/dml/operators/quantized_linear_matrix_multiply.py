@@ -14,7 +14,7 @@ from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from ._product import COLUMNS, MATRICES, ROWS, IntegerProduct, matrices, parameter, spread
 from ._quantization import quantize
-from .rules import SameType
+from .rules import SameRank, SameType
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
@@ -41,6 +41,10 @@ class QuantizedLinearMatrixMultiply(IntegerProduct, of="QUANTIZED_LINEAR_MATRIX_
         SameType("a_tensor", "a_zero_point_tensor"),
         SameType("b_tensor", "b_zero_point_tensor"),
         SameType("output_tensor", "output_zero_point_tensor"),
+        SameRank(
+            *("a_scale_tensor", "a_zero_point_tensor", "b_scale_tensor", "b_zero_point_tensor"),
+            *("output_scale_tensor", "output_zero_point_tensor"),
+        ),
         *(parameter(f"{name}_tensor", ROWS) for name in ("a_scale", "a_zero_point")),
         *(parameter(f"{name}_tensor", COLUMNS) for name in ("b_scale", "b_zero_point")),
         *(parameter(f"{name}_tensor", ROWS) for name in ("output_scale", "output_zero_point")),
