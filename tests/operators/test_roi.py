@@ -180,7 +180,7 @@ def test_more_samples_than_are_emulated_are_refused_by_name() -> None:
 
 def test_fewest_samples_are_not_more_than_the_most() -> None:
     desc = example(OperatorType.ROI_ALIGN, minimum_samples_per_output=3)
-    refused(desc, "OP_VALUE", "MinimumSamplesPerOutput", 3, "at most 2")
+    refused(desc, "OP_FIELD_RANGE", "MinimumSamplesPerOutput", 3, "at most 2")
 
 
 @pytest.mark.parametrize("data_type", [T.UINT32, T.UINT64])

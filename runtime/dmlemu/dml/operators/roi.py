@@ -366,7 +366,9 @@ class RoiAlign(_Aligned, of="ROI_ALIGN ROI_ALIGN1"):
     @classmethod
     def example(cls) -> dict[str, Any]:
         return {
-            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 4, 5]),
+            "input_tensor": BufferTensorDesc(
+                TensorDataType.FLOAT32, [9, 2, 4, 5]
+            ),  # small numbers are indices
             "roi_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4]),
             "batch_indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 3]),
             "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 2, 3]),
@@ -549,11 +551,11 @@ class RoiAlignGrad(_Aligned, of="ROI_ALIGN_GRAD"):
     @classmethod
     def example(cls) -> dict[str, Any]:
         return {
-            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 4, 5]),
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [9, 2, 4, 5]),
             "input_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 2, 3]),
             "roi_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4]),
             "batch_indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 3]),
-            "output_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [3, 2, 4, 5]),
+            "output_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [9, 2, 4, 5]),
             "output_roi_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4]),
             "reduction_function": ReduceFunction.AVERAGE,
             "interpolation_mode": InterpolationMode.LINEAR,
