@@ -13,7 +13,7 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, dtype_of, filled, tensors, values
 
-from dmlemu import dml
+from dmlemu import dml, evaluate
 from dmlemu.dml import ConvolutionDirection, ConvolutionMode, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators._conversion import float64
@@ -232,3 +232,27 @@ def test_clip_is_fusable_from_6_0_on() -> None:
     accepted(op, FeatureLevel.LEVEL_6_0)
     given, expected = "DML_OPERATOR_ELEMENT_WISE_CLIP", "feature level 6_0 or higher"
     refused(op, "OP_FUSED_ACTIVATION", "FusedActivation.Type", given, expected, level=FeatureLevel.LEVEL_5_2)
+
+
+def test_backward_most_windows_may_be_cut_off() -> None:
+    """An input as long as sizes allow, of one repeated element; only its last window reaches the output."""
+    length = 2**32 - 1
+    desc = dml.ConvolutionOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, 1, 1, 1, length, strides=[0, 0, 0, 0]),
+        filter_tensor=tensor(T.FLOAT32, 1, 1, 1, 1),
+        bias_tensor=None,
+        output_tensor=tensor(T.FLOAT32, 1, 1, 1, 1),
+        mode=CROSS_CORRELATION,
+        direction=BACKWARD,
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[0, length - 1],
+        end_padding=[0, 0],
+        output_padding=[0, 0],
+        group_count=1,
+    )
+    x = np.broadcast_to(np.float32(3), (1, 1, 1, length))
+
+    y = evaluate(desc, input_tensor=x, filter_tensor=np.full((1, 1, 1, 1), 2, np.float32))
+
+    assert y["output_tensor"].tolist() == [[[[6]]]]
