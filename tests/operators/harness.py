@@ -94,7 +94,9 @@ def compare(
             unsigned = np.dtype(f"u{want.itemsize}")
             np.testing.assert_array_equal(got.view(unsigned), want.view(unsigned), name)
         elif desc.TYPE in PART_OF_LARGEST:
-            largest = np.max(np.abs(want), initial=1, where=np.isfinite(want)).astype(np.float64)
+            largest = np.max(np.abs(want), initial=1).astype(np.float64)
+            if not largest < 1e30:  # or NaN: a state beyond FLOAT32 spoils all states behind it
+                continue
             assert_close(got, want, definition.ULPS, PART_OF_LARGEST[desc.TYPE], largest)
         elif want.dtype.kind == "f":
             assert_close(got, want, definition.ULPS, SUM_ERROR.get(desc.TYPE, 0.0), scale)
