@@ -188,7 +188,7 @@ def test_the_page_names_everything(desc: type[OperatorDesc]) -> None:
         assert "Not emulated yet" in page
     else:
         assert (definition.__doc__ or "").split("\n")[0] in page
-        assert "def reference" in page or "def function" in page
+        assert any(text in page for text in ("def reference", "def function", "function = np."))
 
 
 def by_c_name(desc: type[OperatorDesc], table: Table) -> dict[str, Allowed]:
