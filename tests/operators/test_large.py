@@ -214,7 +214,14 @@ def _moved() -> list[tuple[OperatorType, dict[str, Any]]]:
     ]
 
 
-@pytest.mark.parametrize("op, fields", _moved(), ids=lambda value: getattr(value, "name", ""))
+@pytest.mark.parametrize(
+    "op, fields",
+    [
+        pytest.param(*each, marks=() if number < 3 else pytest.mark.long)
+        for number, each in enumerate(_moved())
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
 def test_streamed_movement(op: OperatorType, fields: dict[str, Any]) -> None:
     desc = example(op, **fields)
     if op is O.JOIN:

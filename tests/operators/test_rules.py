@@ -23,7 +23,7 @@ from dmlemu.dml.operators.rules import Rule
 from dmlemu.dml.operators.schema import FieldKind, operator_fields
 from dmlemu.testing import operator_descs
 from dmlemu.testing.rule_solver import Broken, broken
-from operator_families import each_operator
+from operator_families import FEW_REPRESENTATIVES, each_operator
 
 # What a wrong field is reported as, by its path.
 IDS = {
@@ -71,7 +71,7 @@ def test_each_rule_broken_alone_is_told_at_the_newest_level(operator: OperatorTy
         assert_refused(case, NEWEST)
 
 
-@each_operator("operator")
+@each_operator("operator", by_default=FEW_REPRESENTATIVES)
 def test_each_rule_broken_alone_is_told(operator: OperatorType) -> None:
     """At every level; no rule is there that cannot be broken."""
     unbroken = rules_of(operator)
@@ -83,7 +83,7 @@ def test_each_rule_broken_alone_is_told(operator: OperatorType) -> None:
     assert not [type(rule).__name__ for rule in unbroken]
 
 
-@each_operator("operator")
+@each_operator("operator", by_default=FEW_REPRESENTATIVES)
 @given(st.data(), examples=15)
 def test_rules_broken_in_any_desc_are_told(operator: OperatorType, data: st.DataObject) -> None:
     level = data.draw(st.sampled_from(list(levels(operator))))

@@ -20,7 +20,7 @@ from dmlemu_hw import kernels
 
 PROGRAM = Path(__file__).parent / "same_bits.py"
 LOWER = ["generic", "avx2", "avx512"]
-CASES = 120  # so many of them are run, evenly spread; all by make test-long
+CASES = 60  # so many of them are run, evenly spread; all by make test-long
 ALL = 10**6
 
 # A CPU of 2008: SSE4.2, and no AVX.

@@ -18,7 +18,7 @@ from dmlemu import ChaosMode, Error, Strictness, d3d12, dml
 from dmlemu.evaluation import unpack_tensor
 from dmlemu.reporting import defaults
 from dmlemu.testing import operator_descs, stable
-from operator_families import KERNEL_REPRESENTATIVES, each_operator
+from operator_families import FEW_REPRESENTATIVES, each_operator
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "checks"))
@@ -678,7 +678,7 @@ def arrays_for(compiled: dml.CompiledOperator, random: Any) -> dict[str, Any]:
 
 
 @pytest.mark.dmlemu(suppress={"MEM_INDEX_VALUE": "the indices are random"})
-@each_operator("operator", by_default=KERNEL_REPRESENTATIVES)
+@each_operator("operator", by_default=FEW_REPRESENTATIVES)
 def test_every_operator_computes_as_ever(operator: Any) -> None:
     devices = [
         dml.create_device(d3d12.create_device(d3d12.Adapter(policy=policy)))

@@ -21,7 +21,7 @@ from dmlemu.dml.operators.rules import Divisible, Length, SameType, Sizes
 from dmlemu.dml.operators.schema import operator_fields, table_for, tables
 from dmlemu.testing import operator_descs
 from dmlemu.testing.strategies import KINDS
-from operator_families import KERNEL_REPRESENTATIVES, each_operator
+from operator_families import FEW_REPRESENTATIVES, each_operator
 
 from .search import occurs, smallest
 
@@ -53,7 +53,7 @@ def tensors(desc: dml.OperatorDesc) -> list[tuple[str, BufferTensorDesc]]:
     ]
 
 
-@each_operator("operator", by_default=KERNEL_REPRESENTATIVES)
+@each_operator("operator", by_default=FEW_REPRESENTATIVES)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_every_desc_is_accepted(operator: OperatorType, data: st.DataObject) -> None:
@@ -62,7 +62,7 @@ def test_every_desc_is_accepted(operator: OperatorType, data: st.DataObject) -> 
     assert made.desc.TYPE is operator
 
 
-@each_operator("operator", by_default=KERNEL_REPRESENTATIVES)
+@each_operator("operator", by_default=FEW_REPRESENTATIVES)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_every_desc_is_accepted_at_the_level_that_introduced_it(
