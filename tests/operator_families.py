@@ -44,8 +44,8 @@ def family(operator: OperatorType) -> Hashable:
 # Of several, the newest: numbered variants have more fields and more types than the first one.
 REPRESENTATIVES = frozenset({family(operator): operator for operator in sorted(emulated())}.values())
 
-# For tests that take seconds and look at what is around operators (strategies, chaos, rules at every level): every
-# third of those that run in different ways.
+# For tests that take seconds and look at what is around operators (strategies, chaos, rules at every level):
+# every third of those that run in different ways.
 FEW_REPRESENTATIVES = frozenset(
     sorted({kernel_family(each): each for each in sorted(emulated())}.values())[::3]
 )
