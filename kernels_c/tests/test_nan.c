@@ -85,7 +85,8 @@ static float parameter(void) {
 
 /* Every function of the table, with one input or two, into floats. */
 TEST(functions) {
-    static const char *const numbers[] = {"relu", "thresholded_relu", "hard_sigmoid", "celu", "celu_1", "sign"}; /* of any input */
+    static const char *const numbers[] = {"relu", "thresholded_relu", "hard_sigmoid",
+                                          "celu", "celu_1",           "sign"}; /* of any input */
     for (uint32_t number = 0; number < dmlk_kernel_count(); number++) {
         const struct element_wise_function *function = element_wise_function(number);
         if (function == NULL || !function->is_scaled) { /* of bits */
