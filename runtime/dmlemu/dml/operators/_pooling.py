@@ -9,6 +9,8 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..enums import TensorDataType
+from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert
 from .definition import Definition
 from .rules import AtLeast, Length, Rule, SameSizes, SameType, Window
@@ -84,6 +86,18 @@ class Pooling(Definition):
             index = (slice(None), slice(None), *np.ix_(*at))
             element = x[index]
             yield np.where(inside, element, x.dtype.type(0)), inside, padded
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 5, 4]),
+            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 2, 3]),
+            "strides": [2, 2],
+            "window_size": [2, 2],
+            "start_padding": [0, 1],
+            "end_padding": [0, 1],
+            "dilations": [2, 1],
+        }
 
 
 class PoolingGradient(Pooling):

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import TensorDataType
-from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert
 from ._pooling import Pooling
 
@@ -49,13 +47,4 @@ class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        return {
-            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 5, 4]),
-            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 2, 3]),
-            "strides": [2, 2],
-            "window_size": [2, 2],
-            "start_padding": [0, 1],
-            "end_padding": [0, 1],
-            "dilations": [2, 1],
-            "include_padding": False,
-        }
+        return super().example() | {"include_padding": False}

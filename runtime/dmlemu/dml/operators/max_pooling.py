@@ -62,15 +62,8 @@ class MaxPooling(Pooling, of="MAX_POOLING"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        return {
-            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 5, 4]),
-            "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 2, 3]),
+        return super().example() | {
             "output_indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 2, 2, 3]),
-            "strides": [2, 2],
-            "window_size": [2, 2],
-            "start_padding": [0, 1],
-            "end_padding": [0, 1],
-            "dilations": [2, 1],
         }
 
 

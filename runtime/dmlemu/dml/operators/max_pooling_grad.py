@@ -54,13 +54,7 @@ class MaxPoolingGrad(PoolingGradient, of="MAX_POOLING_GRAD"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        return {
-            "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 5, 4]),
+        return super().example() | {
             "input_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 2, 3]),
             "output_gradient_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 5, 4]),
-            "strides": [2, 2],
-            "window_size": [2, 2],
-            "start_padding": [0, 1],
-            "end_padding": [0, 1],
-            "dilations": [2, 1],
         }

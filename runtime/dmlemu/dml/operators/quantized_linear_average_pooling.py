@@ -113,17 +113,12 @@ class QuantizedLinearAveragePooling(Pooling, of="QUANTIZED_LINEAR_AVERAGE_POOLIN
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        return {
+        return super().example() | {
             "input_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 2, 5, 4]),
             "input_scale_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 1, 1]),
             "input_zero_point_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 2, 1, 1]),
             "output_scale_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 1, 1]),
             "output_zero_point_tensor": BufferTensorDesc(TensorDataType.INT8, [1, 1, 1, 1]),
             "output_tensor": BufferTensorDesc(TensorDataType.INT8, [1, 2, 2, 3]),
-            "strides": [2, 2],
-            "window_size": [2, 2],
-            "start_padding": [0, 1],
-            "end_padding": [0, 1],
-            "dilations": [2, 1],
             "include_padding": False,
         }
