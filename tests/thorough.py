@@ -6,7 +6,7 @@ import os
 
 THOROUGH = os.environ.get("DMLEMU_THOROUGH", "") not in ("", "0")
 
-FUZZ_SECONDS = int(os.environ.get("DMLEMU_FUZZ_SECONDS") or (20 if THOROUGH else 4))
+FUZZ_SECONDS = int(os.environ.get("DMLEMU_FUZZ_SECONDS") or (20 if THOROUGH else 2))
 
 
 def part_of(most: int) -> int:

@@ -56,7 +56,16 @@ def test_element_wise(source: Any, target: Any) -> None:
 
 
 @layouts
-@pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2], []], ids=str)
+@pytest.mark.parametrize(
+    "axes",
+    [
+        [0],
+        [1],
+        [0, 2],
+        *(pytest.param(each, marks=pytest.mark.long) for each in ([2], [1, 2], [0, 1, 2], [])),
+    ],
+    ids=str,
+)
 def test_reduce(source: Any, axes: list[int]) -> None:
     sizes = [300, 12, 301]
     kept = [1 if d in axes else size for d, size in enumerate(sizes)]

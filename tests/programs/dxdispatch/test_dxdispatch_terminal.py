@@ -222,7 +222,16 @@ def test_closed_and_full_streams(add: Any, path: Path, good: bool, ending: str) 
         assert "DML ERROR BIND_OFFSET_ALIGN" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["--help", "run --help", "checks", "explain", "adapters", "--version"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("--help", "explain"),
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in ("run --help", "checks", "adapters", "--version")
+        ),
+    ],
+)
 @pytest.mark.parametrize("ending", ["| head -n 0", ">&-", ">/dev/full"])
 def test_closed_and_full_streams_of_other_commands(path: Path, command: str, ending: str) -> None:
     result = shell(f"dmlemu {command} {ending}", path)
