@@ -33,6 +33,7 @@ __all__ = [
     "Program",
     "Temporary",
     "TensorField",
+    "align",
     "constant_calls",
 ]
 
@@ -201,13 +202,13 @@ class Lowered:
         """Allocates bytes in the temporary resource; returns their offset."""
         offset = self.temporary_size
         self.temporaries.append((offset, size))
-        self.temporary_size = _align(offset + size, TEMPORARY_BUFFER_ALIGNMENT)
+        self.temporary_size = align(offset + size, TEMPORARY_BUFFER_ALIGNMENT)
         return offset
 
     def reserve_persistent(self, size: int) -> int:
         """Allocates bytes in the persistent resource; returns their offset."""
         offset = self.persistent_size
-        self.persistent_size = _align(offset + size, PERSISTENT_BUFFER_ALIGNMENT)
+        self.persistent_size = align(offset + size, PERSISTENT_BUFFER_ALIGNMENT)
         return offset
 
     @property
@@ -328,5 +329,5 @@ def constant_calls(slot: int, offset: int, data: bytes) -> Iterator[KernelCall]:
         yield KernelCall("constant_data", (Operand(slot, Access.WRITE, *layout, offset + start),), part)
 
 
-def _align(value: int, alignment: int) -> int:
+def align(value: int, alignment: int) -> int:
     return -(-value // alignment) * alignment

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..tensor_desc import TEMPORARY_BUFFER_ALIGNMENT
-from .compile import TEMPORARY, Lowered, Operand
+from .compile import TEMPORARY, Lowered, Operand, align
 
 __all__ = ["Block", "place", "plan_memory"]
 
@@ -52,7 +52,10 @@ def plan_memory(lowered: Lowered) -> None:
             if operand.slot == TEMPORARY:
                 tensor = bisect_right(starts, operand.offset) - 1
                 used[tensor] = (used.get(tensor, (at,))[0], at)
-    blocks = [Block(_aligned(lowered.temporaries[tensor][1]), *when) for tensor, when in used.items()]
+    blocks = [
+        Block(align(lowered.temporaries[tensor][1], TEMPORARY_BUFFER_ALIGNMENT), *when)
+        for tensor, when in used.items()
+    ]
     offsets, lowered.temporary_size = place(blocks)
     moved = {starts[tensor]: offset for tensor, offset in zip(used, offsets, strict=True)}
 
@@ -127,7 +130,3 @@ def _place_in(order: Sequence[int], blocks: Sequence[Block]) -> _Plan:
         placed[:, at] = offset, offset + size, first, last
         offsets[number] = offset
     return _Plan(offsets, int(placed[1].max()))
-
-
-def _aligned(size: int) -> int:
-    return -(-size // TEMPORARY_BUFFER_ALIGNMENT) * TEMPORARY_BUFFER_ALIGNMENT

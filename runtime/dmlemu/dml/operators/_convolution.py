@@ -31,6 +31,20 @@ def batch_and_channels(desc: Any) -> Iterator[tuple[int, int, str]]:
     yield 1, desc.filter_tensor.sizes[0], "the number of filters, FilterTensor.Sizes[0]"
 
 
+def bias_channels(desc: Any) -> Iterator[tuple[int, int, str]]:
+    """Of a bias."""
+    if desc.bias_tensor is not None:
+        for i in range(desc.bias_tensor.rank):
+            if i == 1:
+                yield i, desc.output_tensor.sizes[1], "the number of output channels, OutputTensor.Sizes[1]"
+            else:
+                yield i, 1, "since the bias has one element per output channel"
+
+
+BIAS = Sizes(
+    "bias_tensor", bias_channels, "`BiasTensor.Sizes[1]` is `OutputTensor.Sizes[1]`, the others are 1."
+)
+
 FORWARD: tuple[Rule, ...] = (
     Sizes(
         "input_tensor",

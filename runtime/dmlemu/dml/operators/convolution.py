@@ -18,7 +18,7 @@ from ..enums import (
 )
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, float64
-from ._convolution import AnyConvolution, batch_and_channels, input_channels
+from ._convolution import BIAS, AnyConvolution, batch_and_channels, input_channels
 from ._fusion import Fused, call_fused, fused_reference
 from .places import Element, Size
 from .rules import AtLeast, Demand, Divisible, Length, Rule, SameRank, SameType, Sizes, Window
@@ -46,15 +46,6 @@ def _batch_and_channels(desc: ConvolutionOperatorDesc) -> Iterator[tuple[int, in
         groups, channels = desc.group_count, desc.filter_tensor.sizes[1]
         yield 0, desc.input_tensor.sizes[0], "the batch count of InputTensor"
         yield 1, channels * groups, f"FilterTensor.Sizes[1] ({channels}) times GroupCount ({groups})"
-
-
-def _bias(desc: ConvolutionOperatorDesc) -> Iterator[tuple[int, int, str]]:
-    if desc.bias_tensor is not None:
-        for i in range(desc.bias_tensor.rank):
-            if i == 1:
-                yield i, desc.output_tensor.sizes[1], "the number of output channels, OutputTensor.Sizes[1]"
-            else:
-                yield i, 1, "since the bias has one element per output channel"
 
 
 class _Positions(Rule):
@@ -144,11 +135,7 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
             "`FilterTensor.Sizes[0]`; BACKWARD: `FilterTensor.Sizes[1]` times `GroupCount`.",
         ),
         _Positions(),
-        Sizes(
-            "bias_tensor",
-            _bias,
-            "`BiasTensor.Sizes[1]` is `OutputTensor.Sizes[1]`, the others are 1.",
-        ),
+        BIAS,
         Fused({OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0}),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,23 +12,14 @@ from dmlemu_hw import kernels
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
-from ._convolution import FORWARD, channel_dimension, per_channel
+from ._convolution import BIAS, FORWARD, channel_dimension, per_channel
 from ._quantization import quantize
 from .convolution_integer import IntegerConvolution
-from .rules import AtLeast, Ones, SameRank, SameType, Sizes
+from .rules import AtLeast, Ones, SameRank, SameType
 
 if TYPE_CHECKING:
     from ..lowering.compile import Operand, Program
     from .descs import QuantizedLinearConvolutionOperatorDesc
-
-
-def _bias(desc: QuantizedLinearConvolutionOperatorDesc) -> Iterator[tuple[int, int, str]]:
-    if desc.bias_tensor is not None:
-        for i in range(desc.bias_tensor.rank):
-            if i == 1:
-                yield i, desc.output_tensor.sizes[1], "the number of output channels, OutputTensor.Sizes[1]"
-            else:
-                yield i, 1, "since the bias has one element per output channel"
 
 
 class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOLUTION"):
@@ -61,7 +52,7 @@ class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOL
         ),
         per_channel("filter_scale_tensor"),
         per_channel("filter_zero_point_tensor"),
-        Sizes("bias_tensor", _bias, "`BiasTensor.Sizes[1]` is `OutputTensor.Sizes[1]`, the others are 1."),
+        BIAS,
     )
 
     def lower(self, program: Program) -> None:
