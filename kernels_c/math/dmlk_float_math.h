@@ -2,12 +2,21 @@
  *
  * Results differ from the exact ones by less than 2 units in the last place (test_float_math.c states how much of
  * each); denormals and special values are those of C.  As in dmlk_math.h there are only operations that every CPU rounds
- * alike, no branches, no tables and no calls.  Where a rounding error of an argument would be multiplied, as of exp, the
- * argument is kept in two parts. */
+ * alike, fused multiply-adds among them, no branches and no tables.  Where a rounding error of an argument would be
+ * multiplied, as of exp, the argument is kept in two parts. */
 #ifndef DMLK_FLOAT_MATH_H
 #define DMLK_FLOAT_MATH_H
 
 #include "dmlk_math.h"
+
+/* a b + c, rounded once.  CPUs without an instruction for it call dmlk_fmaf_of_4 in loops, a replacement of the C
+ * library's fmaf for four at a time; compilers look for it under this name. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define DMLK_FMAF_OF_4 1
+typedef float dmlk_floats_of_4 __attribute__((vector_size(16)));
+dmlk_floats_of_4 dmlk_fmaf_of_4(dmlk_floats_of_4 a, dmlk_floats_of_4 b, dmlk_floats_of_4 c) __asm__("_ZGVbN4vvv_fmaf");
+__attribute__((simd("notinbranch"))) float fmaf(float a, float b, float c);
+#endif
 
 /* condition ? a : b, of which both are computed: compilers make branches of nested conditions, and of these masks. */
 DMLK_INLINE float dmlk_choosef(bool condition, float a, float b) {
@@ -15,21 +24,19 @@ DMLK_INLINE float dmlk_choosef(bool condition, float a, float b) {
     return dmlk_bits_float((dmlk_float_bits(a) & mask) | (dmlk_float_bits(b) & ~mask));
 }
 
-/* The smaller one of x, which is positive or a NaN, and of a positive limit: integers need no branch.  A NaN becomes the
- * limit. */
-DMLK_INLINE float dmlk_at_mostf(float x, float limit) {
-    const int32_t a = (int32_t)dmlk_float_bits(x), b = (int32_t)dmlk_float_bits(limit);
-    return dmlk_bits_float((uint32_t)(a < b ? a : b));
-}
+/* A NaN stays: with limits that compilers do not know these are instructions. */
+DMLK_INLINE float dmlk_at_mostf(float x, float limit) { return x > limit ? limit : x; }
+DMLK_INLINE float dmlk_at_leastf(float x, float limit) { return x < limit ? limit : x; }
 
-/* The larger one of x and of a negative limit; a NaN of negative sign becomes the limit. */
-DMLK_INLINE float dmlk_at_leastf(float x, float limit) {
-    const uint32_t a = dmlk_float_bits(x), b = dmlk_float_bits(limit);
-    return dmlk_bits_float(a < b ? a : b);
-}
-
-/* y, or the NaN that x is. */
-DMLK_INLINE float dmlk_or_nanf(float y, float x) { return x == x ? y : x; }
+extern const struct dmlk_limitsf {
+    float exp_low, exp_high; /* results beyond are 0 or infinite */
+    float expm1_low;         /* where expm1 is -1 */
+    float sigmoid;           /* of |x| */
+    float silu_low;
+    float tanh;              /* where tanh is 1 */
+    float half_exp;
+    float erf;               /* where erf is 1 */
+} dmlk_limitsf;
 
 /* x where `sign` is negative, otherwise 0. */
 DMLK_INLINE float dmlk_where_negativef(float x, float sign) {
@@ -41,42 +48,44 @@ DMLK_INLINE float dmlk_where_negativef(float x, float sign) {
 #define DMLK_ROUNDINGF 0x1.8p23f
 
 typedef struct dmlk_exponentialf {
-    int32_t n;
+    uint32_t n;  /* and `bias`, in the low 9 bits */
     float less1; /* exp(r) - 1 */
 } dmlk_exponentialf;
 
 /* Of x + low, where |x| < 2^9 and |low| is not more than a unit in the last place of x. */
-DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low) {
-    const float shifted = x * 1.44269504f + DMLK_ROUNDINGF, n = shifted - DMLK_ROUNDINGF;
-    const float r = (x - n * 0x1.62e4p-1f) - (n * 0x1.7f7d1cp-20f - low), z = r * r;
-    const float q01 = 0.49999994f + r * 0.166665196f, q23 = 0.0416684076f + r * 0.00836889911f;
-    const float q = q01 + z * (q23 + z * 0.00138142193f);
-    return (dmlk_exponentialf){(int32_t)(dmlk_float_bits(shifted) - dmlk_float_bits(DMLK_ROUNDINGF)), r + z * q};
+DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low, float bias) {
+    const float shifted = fmaf(x, 1.44269504f, DMLK_ROUNDINGF + bias), n = shifted - (DMLK_ROUNDINGF + bias);
+    const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, x) + low), z = r * r;
+    const float q01 = fmaf(r, 0.166665196f, 0.49999994f), q23 = fmaf(r, 0.00836889911f, 0.0416684076f);
+    const float q = fmaf(z, fmaf(z, 0.00138142193f, q23), q01);
+    return (dmlk_exponentialf){dmlk_float_bits(shifted), fmaf(z, q, r)};
 }
 
-/* x 2^n, where both and the result are normal and not 0. */
-DMLK_INLINE float dmlk_scalef(float x, int32_t n) {
-    return dmlk_bits_float(dmlk_float_bits(x) + ((uint32_t)n << 23));
+/* 2^n, if it is normal; the bias is 127. */
+DMLK_INLINE float dmlk_powerf(dmlk_exponentialf e) { return dmlk_bits_float(e.n << 23); }
+
+/* 2^n for n from -250 to 250 as a product of two, as it or the result may be denormal or infinite; the bias is 254. */
+typedef struct dmlk_powersf {
+    float half, rest;
+} dmlk_powersf;
+
+#define DMLK_WIDELYF 254.0f
+
+DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e) {
+    const uint32_t half = e.n >> 1;
+    return (dmlk_powersf){dmlk_bits_float(half << 23), dmlk_bits_float((e.n - half) << 23)};
 }
 
-/* x 2^n for n from -250 to 250: in two steps, as 2^n or the result may be denormal or infinite. */
-DMLK_INLINE float dmlk_scale_widelyf(float x, int32_t n) {
-    const int32_t half = n >> 1;
-    return x * dmlk_scalef(1, half) * dmlk_scalef(1, n - half);
-}
+DMLK_INLINE float dmlk_scale_widelyf(float x, dmlk_powersf by) { return x * by.half * by.rest; }
 
 /* exp(x + low) for x from -170 to 170. */
 DMLK_INLINE float dmlk_exp_of_partsf(float x, float low) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(x, low);
-    return dmlk_scale_widelyf(1 + e.less1, e.n);
+    const dmlk_exponentialf e = dmlk_reduce_expf(x, low, DMLK_WIDELYF);
+    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
 }
 
-/* Beyond these results are 0 or infinite. */
-#define DMLK_EXP_LOWF (-104.0f)
-#define DMLK_EXP_HIGHF 89.0f
-
 DMLK_INLINE float dmlk_expf(float x) {
-    return dmlk_or_nanf(dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, DMLK_EXP_LOWF), DMLK_EXP_HIGHF), 0), x);
+    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), 0);
 }
 
 /* exp(x - most) for x <= most, with what their difference loses.  Differences below -120 would do, but are rounded where
@@ -84,74 +93,78 @@ DMLK_INLINE float dmlk_expf(float x) {
 DMLK_INLINE float dmlk_exp_of_differencef(float x, float most) {
     const float least = (most - 120) - fabsf(most) * 0x1p-20f, a = least > x ? least : x; /* a NaN stays */
     const float difference = a - most, back = difference - a, lost = (a - (difference - back)) - (most + back);
-    return dmlk_exp_of_partsf(dmlk_at_leastf(difference, DMLK_EXP_LOWF), lost);
+    return dmlk_exp_of_partsf(dmlk_at_leastf(difference, dmlk_limitsf.exp_low), lost);
 }
 
 /* exp(x) - 1, accurate near 0. */
 DMLK_INLINE float dmlk_expm1f(float x) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_mostf(dmlk_at_leastf(x, -20), DMLK_EXP_HIGHF), 0);
-    const float half = dmlk_scalef(0.5f, e.n), y = 2 * (half * e.less1 + (half - 0.5f)); /* 2^n may be infinite */
-    return dmlk_or_nanf(dmlk_choosef(fabsf(x) < 0x1p-25f, x, y), x);
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.expm1_low), dmlk_limitsf.exp_high);
+    const dmlk_exponentialf e = dmlk_reduce_expf(a, 0, 126);
+    const float half = dmlk_powerf(e), y = 2 * fmaf(half, e.less1, half - 0.5f); /* 2^n may be infinite */
+    return dmlk_choosef(fabsf(x) < 0x1p-25f, x, y);
 }
 
-/* factor / (1 + exp(-x)), where the factor is 1 or x.  For x < 0 it is factor exp(x) / (1 + exp(x)): the power of 2 of
- * exp(x) is applied last, as it may be denormal. */
-DMLK_INLINE float dmlk_logisticf(float factor, float x) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(fabsf(x), 128), 0);
-    const int32_t negative = (int32_t)dmlk_float_bits(x) >> 31;
-    const float power = dmlk_scalef(1, e.n > -126 ? e.n : -126), exponential = power + power * e.less1;
+/* 1 / (1 + exp(-x)); for x < 0 it is exp(x) / (1 + exp(x)). */
+DMLK_INLINE float dmlk_sigmoidf(float x) {
+    const float exponential = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), dmlk_limitsf.sigmoid), 0);
     const float sum = 1 + exponential, lost = exponential - (sum - 1);
-    const float y = (factor + dmlk_where_negativef(factor * e.less1, x)) / sum;
-    return dmlk_or_nanf(dmlk_scale_widelyf(y - y * lost, e.n & negative), x);
+    const float y = (x < 0 ? exponential : 1) / sum;
+    return fmaf(-y, lost, y);
 }
 
-DMLK_INLINE float dmlk_sigmoidf(float x) { return dmlk_logisticf(1, x); }
-
-/* -infinity gives NaN, as -infinity times 0. */
+/* x sigmoid(x), where the power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as
+ * -infinity times 0. */
 DMLK_INLINE float dmlk_siluf(float x) {
-    const float a = dmlk_at_leastf(x, -128), y = dmlk_signedf(dmlk_logisticf(a, a), x);
-    return dmlk_choosef(fabsf(x) < INFINITY, y, dmlk_choosef(x > 0, x, NAN));
+    const float factor = dmlk_at_leastf(x, dmlk_limitsf.silu_low), a = fabsf(x);
+    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(a, -dmlk_limitsf.silu_low), 0, DMLK_WIDELYF);
+    const dmlk_powersf by = dmlk_wide_powersf(e);
+    const float exponential = dmlk_scale_widelyf(1 + e.less1, by);
+    const float sum = 1 + exponential, lost = exponential - (sum - 1);
+    const float y = fmaf(factor, dmlk_where_negativef(e.less1, x), factor) / sum, z = fmaf(-y, lost, y);
+    const float scaled = dmlk_scale_widelyf(z, (dmlk_powersf){x < 0 ? by.half : 1, x < 0 ? by.rest : 1});
+    return a < INFINITY ? dmlk_signedf(scaled, x) : x + a;
 }
 
 DMLK_INLINE float dmlk_tanhf(float x) {
     const float a = fabsf(x), z = x * x;
     float p = -0.00571703678f;
-    p = p * z + 0.0206505787f;
-    p = p * z - 0.0537434965f;
-    p = p * z + 0.133314908f;
-    p = p * z - 0.333332837f;
-    const float small = a + a * (z * p);
-    const dmlk_exponentialf e = dmlk_reduce_expf(2 * dmlk_at_mostf(a, 10), 0);
-    const float power = dmlk_scalef(1, e.n);
-    const float large = 1 - 2 / (power * e.less1 + (power + 1));
-    return dmlk_or_nanf(dmlk_signedf(dmlk_choosef(a < 0.625f, small, large), x), x);
+    p = fmaf(p, z, 0.0206505787f);
+    p = fmaf(p, z, -0.0537434965f);
+    p = fmaf(p, z, 0.133314908f);
+    p = fmaf(p, z, -0.333332837f);
+    const float small = fmaf(a, z * p, a);
+    const dmlk_exponentialf e = dmlk_reduce_expf(2 * dmlk_at_mostf(a, dmlk_limitsf.tanh), 0, 127);
+    const float power = dmlk_powerf(e);
+    const float large = 1 - 2 / fmaf(power, e.less1, power + 1);
+    return dmlk_signedf(a < 0.625f ? small : large, x);
 }
 
 /* exp(|x|) / 2 for finite results; infinite beyond. */
 DMLK_INLINE float dmlk_half_expf(float x) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), 91), 0);
-    return dmlk_scale_widelyf(1 + e.less1, e.n - 1);
+    const dmlk_exponentialf e =
+        dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp), 0, DMLK_WIDELYF - 1);
+    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
 }
 
 DMLK_INLINE float dmlk_coshf(float x) {
     const float half = dmlk_half_expf(x);
-    return dmlk_or_nanf(half + 0.25f / half, x);
+    return half + 0.25f / half;
 }
 
 DMLK_INLINE float dmlk_sinhf(float x) {
     const float a = fabsf(x), z = x * x, half = dmlk_half_expf(x);
-    const float p01 = 0.166666672f + z * 0.00833335053f, p23 = 0.000198360663f + z * 2.81743951e-06f;
-    const float small = a + a * (z * (p01 + z * z * p23));
-    return dmlk_or_nanf(dmlk_signedf(dmlk_choosef(a < 1, small, half - 0.25f / half), x), x);
+    const float p01 = fmaf(z, 0.00833335053f, 0.166666672f), p23 = fmaf(z, 2.81743951e-06f, 0.000198360663f);
+    const float small = fmaf(a, z * fmaf(z * z, p23, p01), a);
+    return dmlk_signedf(a < 1 ? small : half - 0.25f / half, x);
 }
 
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); log(1 + y) = y - y^2 / 2 + ... of s = y / (2 + y), as below. */
 DMLK_INLINE float dmlk_softplusf(float x) {
-    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), 104), 0);
+    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), 0);
     const float s = y / (2 + y), z = s * s, square = 0.5f * y * y;
-    const float p12 = 0.39998877f + z * 0.286168844f, p34 = 0.214276582f + z * 0.243009329f;
-    const float p = 0.666666746f + z * (p12 + z * z * p34);
-    return dmlk_or_nanf(dmlk_where_negativef(x, -x) + (y - (square - s * (square + z * p))), x);
+    const float p12 = fmaf(z, 0.286168844f, 0.39998877f), p34 = fmaf(z, 0.243009329f, 0.214276582f);
+    const float p = fmaf(z, fmaf(z * z, p34, p12), 0.666666746f);
+    return dmlk_where_negativef(x, -x) + (y - fmaf(-s, fmaf(z, p, square), square));
 }
 
 /* --- logarithm, as in double --- */
@@ -163,10 +176,11 @@ DMLK_INLINE float dmlk_logf(float x) {
     const float n = (float)((int32_t)above >> 23) - dmlk_choosef(is_denormal, 23, 0);
     const float f = dmlk_bits_float((above & 0x7fffff) + half) - 1, s = f / (2 + f), z = s * s, square = 0.5f * f * f;
     float p = 0.235822722f;
-    p = p * z + 0.285373032f;
-    p = p * z + 0.400003344f;
-    p = p * z + 0.666666627f;
-    const float y = n * 0x1.62e4p-1f + (f - (square - (s * (square + z * p) + n * 0x1.7f7d1cp-20f)));
+    p = fmaf(p, z, 0.285373032f);
+    p = fmaf(p, z, 0.400003344f);
+    p = fmaf(p, z, 0.666666627f);
+    const float low = fmaf(s, fmaf(z, p, square), n * 0x1.7f7d1cp-20f);
+    const float y = fmaf(n, 0x1.62e4p-1f, f - (square - low));
     const float outside = dmlk_choosef(x == 0, -INFINITY, dmlk_choosef(x < 0, NAN, x)); /* or infinity, or NaN */
     return dmlk_choosef(x > 0 && x < INFINITY, y, outside);
 }
@@ -178,84 +192,95 @@ DMLK_INLINE float dmlk_logf(float x) {
 DMLK_INLINE float dmlk_erff(float x) {
     const float a = fabsf(x), z = x * x;
     float p = 7.85385419e-05f;
-    p = p * z - 0.000801019138f;
-    p = p * z + 0.00518832728f;
-    p = p * z - 0.026853811f;
-    p = p * z + 0.112835854f;
-    p = p * z - 0.37612626f;
-    p = p * z + 0.128379166f;
-    const float b = dmlk_choosef(a > 4, 4, a); /* where the result is 1 */
+    p = fmaf(p, z, -0.000801019138f);
+    p = fmaf(p, z, 0.00518832728f);
+    p = fmaf(p, z, -0.026853811f);
+    p = fmaf(p, z, 0.112835854f);
+    p = fmaf(p, z, -0.37612626f);
+    p = fmaf(p, z, 0.128379166f);
+    const float b = dmlk_at_mostf(a, dmlk_limitsf.erf);
     float q = 0.0001855749f;
-    q = q * b - 0.00293961563f;
-    q = q * b + 0.0218053516f;
-    q = q * b - 0.103037432f;
-    q = q * b - 0.638225615f;
-    q = q * b - 1.12704003f;
-    q = q * b - 0.000353708921f;
-    const dmlk_exponentialf e = dmlk_reduce_expf(q, 0);
-    const float power = dmlk_scalef(1, e.n);
-    const float large = (1 - power) - power * e.less1;
-    return dmlk_signedf(dmlk_choosef(a <= 1, a + a * p, large), x);
+    q = fmaf(q, b, -0.00293961563f);
+    q = fmaf(q, b, 0.0218053516f);
+    q = fmaf(q, b, -0.103037432f);
+    q = fmaf(q, b, -0.638225615f);
+    q = fmaf(q, b, -1.12704003f);
+    q = fmaf(q, b, -0.000353708921f);
+    const dmlk_exponentialf e = dmlk_reduce_expf(q, 0, 127);
+    const float power = dmlk_powerf(e), large = fmaf(-power, e.less1, 1 - power);
+    return dmlk_signedf(a <= 1 ? fmaf(a, p, a) : large, x);
 }
 
 /* --- circular functions ---
  *
- * x = n pi/2 + r with |r| <= pi/4, the difference in double.  For |x| <= DMLK_CIRCULAR_LIMITF, see math.c. */
+ * x = n pi/2 + r with |r| <= pi/4, with pi/2 in three parts.  For |x| <= DMLK_CIRCULAR_LIMITF, see math.c. */
 
 #define DMLK_CIRCULAR_LIMITF 0x1p17f
+/* All positive, which makes the remainder of -0 -0. */
+#define DMLK_QUARTER1F 0x1.921fb4p+0f
+#define DMLK_QUARTER2F 0x1.4442d0p-24f
+#define DMLK_QUARTER3F 0x1.846988p-48f
 
 typedef struct dmlk_circularf {
-    float r, low; /* in two parts */
-    uint32_t n;   /* only the low two bits are used */
+    float n, r; /* r: x without n times the first part, which is exact */
+    uint32_t quarter; /* only the low two bits are used */
 } dmlk_circularf;
 
 DMLK_INLINE dmlk_circularf dmlk_reduce_circularf(float x) {
-    const float shifted = x * 0.636619772f + DMLK_ROUNDINGF, n = shifted - DMLK_ROUNDINGF;
-    const double r = ((double)x - (double)n * 0x1.921fb5444p0) - (double)n * 0x1.68c234c4c6629p-39;
-    return (dmlk_circularf){(float)r, (float)(r - (double)(float)r), dmlk_float_bits(shifted)};
+    const float shifted = fmaf(x, 0.636619772f, DMLK_ROUNDINGF), n = shifted - DMLK_ROUNDINGF;
+    return (dmlk_circularf){n, fmaf(n, -DMLK_QUARTER1F, x), dmlk_float_bits(shifted)};
+}
+
+DMLK_INLINE float dmlk_rest_of_circlef(dmlk_circularf at) {
+    return fmaf(at.n, -DMLK_QUARTER3F, fmaf(at.n, -DMLK_QUARTER2F, at.r));
 }
 
 DMLK_INLINE float dmlk_sin_reducedf(float r) {
     const float z = r * r;
     float p = -0.000195169778f;
-    p = p * z + 0.00833217613f;
-    p = p * z - 0.166666552f;
-    return dmlk_choosef(r == 0, r, r + r * (z * p)); /* -0 stays */
+    p = fmaf(p, z, 0.00833217613f);
+    p = fmaf(p, z, -0.166666552f);
+    return r == 0 ? r : fmaf(r, z * p, r); /* -0 stays */
 }
 
 DMLK_INLINE float dmlk_cos_reducedf(float r) {
     const float z = r * r;
     float p = 2.44380917e-05f;
-    p = p * z - 0.00138873642f;
-    p = p * z + 0.0416666456f;
-    return 1 - (0.5f * z - z * z * p);
+    p = fmaf(p, z, -0.00138873642f);
+    p = fmaf(p, z, 0.0416666456f);
+    return 1 - z * fmaf(-z, p, 0.5f);
 }
 
-/* Sine or cosine, for odd n the other one, with the sign changed by bit 1 of `sign`. */
-DMLK_INLINE float dmlk_circular_off(float even, float odd, uint32_t n, uint32_t sign) {
-    const float y = dmlk_choosef((n & 1) != 0, odd, even);
+/* Sine or cosine, for odd quarters the other one, with the sign changed by bit 1 of `sign`. */
+DMLK_INLINE float dmlk_circular_off(float even, float odd, uint32_t quarter, uint32_t sign) {
+    const float y = (quarter & 1) != 0 ? odd : even;
     return dmlk_bits_float(dmlk_float_bits(y) ^ (sign & 2) << 30);
 }
 
 DMLK_INLINE float dmlk_sin_off(dmlk_circularf at) {
-    return dmlk_circular_off(dmlk_sin_reducedf(at.r), dmlk_cos_reducedf(at.r), at.n, at.n);
+    const float r = dmlk_rest_of_circlef(at);
+    return dmlk_circular_off(dmlk_sin_reducedf(r), dmlk_cos_reducedf(r), at.quarter, at.quarter);
 }
 
 DMLK_INLINE float dmlk_cos_off(dmlk_circularf at) {
-    return dmlk_circular_off(dmlk_cos_reducedf(at.r), dmlk_sin_reducedf(at.r), at.n, at.n + 1);
+    const float r = dmlk_rest_of_circlef(at);
+    return dmlk_circular_off(dmlk_cos_reducedf(r), dmlk_sin_reducedf(r), at.quarter, at.quarter + 1);
 }
 
+/* With r in two parts, as tan is steep. */
 DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
-    const float z = at.r * at.r;
+    const float part = at.n * DMLK_QUARTER2F, rest = fmaf(at.n, DMLK_QUARTER2F, -part);
+    const float r = at.r - part, back = r - at.r, lost = (at.r - (r - back)) - (part + back);
+    const float low = lost - fmaf(at.n, DMLK_QUARTER3F, rest), z = r * r;
     float p = 0.00947595667f;
-    p = p * z + 0.00295705395f;
-    p = p * z + 0.024539046f;
-    p = p * z + 0.053378243f;
-    p = p * z + 0.133392364f;
-    p = p * z + 0.333331376f;
-    const float above = at.r * (z * p), t = at.r + above; /* tan has the derivative 1 + tan^2 */
-    const float tangent = at.r + (above + at.low * (1 + t * t));
-    return dmlk_choosef((at.n & 1) != 0, -1 / tangent, dmlk_choosef(at.r == 0, at.r, tangent));
+    p = fmaf(p, z, 0.00295705395f);
+    p = fmaf(p, z, 0.024539046f);
+    p = fmaf(p, z, 0.053378243f);
+    p = fmaf(p, z, 0.133392364f);
+    p = fmaf(p, z, 0.333331376f);
+    const float above = r * (z * p), t = r + above; /* tan has the derivative 1 + tan^2 */
+    const float tangent = r + fmaf(low, fmaf(t, t, 1), above);
+    return dmlk_choosef((at.quarter & 1) != 0, -1 / tangent, dmlk_choosef(r == 0, r, tangent));
 }
 
 /* Loops over `count` <= DMLK_MATH_CHUNK values of any size; optimized for few large ones. */
@@ -272,11 +297,11 @@ void dmlk_tan_eachf(float *values, int64_t count);
 
 DMLK_INLINE float dmlk_asin_halff(float s, float z) {
     float p = 0.0375651866f;
-    p = p * z + 0.0144026158f;
-    p = p * z + 0.0318176076f;
-    p = p * z + 0.0445157215f;
-    p = p * z + 0.0750051066f;
-    p = p * z + 0.166666597f;
+    p = fmaf(p, z, 0.0144026158f);
+    p = fmaf(p, z, 0.0318176076f);
+    p = fmaf(p, z, 0.0445157215f);
+    p = fmaf(p, z, 0.0750051066f);
+    p = fmaf(p, z, 0.166666597f);
     return s * (z * p);
 }
 
@@ -285,18 +310,19 @@ DMLK_INLINE float dmlk_asinf(float x) {
     const bool is_small = a < 0.5f;
     const float z = dmlk_choosef(is_small, a * a, 0.5f * (1 - a)), s = dmlk_choosef(is_small, a, sqrtf(z));
     const float y = dmlk_asin_halff(s, z);
-    const float large = DMLK_HALF_PIF - (2 * s + (2 * y - DMLK_HALF_PI_LOWF));
+    const float large = DMLK_HALF_PIF - fmaf(2, s, fmaf(2, y, -DMLK_HALF_PI_LOWF));
     return dmlk_signedf(dmlk_choosef(is_small, s + y, large), x);
 }
 
+/* pi/2 - asin(x), 2 asin(s) or, near -1, pi - 2 asin(s). */
 DMLK_INLINE float dmlk_acosf(float x) {
     const float a = fabsf(x);
     const bool is_small = a < 0.5f;
     const float z = dmlk_choosef(is_small, a * a, 0.5f * (1 - a)), s = dmlk_choosef(is_small, a, sqrtf(z));
-    const float y = dmlk_asin_halff(s, z), near_1 = 2 * (s + y);
-    const float near_0 = DMLK_HALF_PIF - (x - (DMLK_HALF_PI_LOWF - dmlk_signedf(y, x)));
-    const float near_minus_1 = 2 * DMLK_HALF_PIF - (near_1 - 2 * DMLK_HALF_PI_LOWF);
-    return dmlk_choosef(is_small, near_0, dmlk_choosef(x < 0, near_minus_1, near_1));
+    const float y = dmlk_asin_halff(s, z);
+    const float base = dmlk_choosef(is_small, DMLK_HALF_PIF, dmlk_where_negativef(2 * DMLK_HALF_PIF, x));
+    const float factor = dmlk_choosef(is_small, dmlk_signedf(1, -x), dmlk_signedf(2, x));
+    return base + fmaf(factor, s, fmaf(factor, y, base * (DMLK_HALF_PI_LOWF / DMLK_HALF_PIF)));
 }
 
 /* atan(a) = pi/4 + atan((a - 1) / (a + 1)) from tan(pi/8), pi/2 - atan(1 / a) from tan(3 pi/8). */
@@ -307,10 +333,10 @@ DMLK_INLINE float dmlk_atanf(float x) {
     const float under = dmlk_choosef(is_large, a, dmlk_choosef(is_middle, a + 1, 1));
     const float u = over / under, z = u * u;
     float p = -0.0608344525f;
-    p = p * z + 0.105959982f;
-    p = p * z - 0.142438486f;
-    p = p * z + 0.199984893f;
-    p = p * z - 0.333333164f;
+    p = fmaf(p, z, 0.105959982f);
+    p = fmaf(p, z, -0.142438486f);
+    p = fmaf(p, z, 0.199984893f);
+    p = fmaf(p, z, -0.333333164f);
     const float part = dmlk_choosef(is_large, 1, dmlk_choosef(is_middle, 0.5f, 0));
     const float high = part * DMLK_HALF_PIF, low = part * DMLK_HALF_PI_LOWF;
     return dmlk_signedf(high + (u + (u * (z * p) + low)), x);

@@ -7,6 +7,10 @@ DMLK_INLINE double from_0_to_1(double x) {
     x = x < 1 ? x : 1;
     return x > 0 ? x : 0;
 }
+DMLK_INLINE float from_0_to_1f(float x) {
+    x = x < 1 ? x : 1;
+    return x > 0 ? x : 0;
+}
 
 /* 0 also for a NaN. */
 DMLK_INLINE double negative_or_0(double x) { return x <= 0 ? x : 0; }
@@ -27,7 +31,7 @@ DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
            FAST(ENTRY(INT32, int32_t, name) ENTRY(UINT32, uint32_t, name)))
 
 #define AS_SINGLE(name, value) \
-    ROW1(name##_singles, double, float, double, OWN_ALPHA(float), dmlk_one_nan, (float)(value))
+    ROW1(name##_singles, double, float, double, OWN_CONSTANTS(float), dmlk_one_nan, (float)(value))
 
 #define MATH(name, value)                   \
     EACH_FLOAT(AS_FLOAT, ROW1, name, value) \

@@ -68,6 +68,10 @@ struct dmlk_job {
 /* A function of math.h, or of ours, in the type of x. */
 #define own(function, x) _Generic((x), float: function##f, double: function)(x)
 
+/* a b + c; of floats without rounding the product, which in double is exact for their values anyway. */
+#define own_fused(a, b, c) _Generic((a), float: fmaf, double: dmlk_multiply_add)(a, b, c)
+DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * b + c; }
+
 /* --- types --- */
 
 #ifdef DMLK_CHECKED
@@ -96,10 +100,10 @@ struct dmlk_job {
     const T high = (T)job->high.member, high_test = (T)job->high_test.member;        \
     (void)low, (void)low_test, (void)high, (void)high_test;
 
-/* alpha in the type of x. */
-#define OWN_ALPHA(T)             \
-    const T own_alpha = (T)alpha; \
-    (void)own_alpha;
+/* In the type of x. */
+#define OWN_CONSTANTS(T)                                     \
+    const T own_alpha = (T)alpha, own_beta = (T)beta; \
+    (void)own_alpha, (void)own_beta;
 
 /* In place or not: no element depends on another one. */
 #define EACH_ELEMENT _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++)
@@ -131,7 +135,7 @@ struct dmlk_job {
 
 #define AS_DOUBLE(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, double, T, , dmlk_one_nan, value)
 #define AS_FLOAT(TYPE, T, ROW, name, value) \
-    ROW(name##_##TYPE, T, T, T, LIMITS(T, f) OWN_ALPHA(T), dmlk_one_nan, value)
+    ROW(name##_##TYPE, T, T, T, LIMITS(T, f) OWN_CONSTANTS(T), dmlk_one_nan, value)
 #define AS_SIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, i), , value)
 #define AS_UNSIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, u), , value)
 

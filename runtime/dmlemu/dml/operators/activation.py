@@ -55,6 +55,7 @@ class ActivationHardSigmoid(Fusable, of="ACTIVATION_HARD_SIGMOID"):
 
     KERNEL = "hard_sigmoid"
     EXAMPLE = {"alpha": 0.2, "beta": 0.5}
+    ULPS = 1  # FLOAT16 is computed in FLOAT32, and rounded twice
 
     def function(self, x: Array, alpha: float, beta: float) -> Array:
         y: Array = np.fmax(0, np.fmin(alpha * x + beta, 1))
@@ -83,6 +84,7 @@ class ActivationLinear(Fusable, of="ACTIVATION_LINEAR"):
 
     KERNEL = "linear"
     EXAMPLE = {"alpha": 3.0, "beta": -1.0}
+    ULPS = 1  # FLOAT16 is computed in FLOAT32, and rounded twice
 
     def function(self, x: Array, alpha: float, beta: float) -> Array:
         return alpha * x + beta
@@ -263,6 +265,7 @@ class ActivationHardSwish(Unary, of="ACTIVATION_HARD_SWISH"):
 
     KERNEL = "hard_swish"
     EXAMPLE = {"alpha": 0.25, "beta": 0.5}
+    ULPS = 2  # FLOAT32 is computed in FLOAT32
 
     def function(self, x: Array, alpha: float, beta: float) -> Array:
         y: Array = x * np.fmax(0, np.fmin(alpha * x + beta, 1))
