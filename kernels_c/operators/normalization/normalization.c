@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "floats.h"
+#include "scratch.h"
 #include "walkers.h"
 
 #define LANES 16
@@ -26,6 +27,8 @@ struct job {
     bool has_add;
     uint32_t types[OPERANDS];
     dmlk_lines lines;
+    bool is_constant; /* scale and bias of a group are one number each */
+    double *factors;  /* the scales of all elements of a group, then the biases, if all groups have the same; or NULL */
 };
 
 /* The groups being processed. */
@@ -35,6 +38,7 @@ struct block {
     double shift[DMLK_CHUNK];    /* subtracted before elements are added */
     double m[DMLK_CHUNK], r[DMLK_CHUNK];
     double variance[DMLK_CHUNK]; /* GIVEN, MOMENTS */
+    dmlk_promoted scale, bias;   /* is_constant */
     /* Lane k of line i is number i * LANES + k along lines, k * lines + i across them. */
     double sums[LANES * DMLK_CHUNK], squares[LANES * DMLK_CHUNK];
 };
@@ -43,7 +47,10 @@ struct block {
 
 /* A quarter of the lanes: compilers process these faster than wider ones. */
 typedef double doubles4 __attribute__((vector_size(32)));
+typedef double unaligned4 __attribute__((vector_size(32), aligned(sizeof(double))));
 typedef int64_t bits4 __attribute__((vector_size(32)));
+typedef float floats8 __attribute__((vector_size(32)));
+typedef int32_t bits8 __attribute__((vector_size(32)));
 
 #define SELF(d) (d)
 #define MAGNITUDE(d) ((doubles4)((bits4)(d) & INT64_MAX))
@@ -160,20 +167,28 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
 
 static const dmlk_line_visitor sum_them = {.along = sum_along, .across = sum_across};
 
-/* The sum of the lanes of a line; with fewer numbers than lanes the others are absent. */
-static double total(const struct block *block, const double *lanes, int64_t line) {
-    const bool across = block->job->lines.across;
-    const int64_t n = dmlk_min(block->job->lines.along.count, LANES);
-    double sum[LANES] = {0};
-    for (int64_t k = 0; k < n; k++) {
-        sum[k] = lanes[across ? k * block->lines + line : line * LANES + k];
+/* The sum of the lanes of each line, pairwise. */
+DMLK_EACH_ISA(add_lanes, (double *restrict sum, const double *restrict lanes, int64_t lines), (sum, lanes, lines)) {
+    for (int64_t i = 0; i < lines; i++) {
+        const unaligned4 *quarters = (const unaligned4 *)(lanes + i * LANES);
+        const doubles4 four = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
+        sum[i] = (four[0] + four[2]) + (four[1] + four[3]);
     }
-    for (int width = LANES / 2; width > 0; width /= 2) {
-        for (int k = 0; k < width; k++) {
-            sum[k] += sum[k + width];
+}
+
+/* The same across lines; with fewer numbers than lanes the others are absent. */
+static const double *total(const struct block *block, double *lanes, double *room) {
+    const int64_t lines = block->lines, n = dmlk_min(block->job->lines.along.count, LANES);
+    if (!block->job->lines.across) {
+        add_lanes(room, lanes, lines);
+        return room;
+    }
+    for (int64_t width = LANES / 2; width > 0; width /= 2) {
+        for (int64_t i = 0; i < dmlk_min(width, n - width) * lines; i++) {
+            lanes[i] += lanes[width * lines + i];
         }
     }
-    return sum[0];
+    return lanes;
 }
 
 static void add_up(struct block *block, const dmlk_line_block *lines) {
@@ -193,8 +208,10 @@ static void add_up(struct block *block, const dmlk_line_block *lines) {
 static void set_statistics(struct block *block) {
     const struct job *job = block->job;
     const double n = (double)job->lines.along.count;
+    double room[2][DMLK_CHUNK];
+    const double *sums = total(block, block->sums, room[0]), *sums_of_squares = total(block, block->squares, room[1]);
     for (int64_t i = 0; i < block->lines; i++) {
-        const double sum = total(block, block->sums, i), squares = total(block, block->squares, i);
+        const double sum = sums[i], squares = sums_of_squares[i];
         const double norm = job->kind == L1 ? sum : sqrt(squares);
         const double variance = (squares - sum * sum / n) / n;
         block->m[i] = job->kind == MOMENTS || job->kind == MEAN ? block->shift[i] + sum / n : 0;
@@ -221,54 +238,84 @@ static void take_given(struct block *block, const dmlk_line_block *lines) {
 
 /* n elements, as floats.  m and r are of one group or of n; scale and bias of one element or of n. */
 struct piece {
-    const double *m, *r;
-    const float *x, *scale, *bias, *add;
+    const double *m, *r, *scale, *bias;
+    const float *x, *add;
 };
 
-#define PUT(name, m_step, s_step, has_add)                                                                 \
+#define ONE(at, i) ((doubles4){*(at), *(at), *(at), *(at)})
+#define EACH(at, i) (*(const unaligned4 *)((at) + (i)))
+
+/* Elements i .. i + 3 in double.  Written like this, compilers convert without moving halves of vectors. */
+#define PUT_FOUR(v, i, OF_GROUP, OF_ELEMENT, has_add)                                                      \
+    do {                                                                                                   \
+        const float *f = x + (i), *g = has_add ? add + (i) : f;                                            \
+        v = (doubles4){(double)f[0], (double)f[1], (double)f[2], (double)f[3]} - OF_GROUP(m, i);           \
+        v = v * (OF_GROUP(r, i) * OF_ELEMENT(scale, i)) + OF_ELEMENT(bias, i);                             \
+        v = has_add ? v + (doubles4){(double)g[0], (double)g[1], (double)g[2], (double)g[3]} : v;          \
+    } while (0)
+
+#define PUT(name, OF_GROUP, OF_ELEMENT, has_add)                                                           \
     DMLK_EACH_ISA(name, (float *restrict y, const struct piece *p, int64_t n), (y, p, n)) {                \
-        const double *restrict m = p->m, *restrict r = p->r;                                               \
-        const float *restrict x = p->x, *restrict scale = p->scale, *restrict bias = p->bias, *restrict add = p->add; \
-        for (int64_t i = 0; i < n; i++) {                                                                  \
-            const double factor = r[i * m_step] * (double)scale[i * s_step];                               \
-            double v = ((double)x[i] - m[i * m_step]) * factor + (double)bias[i * s_step];                 \
-            v = has_add ? v + (double)add[i] : v;                                                          \
-            y[i] = dmlk_one_nan_float((float)v);                                                           \
+        const double *restrict m = p->m, *restrict r = p->r, *restrict scale = p->scale, *restrict bias = p->bias; \
+        const float *restrict x = p->x, *restrict add = p->add;                                            \
+        int64_t i = 0;                                                                                     \
+        for (; i + 8 <= n; i += 8) {                                                                       \
+            doubles4 v, w;                                                                                 \
+            PUT_FOUR(v, i, OF_GROUP, OF_ELEMENT, has_add);                                                 \
+            PUT_FOUR(w, i + 4, OF_GROUP, OF_ELEMENT, has_add);                                             \
+            const floats8 all = {(float)v[0], (float)v[1], (float)v[2], (float)v[3],                       \
+                                 (float)w[0], (float)w[1], (float)w[2], (float)w[3]};                      \
+            const bits8 number = all == all, one_nan = (bits8){0} + (int32_t)DMLK_NAN_BITS;                \
+            const bits8 out = ((bits8)all & number) | (one_nan & ~number);                                 \
+            memcpy(y + i, &out, sizeof out);                                                               \
+        }                                                                                                  \
+        for (; i < n; i++) {                                                                               \
+            const double factor = OF_GROUP##_1(r, i) * OF_ELEMENT##_1(scale, i);                           \
+            const double v = ((double)x[i] - OF_GROUP##_1(m, i)) * factor + OF_ELEMENT##_1(bias, i);       \
+            y[i] = dmlk_one_nan_float((float)(has_add ? v + (double)add[i] : v));                          \
         }                                                                                                  \
     }
-PUT(put_one_one, 0, 0, false)
-PUT(put_one_each, 0, 1, false)
-PUT(put_each_one, 1, 0, false)
-PUT(put_each_each, 1, 1, false)
-PUT(put_one_one_add, 0, 0, true)
-PUT(put_one_each_add, 0, 1, true)
-PUT(put_each_one_add, 1, 0, true)
-PUT(put_each_each_add, 1, 1, true)
+#define ONE_1(at, i) ((at)[0])
+#define EACH_1(at, i) ((at)[i])
+PUT(put_one_one, ONE, ONE, false)
+PUT(put_one_each, ONE, EACH, false)
+PUT(put_each_one, EACH, ONE, false)
+PUT(put_each_each, EACH, EACH, false)
+PUT(put_one_one_add, ONE, ONE, true)
+PUT(put_one_each_add, ONE, EACH, true)
+PUT(put_each_one_add, EACH, ONE, true)
+PUT(put_each_each_add, EACH, EACH, true)
 
 typedef void put_function(float *y, const struct piece *p, int64_t n);
 static put_function *const put_functions[2][2][2] = {
     {{put_one_one, put_one_one_add}, {put_one_each, put_one_each_add}},
     {{put_each_one, put_each_one_add}, {put_each_each, put_each_each_add}}};
 
-/* Whether the operand needs no copy: contiguous, or one element for all. */
-static bool is_direct(const struct job *job, enum operand k, const int64_t *strides) {
-    return dmlk_are_floats(job->types[k], strides[k]);
-}
-
 /* `count` outputs, at most DMLK_CHUNK if an operand needs a copy; `line` is the first or only group. */
 static void put(const struct block *block, int64_t line, bool each, uint8_t *const *at, const int64_t *strides,
-                int64_t count) {
+                int64_t count, int64_t index) {
     const struct job *job = block->job;
-    float x[DMLK_CHUNK], scale[DMLK_CHUNK], bias[DMLK_CHUNK], add[DMLK_CHUNK], y[DMLK_CHUNK];
-    const bool one = strides[SCALE] == 0 && strides[BIAS] == 0, direct = is_direct(job, OUT, strides);
-    const int64_t factors = one ? 1 : count;
-    const struct piece piece = {
+    const bool one = strides[SCALE] == 0 && strides[BIAS] == 0;
+    const bool direct = dmlk_are_floats(job->types[OUT], strides[OUT]);
+    float x[DMLK_CHUNK], add[DMLK_CHUNK], y[DMLK_CHUNK];
+    struct piece piece = {
         .m = &block->m[line],
         .r = &block->r[line],
+        .scale = &block->scale.f[line],
+        .bias = &block->bias.f[line],
         .x = dmlk_floats(job->types[IN], at[IN], strides[IN], count, x),
-        .scale = dmlk_floats(job->types[SCALE], at[SCALE], strides[SCALE], factors, scale),
-        .bias = dmlk_floats(job->types[BIAS], at[BIAS], strides[BIAS], factors, bias),
         .add = job->has_add ? dmlk_floats(job->types[ADD], at[ADD], strides[ADD], count, add) : NULL};
+    dmlk_promoted scale, bias;
+    if (job->factors != NULL) {
+        piece.scale = job->factors + index;
+        piece.bias = job->factors + job->lines.along.count + index;
+    } else if (!job->is_constant) {
+        const int64_t factors = one ? 1 : count;
+        dmlk_load_promoted(job->types[SCALE], at[SCALE], strides[SCALE], factors, &scale);
+        dmlk_load_promoted(job->types[BIAS], at[BIAS], strides[BIAS], factors, &bias);
+        piece.scale = scale.f;
+        piece.bias = bias.f;
+    }
     put_functions[each][!one][job->has_add](direct ? (float *)at[OUT] : y, &piece, count);
     if (!direct) {
         dmlk_store_floats(job->types[OUT], at[OUT], strides[OUT], count, y);
@@ -279,24 +326,21 @@ static void put_along(void *context, int64_t line, uint8_t *const *at, const int
                       int64_t index) {
     const struct block *block = context;
     const struct job *job = block->job;
-    const bool one = strides[SCALE] == 0 && strides[BIAS] == 0;
-    const bool direct = is_direct(job, IN, strides) && is_direct(job, OUT, strides) &&
-                        (one || (is_direct(job, SCALE, strides) && is_direct(job, BIAS, strides))) &&
-                        (!job->has_add || is_direct(job, ADD, strides));
+    const bool direct = dmlk_are_floats(job->types[IN], strides[IN]) && dmlk_are_floats(job->types[OUT], strides[OUT]) &&
+                        (job->is_constant || job->factors != NULL) &&
+                        (!job->has_add || dmlk_are_floats(job->types[ADD], strides[ADD]));
     const int64_t most = direct ? n : DMLK_CHUNK;
-    (void)index;
     for (int64_t i = 0; i < n; i += most) {
         uint8_t *piece[ALONG];
         for (uint32_t k = 0; k < ALONG; k++) {
             piece[k] = at[k] + i * strides[k] * job->lines.along.bytes[k];
         }
-        put(block, line, false, piece, strides, dmlk_min(n - i, most));
+        put(block, line, false, piece, strides, dmlk_min(n - i, most), index + i);
     }
 }
 
 static void put_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
-    (void)index;
-    put(context, 0, true, at, strides, count);
+    put(context, 0, true, at, strides, count, index);
 }
 
 static const dmlk_line_visitor put_them = {.along = put_along, .across = put_across};
@@ -330,7 +374,44 @@ static void run_block(const dmlk_line_block *lines, void *context) {
         put_statistic(job, OUT_MEAN, lines, block.m);
         put_statistic(job, OUT_VARIANCE, lines, block.variance);
     }
+    if (job->is_constant) {
+        dmlk_load_promoted(job->types[SCALE], lines->at[SCALE], lines->strides[SCALE], lines->count, &block.scale);
+        dmlk_load_promoted(job->types[BIAS], lines->at[BIAS], lines->strides[BIAS], lines->count, &block.bias);
+    }
     dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &put_them, &block);
+}
+
+static bool are_fixed(const dmlk_iter *iter) {
+    for (uint32_t d = 0; d < iter->rank; d++) {
+        if (iter->strides[d][SCALE] != 0 || iter->strides[d][BIAS] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Converts scale and bias once, if that saves work; otherwise, or without memory, each group's are converted. */
+static void prepare_factors(struct job *job) {
+    const dmlk_iter *along = &job->lines.along;
+    const int64_t n = along->count;
+    job->is_constant = are_fixed(along);
+    if (job->is_constant || n > NEAR || job->lines.each.count < 4 || !are_fixed(&job->lines.each)) {
+        return;
+    }
+    job->factors = dmlk_take(2 * n * (int64_t)sizeof *job->factors);
+    dmlk_cursor cursor;
+    dmlk_promoted x;
+    dmlk_iter_seek(along, 0, &cursor);
+    for (int64_t i = 0; job->factors != NULL && i < n;) {
+        const int64_t *strides = dmlk_iter_row_strides(along);
+        const int64_t count = dmlk_min(dmlk_min(dmlk_iter_row_left(along, &cursor), n - i), DMLK_CHUNK);
+        for (uint32_t k = 0; k < 2; k++) {
+            dmlk_load_promoted(job->types[SCALE + k], cursor.at[SCALE + k], strides[SCALE + k], count, &x);
+            memcpy(job->factors + k * n + i, x.f, (size_t)count * sizeof *x.f);
+        }
+        dmlk_iter_advance(along, &cursor, count);
+        i += count;
+    }
 }
 
 /* The views by operand.  An absent input is a number for all elements; an absent output, and a statistic that
@@ -385,7 +466,9 @@ static int run(const dmlk_call *call, enum kind kind) {
     if (status == DMLK_OK) {
         const int64_t n = job.lines.along.count;
         const int64_t together = job.lines.across ? DMLK_MOST_LINES : n < NEAR ? NEAR / n : 1;
+        prepare_factors(&job);
         dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
+        dmlk_give(job.factors);
     }
     return status;
 }

@@ -27,7 +27,7 @@ from .rules import Below, Rule, SameRank, SameSizes, SameType, Sizes
 if TYPE_CHECKING:
     from ..lowering.compile import Program
 
-_LONG = 1 << 10  # elements of a group that are worth the work of a group
+_LONG = 1 << 7  # elements of a group that are worth the work of a group
 
 
 def _spatial_sizes(desc: Any) -> Iterator[tuple[int, int, str]]:
