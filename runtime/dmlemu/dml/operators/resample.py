@@ -109,8 +109,7 @@ class _Resampling(Definition):
                 x = x.take(nearest, axis)
             return {self.OUTPUT: x}
         values = float64(x)
-        # The axes before the last, the innermost first; then the last.
-        for axis in (*reversed(range(x.ndim - 1)), x.ndim - 1):
+        for axis in reversed(range(x.ndim)):
             if self.GRADIENT:
                 weights = self._weights(axis, source.sizes[axis], target.sizes[axis]).T
             else:
@@ -152,8 +151,8 @@ class Resample(_Resampling, of="RESAMPLE"):
 
     NEAREST_NEIGHBOR copies the bits of element ``floor(p + 0.5)``. LINEAR mixes elements floor(p) and
     floor(p) + 1 with the weights ``1 - w`` and ``w = p - floor(p)``, and multiplies the weights of all
-    dimensions. Positions, weights and sums are computed in FLOAT64, and the sum is rounded once; integers to
-    the nearest, halves to even. An element of weight 0 has no influence, even if it is infinite or NaN.
+    dimensions. Positions, weights and sums are computed in FLOAT64, the last dimension first, and the sum is
+    rounded once; integers to the nearest, halves to even. An element of weight 0 has no influence, even if it is infinite or NaN.
     """
 
     RULES: ClassVar[Sequence[Rule]] = _rules("input_tensor", "output_tensor")
@@ -200,8 +199,8 @@ class ResampleAt(Resample, of="RESAMPLE1 RESAMPLE2 RESAMPLE3"):
     Scales`` has the weight ``1 - |i - p| * Scales``, divided by the sum of all; positions outside count as
     the element at the edge.
 
-    Positions, weights and sums are computed in FLOAT64, and the sum is rounded once; integers to the nearest,
-    halves to even. An element of weight 0 has no influence, even if it is infinite or NaN.
+    Positions, weights and sums are computed in FLOAT64, the last dimension first, and the sum is rounded
+    once; integers to the nearest, halves to even. An element of weight 0 has no influence, even if it is infinite or NaN.
     """
 
     RULES: ClassVar[Sequence[Rule]] = (
@@ -231,7 +230,7 @@ class ResampleGrad(_Resampling, of="RESAMPLE_GRAD RESAMPLE_GRAD1"):
     gradient lies at ``p = (o - InputPixelOffsets) / Scales - OutputPixelOffsets``. (The page says otherwise;
     Microsoft's TensorFlow plugin passes them so, and its gradients are tested.)
 
-    Sums are computed in FLOAT64 in row-major order and rounded once. Elements that nothing sampled are 0.
+    Sums are computed in FLOAT64, the last dimension first, and rounded once. Elements that nothing sampled are 0.
     """
 
     INPUT, OUTPUT = "input_gradient_tensor", "output_gradient_tensor"
