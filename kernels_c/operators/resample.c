@@ -468,7 +468,7 @@ static bool is_valid(const dmlk_call *call, dmlk_resample *k) {
 static void set_axes(const dmlk_resample *k, const dmlk_view *in, const dmlk_view *out, axis *axes) {
     for (uint32_t d = 0; d < k->rank; d++) {
         const int64_t from = k->gradient ? in->sizes[d] : out->sizes[d], to = k->gradient ? out->sizes[d] : in->sizes[d];
-        axes[d] = (axis){k->mode, k->gradient != 0, (double)k->scales[d], (double)k->outer[d], (double)k->inner[d], from, to};
+        axes[d] = (axis){k->mode, k->gradient != 0, k->scales[d], (double)k->outer[d], (double)k->inner[d], from, to};
     }
 }
 
