@@ -1,29 +1,197 @@
 /* resample: an element is the weighted sum of elements of the input around its position there, or the nearest of them.
  *
- * Weights are the product of those of each axis, which are computed once, as a table: the taps of an axis.  Sums are
- * FLOAT64: rows of the input are mixed along the axes before the last one, the innermost first, then the last axis is
- * mixed within the row.  The gradient uses the same tables, transposed. */
+ * Weights are the product of those of each axis, its taps.  Sums are FLOAT64: a row of the input is mixed along the
+ * last axis first, and kept as long as the rows that it becomes part of are computed; then rows are mixed along the
+ * axes before, the last of these first.  The gradient uses the same taps, from the other side.
+ *
+ * Rows are computed in blocks of columns, so that taps are only kept for a block.  If another axis is contiguous and
+ * not scaled (channels last), its elements are part of the columns. */
 #include "resample.h"
 
 #include <math.h>
 
 #include "boxes.h"
 #include "cancellation.h"
+#include "cpu.h"
 #include "narrow.h"
 #include "scratch.h"
 
-#define MOST_TAPS (INT64_C(1) << 28) /* of an axis: 4 GiB */
-#define FAR 0x1p52                   /* positions beyond it are clamped like this one */
+#define FAR 0x1p52      /* positions beyond it are clamped like this one */
+#define BLOCK 1024      /* elements of a block of a row */
+#define KEPT (1 << 16)  /* weights that are kept for a block; if it has more, they are computed for each row */
+#define FEW 256         /* weights that are computed at once */
+#define LINES 256       /* elements of an axis whose taps are kept */
+#define SHORT 8         /* taps whose weights are kept with them */
+#define SLOTS 64        /* rows of the input that are kept, mixed along the last axis */
+#define LANES 8         /* elements that are mixed at once; their taps are among WINDOW + 1 that follow each other */
+#define WINDOW 16
+#define WIDE 8          /* elements of a column that are worth a loop */
 
-/* Along an axis, element x of the output is the sum of weight[i] * input[index[i]], i from start[x] to start[x + 1]. */
-typedef struct taps {
-    int64_t count; /* elements of the output */
-    int64_t *start, *index;
-    double *weight;
-    /* Of the last axis: the indices that are read, rising, and for each tap its place among them. */
-    int64_t *columns, *column;
-    int64_t column_count;
-} taps;
+/* --- the taps of one axis --- */
+
+typedef struct axis {
+    enum dmlk_resample_mode mode;
+    bool gradient;
+    double scale, outer, inner;
+    int64_t from; /* elements that positions are computed for */
+    int64_t to;   /* elements of the tensor that they lie in */
+} axis;
+
+/* Elements of weights other than 0: begin, ... end - 1.  Neither decreases from one position to the next. */
+typedef struct span {
+    int64_t begin, end;
+} span;
+
+static double position(const axis *a, int64_t o) {
+    return fmin(fmax(((double)o - a->outer) / a->scale - a->inner, -FAR), FAR); /* a NaN becomes -FAR */
+}
+
+static int64_t clamped(const axis *a, double i) { return (int64_t)fmin(fmax(i, 0), (double)(a->to - 1)); }
+
+static bool is_stretched(const axis *a) { return a->mode == DMLK_LINEAR_ANTIALIASED && a->scale < 1; }
+
+/* The linear filter stretched by `s`: the first and last integer inside. */
+static double first_inside(double p, double s) { return floor(p - s) + 1; }
+static double last_inside(double p, double s) { return ceil(p + s) - 1; }
+
+/* What position `o` lies at. */
+static span reach(const axis *a, int64_t o) {
+    const double p = position(a, o), s = 1 / a->scale;
+    if (is_stretched(a)) {
+        return (span){clamped(a, first_inside(p, s)), clamped(a, last_inside(p, s)) + 1};
+    }
+    const double low = a->mode == DMLK_NEAREST_HALF_UP ? floor(p + 0.5) : a->mode == DMLK_NEAREST_UP ? ceil(p) : floor(p);
+    const int64_t one = clamped(a, low);
+    return (span){one, a->mode < DMLK_LINEAR || p == low ? one + 1 : clamped(a, low + 1) + 1};
+}
+
+/* The sum of 1 - |i - p| / s over the integers from `first` to `last`. */
+static double triangle(double first, double last, double p, double s) {
+    const double top = floor(p), below = fmin(last, top), above = fmax(first, top + 1);
+    const double n = fmax(below - first + 1, 0), m = fmax(last - above + 1, 0);
+    return n * (1 - (p - (first + below) / 2) / s) + m * (1 - ((above + last) / 2 - p) / s);
+}
+
+/* Positions outside count as the element at the edge. */
+static void stretched_weights(const axis *a, int64_t o, int64_t first, int64_t count, double *weights) {
+    const double p = position(a, o), s = 1 / a->scale, edge = (double)(a->to - 1);
+    const double begin = first_inside(p, s), end = last_inside(p, s), all = triangle(begin, end, p, s);
+    for (int64_t i = first; i < first + count; i++) {
+        const double least = i == 0 ? fmin(begin, 0) : (double)i, most = i == a->to - 1 ? fmax(end, edge) : (double)i;
+        weights[i - first] = triangle(fmax(least, begin), fmin(most, end), p, s) / all;
+    }
+}
+
+/* The weights of elements of the reach of `o`. */
+static void weights_at(const axis *a, int64_t o, int64_t first, int64_t count, double *weights) {
+    if (is_stretched(a)) {
+        stretched_weights(a, o, first, count, weights);
+        return;
+    }
+    const span all = reach(a, o);
+    const double p = position(a, o), high = all.end - all.begin == 2 ? p - floor(p) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        weights[i] = first + i == all.begin ? 1 - high : high;
+    }
+}
+
+/* The first position whose reach has an element behind x, and the first that begins behind it. */
+static int64_t first_position(const axis *a, int64_t x, bool begins) {
+    int64_t low = 0, high = a->from;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const span s = reach(a, middle);
+        if ((begins ? s.begin : s.end - 1) >= x + begins) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* The elements of the input whose sum is element x of the output. */
+static span taps_of(const axis *a, int64_t x) {
+    if (!a->gradient) {
+        return reach(a, x);
+    }
+    const int64_t begin = first_position(a, x, false), end = first_position(a, x, true);
+    return (span){begin, end > begin ? end : begin};
+}
+
+static void weights_of(const axis *a, int64_t x, int64_t first, int64_t count, double *weights) {
+    if (!a->gradient) {
+        weights_at(a, x, first, count, weights);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        weights_at(a, first + i, x, 1, weights + i);
+    }
+}
+
+/* Whether each element is the sum of the one of the same index. */
+static bool is_identity(const axis *a) {
+    const bool exact = fabs(a->outer) < 0x1p20 && rint(2 * a->outer) == 2 * a->outer;
+    return exact && a->scale == 1 && a->outer + a->inner == 0 && a->from == a->to;
+}
+
+/* --- blocks of rows --- */
+
+/* Elements of rows: `columns` columns of `width` elements that the input and the output have next to each other. */
+typedef struct block {
+    int64_t number; /* -1: none */
+    int64_t column, columns, first, width;
+    int64_t stride; /* of columns of the input */
+    bool is_kept;   /* the weights, from kept[start] of each column on */
+    span taps[BLOCK];
+    int64_t start[BLOCK];
+    double kept[KEPT];
+    bool is_pairs; /* of each element one or two taps: the first, the distance to the other or 0, and its weight */
+    int64_t low[BLOCK], step[BLOCK];
+    double weight[BLOCK];
+    int64_t window[BLOCK / LANES]; /* of each LANES elements where all their first taps are, -1: nowhere; */
+    int32_t lane[BLOCK];           /* and which of the elements there they are */
+} block;
+
+/* The taps of an element of an axis before the last. */
+typedef struct line {
+    int64_t element; /* -1: none */
+    span taps;
+    double weights[SHORT]; /* if there are no more */
+} line;
+
+typedef struct job job;
+
+/* Of one thread. */
+typedef struct state {
+    const job *job;
+    int64_t work;
+    bool stopped;
+    line kept_lines[DMLK_MAX_RANK][LINES], *lines[DMLK_MAX_RANK]; /* of the row's elements */
+    const uint8_t *rows[SLOTS]; /* of the input, that are in the slots; NULL: none */
+    double slots[SLOTS][BLOCK], sums[DMLK_MAX_RANK][BLOCK];
+    block block;
+} state;
+
+/* sum = w * row, or sum += w * row. */
+DMLK_EACH_ISA(add_row, (double *restrict sum, const double *restrict row, double w, int64_t count, bool first),
+              (sum, row, w, count, first)) {
+    if (first) {
+        for (int64_t i = 0; i < count; i++) {
+            sum[i] = w * row[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        sum[i] += w * row[i];
+    }
+}
+
+/* A row, or with `other` two that are still to be mixed. */
+typedef struct sum {
+    const double *row, *other;
+    double w, v;
+} sum;
 
 /* The limits of an integer type of at most 32 bits. */
 #define HALF(T) ((double)((uint64_t)1 << (8 * sizeof(T) - 1)))
@@ -33,300 +201,333 @@ typedef struct taps {
 #define DMLK_BODY "resample.inc"
 #include "each_type.inc"
 
+#ifdef DMLK_X86
+#include <immintrin.h>
+
+/* Elements of the window, which lie in two vectors. */
+DMLK_AVX2 static inline __m256 pick_lanes(const float *window, __m256i lane) {
+    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(window), lane);
+    const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(window + LANES), lane);
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(lane, 28))); /* bit 3 */
+}
+
+DMLK_AVX2 static inline __m256d mix_four(__m128 one, __m128 other, __m256d w) {
+    const __m256d a = _mm256_cvtps_pd(one), b = _mm256_cvtps_pd(other), rest = _mm256_sub_pd(_mm256_set1_pd(1), w);
+    const __m256d sum = _mm256_add_pd(_mm256_mul_pd(rest, a), _mm256_mul_pd(w, b));
+    return _mm256_blendv_pd(sum, a, _mm256_cmp_pd(w, _mm256_setzero_pd(), _CMP_EQ_OQ));
+}
+
+/* As mix_pairs_float32, of contiguous rows. */
+DMLK_AVX2 static void mix_windows(const block *b, const uint8_t *from, double *row) {
+    const int64_t count = b->columns * b->width;
+    for (int64_t i = 0; i < count; i += LANES) {
+        const float *window = (const float *)from + b->window[i / LANES];
+        if (b->window[i / LANES] < 0) {
+            mix_pairs_float32(b, from, i, dmlk_min(i + LANES, count), row);
+            continue;
+        }
+        const __m256i lane = _mm256_loadu_si256((const __m256i *)&b->lane[i]);
+        const __m256 one = pick_lanes(window, lane), other = pick_lanes(window + 1, lane);
+        const __m128 high[] = {_mm256_extractf128_ps(one, 1), _mm256_extractf128_ps(other, 1)};
+        const __m256d w[] = {_mm256_loadu_pd(&b->weight[i]), _mm256_loadu_pd(&b->weight[i + 4])};
+        _mm256_storeu_pd(&row[i], mix_four(_mm256_castps256_ps128(one), _mm256_castps256_ps128(other), w[0]));
+        _mm256_storeu_pd(&row[i + 4], mix_four(high[0], high[1], w[1]));
+    }
+}
+#endif
+
+static void mix_singles(state *s, const axis *a, const uint8_t *from, double *row) {
+#ifdef DMLK_X86
+    if (s->block.is_pairs && s->block.stride == 1 && s->block.width == 1 && dmlk_isa() >= DMLK_ISA_AVX2) {
+        mix_windows(&s->block, from, row);
+        return;
+    }
+#endif
+    mix_float32(s, a, from, row);
+}
+
 typedef struct functions {
-    void (*load)(const uint8_t *from, int64_t stride, const int64_t *columns, int64_t count, double *row);
-    void (*put)(const taps *t, const double *row, uint8_t *to, int64_t stride);
-    void (*pick)(const taps *t, const uint8_t *from, int64_t in_stride, uint8_t *to, int64_t stride);
+    void (*mix)(state *s, const axis *a, const uint8_t *from, double *row);
+    void (*put)(const sum *of, int64_t columns, int64_t width, uint8_t *to, int64_t stride);
+    void (*pick)(const block *b, const uint8_t *from, void *row);
+    void (*put_bits)(const void *row, int64_t columns, int64_t width, uint8_t *to, int64_t stride);
 } functions;
 
-#define FUNCTIONS(type) {load_##type, put_##type, pick_##type}
+#define FUNCTIONS(type) {mix_##type, put_##type, pick_##type, put_bits_##type}
 
 static const functions by_type[] = {
-    [DMLK_FLOAT16] = FUNCTIONS(float16), [DMLK_FLOAT32] = FUNCTIONS(float32), [DMLK_FLOAT64] = FUNCTIONS(float64),
+    [DMLK_FLOAT16] = FUNCTIONS(float16), [DMLK_FLOAT32] = {mix_singles, put_float32, pick_float32, put_bits_float32}, [DMLK_FLOAT64] = FUNCTIONS(float64),
     [DMLK_INT8] = FUNCTIONS(int8),       [DMLK_INT16] = FUNCTIONS(int16),     [DMLK_INT32] = FUNCTIONS(int32),
     [DMLK_INT64] = FUNCTIONS(int64),     [DMLK_UINT8] = FUNCTIONS(uint8),     [DMLK_UINT16] = FUNCTIONS(uint16),
     [DMLK_UINT32] = FUNCTIONS(uint32),   [DMLK_UINT64] = FUNCTIONS(uint64)};
 
-/* --- the taps of one axis --- */
+struct job {
+    const dmlk_view *in, *out;
+    functions f;
+    axis axes[DMLK_MAX_RANK];
+    bool nearest;
+    int64_t element; /* bytes */
+    uint32_t x;      /* the axis of the columns */
+    uint32_t inner;  /* the axis inside of them; the rank: none */
+    dmlk_view rows;  /* the output at its first column */
+    int64_t row_count, width, columns, column_blocks, width_blocks, blocks; /* columns and their width, of a block */
+    state *states;
+};
 
-typedef struct axis {
-    enum dmlk_resample_mode mode;
-    double scale, outer, inner;
-    int64_t from; /* elements that positions are computed for */
-    int64_t to;   /* elements of the tensor that they lie in */
-    int64_t work; /* see dmlk_stopped */
-} axis;
-
-static double position(const axis *a, int64_t o) {
-    return fmin(fmax(((double)o - a->outer) / a->scale - a->inner, -FAR), FAR); /* a NaN becomes -FAR */
-}
-
-static int64_t clamped(const axis *a, double i) { return (int64_t)fmin(fmax(i, 0), (double)(a->to - 1)); }
-
-/* The sum of 1 - |i - p| / s over the integers from `first` to `last`. */
-static double triangle(double first, double last, double p, double s) {
-    const double top = floor(p), below = fmin(last, top), above = fmax(first, top + 1);
-    const double n = fmax(below - first + 1, 0), m = fmax(last - above + 1, 0);
-    return n * (1 - (p - (first + below) / 2) / s) + m * (1 - ((above + last) / 2 - p) / s);
-}
-
-/* Taps of the linear filter stretched by `s`; positions outside count as the element at the edge. */
-static int64_t antialiased_taps(axis *a, double p, int64_t *index, double *weight) {
-    const double s = fmax(1, 1 / a->scale), edge = (double)(a->to - 1);
-    const double first = floor(p - s) + 1, last = ceil(p + s) - 1;
-    const int64_t begin = clamped(a, first), end = clamped(a, last);
-    if (index != NULL) {
-        const double all = triangle(first, last, p, s);
-        for (int64_t i = begin; i <= end && !dmlk_stopped(&a->work, 1); i++) {
-            const double least = i == 0 ? fmin(first, 0) : (double)i, most = i == a->to - 1 ? fmax(last, edge) : (double)i;
-            index[i - begin] = i;
-            weight[i - begin] = triangle(fmax(least, first), fmin(most, last), p, s) / all;
+/* Narrow columns of one tap, or of two that are neighbours. */
+static void set_pairs(block *b, const axis *a) {
+    for (int64_t x = 0; x < b->columns; x++) {
+        const span t = b->taps[x];
+        const int64_t count = t.end - t.begin;
+        double weights[] = {1, 0};
+        weights_of(a, b->column + x, t.begin, count, weights);
+        for (int64_t c = 0; c < b->width; c++) {
+            const int64_t i = x * b->width + c;
+            b->low[i] = t.begin * b->stride + c;
+            b->step[i] = (count - 1) * b->stride;
+            b->weight[i] = weights[1];
         }
-    }
-    return end - begin + 1;
-}
-
-/* The elements of weights other than 0 for element `o`; index == NULL: only their number. */
-static int64_t taps_of(axis *a, int64_t o, int64_t *index, double *weight) {
-    const double p = position(a, o);
-    if (a->mode == DMLK_LINEAR_ANTIALIASED && a->scale < 1) {
-        return antialiased_taps(a, p, index, weight);
-    }
-    const bool linear = a->mode == DMLK_LINEAR || a->mode == DMLK_LINEAR_ANTIALIASED;
-    const double low = a->mode == DMLK_NEAREST_HALF_UP ? floor(p + 0.5) : a->mode == DMLK_NEAREST_UP ? ceil(p) : floor(p);
-    const int64_t one = clamped(a, low), other = clamped(a, low + 1);
-    const double w = linear && one != other ? p - low : 0;
-    if (index != NULL) {
-        index[0] = one;
-        weight[0] = 1 - w;
-    }
-    if (w == 0) {
-        return 1;
-    }
-    if (index != NULL) {
-        index[1] = other;
-        weight[1] = w;
-    }
-    return 2;
-}
-
-/* Turns taps by position into taps by the element that they lie in.  False as make_taps. */
-static bool transpose_taps(axis *a, taps *t) {
-    const int64_t to = a->to;
-    const int64_t n = t->start[t->count];
-    taps by = {.count = to, .start = dmlk_take((to + 2) * 8), .index = dmlk_take(n * 8), .weight = dmlk_take(n * 8)};
-    const bool fits = by.start != NULL && by.index != NULL && by.weight != NULL;
-    if (fits) {
-        memset(by.start, 0, (size_t)(to + 2) * 8);
-        for (int64_t i = 0; i < n; i++) {
-            by.start[t->index[i] + 2]++;
-        }
-        for (int64_t x = 0; x < to; x++) {
-            by.start[x + 2] += by.start[x + 1];
-        }
-        for (int64_t o = 0; o < t->count && !dmlk_stopped(&a->work, t->start[o + 1] - t->start[o] + 1); o++) {
-            for (int64_t i = t->start[o]; i < t->start[o + 1]; i++) {
-                const int64_t place = by.start[t->index[i] + 1]++;
-                by.index[place] = o;
-                by.weight[place] = t->weight[i];
-            }
-        }
-    }
-    dmlk_give(t->start);
-    dmlk_give(t->index);
-    dmlk_give(t->weight);
-    *t = by;
-    return fits && !dmlk_stopped(&a->work, 0);
-}
-
-/* False: out of memory, or stopped; what was allocated is in `t`. */
-static bool make_taps(axis *a, taps *t) {
-    int64_t n = 0;
-    t->count = a->from;
-    t->start = dmlk_take((a->from + 1) * 8);
-    if (t->start == NULL) {
-        return false;
-    }
-    for (int64_t o = 0; o < a->from; o++) {
-        t->start[o] = n;
-        n += taps_of(a, o, NULL, NULL);
-        if (n > MOST_TAPS || dmlk_stopped(&a->work, 1)) {
-            return false;
-        }
-    }
-    t->start[a->from] = n;
-    t->index = dmlk_take(n * 8);
-    t->weight = dmlk_take(n * 8);
-    if (t->index == NULL || t->weight == NULL) {
-        return false;
-    }
-    for (int64_t o = 0; o < a->from && !dmlk_stopped(&a->work, 1); o++) {
-        taps_of(a, o, t->index + t->start[o], t->weight + t->start[o]);
-    }
-    return !dmlk_stopped(&a->work, 0);
-}
-
-/* The indices of an axis of `size` elements that are read, rising.  False as make_taps. */
-static bool find_columns(axis *a, taps *t, int64_t size) {
-    const int64_t n = t->start[t->count];
-    int64_t *place = dmlk_take(size * 8);
-    t->columns = dmlk_take(size * 8);
-    t->column = dmlk_take(n * 8);
-    const bool fits = place != NULL && t->columns != NULL && t->column != NULL;
-    if (fits) {
-        memset(place, 0, (size_t)size * 8);
-        for (int64_t i = 0; i < n && !dmlk_stopped(&a->work, 1); i++) {
-            place[t->index[i]] = 1;
-        }
-        t->column_count = 0;
-        for (int64_t i = 0; i < size; i++) {
-            if (place[i]) {
-                place[i] = t->column_count;
-                t->columns[t->column_count++] = i;
-            }
-        }
-        for (int64_t i = 0; i < n && !dmlk_stopped(&a->work, 1); i++) {
-            t->column[i] = place[t->index[i]];
-        }
-    }
-    dmlk_give(place);
-    return fits && !dmlk_stopped(&a->work, 0);
-}
-
-static void free_taps(taps *all, uint32_t rank) {
-    for (uint32_t d = 0; d < rank; d++) {
-        dmlk_give(all[d].start);
-        dmlk_give(all[d].index);
-        dmlk_give(all[d].weight);
-        dmlk_give(all[d].columns);
-        dmlk_give(all[d].column);
     }
 }
 
-static int make_all_taps(const dmlk_resample *k, const dmlk_view *in, const dmlk_view *out, taps *all) {
-    memset(all, 0, k->rank * sizeof *all);
-    for (uint32_t d = 0; d < k->rank; d++) {
-        axis a = {k->mode, (double)k->scales[d], (double)k->outer[d], (double)k->inner[d], out->sizes[d], in->sizes[d], 0};
-        if (k->gradient) {
-            a.from = in->sizes[d];
-            a.to = out->sizes[d];
-        }
-        if (!make_taps(&a, &all[d]) || (k->gradient && !transpose_taps(&a, &all[d])) ||
-            !find_columns(&a, &all[d], in->sizes[d])) {
-            free_taps(all, k->rank);
-            return dmlk_watch_stopped() ? DMLK_STOPPED : DMLK_OUT_OF_MEMORY;
+/* Of contiguous rows of `size` elements. */
+static void set_windows(block *b, int64_t size) {
+    for (int64_t i = 0; i < b->columns; i += LANES) {
+        const int64_t last_window = size - WINDOW - 1, window = dmlk_min(b->low[i], last_window);
+        const bool fits = window >= 0 && i + LANES <= b->columns && b->low[i + LANES - 1] - window < WINDOW;
+        b->window[i / LANES] = fits ? window : -1;
+        for (int64_t k = i; fits && k < i + LANES; k++) {
+            b->lane[k] = (int32_t)(b->low[k] - window);
         }
     }
-    return DMLK_OK;
+}
+
+static void keep_weights(block *b, const axis *a, int64_t *work) {
+    int64_t count = 0;
+    for (int64_t x = 0; x < b->columns; x++) {
+        b->start[x] = count;
+        count += dmlk_min(b->taps[x].end - b->taps[x].begin, KEPT);
+    }
+    b->is_kept = count <= KEPT;
+    for (int64_t x = 0; x < b->columns && b->is_kept && !dmlk_stopped(work, FEW); x++) {
+        weights_of(a, b->column + x, b->taps[x].begin, b->taps[x].end - b->taps[x].begin, b->kept + b->start[x]);
+    }
+}
+
+static void begin_block(state *s, int64_t number) {
+    const job *job = s->job;
+    const axis *a = &job->axes[job->x];
+    const int64_t columns = job->out->sizes[job->x], width = job->inner < job->in->rank ? job->in->sizes[job->inner] : 1;
+    block *b = &s->block;
+    b->number = number;
+    b->column = number / job->width_blocks * job->columns;
+    b->columns = dmlk_min(job->columns, columns - b->column);
+    b->first = number % job->width_blocks * job->width;
+    b->width = dmlk_min(job->width, width - b->first);
+    b->stride = job->in->strides[job->x];
+    for (int64_t x = 0; x < b->columns; x++) {
+        b->taps[x] = taps_of(a, b->column + x);
+    }
+    b->is_pairs = !a->gradient && !is_stretched(a);
+    if (b->is_pairs) {
+        set_pairs(b, a);
+        set_windows(b, a->to);
+    } else {
+        keep_weights(b, a, &s->work);
+    }
+    memset(s->rows, 0, sizeof s->rows);
 }
 
 /* --- rows --- */
 
-struct job {
-    const dmlk_view *in, *out;
-    functions f;
-    taps all[DMLK_MAX_RANK];
-    bool nearest;
-    int64_t element; /* bytes */
-    double *rows;    /* for each part, one for each axis */
-};
-
-typedef struct row_state {
-    const struct job *job;
-    const int64_t *index; /* of the output's row */
-    double *rows;
-    int64_t work;
-    bool stopped;
-} row_state;
-
-/* The row of the input at `from`, mixed along axis d and those behind it but the last. */
-static const double *mix(row_state *s, uint32_t d, const uint8_t *from) {
-    const struct job *job = s->job;
-    const uint32_t last = job->in->rank - 1;
-    const taps *t = &job->all[last];
-    double *sum = s->rows + d * t->column_count;
-    if (d == last) {
-        const bool dense = t->columns[t->column_count - 1] == t->column_count - 1;
-        job->f.load(from, job->in->strides[last], dense ? NULL : t->columns, t->column_count, sum);
-        s->stopped = s->stopped || dmlk_stopped(&s->work, t->column_count);
-        return sum;
+/* The row of the input at `from`, mixed along the last axis.  Rows of neighbouring `key`s are kept together. */
+static const double *mixed_row(state *s, const uint8_t *from, uint64_t key) {
+    const uint64_t slot = key % SLOTS;
+    if (s->rows[slot] != from) {
+        s->rows[slot] = from;
+        s->job->f.mix(s, &s->job->axes[s->job->x], from, s->slots[slot]);
     }
-    const taps *along = &job->all[d];
-    const int64_t begin = along->start[s->index[d]], end = along->start[s->index[d] + 1];
-    const int64_t step = job->in->strides[d] * job->element;
-    if (end - begin == 1 && along->weight[begin] == 1) {
-        return mix(s, d + 1, from + along->index[begin] * step);
+    return s->slots[slot];
+}
+
+/* The next of the axes that rows are mixed along; the rank: none. */
+static uint32_t outer_axis(const job *job, uint32_t d) {
+    while (d < job->in->rank && (d == job->x || d == job->inner)) {
+        d++;
     }
-    memset(sum, 0, (size_t)(begin == end ? t->column_count : 0) * sizeof *sum);
-    for (int64_t i = begin; i < end && !s->stopped; i++) {
-        const double *row = mix(s, d + 1, from + along->index[i] * step), w = along->weight[i];
-        for (int64_t x = 0; x < t->column_count; x++) {
-            sum[x] = i == begin ? w * row[x] : sum[x] + w * row[x];
+    return d;
+}
+
+/* The same, mixed along axis d and those behind it, too; `last`, if not NULL, may get two rows instead. */
+static const double *mixed(state *s, uint32_t first, const uint8_t *from, uint64_t key, sum *last) {
+    const job *job = s->job;
+    const uint32_t d = outer_axis(job, first);
+    if (d == job->in->rank) {
+        return mixed_row(s, from, key);
+    }
+    const line *t = s->lines[d];
+    const int64_t begin = t->taps.begin, count = t->taps.end - begin, step = job->in->strides[d] * job->element;
+    if (count == 1 && t->weights[0] == 1) {
+        return mixed(s, d + 1, from + begin * step, 3 * key + (uint64_t)begin, last);
+    }
+    if (count == 2 && last != NULL && outer_axis(job, d + 1) == job->in->rank) {
+        last->w = t->weights[0];
+        last->v = t->weights[1];
+        last->other = mixed_row(s, from + (begin + 1) * step, 3 * key + (uint64_t)begin + 1);
+        return mixed_row(s, from + begin * step, 3 * key + (uint64_t)begin);
+    }
+    const int64_t elements = s->block.columns * s->block.width;
+    double *sum = s->sums[d], few[FEW];
+    const double *weights = count > SHORT ? few : t->weights;
+    memset(sum, 0, (size_t)(count == 0 ? elements : 0) * sizeof *sum);
+    for (int64_t i = 0; i < count && !s->stopped; i++) {
+        if (count > SHORT && i % FEW == 0) {
+            weights_of(&job->axes[d], t->element, begin + i, dmlk_min(FEW, count - i), few);
         }
+        add_row(sum, mixed(s, d + 1, from + (begin + i) * step, 3 * key + (uint64_t)(begin + i), NULL), weights[i % FEW],
+                elements, i == 0);
+        s->stopped = s->stopped || dmlk_stopped(&s->work, elements);
     }
     return sum;
 }
 
-static void resample_rows(int64_t begin, int64_t end, int part, void *context) {
-    const struct job *job = context;
-    const dmlk_view *in = job->in, *out = job->out;
-    const uint32_t last = in->rank - 1;
-    int64_t index[DMLK_MAX_RANK];
-    row_state s = {.job = job, .index = index, .rows = NULL};
-    if (!job->nearest) {
-        s.rows = job->rows + part * (int64_t)in->rank * job->all[last].column_count;
+/* Of the nearest elements; the same row as before is there already. */
+static const double *picked(state *s) {
+    const job *job = s->job;
+    const uint8_t *from = job->in->base;
+    for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
+        from += s->lines[d]->taps.begin * job->in->strides[d] * job->element;
     }
-    for (int64_t r = begin; r < end && !s.stopped; r++) {
-        dmlk_row_start(out, last, r, index);
-        uint8_t *to = dmlk_element(out, index);
-        if (job->nearest) {
-            const uint8_t *from = in->base;
-            for (uint32_t d = 0; d < last; d++) {
-                from += job->all[d].index[index[d]] * in->strides[d] * job->element;
-            }
-            job->f.pick(&job->all[last], from, in->strides[last], to, out->strides[last]);
-        } else {
-            job->f.put(&job->all[last], mix(&s, 0, in->base), to, out->strides[last]);
+    if (s->rows[0] != from) {
+        s->rows[0] = from;
+        job->f.pick(&s->block, from + s->block.first * job->element, s->slots[0]);
+    }
+    return s->slots[0];
+}
+
+static void set_lines(state *s, const int64_t *index) {
+    const job *job = s->job;
+    for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
+        line *t = s->lines[d] = &s->kept_lines[d][index[d] % LINES];
+        if (t->element != index[d]) {
+            t->element = index[d];
+            t->taps = taps_of(&job->axes[d], index[d]);
+            weights_of(&job->axes[d], index[d], t->taps.begin, dmlk_min(SHORT, t->taps.end - t->taps.begin), t->weights);
         }
-        s.stopped = s.stopped || dmlk_stopped(&s.work, out->sizes[last]);
+    }
+}
+
+static void begin_state(state *s, const job *job) {
+    s->job = job;
+    s->work = 0;
+    s->stopped = false;
+    s->block.number = -1;
+    for (uint32_t d = 0; d < job->out->rank; d++) {
+        for (int64_t i = 0; i < dmlk_min(LINES, job->out->sizes[d]); i++) {
+            s->kept_lines[d][i].element = -1;
+        }
+    }
+}
+
+static void resample_rows(int64_t begin, int64_t end, int part, void *context) {
+    const job *job = context;
+    const dmlk_view *out = job->out;
+    state *s = &job->states[part];
+    block *b = &s->block;
+    int64_t index[DMLK_MAX_RANK];
+    begin_state(s, job);
+    dmlk_row_start(&job->rows, job->x, begin % job->row_count, index);
+    for (int64_t r = begin; r < end && !s->stopped; r++, dmlk_next_row(&job->rows, job->x, index)) {
+        if (b->number != r / job->row_count) {
+            begin_block(s, r / job->row_count);
+        }
+        set_lines(s, index);
+        const int64_t step = out->strides[job->x];
+        uint8_t *to = dmlk_element(out, index) + (b->column * step + b->first) * job->element;
+        if (job->nearest) {
+            job->f.put_bits(picked(s), b->columns, b->width, to, step);
+        } else {
+            sum last = {0};
+            last.row = mixed(s, 0, job->in->base + b->first * job->element, 0, &last);
+            job->f.put(&last, b->columns, b->width, to, step);
+        }
+        s->stopped = s->stopped || dmlk_stopped(&s->work, b->columns * b->width);
     }
 }
 
 static bool is_valid(const dmlk_call *call, dmlk_resample *k) {
-    return dmlk_has_views(call, 2, 0) && dmlk_get_constants(call, k, sizeof *k) && k->rank >= 1 &&
-           k->rank <= DMLK_MAX_RANK && k->rank == call->views[0].rank && k->rank == call->views[1].rank &&
-           k->mode <= DMLK_LINEAR_ANTIALIASED;
+    bool fits = dmlk_has_views(call, 2, 0) && dmlk_get_constants(call, k, sizeof *k) && k->rank >= 1 &&
+                k->rank <= DMLK_MAX_RANK && k->rank == call->views[0].rank && k->rank == call->views[1].rank &&
+                k->mode <= DMLK_LINEAR_ANTIALIASED;
+    for (uint32_t d = 0; fits && d < k->rank; d++) {
+        fits = k->scales[d] > 0;
+    }
+    return fits;
 }
 
-/* Slices of the indices; more than there is room for become one that contains them. */
-static uint32_t slices_of(const int64_t *indices, int64_t count, dmlk_slice *slices, bool *has_more) {
+static void set_axes(const dmlk_resample *k, const dmlk_view *in, const dmlk_view *out, axis *axes) {
+    for (uint32_t d = 0; d < k->rank; d++) {
+        const int64_t from = k->gradient ? in->sizes[d] : out->sizes[d], to = k->gradient ? out->sizes[d] : in->sizes[d];
+        axes[d] = (axis){k->mode, k->gradient != 0, k->scales[d], (double)k->outer[d], (double)k->inner[d], from, to};
+    }
+}
+
+/* The slices of the indices that are read; more than there is room for become one that contains them. */
+static uint32_t slices_of(const axis *a, dmlk_slice *slices, bool *has_more) {
     uint32_t n = 0;
-    for (int64_t i = 0; i < count; n++) {
-        if (n == DMLK_MOST_SLICES) {
-            slices[0] = (dmlk_slice){indices[0], 1, indices[count - 1] - indices[0] + 1};
-            *has_more = true;
-            return 1;
+    int64_t next = 0, work = 0;
+    for (int64_t o = 0; o < a->from && !dmlk_stopped(&work, 1); o++) {
+        const span s = reach(a, o);
+        for (int64_t i = s.begin > next ? s.begin : next; i < s.end && !dmlk_stopped(&work, 1); i++) {
+            dmlk_slice *last = &slices[n - (n > 0)];
+            if (n > 0 && (last->count == 1 || i == last->first + last->count * last->step)) {
+                last->step = last->count == 1 ? i - last->first : last->step;
+                last->count++;
+            } else if (n < DMLK_MOST_SLICES) {
+                slices[n++] = (dmlk_slice){i, 1, 1};
+            } else {
+                slices[0].step = 1;
+                slices[0].count = reach(a, a->from - 1).end - slices[0].first;
+                *has_more = true;
+                return 1;
+            }
+            next = i + 1;
         }
-        const int64_t first = i, step = i + 1 < count ? indices[i + 1] - indices[i] : 1;
-        do {
-            i++;
-        } while (i < count && indices[i] - indices[i - 1] == step);
-        slices[n] = (dmlk_slice){indices[first], step, i - first};
     }
     return n;
 }
 
 void dmlk_reads_resample(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_resample k;
-    taps all[DMLK_MAX_RANK];
-    if (tensor != 0 || !is_valid(call, &k) || k.gradient ||
-        make_all_taps(&k, &call->views[0], &call->views[1], all) != DMLK_OK) {
+    axis axes[DMLK_MAX_RANK];
+    if (tensor != 0 || !is_valid(call, &k) || k.gradient) {
         return;
     }
+    set_axes(&k, &call->views[0], &call->views[1], axes);
     for (uint32_t d = 0; d < k.rank; d++) {
-        reads->counts[d] = slices_of(all[d].columns, all[d].column_count, reads->slices[d], &reads->has_more);
+        reads->counts[d] = slices_of(&axes[d], reads->slices[d], &reads->has_more);
     }
-    free_taps(all, k.rank);
+}
+
+/* Chooses the axes of the columns and of what is inside them. */
+static void set_blocks(job *job) {
+    const dmlk_view *in = job->in, *out = job->out;
+    job->inner = out->rank;
+    for (uint32_t d = 0; d < out->rank && out->rank > 1; d++) {
+        const bool is_near = in->strides[d] == 1 && out->strides[d] == 1 && out->sizes[d] > 1;
+        job->inner = is_near && is_identity(&job->axes[d]) ? d : job->inner;
+    }
+    job->x = out->rank - 1 - (job->inner == out->rank - 1);
+    job->rows = *out;
+    const int64_t width = job->inner < out->rank ? out->sizes[job->inner] : 1;
+    if (job->inner < out->rank) {
+        job->rows.sizes[job->inner] = 1;
+    }
+    job->width = dmlk_min(width, BLOCK);
+    job->columns = dmlk_min(out->sizes[job->x], BLOCK / job->width);
+    job->width_blocks = (width - 1) / job->width + 1;
+    job->row_count = dmlk_rows_along(&job->rows, job->x);
+    job->blocks = ((out->sizes[job->x] - 1) / job->columns + 1) * job->width_blocks;
 }
 
 int dmlk_run_resample(const dmlk_call *call) {
@@ -335,28 +536,22 @@ int dmlk_run_resample(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
-    struct job job = {.in = in, .out = out, .element = dmlk_type_bytes(in->type)};
+    job job = {.in = in, .out = out, .element = dmlk_type_bytes(in->type)};
     job.nearest = k.mode < DMLK_LINEAR && !k.gradient;
     const bool narrow = job.element < 8 || dmlk_type_kind(in->type) == DMLK_KIND_FLOAT;
     if (in->type != out->type || job.element == 0 || !(job.nearest || narrow)) {
         return DMLK_NOT_IMPLEMENTED;
     }
     job.f = by_type[in->type];
-    int status = make_all_taps(&k, in, out, job.all);
-    if (status != DMLK_OK) {
-        return status;
+    set_axes(&k, in, out, job.axes);
+    set_blocks(&job);
+    const int64_t rows = job.row_count * job.blocks, length = job.columns * job.width;
+    const int parts = dmlk_row_parts(rows, job.nearest ? length : 4 * length);
+    job.states = dmlk_take(parts * (int64_t)sizeof *job.states);
+    if (job.states == NULL) {
+        return DMLK_OUT_OF_MEMORY;
     }
-    const int64_t columns = job.all[k.rank - 1].column_count, rows = dmlk_view_elements(out) / out->sizes[k.rank - 1];
-    const int64_t cost = job.nearest ? out->sizes[k.rank - 1] : 4 * (columns + out->sizes[k.rank - 1]);
-    const int parts = dmlk_row_parts(rows, cost);
-    int64_t bytes;
-    if (!job.nearest && (__builtin_mul_overflow(columns, (int64_t)sizeof(double) * k.rank * parts, &bytes) ||
-                         (job.rows = dmlk_take(bytes)) == NULL)) {
-        status = DMLK_OUT_OF_MEMORY;
-    } else {
-        dmlk_parallel(rows, parts, resample_rows, &job);
-        dmlk_give(job.rows);
-    }
-    free_taps(job.all, k.rank);
-    return status;
+    dmlk_parallel(rows, parts, resample_rows, &job);
+    dmlk_give(job.states);
+    return DMLK_OK;
 }

@@ -18,7 +18,8 @@ enum dmlk_resample_mode {
 typedef struct dmlk_resample {
     uint32_t rank, mode;
     uint32_t gradient; /* 1: o counts the input, whose elements are added to the output where they lie */
-    float scales[8], outer[8], inner[8];
+    double scales[8]; /* above 0 */
+    float outer[8], inner[8];
 } dmlk_resample;
 
 /* cffi: end */

@@ -8,7 +8,6 @@
 
 typedef struct dmlk_upsample_2d {
     uint32_t height, width; /* factors of the last two axes */
-    uint32_t linear;        /* 1: interpolated, 0: the nearest element */
 } dmlk_upsample_2d;
 
 /* cffi: end */

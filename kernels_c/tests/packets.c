@@ -918,14 +918,14 @@ static void begin_resample(device *d) {
     const bool sums = k.mode >= DMLK_LINEAR || k.gradient;
     const enum dmlk_type type = sums ? PICK(((enum dmlk_type[]){DMLK_FLOAT32, DMLK_FLOAT16, DMLK_INT8, DMLK_UINT8})) : PICK(types);
     for (uint32_t i = 0; i < k.rank; i++) {
-        in[i] = random_between(1, k.rank == 1 ? 40 : 5);
-        out[i] = random_flag() ? in[i] : random_between(1, k.rank == 1 ? 40 : 5);
-        k.scales[i] = (float)random_between(1, 12) / 4;
+        in[i] = random_between(1, k.rank == 1 ? 3000 : k.rank == 2 ? 40 : 5);
+        out[i] = random_flag() ? in[i] : random_between(1, k.rank == 1 ? 3000 : k.rank == 2 ? 40 : 5);
+        k.scales[i] = (double)random_between(1, 12) / 4;
         k.outer[i] = (float)random_between(-4, 4) / 4;
         k.inner[i] = (float)random_between(-4, 4) / 4;
     }
     if (random_between(0, 9) == 0) { /* whatever the bits mean */
-        const uint32_t any = (uint32_t)random_bits();
+        const uint64_t any = (uint64_t)random_bits() << 32;
         memcpy(&k.scales[0], &any, sizeof any);
         k.mode %= DMLK_LINEAR_ANTIALIASED; /* it would have many taps */
     }
@@ -1003,9 +1003,9 @@ static void begin_roi_align_grad(device *d) {
 
 static void begin_upsample_2d(device *d) {
     int64_t sizes[DMLK_MAX_RANK];
-    const dmlk_upsample_2d k = {(uint32_t)random_between(1, 4), (uint32_t)random_between(1, 4), random_flag()};
+    const dmlk_upsample_2d k = {(uint32_t)random_between(1, 4), (uint32_t)random_between(1, 4)};
     const uint32_t rank = (uint32_t)random_between(2, DMLK_MAX_RANK - 2);
-    const enum dmlk_type type = k.linear ? PICK(floats) : PICK(types);
+    const enum dmlk_type type = PICK(types);
     for (uint32_t i = 0; i < rank; i++) {
         sizes[i] = random_between(1, rank == 2 ? 20 : 3);
     }

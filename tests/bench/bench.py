@@ -29,6 +29,7 @@ import line_cases
 import normalization_cases
 import overheads
 import peers
+import resampling_cases
 import scaling
 from cases import Batch, Case, Work
 from dmlemu import Strictness, d3d12
@@ -43,6 +44,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.cast_cases,
     cases.movement_cases,
     index_cases.indexing_cases,
+    resampling_cases.resampling_cases,
     line_cases.line_cases,
     normalization_cases.normalization_cases,
     cases.quantization_cases,

@@ -12,6 +12,42 @@
 typedef void dmlk_resolve(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count, bool drop,
                           int64_t *offsets);
 
+/* The usual case, no index outside and a small table, takes few instructions: `outside` becomes negative if there is
+ * an index outside, and offsets are products of 32 bits. */
+#define RESOLVE_INSIDE(INDEX)                                                                                       \
+    DMLK_EACH_ISA(find_outside_##INDEX,                                                                             \
+                  (const INDEX##_t *indices, int64_t count, int64_t size, int64_t *outside),                        \
+                  (indices, count, size, outside)) {                                                                \
+        int64_t signs = 0;                                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                                       \
+            const uint64_t index = (uint64_t)indices[i];                                                            \
+            signs |= (int64_t)(index | ((uint64_t)size - 1 - index)); /* one of them is negative */                 \
+        }                                                                                                           \
+        *outside = signs;                                                                                           \
+    }                                                                                                               \
+    DMLK_EACH_ISA(add_inside_##INDEX,                                                                               \
+                  (const INDEX##_t *restrict indices, int64_t count, uint32_t step, bool first,                     \
+                   int64_t *restrict offsets),                                                                      \
+                  (indices, count, step, first, offsets)) {                                                         \
+        for (int64_t i = 0; first && i < count; i++) {                                                              \
+            offsets[i] = (int64_t)((uint64_t)(uint32_t)indices[i] * step);                                          \
+        }                                                                                                           \
+        for (int64_t i = 0; !first && i < count; i++) {                                                             \
+            offsets[i] += (int64_t)((uint64_t)(uint32_t)indices[i] * step);                                         \
+        }                                                                                                           \
+    }
+RESOLVE_INSIDE(int32)
+RESOLVE_INSIDE(int64)
+RESOLVE_INSIDE(uint32)
+RESOLVE_INSIDE(uint64)
+#undef RESOLVE_INSIDE
+
+#ifdef DMLK_CHECKED
+#define DMLK_LOAD_ROW(to, from, count) false
+#else
+#define DMLK_LOAD_ROW(to, from, count) (memcpy(to, from, (size_t)(count) * sizeof *(to)), true)
+#endif
+
 /* Adds what one index of each tuple selects.  The indices are loaded first, as the host may change them meanwhile;
  * `drop` and `first` (the first index of the tuples) are constants where this is inlined. */
 #define RESOLVE(INDEX, NEAREST, INSIDE)                                                                             \
@@ -38,10 +74,19 @@ typedef void dmlk_resolve(const dmlk_selected *s, const uint8_t *at, int64_t str
     static void resolve_##INDEX(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count, bool drop, \
                                 int64_t *offsets) {                                                                 \
         INDEX##_t loaded[DMLK_CHUNK];                                                                               \
+        bool all_inside = true;                                                                                     \
         for (uint32_t q = 0; q < s->count; q++) {                                                                   \
             const INDEX##_t *indices = (const INDEX##_t *)at + q * s->apart;                                        \
-            for (int64_t i = 0; i < count; i++) {                                                                   \
+            const bool is_loaded = stride == 1 && DMLK_LOAD_ROW(loaded, indices, count);                            \
+            for (int64_t i = 0; !is_loaded && i < count; i++) {                                                     \
                 loaded[i] = DMLK_LOAD_ONCE(indices, i * stride);                                                    \
+            }                                                                                                       \
+            int64_t outside;                                                                                        \
+            find_outside_##INDEX(loaded, count, s->sizes[q], &outside);                                             \
+            all_inside = all_inside && outside >= 0;                                                                \
+            if (all_inside && s->sizes[q] <= UINT32_MAX && s->strides[q] >= 0 && s->strides[q] <= UINT32_MAX) {     \
+                add_inside_##INDEX(loaded, count, (uint32_t)s->strides[q], q == 0, offsets);                        \
+                continue;                                                                                           \
             }                                                                                                       \
             add_each_##INDEX(loaded, count, s->sizes[q], s->strides[q], drop, q == 0, offsets);                     \
         }                                                                                                           \

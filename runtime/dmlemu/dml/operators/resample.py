@@ -22,6 +22,16 @@ _NEAREST = InterpolationMode.NEAREST_NEIGHBOR
 _CENTRES = (0.5, -0.5)  # InputPixelOffset and OutputPixelOffset of RESAMPLE
 
 
+def pack_linear(scales: Sequence[float]) -> bytes:
+    """The constants of the kernel that enlarges by ``scales``, interpolating between centres."""
+    outer, inner = ([centre] * len(scales) for centre in reversed(_CENTRES))
+    return _pack(scales, outer, inner, mode=3, gradient=0)
+
+
+def _pack(scales: Sequence[float], outer: Sequence[float], inner: Sequence[float], **rest: int) -> bytes:
+    return kernels.pack("resample", rank=len(scales), scales=scales, outer=outer, inner=inner, **rest)
+
+
 class _Resampling(Definition):
     """What sampling and its gradient share: where each element of one tensor lies in the other."""
 
@@ -51,21 +61,9 @@ class _Resampling(Definition):
         return bool(getattr(self.desc, "antialiased", False))
 
     def lower(self, program: Program) -> None:
-        desc = self.desc
-        program.call(
-            "resample",
-            program.read(self.INPUT),
-            program.write(self.OUTPUT),
-            constants=kernels.pack(
-                "resample",
-                rank=len(desc.scales),
-                mode=self._mode(),
-                gradient=int(self.GRADIENT),
-                scales=desc.scales,
-                outer=self._outer,
-                inner=self._inner,
-            ),
-        )
+        scales = [float(np.float32(scale)) for scale in self.desc.scales]
+        constants = _pack(scales, self._outer, self._inner, mode=self._mode(), gradient=int(self.GRADIENT))
+        program.call("resample", program.read(self.INPUT), program.write(self.OUTPUT), constants=constants)
 
     def _mode(self) -> int:
         """The number of ``enum dmlk_resample_mode``."""
@@ -109,8 +107,7 @@ class _Resampling(Definition):
                 x = x.take(nearest, axis)
             return {self.OUTPUT: x}
         values = float64(x)
-        # The axes before the last, the innermost first; then the last.
-        for axis in (*reversed(range(x.ndim - 1)), x.ndim - 1):
+        for axis in reversed(range(x.ndim)):
             if self.GRADIENT:
                 weights = self._weights(axis, source.sizes[axis], target.sizes[axis]).T
             else:
@@ -152,8 +149,9 @@ class Resample(_Resampling, of="RESAMPLE"):
 
     NEAREST_NEIGHBOR copies the bits of element ``floor(p + 0.5)``. LINEAR mixes elements floor(p) and
     floor(p) + 1 with the weights ``1 - w`` and ``w = p - floor(p)``, and multiplies the weights of all
-    dimensions. Positions, weights and sums are computed in FLOAT64, and the sum is rounded once; integers to
-    the nearest, halves to even. An element of weight 0 has no influence, even if it is infinite or NaN.
+    dimensions. Positions, weights and sums are computed in FLOAT64, the last dimension first, and the sum is
+    rounded once; integers to the nearest, halves to even. An element of weight 0 has no influence, even if it
+    is infinite or NaN.
     """
 
     RULES: ClassVar[Sequence[Rule]] = _rules("input_tensor", "output_tensor")
@@ -200,8 +198,9 @@ class ResampleAt(Resample, of="RESAMPLE1 RESAMPLE2 RESAMPLE3"):
     Scales`` has the weight ``1 - |i - p| * Scales``, divided by the sum of all; positions outside count as
     the element at the edge.
 
-    Positions, weights and sums are computed in FLOAT64, and the sum is rounded once; integers to the nearest,
-    halves to even. An element of weight 0 has no influence, even if it is infinite or NaN.
+    Positions, weights and sums are computed in FLOAT64, the last dimension first, and the sum is rounded
+    once; integers to the nearest, halves to even. An element of weight 0 has no influence, even if it
+    is infinite or NaN.
     """
 
     RULES: ClassVar[Sequence[Rule]] = (
@@ -231,7 +230,8 @@ class ResampleGrad(_Resampling, of="RESAMPLE_GRAD RESAMPLE_GRAD1"):
     gradient lies at ``p = (o - InputPixelOffsets) / Scales - OutputPixelOffsets``. (The page says otherwise;
     Microsoft's TensorFlow plugin passes them so, and its gradients are tested.)
 
-    Sums are computed in FLOAT64 in row-major order and rounded once. Elements that nothing sampled are 0.
+    Sums are computed in FLOAT64, the last dimension first, and rounded once. Elements that nothing sampled
+    are 0.
     """
 
     INPUT, OUTPUT = "input_gradient_tensor", "output_gradient_tensor"

@@ -14,6 +14,7 @@ from ..structs import Size2D
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert, float64
 from .definition import Definition
+from .resample import pack_linear
 from .rules import AtLeast, SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ class Upsample2d(Definition, of="UPSAMPLE_2D"):
 
     LINEAR interpolates between the centres of elements: output i of a dimension enlarged by f lies at
     ``p = (i + 0.5) / f - 0.5`` of the input, between elements floor(p) and floor(p) + 1 with the weights
-    ``1 - w`` and ``w = p - floor(p)``; beyond the ends the last element is used.  DirectML does not print the
-    rule; it speaks of centres.  Computed in FLOAT64, the last dimension first, and rounded once.  An
-    element of weight 0 has no influence, even if it is infinite or NaN.
+    ``1 - w`` and ``w = p - floor(p)``; beyond the ends the last element is used.  This is RESAMPLE with these
+    scales.  DirectML does not print the rule; it speaks of centres.  Computed in FLOAT64, the last dimension
+    first, and rounded once.  An element of weight 0 has no influence, even if it is infinite or NaN.
     """
 
     desc: Upsample2dOperatorDesc
@@ -59,13 +60,15 @@ class Upsample2d(Definition, of="UPSAMPLE_2D"):
         self.KEEPS_NANS = desc.interpolation_mode is InterpolationMode.NEAREST_NEIGHBOR
 
     def lower(self, program: Program) -> None:
-        scale, linear = self.desc.scale_size, self.desc.interpolation_mode is InterpolationMode.LINEAR
-        program.call(
-            "upsample_2d",
-            program.read("input_tensor"),
-            program.write("output_tensor"),
-            constants=kernels.pack("upsample_2d", height=scale.height, width=scale.width, linear=int(linear)),
-        )
+        scale, rank = self.desc.scale_size, self.desc.input_tensor.rank
+        if self.desc.interpolation_mode is InterpolationMode.NEAREST_NEIGHBOR:
+            name, constants = (
+                "upsample_2d",
+                kernels.pack("upsample_2d", height=scale.height, width=scale.width),
+            )
+        else:
+            name, constants = "resample", pack_linear([*[1] * (rank - 2), scale.height, scale.width])
+        program.call(name, program.read("input_tensor"), program.write("output_tensor"), constants=constants)
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         desc, x = self.desc, np.asarray(inputs["input_tensor"])
@@ -90,9 +93,9 @@ class Upsample2d(Definition, of="UPSAMPLE_2D"):
 def _interpolated(x: Array, factor: int) -> Array:
     """The last dimension enlarged."""
     size = x.shape[-1]
-    i = np.arange(size * factor)
-    low, rest = np.divmod(2 * i + 1 - factor, 2 * factor)  # p in units of 1 / (2 * factor)
-    weight = rest / (2 * factor)
-    before, behind = x[..., np.clip(low, 0, size - 1)], x[..., np.clip(low + 1, 0, size - 1)]
-    between: Array = (1 - weight) * before + weight * behind
-    return np.where(weight == 0, before, between)
+    p = (np.arange(size * factor) + 0.5) / factor - 0.5
+    low = np.floor(p)
+    before, behind = (np.clip(each, 0, size - 1).astype(np.int64) for each in (low, low + 1))
+    weight = np.where(before == behind, 0, p - low)
+    between: Array = (1 - weight) * x[..., before] + weight * x[..., behind]
+    return np.where(weight == 0, x[..., before], between)
