@@ -25,6 +25,8 @@
 #define PANEL DMLK_F32_COLUMNS
 #define A_PANELS 8 /* of a block: together with the sums they fit into a second-level cache */
 #define MOST_COLUMNS (5 * PANEL)
+#define GROUP (2 * PANEL)
+#define GROUP_STEPS 16
 #define MOST_OF_ROW (64 * PANEL) /* of a single row: its sums fit into the first-level cache */
 #define DEPTH 256
 #define LINE 64
@@ -41,7 +43,7 @@
 
 /* Memory of one thread. */
 struct scratch {
-    float a[A_PANELS][DEPTH * PANEL], b[DEPTH * PANEL];
+    float a[A_PANELS][DEPTH * PANEL], b[DEPTH * GROUP];
     float sums[MOST_COLUMNS * A_PANELS * PANEL];
     uint16_t halves[DEPTH * PANEL];
 };
@@ -51,7 +53,7 @@ struct job {
     bool turned; /* p is the transposed product, with a and b swapped */
     bool is_near; /* everything fits into a second-level cache: no prefetching */
     int64_t row_blocks, column_blocks;
-    int64_t panel; /* columns of a panel of b */
+    int64_t panel, group; /* columns of a panel of b, and of those that are packed at a time */
     enum dmlk_isa isa;
     atomic_bool failed; /* a thread ran out of memory */
 };
@@ -277,27 +279,35 @@ static struct source source_of_a(const struct job *job, const struct block *bloc
                      a->row_stride, block->depth, dmlk_min(PANEL, block->rows - next), PANEL / ROWS);
 }
 
-static void pack_b(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
+/* The panels of columns `column` .. `end` - 1: of some rows at a time, as these may be pages apart. */
+static void pack_b(const struct job *job, const struct block *block, int64_t column, int64_t end, struct scratch *s) {
     const dmlk_matrix *b = &job->p->b;
-    if (b->patches != NULL) {
-        dmlk_pack_patches(b->patches, block->at[1], block->first, block->depth, block->column + column,
-                          dmlk_min(job->panel, block->columns - column), s->b, job->panel, s->halves);
-        return;
+    const int64_t panel = job->panel, most = b->patches == NULL && b->column_stride == 1 ? GROUP_STEPS : block->depth;
+    for (int64_t k = 0; k < block->depth; k += most) {
+        const int64_t depth = dmlk_min(most, block->depth - k);
+        float *to = s->b + k * panel;
+        for (int64_t j = column; j < end; j += panel, to += DEPTH * panel) {
+            const int64_t count = dmlk_min(panel, end - j), first = block->first + k;
+            if (b->patches != NULL) {
+                dmlk_pack_patches(b->patches, block->at[1], first, depth, block->column + j, count, to, panel, s->halves);
+            } else {
+                pack(b->type, element(b, block->at[1], first, block->column + j), b->row_stride, b->column_stride, depth,
+                     count, to, panel, s->halves);
+            }
+        }
     }
-    pack(b->type, element(b, block->at[1], block->first, block->column + column), b->row_stride, b->column_stride,
-         block->depth, dmlk_min(job->panel, block->columns - column), s->b, job->panel, s->halves);
 }
 
-/* The panel after the one that begins at `column`: the next columns, or the first of the next piece of the depth. */
+/* The group after the one that begins at `column`: the next columns, or the first of the next piece of the depth. */
 static struct source source_of_b(const struct job *job, const struct block *block, int64_t column, int64_t shares) {
     const dmlk_matrix *b = &job->p->b;
-    const bool same = column + job->panel < block->columns;
-    const int64_t next = same ? column + job->panel : 0, first = block->first + (same ? 0 : block->depth);
+    const bool same = column + job->group < block->columns;
+    const int64_t next = same ? column + job->group : 0, first = block->first + (same ? 0 : block->depth);
     if (first >= job->p->depth || b->patches != NULL) {
         return (struct source){0};
     }
     return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
-                     dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->panel, block->columns - next), shares);
+                     dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
 }
 
 /* Whether rows of a can be read in place: rows or columns are contiguous. */
@@ -312,8 +322,9 @@ static const float *rows_at(const struct job *job, const struct block *block, in
                         : &s->a[row / PANEL][row % PANEL];
 }
 
-/* All rows of the block with the panel of columns that begins at `column`. */
-static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
+/* All rows of the block with the panel of columns that begins at `column`; `next_b`: what is read next. */
+static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct source *next_b,
+                           struct scratch *s) {
     const bool direct = is_direct(&job->p->a);
     const int64_t tiles = (block->rows + ROWS - 1) / ROWS;
     dmlk_f32_kernel tile = {.columns = dmlk_min(job->panel, block->columns - column),
@@ -321,14 +332,10 @@ static void multiply_panel(const struct job *job, const struct block *block, int
                        .is_first = block->first == 0,
                        .row_stride = direct ? job->p->a.row_stride : 1,
                        .row_step = direct ? job->p->a.column_stride : PANEL,
-                       .column = s->b,
+                       .column = s->b + column % job->group * DEPTH,
                        .column_step = job->panel,
                        .sums_stride = job->panel};
-    struct source next_a = {0}, next_b = {0};
-    if (!job->is_near) {
-        next_b = source_of_b(job, block, column, tiles);
-    }
-    pack_b(job, block, column, s);
+    struct source next_a = {0};
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t row = i * ROWS;
         if (!direct && column == 0) {
@@ -338,7 +345,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
             }
             fetch_share(&next_a);
         }
-        fetch_share(&next_b);
+        fetch_share(next_b);
         tile.rows = dmlk_min(ROWS, block->rows - row);
         tile.row = rows_at(job, block, row, s);
         tile.sums = s->sums + column * A_PANELS * PANEL + row * job->panel;
@@ -353,15 +360,21 @@ static void multiply_panel(const struct job *job, const struct block *block, int
 }
 
 static void multiply_block(const struct job *job, struct block *block, struct scratch *s, int64_t *work) {
-    const int64_t depth = job->p->depth;
+    const int64_t depth = job->p->depth, tiles = (block->rows + ROWS - 1) / ROWS;
     for (block->first = 0; block->first < depth; block->first += DEPTH) {
         block->depth = dmlk_min(DEPTH, depth - block->first);
         block->is_last = block->first + DEPTH >= depth;
+        struct source next = {0};
         for (int64_t column = 0; column < block->columns; column += job->panel) {
             if (dmlk_stopped(work, block->rows * job->panel * block->depth / 16)) {
                 return;
             }
-            multiply_panel(job, block, column, s);
+            if (column % job->group == 0) {
+                const int64_t end = dmlk_min(column + job->group, block->columns);
+                pack_b(job, block, column, end, s);
+                next = job->is_near ? next : source_of_b(job, block, column, tiles * ((end - column + job->panel - 1) / job->panel));
+            }
+            multiply_panel(job, block, column, &next, s);
         }
     }
 }
@@ -473,6 +486,7 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     job.panel = dmlk_f32_width(job.isa);
     job.turned = 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
+    job.group = job.p->b.patches == NULL ? GROUP : job.panel;
     const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;
     job.is_near = (m * n + m * depth + depth * n) * (double)sizeof(float) <= (double)NEAR_BYTES;
     const double work = (m * n * depth + 16 * (m * depth + depth * n)) * (double)product->batch.count;
