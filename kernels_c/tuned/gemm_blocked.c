@@ -25,6 +25,7 @@
 #define PANEL DMLK_F32_COLUMNS
 #define A_PANELS 8 /* of a block: together with the sums they fit into a second-level cache */
 #define MOST_COLUMNS (5 * PANEL)
+#define SHIFT 2 /* where a is not packed, blocks are higher by this power of 2, and narrower: b is packed less often */
 #define GROUP (2 * PANEL)
 #define GROUP_STEPS 16
 #define MOST_OF_ROW (64 * PANEL) /* of a single row: its sums fit into the first-level cache */
@@ -224,6 +225,34 @@ static void fetch_results(const struct job *job, const struct block *block, int6
     }
 }
 
+/* Where columns of the output are contiguous: all rows of a panel, from the buffer of sums, turned. */
+static void store_panel(const struct job *job, const struct block *block, const dmlk_f32_kernel *tile, int64_t column,
+                        uint16_t *halves) {
+    const dmlk_gemm_blocked *p = job->p;
+    const int64_t bytes = dmlk_type_bytes(p->out.type);
+    float added[PANEL];
+    struct rows rows = {.rows = block->rows, .columns = tile->columns, .sums = tile->sums, .out = tile->sums};
+    rows.sums_stride = rows.out_stride = tile->sums_stride;
+    if (p->has_c) {
+        pack(p->c.type, element(&p->c, block->at[2], 0, block->column + column), 0, p->c.column_stride, 1, tile->columns,
+             added, PANEL, halves);
+        rows.c = added;
+    }
+    scale(p, rows);
+    for (int64_t r = 0; r < block->rows && bytes == 2; r++) {
+        float *row = tile->sums + r * tile->sums_stride;
+        dmlk_narrow_floats(row, tile->columns, halves);
+        memcpy(row, halves, (size_t)(tile->columns * bytes));
+    }
+    dmlk_transpose(bytes, (const uint8_t *)tile->sums, tile->sums_stride * (int64_t)sizeof(float), bytes,
+                   element(&p->out, block->at[3], block->row, block->column + column), p->out.column_stride * bytes,
+                   tile->columns, block->rows, 0);
+}
+
+static bool is_stored_in_panels(const dmlk_gemm_blocked *p) {
+    return p->out.row_stride == 1 && p->out.column_stride != 1 && (!p->has_c || p->c.row_stride == 0);
+}
+
 static bool are_floats(const dmlk_matrix *matrix) {
     return matrix->type == DMLK_FLOAT32 && matrix->column_stride == 1;
 }
@@ -312,12 +341,16 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
 
 /* Whether rows of a can be read in place: rows or columns are contiguous. */
 static bool is_direct(const dmlk_matrix *a) {
-    return a->patches == NULL && a->type == DMLK_FLOAT32 && (a->column_stride == 1 || a->row_stride == 1);
+    return a->patches == NULL && a->type == DMLK_FLOAT32 &&
+           (a->column_stride == 1 || a->row_stride == 1 || a->row_at != NULL);
 }
 
 /* The rows of the tile that begins at `row`. */
 static const float *rows_at(const struct job *job, const struct block *block, int64_t row, const struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
+    if (a->row_at != NULL) {
+        return (const float *)(const void *)block->at[0];
+    }
     return is_direct(a) ? (const float *)(const void *)element(a, block->at[0], block->row + row, block->first)
                         : &s->a[row / PANEL][row % PANEL];
 }
@@ -325,13 +358,15 @@ static const float *rows_at(const struct job *job, const struct block *block, in
 /* All rows of the block with the panel of columns that begins at `column`; `next_b`: what is read next. */
 static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct source *next_b,
                            struct scratch *s) {
-    const bool direct = is_direct(&job->p->a);
+    const dmlk_matrix *a = &job->p->a;
+    const bool direct = is_direct(a), in_panels = is_stored_in_panels(job->p);
     const int64_t tiles = (block->rows + ROWS - 1) / ROWS;
     dmlk_f32_kernel tile = {.columns = dmlk_min(job->panel, block->columns - column),
                        .depth = block->depth,
                        .is_first = block->first == 0,
-                       .row_stride = direct ? job->p->a.row_stride : 1,
-                       .row_step = direct ? job->p->a.column_stride : PANEL,
+                       .row_stride = direct ? a->row_stride : 1,
+                       .row_step = direct ? a->column_stride : PANEL,
+                       .step_at = a->row_at == NULL ? NULL : a->column_at + block->first,
                        .column = s->b + column % job->group * DEPTH,
                        .column_step = job->panel,
                        .sums_stride = job->panel};
@@ -348,14 +383,19 @@ static void multiply_panel(const struct job *job, const struct block *block, int
         fetch_share(next_b);
         tile.rows = dmlk_min(ROWS, block->rows - row);
         tile.row = rows_at(job, block, row, s);
-        tile.sums = s->sums + column * A_PANELS * PANEL + row * job->panel;
+        tile.row_at = a->row_at == NULL ? NULL : a->row_at + block->row + row;
+        tile.sums = s->sums + column * block->rows + row * job->panel;
         if (block->is_last && !job->is_near) {
             fetch_results(job, block, row, column, &tile);
         }
         dmlk_f32_tile(job->isa, &tile);
-        if (block->is_last) {
+        if (block->is_last && !in_panels) {
             store_tile(job, block, row, column, &tile);
         }
+    }
+    if (block->is_last && in_panels) {
+        tile.sums = s->sums + column * block->rows;
+        store_panel(job, block, &tile, column, s->halves);
     }
 }
 
@@ -462,8 +502,10 @@ static dmlk_gemm_blocked turn(const dmlk_gemm_blocked *p) {
 static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_gemm_blocked *p = job->p;
     const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + ROWS - 1) / ROWS;
-    job->row_blocks = (p->m + A_PANELS * PANEL - 1) / (A_PANELS * PANEL);
-    const int64_t most = is_row(p) ? MOST_OF_ROW : MOST_COLUMNS;
+    const int shift = p->a.row_at == NULL ? 0 : SHIFT;
+    const int64_t most_rows = (A_PANELS * PANEL) << shift;
+    const int64_t most = is_row(p) ? MOST_OF_ROW : (MOST_COLUMNS >> shift) / PANEL * PANEL;
+    job->row_blocks = (p->m + most_rows - 1) / most_rows;
     job->column_blocks = (p->n + most - 1) / most;
     for (;;) {
         const int64_t blocks = p->batch.count * job->row_blocks * job->column_blocks;
@@ -484,7 +526,7 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     const dmlk_gemm_blocked turned = turn(product);
     struct job job = {.p = product, .isa = dmlk_isa()};
     job.panel = dmlk_f32_width(job.isa);
-    job.turned = 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
+    job.turned = product->a.row_at == NULL && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
     job.group = job.p->b.patches == NULL ? GROUP : job.panel;
     const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;

@@ -11,7 +11,8 @@ static void generic(const dmlk_f32_kernel *t) {
             memset(sums, 0, (size_t)t->columns * sizeof *sums);
         }
         for (int64_t k = 0; k < t->depth; k++) {
-            const float row = t->row[r * t->row_stride + k * t->row_step], *column = t->column + k * t->column_step;
+            const int64_t at = t->row_at != NULL ? t->row_at[r] + t->step_at[k] : r * t->row_stride + k * t->row_step;
+            const float row = t->row[at], *column = t->column + k * t->column_step;
             for (int64_t j = 0; j < t->columns; j++) {
                 sums[j] = fmaf(row, column[j], sums[j]);
             }

@@ -19,6 +19,7 @@ typedef struct dmlk_f32_kernel {
     bool is_first; /* sums begin at 0 */
     const float *row; /* row r, step k: row[r * row_stride + k * row_step] */
     int64_t row_stride, row_step;
+    const int64_t *row_at, *step_at; /* not NULL: row[row_at[r] + step_at[k]] instead */
     const float *column; /* column j, step k: column[j + k * column_step] */
     int64_t column_step;
     float *sums; /* sums[r * sums_stride + j]; undefined past the last column, up to a multiple of 16 */
