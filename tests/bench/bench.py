@@ -29,6 +29,7 @@ import line_cases
 import normalization_cases
 import overheads
 import peers
+import pooling_cases
 import scaling
 from cases import Batch, Case, Work
 from dmlemu import Strictness, d3d12
@@ -48,6 +49,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.quantization_cases,
     cases.convolution_cases,
     cases.product_cases,
+    pooling_cases.pooling_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases, overheads.check_cases),
 )
 PLOTS = (scaling.size_cases, scaling.copy_order_cases, scaling.convolution_order_cases)
@@ -76,6 +78,7 @@ QUICK = (
     "dequantize 1e6 u8 > f32",
     "conv 3x3 64>64 56x56 u8*s8",
     "depthwise 3x3 384 14x14",
+    "pooling max 3x3 s2 64 112x112 f32",
     "gemm 1024 cubed f32 NN",
     "gemm 100 cubed f32",
     "1,000 tiny dispatches and barriers, one list",
