@@ -43,6 +43,7 @@ struct job {
     int64_t height, width, pitch, rows;
     int64_t offset[MOST_TAPS];
     int64_t copied; /* floats */
+    bool clears;    /* there is more than one strip from top to bottom */
     /* Lanes are channels. */
     float *zeros;               /* [channels] */
     int64_t kept_z, kept_y;     /* copies of input rows: row (z, y) is number (z % kept_z, y % kept_y); 0: none is copied */
@@ -90,6 +91,9 @@ static int64_t span_of(const dmlk_taps_axis *axis) { return (axis->window - 1) *
 /* A stride makes `step` phases of an axis, which are copied to different places. */
 INLINE int64_t place_of(const struct job *job, int64_t z, int64_t y, int64_t x) {
     const int64_t step_y = job->c->axes[1].step, step_x = job->c->axes[2].step;
+    if (step_y == 1 && step_x == 1) { /* no division */
+        return (z * job->rows + y) * job->pitch + x;
+    }
     const int64_t phase = (z * step_y + y % step_y) * step_x + x % step_x;
     return (phase * job->rows + y / step_y) * job->pitch + x / step_x;
 }
@@ -125,43 +129,56 @@ static bool plan_strips(struct job *job) {
         const int64_t row = t / x->window, at_y = row % y->window * y->tap - low_of(y);
         job->offset[t] = place_of(job, row / y->window, at_y, t % x->window * x->tap - low_of(x));
     }
+    job->clears = job->height < y->output || axes[0].output > 1;
     job->part_floats = job->copied + (job->height * job->pitch + BLOCK) + job->width * x->step + span_of(x);
     return true;
 }
 
-/* One row of the input to its place in the copy; `line` is memory for a row. */
-INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int64_t stride, int64_t z, int64_t y,
-                     int64_t begin, int64_t end, float *line, float *copy) {
-    const int64_t step = job->c->axes[2].step;
+/* to[i] = from[2 * i] and other[i] = from[2 * i + 1], of `count` elements of `from`. */
+INLINE void copy_pairs(const float *from, int64_t count, float *to, float *other) {
+    const mask even = {0, 2, 4, 6, 8, 10, 12, 14}, odd = {1, 3, 5, 7, 9, 11, 13, 15};
+    int64_t i = 0;
+    for (; 2 * (i + LANES) <= count; i += LANES) {
+        const vector a = *(const vector *)(from + 2 * i), b = *(const vector *)(from + 2 * i + LANES);
+        *(vector *)(to + i) = __builtin_shuffle(a, b, even);
+        *(vector *)(other + i) = __builtin_shuffle(a, b, odd);
+    }
+    for (; 2 * i < count; i++) {
+        to[i] = from[2 * i];
+        if (2 * i + 1 < count) {
+            other[i] = from[2 * i + 1];
+        }
+    }
+}
+
+/* `count` elements of a row of the input to column `begin` of a row of the copy; `line` is memory for a row. */
+INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int64_t stride, int64_t count, int64_t begin,
+                     float *line, float *row) {
+    const int64_t step = job->c->axes[2].step, phase = job->rows * job->pitch;
     const float *from = (const float *)(const void *)base + at;
     if (job->c->input.type == DMLK_FLOAT16) {
         const uint16_t *halves = (const uint16_t *)(const void *)base + at;
         if (stride == 1) {
-            dmlk_widen_float16(halves, end - begin, line);
+            dmlk_widen_float16(halves, count, line);
         } else {
-            for (int64_t i = 0; i < end - begin; i++) {
+            for (int64_t i = 0; i < count; i++) {
                 line[i] = dmlk_float16_to_float(halves[i * stride]);
             }
         }
         from = line;
         stride = 1;
     }
-    if (step == 1 && stride == 1) {
-        copy_floats(from, end - begin, copy + place_of(job, z, y, begin));
-        return;
-    }
-    for (int64_t first = begin; first < dmlk_min(begin + step, end); first++) {
-        float *to = copy + place_of(job, z, y, first);
-        const float *of_phase = from + (first - begin) * stride;
-        const int64_t count = (end - 1 - first) / step + 1;
-        if (step == 2 && stride == 1) { /* a loop of vectors */
-            for (int64_t i = 0; i < count; i++) {
-                to[i] = of_phase[2 * i];
-            }
-            continue;
-        }
+    if (stride == 1 && step == 1) {
+        copy_floats(from, count, row + begin);
+    } else if (stride == 1 && step == 2) {
+        float *even = row + begin / 2, *odd = row + phase + begin / 2; /* columns */
+        copy_pairs(from, count, begin % 2 == 0 ? even : odd, begin % 2 == 0 ? odd : even + 1);
+    } else {
+        int64_t of_phase = begin % step, column = begin / step;
         for (int64_t i = 0; i < count; i++) {
-            to[i] = of_phase[i * step * stride];
+            row[of_phase * phase + column] = from[i * stride];
+            of_phase = of_phase + 1 < step ? of_phase + 1 : 0;
+            column += of_phase == 0;
         }
     }
 }
@@ -171,7 +188,8 @@ struct strip {
     int64_t z, y, x, height, width;
 };
 
-/* What the strip reads of one plane, but for places outside of the input; they stay as they are. */
+/* What the strip reads of one plane.  Columns outside of the input stay as they are; rows are cleared if other strips
+ * use their places. */
 INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t plane, float *line, float *copy) {
     const dmlk_float_convolution *c = job->c;
     const dmlk_taps_axis *axes = c->axes, *along = &axes[2];
@@ -180,13 +198,18 @@ INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t pla
     const int64_t first_x = s->x * along->step + along->origin + low_of(along);
     const int64_t rows = (s->height - 1) * axes[1].step + span_of(&axes[1]);
     const int64_t columns = (s->width - 1) * along->step + span_of(along);
-    const int64_t begin = first_x < 0 ? -first_x : 0, end = dmlk_min(columns, along->input - first_x);
-    for (int64_t z = 0; z < axes[0].window && begin < end; z++) {
+    const int64_t begin = first_x < 0 ? -first_x : 0, count = dmlk_min(columns, along->input - first_x) - begin;
+    for (int64_t z = 0; z < axes[0].window && count > 0; z++) {
         const int64_t at_z = s->z * axes[0].step + z * axes[0].tap + axes[0].origin;
-        for (int64_t y = first_y < 0 ? -first_y : 0; y < dmlk_min(rows, axes[1].input - first_y); y++) {
-            if (at_z >= 0 && at_z < axes[0].input) {
-                const int64_t at = plane + at_z * strides[Z] + (first_y + y) * strides[Y] + (first_x + begin) * strides[X];
-                copy_row(job, c->input.base, at, strides[X], z, y, begin, end, line, copy);
+        for (int64_t y = 0; y < rows; y++) {
+            const int64_t at_y = first_y + y;
+            if (at_z >= 0 && at_z < axes[0].input && at_y >= 0 && at_y < axes[1].input) {
+                const int64_t at = plane + at_z * strides[Z] + at_y * strides[Y] + (first_x + begin) * strides[X];
+                copy_row(job, c->input.base, at, strides[X], count, begin, line, copy + place_of(job, z, y, 0));
+            } else if (job->clears) {
+                for (int64_t phase = 0; phase < along->step; phase++) {
+                    memset(copy + place_of(job, z, y, phase), 0, (size_t)job->pitch * sizeof *copy);
+                }
             }
         }
     }
@@ -235,7 +258,7 @@ DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t 
               (job, s, image, channel, memory)) {
     const dmlk_view *in = &job->c->input, *out = &job->c->output;
     float *sums = memory + job->copied, *line = sums + job->height * job->pitch + BLOCK;
-    const int64_t of_input = channel / job->c->filter.sizes[FILTER];
+    const int64_t filters = job->c->filter.sizes[FILTER], of_input = filters == 1 ? channel : channel / filters;
     copy_strip(job, s, image * in->strides[N] + of_input * in->strides[CHANNEL], line, memory);
     add_taps(job, memory, job->weights + channel * job->taps, job->bias[channel],
              (s->height - 1) * job->pitch + s->width, sums);
@@ -246,20 +269,20 @@ DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t 
     }
 }
 
-/* Items: strips of all planes; those of the same place follow each other, so that the places outside are 0 for all. */
+/* Items: strips of all planes, from left to right last, so that columns outside of the input stay the same. */
 static void strips_part(int64_t begin, int64_t end, int part, void *context) {
     const struct job *job = context;
     const dmlk_view *out = &job->c->output;
-    const int64_t down = (out->sizes[Y] - 1) / job->height + 1, across = (out->sizes[X] - 1) / job->width + 1;
-    const int64_t planes = out->sizes[N] * job->channels;
+    const int64_t down = (out->sizes[Y] - 1) / job->height + 1, of_plane = down * out->sizes[Z];
+    const int64_t of_column = of_plane * out->sizes[N] * job->channels;
     float *memory = job->memory + part * job->part_floats;
     int64_t work = 0;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t place = item / planes, plane = item % planes;
-        struct strip s = {.z = place / across / down, .y = place / across % down * job->height, .x = place % across * job->width};
+        const int64_t plane = item % of_column / of_plane, strip = item % of_plane;
+        struct strip s = {.z = strip / down, .y = strip % down * job->height, .x = item / of_column * job->width};
         s.height = dmlk_min(job->height, out->sizes[Y] - s.y);
         s.width = dmlk_min(job->width, out->sizes[X] - s.x);
-        if (item == begin || plane == 0) {
+        if (item == begin || item % of_column == 0) {
             memset(memory, 0, (size_t)job->copied * sizeof *memory);
         }
         if (dmlk_stopped(&work, s.height * job->pitch * job->taps / 8 + 1)) {
@@ -459,14 +482,19 @@ static bool plan_rows(struct job *job) {
 static void pack(const struct job *job, bool by_channel) {
     const dmlk_float_convolution *c = job->c;
     const dmlk_view *f = &c->filter;
+    int64_t offsets[MOST_TAPS];
+    for (int64_t t = 0; t < job->taps; t++) {
+        const int64_t row = t / f->sizes[WINDOW + 2];
+        offsets[t] = row / f->sizes[WINDOW + 1] * f->strides[WINDOW] +
+                     row % f->sizes[WINDOW + 1] * f->strides[WINDOW + 1] +
+                     t % f->sizes[WINDOW + 2] * f->strides[WINDOW + 2];
+    }
+    const int64_t step = by_channel ? job->channels : 1;
     for (int64_t channel = 0; channel < job->channels; channel++) {
         const int64_t from = channel / f->sizes[FILTER] * f->strides[GROUP] + channel % f->sizes[FILTER] * f->strides[FILTER];
+        float *to = job->weights + (by_channel ? channel : channel * job->taps);
         for (int64_t t = 0; t < job->taps; t++) {
-            const int64_t row = t / f->sizes[WINDOW + 2];
-            const int64_t at = from + row / f->sizes[WINDOW + 1] * f->strides[WINDOW] +
-                               row % f->sizes[WINDOW + 1] * f->strides[WINDOW + 1] +
-                               t % f->sizes[WINDOW + 2] * f->strides[WINDOW + 2];
-            job->weights[by_channel ? t * job->channels + channel : channel * job->taps + t] = read(f, at);
+            to[t * step] = read(f, from + offsets[t]);
         }
         job->bias[channel] = c->bias.base == NULL ? 0 : read(&c->bias, channel * c->bias.strides[0]);
     }
