@@ -64,17 +64,19 @@ INLINE void finish(const vector *bias, vector *sum) {
     *sum = (vector)(((mask)y & is_number) | (~is_number & (int32_t)DMLK_NAN_BITS));
 }
 
-INLINE void copy_floats(const float *from, int64_t count, float *to) {
-    if (count < LANES) {
-        for (int64_t i = 0; i < count; i++) {
-            to[i] = from[i];
+INLINE void copy_floats(const float *from, int64_t from_step, int64_t rows, int64_t count, float *to, int64_t to_step) {
+    for (; rows > 0; rows--, from += from_step, to += to_step) {
+        if (count < LANES) {
+            for (int64_t i = 0; i < count; i++) {
+                to[i] = from[i];
+            }
+            continue;
         }
-        return;
+        for (int64_t i = 0; i + LANES < count; i += LANES) {
+            *(vector *)(to + i) = *(const vector *)(from + i);
+        }
+        *(vector *)(to + count - LANES) = *(const vector *)(from + count - LANES);
     }
-    for (int64_t i = 0; i + LANES < count; i += LANES) {
-        *(vector *)(to + i) = *(const vector *)(from + i);
-    }
-    *(vector *)(to + count - LANES) = *(const vector *)(from + count - LANES);
 }
 
 static float read(const dmlk_view *view, int64_t at) {
@@ -169,7 +171,7 @@ INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int
         stride = 1;
     }
     if (stride == 1 && step == 1) {
-        copy_floats(from, count, row + begin);
+        copy_floats(from, 0, 1, count, row + begin, 0);
     } else if (stride == 1 && step == 2) {
         float *even = row + begin / 2, *odd = row + phase + begin / 2; /* columns */
         copy_pairs(from, count, begin % 2 == 0 ? even : odd, begin % 2 == 0 ? odd : even + 1);
@@ -188,6 +190,12 @@ struct strip {
     int64_t z, y, x, height, width;
 };
 
+INLINE void clear_row(const struct job *job, int64_t z, int64_t y, float *copy) {
+    for (int64_t phase = 0; phase < job->c->axes[2].step; phase++) {
+        memset(copy + place_of(job, z, y, phase), 0, (size_t)job->pitch * sizeof *copy);
+    }
+}
+
 /* What the strip reads of one plane.  Columns outside of the input stay as they are; rows are cleared if other strips
  * use their places. */
 INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t plane, float *line, float *copy) {
@@ -199,18 +207,25 @@ INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t pla
     const int64_t rows = (s->height - 1) * axes[1].step + span_of(&axes[1]);
     const int64_t columns = (s->width - 1) * along->step + span_of(along);
     const int64_t begin = first_x < 0 ? -first_x : 0, count = dmlk_min(columns, along->input - first_x) - begin;
+    const int64_t top = first_y < 0 ? dmlk_min(-first_y, rows) : 0, bottom = dmlk_min(rows, axes[1].input - first_y);
+    const bool is_plain = strides[X] == 1 && along->step == 1 && axes[1].step == 1 && c->input.type == DMLK_FLOAT32;
     for (int64_t z = 0; z < axes[0].window && count > 0; z++) {
         const int64_t at_z = s->z * axes[0].step + z * axes[0].tap + axes[0].origin;
-        for (int64_t y = 0; y < rows; y++) {
-            const int64_t at_y = first_y + y;
-            if (at_z >= 0 && at_z < axes[0].input && at_y >= 0 && at_y < axes[1].input) {
-                const int64_t at = plane + at_z * strides[Z] + at_y * strides[Y] + (first_x + begin) * strides[X];
+        const bool is_there = at_z >= 0 && at_z < axes[0].input && top < bottom;
+        int64_t y = 0, at = plane + at_z * strides[Z] + (first_y + top) * strides[Y] + (first_x + begin) * strides[X];
+        for (; job->clears && y < (is_there ? top : rows); y++) {
+            clear_row(job, z, y, copy);
+        }
+        if (is_there && is_plain) {
+            copy_floats((const float *)(const void *)c->input.base + at, strides[Y], bottom - top, count,
+                        copy + place_of(job, z, top, begin), job->pitch);
+        } else {
+            for (y = top; y < bottom && is_there; y++, at += strides[Y]) {
                 copy_row(job, c->input.base, at, strides[X], count, begin, line, copy + place_of(job, z, y, 0));
-            } else if (job->clears) {
-                for (int64_t phase = 0; phase < along->step; phase++) {
-                    memset(copy + place_of(job, z, y, phase), 0, (size_t)job->pitch * sizeof *copy);
-                }
             }
+        }
+        for (y = bottom; job->clears && is_there && y < rows; y++) {
+            clear_row(job, z, y, copy);
         }
     }
 }
@@ -236,19 +251,26 @@ INLINE void add_taps(const struct job *job, const float *copy, const float *weig
     }
 }
 
-INLINE void store_row(const dmlk_view *out, int64_t at, int64_t stride, const float *from, int64_t count) {
+/* Rows of a strip's results to the output, from element `at` on. */
+INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at, const float *from) {
+    const dmlk_view *out = &job->c->output;
+    const int64_t stride = out->strides[X];
     float *floats = (float *)(void *)out->base + at;
-    uint16_t *halves = (uint16_t *)(void *)out->base + at;
     if (stride == 1 && out->type == DMLK_FLOAT32) {
-        copy_floats(from, count, floats);
-    } else if (stride == 1) {
-        dmlk_narrow_floats(from, count, halves);
-    } else {
-        for (int64_t i = 0; i < count; i++) {
+        copy_floats(from, job->pitch, s->height, s->width, floats, out->strides[Y]);
+        return;
+    }
+    uint16_t *halves = (uint16_t *)(void *)out->base + at;
+    for (int64_t y = 0; y < s->height; y++, from += job->pitch, floats += out->strides[Y], halves += out->strides[Y]) {
+        if (stride == 1) {
+            dmlk_narrow_floats(from, s->width, halves);
+            continue;
+        }
+        for (int64_t x = 0; x < s->width; x++) {
             if (out->type == DMLK_FLOAT32) {
-                floats[i * stride] = from[i];
+                floats[x * stride] = from[x];
             } else {
-                halves[i * stride] = dmlk_float_to_float16(from[i]);
+                halves[x * stride] = dmlk_float_to_float16(from[x]);
             }
         }
     }
@@ -264,9 +286,7 @@ DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t 
              (s->height - 1) * job->pitch + s->width, sums);
     const int64_t to = image * out->strides[N] + channel * out->strides[CHANNEL] + s->z * out->strides[Z] +
                        s->y * out->strides[Y] + s->x * out->strides[X];
-    for (int64_t y = 0; y < s->height; y++) {
-        store_row(out, to + y * out->strides[Y], out->strides[X], sums + y * job->pitch, s->width);
-    }
+    store_rows(job, s, to, sums);
 }
 
 /* Items: strips of all planes, from left to right last, so that columns outside of the input stay the same. */
