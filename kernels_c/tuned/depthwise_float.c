@@ -132,7 +132,7 @@ static bool plan_strips(struct job *job) {
         job->offset[t] = place_of(job, row / y->window, at_y, t % x->window * x->tap - low_of(x));
     }
     job->clears = job->height < y->output || axes[0].output > 1;
-    job->part_floats = job->copied + (job->height * job->pitch + BLOCK) + job->width * x->step + span_of(x);
+    job->part_floats = 2 * job->copied + job->height * job->pitch + BLOCK;
     return true;
 }
 
@@ -153,7 +153,7 @@ INLINE void copy_pairs(const float *from, int64_t count, float *to, float *other
     }
 }
 
-/* `count` elements of a row of the input to column `begin` of a row of the copy; `line` is memory for a row. */
+/* `count` elements of a row of the input to column `begin` of a row of the copy; `line` is memory for it. */
 INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int64_t stride, int64_t count, int64_t begin,
                      float *line, float *row) {
     const int64_t step = job->c->axes[2].step, phase = job->rows * job->pitch;
@@ -196,6 +196,16 @@ INLINE void clear_row(const struct job *job, int64_t z, int64_t y, float *copy) 
     }
 }
 
+INLINE void widen_rows(const uint16_t *from, int64_t step, int64_t rows, int64_t count, float *to) {
+    if (step == count) { /* short rows take longer */
+        count *= rows;
+        rows = 1;
+    }
+    for (; rows > 0; rows--, from += step, to += count) {
+        dmlk_widen_float16(from, count, to);
+    }
+}
+
 /* What the strip reads of one plane.  Columns outside of the input stay as they are; rows are cleared if other strips
  * use their places. */
 INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t plane, float *line, float *copy) {
@@ -208,7 +218,7 @@ INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t pla
     const int64_t columns = (s->width - 1) * along->step + span_of(along);
     const int64_t begin = first_x < 0 ? -first_x : 0, count = dmlk_min(columns, along->input - first_x) - begin;
     const int64_t top = first_y < 0 ? dmlk_min(-first_y, rows) : 0, bottom = dmlk_min(rows, axes[1].input - first_y);
-    const bool is_plain = strides[X] == 1 && along->step == 1 && axes[1].step == 1 && c->input.type == DMLK_FLOAT32;
+    const bool is_plain = strides[X] == 1 && along->step == 1 && axes[1].step == 1;
     for (int64_t z = 0; z < axes[0].window && count > 0; z++) {
         const int64_t at_z = s->z * axes[0].step + z * axes[0].tap + axes[0].origin;
         const bool is_there = at_z >= 0 && at_z < axes[0].input && top < bottom;
@@ -216,7 +226,10 @@ INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t pla
         for (; job->clears && y < (is_there ? top : rows); y++) {
             clear_row(job, z, y, copy);
         }
-        if (is_there && is_plain) {
+        if (is_there && is_plain && c->input.type == DMLK_FLOAT16) {
+            widen_rows((const uint16_t *)(const void *)c->input.base + at, strides[Y], bottom - top, count, line);
+            copy_floats(line, count, bottom - top, count, copy + place_of(job, z, top, begin), job->pitch);
+        } else if (is_there && is_plain) {
             copy_floats((const float *)(const void *)c->input.base + at, strides[Y], bottom - top, count,
                         copy + place_of(job, z, top, begin), job->pitch);
         } else {
@@ -252,7 +265,7 @@ INLINE void add_taps(const struct job *job, const float *copy, const float *weig
 }
 
 /* Rows of a strip's results to the output, from element `at` on. */
-INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at, const float *from) {
+INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at, const float *from, float *line) {
     const dmlk_view *out = &job->c->output;
     const int64_t stride = out->strides[X];
     float *floats = (float *)(void *)out->base + at;
@@ -261,6 +274,11 @@ INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at,
         return;
     }
     uint16_t *halves = (uint16_t *)(void *)out->base + at;
+    if (stride == 1 && out->strides[Y] == s->width) { /* short rows take longer */
+        copy_floats(from, job->pitch, s->height, s->width, line, s->width);
+        dmlk_narrow_floats(line, s->height * s->width, halves);
+        return;
+    }
     for (int64_t y = 0; y < s->height; y++, from += job->pitch, floats += out->strides[Y], halves += out->strides[Y]) {
         if (stride == 1) {
             dmlk_narrow_floats(from, s->width, halves);
@@ -286,7 +304,7 @@ DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t 
              (s->height - 1) * job->pitch + s->width, sums);
     const int64_t to = image * out->strides[N] + channel * out->strides[CHANNEL] + s->z * out->strides[Z] +
                        s->y * out->strides[Y] + s->x * out->strides[X];
-    store_rows(job, s, to, sums);
+    store_rows(job, s, to, sums, line);
 }
 
 /* Items: strips of all planes, from left to right last, so that columns outside of the input stay the same. */
