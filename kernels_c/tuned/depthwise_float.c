@@ -1,8 +1,10 @@
-/* depthwise_float.c - convolutions of floats whose groups have one channel each: see convolve_float.h.
+/* depthwise_float.c - what windows of one channel make of floats: convolutions whose groups have one channel each (see
+ * convolve_float.h), and poolings (see pool_float.h).
  *
  * The lanes of a vector are adjacent outputs of a plane or, if channels are adjacent, the channels of an output.  Each is
- * one chain of fused multiply-adds over the taps.  FLOAT16s are widened as they are copied. */
+ * one chain over the taps: of fused multiply-adds, sums or maxima.  FLOAT16s are widened as they are copied. */
 #include "convolve_float.h"
+#include "pool_float.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,8 +33,13 @@ typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
 #define INLINE static inline __attribute__((always_inline))
 
+enum what { PRODUCTS, SUMS, MAXIMA };
+
 struct job {
     const dmlk_float_convolution *c;
+    enum what what;
+    float outside;                              /* what taps meet outside of the input */
+    const float *counts[DMLK_SPATIAL];          /* of poolings; NULL: of maxima */
     int64_t taps, channels; /* of the output */
     float *weights;         /* lanes are channels: [taps][channels]; otherwise [channels][taps] */
     float *bias;            /* [channels] */
@@ -45,7 +52,7 @@ struct job {
     int64_t copied; /* floats */
     bool clears;    /* there is more than one strip from top to bottom */
     /* Lanes are channels. */
-    float *zeros;               /* [channels] */
+    float *around;              /* [channels]: what is outside */
     int64_t kept_z, kept_y;     /* copies of input rows: row (z, y) is number (z % kept_z, y % kept_y); 0: none is copied */
     bool is_direct;             /* results are stored in place */
 };
@@ -56,6 +63,21 @@ INLINE void add_products(const vector *a, const vector *b, vector *sum) {
         result[l] = fmaf((*a)[l], (*b)[l], (*sum)[l]);
     }
     *sum = result;
+}
+
+/* One more tap; `weight` is that of PRODUCTS. */
+INLINE void add_tap(const enum what what, const vector *weight, const vector *x, vector *sum) {
+    if (what == PRODUCTS) {
+        add_products(weight, x, sum);
+    } else if (what == SUMS) {
+        *sum += *x;
+    } else {
+        vector result;
+        for (int l = 0; l < LANES; l++) {
+            result[l] = (*x)[l] > (*sum)[l] ? (*x)[l] : (*sum)[l];
+        }
+        *sum = result;
+    }
 }
 
 INLINE void finish(const vector *bias, vector *sum) {
@@ -190,9 +212,15 @@ struct strip {
     int64_t z, y, x, height, width;
 };
 
+INLINE void fill(float *to, int64_t count, float x) {
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = x;
+    }
+}
+
 INLINE void clear_row(const struct job *job, int64_t z, int64_t y, float *copy) {
     for (int64_t phase = 0; phase < job->c->axes[2].step; phase++) {
-        memset(copy + place_of(job, z, y, phase), 0, (size_t)job->pitch * sizeof *copy);
+        fill(copy + place_of(job, z, y, phase), job->pitch, job->outside);
     }
 }
 
@@ -244,21 +272,28 @@ INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t pla
 }
 
 /* Sums of `count` lanes, and of more, up to a whole block: those between the rows and after them mean nothing. */
-INLINE void add_taps(const struct job *job, const float *copy, const float *weights, float bias, int64_t count, float *sums) {
+INLINE void add_taps(const enum what what, const struct job *job, const float *copy, const float *weights, float bias,
+                     int64_t count, float *sums) {
     for (int64_t first = 0; first < count; first += BLOCK) {
-        vector sum[BLOCK / LANES] = {0};
+        vector sum[BLOCK / LANES];
+#pragma GCC unroll 8
+        for (int v = 0; v < BLOCK / LANES; v++) {
+            sum[v] = job->outside - (vector){0};
+        }
         for (int64_t t = 0; t < job->taps; t++) {
-            const vector weight = weights[t] - (vector){0};
+            const vector weight = (what == PRODUCTS ? weights[t] : 0) - (vector){0};
             const float *from = copy + first + job->offset[t];
 #pragma GCC unroll 8
             for (int v = 0; v < BLOCK / LANES; v++) {
-                add_products(&weight, (const vector *)(from + v * LANES), &sum[v]);
+                add_tap(what, &weight, (const vector *)(from + v * LANES), &sum[v]);
             }
         }
         const vector offset = bias - (vector){0};
 #pragma GCC unroll 8
         for (int v = 0; v < BLOCK / LANES; v++) {
-            finish(&offset, &sum[v]);
+            if (what == PRODUCTS) {
+                finish(&offset, &sum[v]);
+            }
             *(vector *)(sums + first + v * LANES) = sum[v];
         }
     }
@@ -294,14 +329,77 @@ INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at,
     }
 }
 
+/* --- poolings --- */
+
+#define LOWEST (-INFINITY)
+
+INLINE float mean(float sum, float count) { return dmlk_one_nan(count > 0 ? sum / count : 0); }
+
+/* The maximum of an output whose taps are all -infinity, NaN or outside: NaN if a tap is inside and no number. */
+static float find_nan(const struct job *job, int64_t image, int64_t channel, const int64_t *output) {
+    const dmlk_float_convolution *c = job->c;
+    const dmlk_taps_axis *axes = c->axes;
+    bool is_nan = false;
+    for (int64_t t = 0; t < job->taps; t++) {
+        const int64_t row = t / axes[2].window;
+        const int64_t tap[DMLK_SPATIAL] = {row / axes[1].window, row % axes[1].window, t % axes[2].window};
+        int64_t at = image * c->input.strides[N] + channel * c->input.strides[CHANNEL];
+        bool is_inside = true;
+        for (int k = 0; k < DMLK_SPATIAL; k++) {
+            const int64_t place = output[k] * axes[k].step + tap[k] * axes[k].tap + axes[k].origin;
+            is_inside = is_inside && place >= 0 && place < axes[k].input;
+            at += is_inside ? place * c->input.strides[Z + k] : 0;
+        }
+        if (is_inside && !isnan(read(&c->input, at))) {
+            return LOWEST;
+        }
+        is_nan |= is_inside;
+    }
+    return is_nan ? (float)NAN : LOWEST;
+}
+
+/* Sums of a strip become means. */
+INLINE void divide_strip(const struct job *job, const struct strip *s, float *sums) {
+    const float *along = job->counts[2] + s->x;
+    for (int64_t y = 0; y < s->height; y++, sums += job->pitch) {
+        const float others = job->counts[0][s->z] * job->counts[1][s->y + y];
+        for (int64_t x = 0; x < s->width; x++) {
+            sums[x] = mean(sums[x], others * along[x]);
+        }
+    }
+}
+
+INLINE void find_nans(const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *maxima) {
+    for (int64_t y = 0; y < s->height; y++, maxima += job->pitch) {
+        uint32_t are_lowest = 0;
+        for (int64_t x = 0; x < s->width; x++) {
+            are_lowest |= maxima[x] == LOWEST;
+        }
+        for (int64_t x = 0; x < s->width && are_lowest; x++) {
+            const int64_t output[DMLK_SPATIAL] = {s->z, s->y + y, s->x + x};
+            maxima[x] = maxima[x] == LOWEST ? find_nan(job, image, channel, output) : maxima[x];
+        }
+    }
+}
+
+/* --- lanes are outputs of a plane, continued --- */
+
 DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *memory),
               (job, s, image, channel, memory)) {
     const dmlk_view *in = &job->c->input, *out = &job->c->output;
     float *sums = memory + job->copied, *line = sums + job->height * job->pitch + BLOCK;
     const int64_t filters = job->c->filter.sizes[FILTER], of_input = filters == 1 ? channel : channel / filters;
+    const int64_t lanes = (s->height - 1) * job->pitch + s->width;
     copy_strip(job, s, image * in->strides[N] + of_input * in->strides[CHANNEL], line, memory);
-    add_taps(job, memory, job->weights + channel * job->taps, job->bias[channel],
-             (s->height - 1) * job->pitch + s->width, sums);
+    if (job->what == PRODUCTS) {
+        add_taps(PRODUCTS, job, memory, job->weights + channel * job->taps, job->bias[channel], lanes, sums);
+    } else if (job->what == SUMS) {
+        add_taps(SUMS, job, memory, NULL, 0, lanes, sums);
+        divide_strip(job, s, sums);
+    } else {
+        add_taps(MAXIMA, job, memory, NULL, 0, lanes, sums);
+        find_nans(job, s, image, channel, sums);
+    }
     const int64_t to = image * out->strides[N] + channel * out->strides[CHANNEL] + s->z * out->strides[Z] +
                        s->y * out->strides[Y] + s->x * out->strides[X];
     store_rows(job, s, to, sums, line);
@@ -321,7 +419,7 @@ static void strips_part(int64_t begin, int64_t end, int part, void *context) {
         s.height = dmlk_min(job->height, out->sizes[Y] - s.y);
         s.width = dmlk_min(job->width, out->sizes[X] - s.x);
         if (item == begin || item % of_column == 0) {
-            memset(memory, 0, (size_t)job->copied * sizeof *memory);
+            fill(memory, job->copied, job->outside);
         }
         if (dmlk_stopped(&work, s.height * job->pitch * job->taps / 8 + 1)) {
             return;
@@ -338,61 +436,102 @@ struct places {
     int64_t step[MOST_TAPS];
 };
 
-/* All channels of `positions` outputs.  The last vectors overlap others if they must: results are the same. */
-INLINE void run_positions(const struct job *job, const struct places *p, const int positions, const int vectors,
-                          float *to, int64_t to_step) {
+/* All channels of `positions` outputs; of SUMS, the means of `counts` elements.  The last vectors overlap others if they
+ * must: results are the same.  Whether a maximum is LOWEST. */
+INLINE bool run_positions(const enum what what, const struct job *job, const struct places *p, const int positions,
+                          const int vectors, const float *counts, float *to, int64_t to_step) {
     const int64_t size = vectors * LANES;
+    mask are_lowest = {0};
     for (int64_t next = 0; next < job->channels; next += size) {
         const int64_t first = dmlk_min(next, job->channels - size);
-        vector sums[POSITIONS][2] = {{{0}}};
+        vector sums[POSITIONS * 2];
+#pragma GCC unroll 8
+        for (int i = 0; i < positions * vectors; i++) {
+            sums[i] = job->outside - (vector){0};
+        }
         for (int64_t t = 0; t < job->taps; t++) {
-            const float *weight = job->weights + t * job->channels + first, *from = p->at[t] + first;
+            const float *weight = what == PRODUCTS ? job->weights + t * job->channels + first : NULL;
+            const float *from = p->at[t] + first;
 #pragma GCC unroll 4
             for (int i = 0; i < positions; i++, from += p->step[t]) {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
                 for (int v = 0; v < vectors; v++) {
-                    add_products((const vector *)weight + v, (const vector *)from + v, &sums[i][v]);
+                    add_tap(what, (const vector *)weight + v, (const vector *)from + v, &sums[i * vectors + v]);
                 }
             }
         }
 #pragma GCC unroll 4
         for (int i = 0; i < positions; i++) {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
-                finish((const vector *)(job->bias + first) + v, &sums[i][v]);
-                *(vector *)(to + i * to_step + first + v * LANES) = sums[i][v];
+                vector *sum = &sums[i * vectors + v];
+                if (what == PRODUCTS) {
+                    finish((const vector *)(job->bias + first) + v, sum);
+                } else if (what == SUMS) {
+                    for (int l = 0; l < LANES; l++) {
+                        (*sum)[l] = mean((*sum)[l], counts[i]);
+                    }
+                } else {
+                    are_lowest |= *sum == LOWEST - (vector){0};
+                }
+                *(vector *)(to + i * to_step + first + v * LANES) = *sum;
             }
         }
     }
+    int32_t any = 0;
+    for (int l = 0; l < LANES; l++) {
+        any |= are_lowest[l];
+    }
+    return any != 0;
 }
 
-/* A row of the output; `lines`: the input's rows that it meets, NULL: outside.  Places along X are `step` floats apart. */
-DMLK_EACH_ISA(run_row, (const struct job *job, const float *const *lines, int64_t step, float *to, int64_t to_step),
-              (job, lines, step, to, to_step)) {
+/* A row of the output; `lines`: the input's rows that it meets, NULL: outside.  Places along X are `step` floats apart.
+ * `of_row`: what the counts along X are multiplied by.  Whether a maximum is LOWEST. */
+INLINE bool run_row_of(const enum what what, const struct job *job, const float *const *lines, int64_t step, float of_row,
+                       float *to, int64_t to_step) {
     const dmlk_taps_axis *along = &job->c->axes[2];
     const int64_t first = along->origin + low_of(along), last = along->input - span_of(along) - first;
+    const bool are_few = job->channels < 2 * LANES;
+    bool is_lowest = false;
     struct places p;
-    for (int64_t x = 0, count = 1; x < along->output; x += count) {
+    for (int64_t x = 0, count = 1; x < along->output; x += count, to += count * to_step) {
         const int64_t left = x * along->step + along->origin;
         const bool inside = x * along->step + first >= 0 && (x + POSITIONS - 1) * along->step <= last;
         count = inside && x + POSITIONS <= along->output ? POSITIONS : 1;
+        float counts[POSITIONS] = {0};
+        for (int64_t i = 0; i < count && what == SUMS; i++) {
+            counts[i] = of_row * job->counts[2][x + i];
+        }
         for (int64_t t = 0, row = 0; t < job->taps; row++) {
             for (int64_t k = 0; k < along->window; k++, t++) {
                 const int64_t at = left + k * along->tap;
                 const bool is_there = lines[row] != NULL && at >= 0 && at < along->input;
-                p.at[t] = is_there ? lines[row] + at * step : job->zeros;
+                p.at[t] = is_there ? lines[row] + at * step : job->around;
                 p.step[t] = is_there ? along->step * step : 0;
             }
         }
-        if (count == 1 && job->channels < 2 * LANES) {
-            run_positions(job, &p, 1, 1, to + x * to_step, to_step);
+        if (count == 1 && job->channels >= 8 * LANES) {
+            is_lowest |= run_positions(what, job, &p, 1, 8, counts, to, to_step);
         } else if (count == 1) {
-            run_positions(job, &p, 1, 2, to + x * to_step, to_step);
-        } else if (job->channels < 2 * LANES) {
-            run_positions(job, &p, POSITIONS, 1, to + x * to_step, to_step);
+            is_lowest |= run_positions(what, job, &p, 1, 1, counts, to, to_step);
+        } else if (are_few) {
+            is_lowest |= run_positions(what, job, &p, POSITIONS, 1, counts, to, to_step);
         } else {
-            run_positions(job, &p, POSITIONS, 2, to + x * to_step, to_step);
+            is_lowest |= run_positions(what, job, &p, POSITIONS, 2, counts, to, to_step);
         }
+    }
+    return is_lowest;
+}
+
+DMLK_EACH_ISA(run_row, (const struct job *job, const float *const *lines, int64_t step, float of_row, float *to,
+                        int64_t to_step, bool *is_lowest),
+              (job, lines, step, of_row, to, to_step, is_lowest)) {
+    if (job->what == PRODUCTS) {
+        run_row_of(PRODUCTS, job, lines, step, 0, to, to_step);
+    } else if (job->what == SUMS) {
+        run_row_of(SUMS, job, lines, step, of_row, to, to_step);
+    } else {
+        *is_lowest = run_row_of(MAXIMA, job, lines, step, 0, to, to_step);
     }
 }
 
@@ -478,10 +617,17 @@ static void rows_part(int64_t begin, int64_t end, int number, void *context) {
         }
         const int64_t to = n * out->strides[N] + oz * out->strides[Z] + oy * out->strides[Y];
         const int64_t step = job->kept_y == 0 ? in->strides[X] : job->channels;
-        if (job->is_direct) {
-            run_row(job, lines, step, (float *)(void *)out->base + to, out->strides[X]);
-        } else {
-            run_row(job, lines, step, part.out, job->channels);
+        float *row = job->is_direct ? (float *)(void *)out->base + to : part.out;
+        const int64_t row_step = job->is_direct ? out->strides[X] : job->channels;
+        const float of_row = job->what == SUMS ? job->counts[0][oz] * job->counts[1][oy] : 0;
+        bool is_lowest = false;
+        run_row(job, lines, step, of_row, row, row_step, &is_lowest);
+        for (int64_t i = 0; i < out->sizes[X] * job->channels && is_lowest; i++) {
+            const int64_t output[DMLK_SPATIAL] = {oz, oy, i / job->channels}, channel = i % job->channels;
+            float *y = row + output[2] * row_step + channel;
+            *y = *y == LOWEST ? find_nan(job, n, channel, output) : *y;
+        }
+        if (!job->is_direct) {
             unload_row(job, to, part.out, part.halves);
         }
     }
@@ -538,31 +684,52 @@ static void pack(const struct job *job, bool by_channel) {
     }
 }
 
-bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *c) {
-    const dmlk_view *out = &c->output, *f = &c->filter;
-    struct job job = {.c = c, .channels = out->sizes[CHANNEL], .taps = f->sizes[WINDOW] * f->sizes[WINDOW + 1] * f->sizes[WINDOW + 2]};
-    if (f->sizes[OF_GROUP] != 1 || job.taps > MOST_TAPS) {
+static bool run(struct job *job) {
+    const dmlk_view *out = &job->c->output;
+    const bool by_channel = plan_rows(job);
+    if (!by_channel && !plan_strips(job)) {
         return false;
     }
-    const bool by_channel = plan_rows(&job);
-    if (!by_channel && !plan_strips(&job)) {
-        return false;
+    if (!by_channel && job->what != PRODUCTS && job->height * job->width < LANES) {
+        return false; /* most lanes would be empty */
     }
-    const int64_t strips = by_channel ? 0 : ((out->sizes[Y] - 1) / job.height + 1) * ((out->sizes[X] - 1) / job.width + 1);
-    const int64_t items = out->sizes[N] * out->sizes[Z] * (by_channel ? out->sizes[Y] : strips * job.channels);
-    const int64_t products = dmlk_view_elements(out) * job.taps / items;
+    const int64_t strips = by_channel ? 0 : ((out->sizes[Y] - 1) / job->height + 1) * ((out->sizes[X] - 1) / job->width + 1);
+    const int64_t items = out->sizes[N] * out->sizes[Z] * (by_channel ? out->sizes[Y] : strips * job->channels);
+    const int64_t products = dmlk_view_elements(out) * job->taps / items;
     const int parts = dmlk_parts(items, 1000000 / (products + 1) + 1);
-    float *memory = dmlk_take(((job.taps + 2) * job.channels + parts * job.part_floats) * (int64_t)sizeof *memory);
+    const int64_t weights = job->what == PRODUCTS ? (job->taps + 1) * job->channels : 0;
+    float *memory = dmlk_take((weights + job->channels + parts * job->part_floats) * (int64_t)sizeof *memory);
     if (memory == NULL) {
         return false;
     }
-    job.weights = memory;
-    job.bias = memory + job.taps * job.channels;
-    job.zeros = job.bias + job.channels;
-    job.memory = job.zeros + job.channels;
-    memset(job.zeros, 0, (size_t)job.channels * sizeof *memory);
-    pack(&job, by_channel);
-    dmlk_parallel(items, parts, by_channel ? rows_part : strips_part, &job);
+    job->weights = memory;
+    job->bias = memory + job->taps * job->channels;
+    job->around = memory + weights;
+    job->memory = job->around + job->channels;
+    fill(job->around, job->channels, job->outside);
+    if (job->what == PRODUCTS) {
+        pack(job, by_channel);
+    }
+    dmlk_parallel(items, parts, by_channel ? rows_part : strips_part, job);
     dmlk_give(memory);
     return true;
+}
+
+bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *c) {
+    const int64_t *f = c->filter.sizes;
+    struct job job = {.c = c, .channels = c->output.sizes[CHANNEL], .taps = f[WINDOW] * f[WINDOW + 1] * f[WINDOW + 2]};
+    return f[OF_GROUP] == 1 && job.taps <= MOST_TAPS && run(&job);
+}
+
+bool dmlk_pool_floats(const dmlk_float_convolution *c, const float *const *counts) {
+    struct job job = {.c = c, .channels = c->output.sizes[CHANNEL], .what = counts == NULL ? MAXIMA : SUMS, .taps = 1};
+    for (int k = 0; k < DMLK_SPATIAL; k++) {
+        if (c->axes[k].window > MOST_TAPS) {
+            return false;
+        }
+        job.taps *= c->axes[k].window;
+        job.counts[k] = counts == NULL ? NULL : counts[k];
+    }
+    job.outside = counts == NULL ? LOWEST : 0;
+    return job.taps <= MOST_TAPS && run(&job);
 }
