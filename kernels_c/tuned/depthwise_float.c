@@ -1,8 +1,10 @@
-/* depthwise_float.c - convolutions of floats whose groups have one channel each: see convolve_float.h.
+/* depthwise_float.c - what windows of one channel make of floats: convolutions whose groups have one channel each (see
+ * convolve_float.h), and poolings (see pool_float.h).
  *
- * Up to LANES adjacent outputs of a row, or adjacent channels of an output, are computed at once.  Each is one chain of
- * fused multiply-adds over the taps. */
+ * The lanes of a vector are adjacent outputs of a plane or, if channels are adjacent, the channels of an output.  Each is
+ * one chain over the taps: of fused multiply-adds, sums or maxima.  FLOAT16s are widened as they are copied. */
 #include "convolve_float.h"
+#include "pool_float.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,171 +12,653 @@
 #include "cancellation.h"
 #include "cpu.h"
 #include "element.h"
+#include "float16.h"
 #include "parallel.h"
 #include "promoted.h"
 #include "scratch.h"
+#include "transpose.h"
 
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
-#define LANES 32
 #define MOST_TAPS 128
+#define LANES 8
+#define BLOCK 64                  /* lanes of a plane that are computed at once */
+#define STRIP 3072                /* floats of a copy, if possible: with the sums they fit the first-level cache */
+#define MOST_COPIED (1 << 19)     /* floats of a copy */
+#define FEWEST_CHANNELS LANES
+#define POSITIONS 4               /* outputs whose channels are computed at once */
+
+typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
+#define INLINE static inline __attribute__((always_inline))
+
+enum what { PRODUCTS, SUMS, MAXIMA };
 
 struct job {
     const dmlk_float_convolution *c;
+    enum what what;
+    float outside;                              /* what taps meet outside of the input */
+    const float *counts[DMLK_SPATIAL];          /* of poolings; NULL: of maxima */
     int64_t taps, channels; /* of the output */
-    float *weights;         /* by channel: [taps][channels]; otherwise [channels][taps] */
+    float *weights;         /* lanes are channels: [taps][channels]; otherwise [channels][taps] */
     float *bias;            /* [channels] */
-    float *zeros;           /* [channels] */
+    float *memory;          /* of the parts, part_floats each */
+    int64_t part_floats;
+    /* Lanes are outputs of a plane: a strip is height x width of them.  What it reads is copied in such an order that
+     * tap t meets the strip's output (y, x) at place y * pitch + x + offset[t]. */
+    int64_t height, width, pitch, rows;
+    int64_t offset[MOST_TAPS];
+    int64_t copied; /* floats */
+    bool clears;    /* there is more than one strip from top to bottom */
+    /* Lanes are channels. */
+    float *around;              /* [channels]: what is outside */
+    int64_t kept_z, kept_y;     /* copies of input rows: row (z, y) is number (z % kept_z, y % kept_y); 0: none is copied */
+    bool is_direct;             /* results are stored in place */
 };
 
-static inline const float *floats(const uint8_t *base) { return (const float *)(const void *)base; }
-
-/* The line of the input that taps of row (z, y) of the window meet at output (oz, oy); NULL: it is outside. */
-static inline const float *line_of(const dmlk_float_convolution *c, const float *plane, const int64_t *output, int64_t z,
-                                   int64_t y) {
-    const dmlk_taps_axis *along_z = &c->axes[0], *along_y = &c->axes[1];
-    const int64_t at_z = output[0] * along_z->step + z * along_z->tap + along_z->origin;
-    const int64_t at_y = output[1] * along_y->step + y * along_y->tap + along_y->origin;
-    if (at_z < 0 || at_z >= along_z->input || at_y < 0 || at_y >= along_y->input) {
-        return NULL;
+INLINE void add_products(const vector *a, const vector *b, vector *sum) {
+    vector result;
+    for (int l = 0; l < LANES; l++) {
+        result[l] = fmaf((*a)[l], (*b)[l], (*sum)[l]);
     }
-    return plane + at_z * c->input.strides[Z] + at_y * c->input.strides[Y];
+    *sum = result;
 }
 
-/* --- lanes are outputs of a row --- */
-
-/* Lanes begin .. end - 1 of one tap; lane l meets from[l * step]. */
-static inline __attribute__((always_inline)) void add_lanes(float weight, const float *from, int64_t step, int64_t begin,
-                                                            int64_t end, float *restrict sums) {
-    if (step == 1 && begin == 0 && end == LANES) {
-        for (int64_t l = 0; l < LANES; l++) {
-            sums[l] = fmaf(weight, from[l], sums[l]);
-        }
-    } else if (step == 1) {
-        for (int64_t l = begin; l < end; l++) {
-            sums[l] = fmaf(weight, from[l], sums[l]);
-        }
+/* One more tap; `weight` is that of PRODUCTS. */
+INLINE void add_tap(const enum what what, const vector *weight, const vector *x, vector *sum) {
+    if (what == PRODUCTS) {
+        add_products(weight, x, sum);
+    } else if (what == SUMS) {
+        *sum += *x;
     } else {
-        for (int64_t l = begin; l < end; l++) {
-            sums[l] = fmaf(weight, from[l * step], sums[l]);
+        vector result;
+        for (int l = 0; l < LANES; l++) {
+            result[l] = (*x)[l] > (*sum)[l] ? (*x)[l] : (*sum)[l];
+        }
+        *sum = result;
+    }
+}
+
+INLINE void finish(const vector *bias, vector *sum) {
+    const vector y = *sum + *bias + 0.0f;
+    const mask is_number = y == y;
+    *sum = (vector)(((mask)y & is_number) | (~is_number & (int32_t)DMLK_NAN_BITS));
+}
+
+INLINE void copy_floats(const float *from, int64_t from_step, int64_t rows, int64_t count, float *to, int64_t to_step) {
+    for (; rows > 0; rows--, from += from_step, to += to_step) {
+        if (count < LANES) {
+            for (int64_t i = 0; i < count; i++) {
+                to[i] = from[i];
+            }
+            continue;
+        }
+        for (int64_t i = 0; i + LANES < count; i += LANES) {
+            *(vector *)(to + i) = *(const vector *)(from + i);
+        }
+        *(vector *)(to + count - LANES) = *(const vector *)(from + count - LANES);
+    }
+}
+
+static float read(const dmlk_view *view, int64_t at) {
+    return view->type == DMLK_FLOAT32 ? ((const float *)(const void *)view->base)[at]
+                                      : dmlk_float16_to_float(((const uint16_t *)(const void *)view->base)[at]);
+}
+
+/* The lowest place that taps meet, from that of tap 0; and how many places they span. */
+static int64_t low_of(const dmlk_taps_axis *axis) { return axis->tap < 0 ? (axis->window - 1) * axis->tap : 0; }
+static int64_t span_of(const dmlk_taps_axis *axis) { return (axis->window - 1) * (axis->tap < 0 ? -axis->tap : axis->tap) + 1; }
+
+/* --- lanes are outputs of a plane --- */
+
+/* A stride makes `step` phases of an axis, which are copied to different places. */
+INLINE int64_t place_of(const struct job *job, int64_t z, int64_t y, int64_t x) {
+    const int64_t step_y = job->c->axes[1].step, step_x = job->c->axes[2].step;
+    if (step_y == 1 && step_x == 1) { /* no division */
+        return (z * job->rows + y) * job->pitch + x;
+    }
+    const int64_t phase = (z * step_y + y % step_y) * step_x + x % step_x;
+    return (phase * job->rows + y / step_y) * job->pitch + x / step_x;
+}
+
+/* Sets the places for strips of that size; false: too much would be copied. */
+static bool set_strip(struct job *job, int64_t height, int64_t width, int64_t most) {
+    const dmlk_taps_axis *axes = job->c->axes, *y = &axes[1], *x = &axes[2];
+    const double floats = ((double)height * (double)y->step + (double)span_of(y)) *
+                          ((double)width * (double)x->step + (double)span_of(x)) * (double)axes[0].window;
+    if (floats > (double)most) {
+        return false;
+    }
+    job->height = height;
+    job->width = width;
+    job->rows = ((height - 1) * y->step + span_of(y) - 1) / y->step + 1;
+    job->pitch = ((width - 1) * x->step + span_of(x) - 1) / x->step + 1;
+    job->copied = axes[0].window * y->step * x->step * job->rows * job->pitch + BLOCK;
+    return true;
+}
+
+static bool plan_strips(struct job *job) {
+    const dmlk_taps_axis *axes = job->c->axes, *y = &axes[1], *x = &axes[2];
+    int64_t width = x->output;
+    while (width > BLOCK && !set_strip(job, 1, width, STRIP)) {
+        width = (width + 1) / 2;
+    }
+    if (!set_strip(job, 1, width, MOST_COPIED)) {
+        return false;
+    }
+    while (job->height < y->output && set_strip(job, job->height + 1, width, STRIP)) {
+    }
+    for (int64_t t = 0; t < job->taps; t++) {
+        const int64_t row = t / x->window, at_y = row % y->window * y->tap - low_of(y);
+        job->offset[t] = place_of(job, row / y->window, at_y, t % x->window * x->tap - low_of(x));
+    }
+    job->clears = job->height < y->output || axes[0].output > 1;
+    job->part_floats = 2 * job->copied + job->height * job->pitch + BLOCK;
+    return true;
+}
+
+/* to[i] = from[2 * i] and other[i] = from[2 * i + 1], of `count` elements of `from`. */
+INLINE void copy_pairs(const float *from, int64_t count, float *to, float *other) {
+    const mask even = {0, 2, 4, 6, 8, 10, 12, 14}, odd = {1, 3, 5, 7, 9, 11, 13, 15};
+    int64_t i = 0;
+    for (; 2 * (i + LANES) <= count; i += LANES) {
+        const vector a = *(const vector *)(from + 2 * i), b = *(const vector *)(from + 2 * i + LANES);
+        *(vector *)(to + i) = __builtin_shuffle(a, b, even);
+        *(vector *)(other + i) = __builtin_shuffle(a, b, odd);
+    }
+    for (; 2 * i < count; i++) {
+        to[i] = from[2 * i];
+        if (2 * i + 1 < count) {
+            other[i] = from[2 * i + 1];
         }
     }
 }
 
-/* Lanes that meet a 0: only an infinite or NaN weight changes them, but for the sign of a 0, which is lost at the end. */
-static inline void add_zeros(float weight, int64_t begin, int64_t end, float *sums) {
-    for (int64_t l = begin; l < end && !(fabsf(weight) <= 0x1.fffffep127f); l++) {
-        sums[l] = fmaf(weight, 0, sums[l]);
-    }
-}
-
-DMLK_EACH_ISA(run_row, (const dmlk_float_convolution *c, const float *plane, const float *weights, float bias,
-                        const int64_t *output, float *to),
-              (c, plane, weights, bias, output, to)) {
-    const dmlk_taps_axis along = c->axes[2];
-    const int64_t stride = c->input.strides[X];
-    for (int64_t left = 0; left < along.output; left += LANES) {
-        const float *weight = weights;
-        const int64_t count = dmlk_min(LANES, along.output - left);
-        float sums[LANES] = {0};
-        for (int64_t z = 0; z < c->axes[0].window; z++) {
-            for (int64_t y = 0; y < c->axes[1].window; y++) {
-                const float *line = line_of(c, plane, output, z, y);
-                for (int64_t x = 0; x < along.window; x++, weight++) {
-                    const int64_t first = left * along.step + x * along.tap + along.origin;
-                    const int64_t rest = along.input - first; /* lanes l with l * step below it are not past the end */
-                    const int64_t before = first >= 0 ? 0 : (-first + along.step - 1) / along.step;
-                    const int64_t inside = rest <= 0 ? 0 : rest > LANES * along.step ? count : (rest - 1) / along.step + 1;
-                    const int64_t begin = line == NULL ? count : dmlk_min(before, count);
-                    const int64_t end = line == NULL || inside < begin ? begin : dmlk_min(inside, count);
-                    add_zeros(*weight, 0, begin, sums);
-                    if (begin < end) {
-                        add_lanes(*weight, line + first * stride, along.step * stride, begin, end, sums);
-                    }
-                    add_zeros(*weight, end, count, sums);
-                }
+/* `count` elements of a row of the input to column `begin` of a row of the copy; `line` is memory for it. */
+INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int64_t stride, int64_t count, int64_t begin,
+                     float *line, float *row) {
+    const int64_t step = job->c->axes[2].step, phase = job->rows * job->pitch;
+    const float *from = (const float *)(const void *)base + at;
+    if (job->c->input.type == DMLK_FLOAT16) {
+        const uint16_t *halves = (const uint16_t *)(const void *)base + at;
+        if (stride == 1) {
+            dmlk_widen_float16(halves, count, line);
+        } else {
+            for (int64_t i = 0; i < count; i++) {
+                line[i] = dmlk_float16_to_float(halves[i * stride]);
             }
         }
-        for (int64_t l = 0; l < count; l++) {
-            to[left + l] = dmlk_one_nan(sums[l] + bias + 0.0f);
+        from = line;
+        stride = 1;
+    }
+    if (stride == 1 && step == 1) {
+        copy_floats(from, 0, 1, count, row + begin, 0);
+    } else if (stride == 1 && step == 2) {
+        float *even = row + begin / 2, *odd = row + phase + begin / 2; /* columns */
+        copy_pairs(from, count, begin % 2 == 0 ? even : odd, begin % 2 == 0 ? odd : even + 1);
+    } else {
+        int64_t of_phase = begin % step, column = begin / step;
+        for (int64_t i = 0; i < count; i++) {
+            row[of_phase * phase + column] = from[i * stride];
+            of_phase = of_phase + 1 < step ? of_phase + 1 : 0;
+            column += of_phase == 0;
         }
     }
 }
 
-/* Items: planes of the output. */
-static void planes_part(int64_t begin, int64_t end, int part, void *context) {
-    (void)part;
-    const struct job *job = context;
+/* A strip of the output from (z, y, x) on. */
+struct strip {
+    int64_t z, y, x, height, width;
+};
+
+INLINE void fill(float *to, int64_t count, float x) {
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = x;
+    }
+}
+
+INLINE void clear_row(const struct job *job, int64_t z, int64_t y, float *copy) {
+    for (int64_t phase = 0; phase < job->c->axes[2].step; phase++) {
+        fill(copy + place_of(job, z, y, phase), job->pitch, job->outside);
+    }
+}
+
+INLINE void widen_rows(const uint16_t *from, int64_t step, int64_t rows, int64_t count, float *to) {
+    if (step == count) { /* short rows take longer */
+        count *= rows;
+        rows = 1;
+    }
+    for (; rows > 0; rows--, from += step, to += count) {
+        dmlk_widen_float16(from, count, to);
+    }
+}
+
+/* What the strip reads of one plane.  Columns outside of the input stay as they are; rows are cleared if other strips
+ * use their places. */
+INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t plane, float *line, float *copy) {
     const dmlk_float_convolution *c = job->c;
-    const dmlk_view *in = &c->input, *out = &c->output;
+    const dmlk_taps_axis *axes = c->axes, *along = &axes[2];
+    const int64_t *strides = c->input.strides;
+    const int64_t first_y = s->y * axes[1].step + axes[1].origin + low_of(&axes[1]);
+    const int64_t first_x = s->x * along->step + along->origin + low_of(along);
+    const int64_t rows = (s->height - 1) * axes[1].step + span_of(&axes[1]);
+    const int64_t columns = (s->width - 1) * along->step + span_of(along);
+    const int64_t begin = first_x < 0 ? -first_x : 0, count = dmlk_min(columns, along->input - first_x) - begin;
+    const int64_t top = first_y < 0 ? dmlk_min(-first_y, rows) : 0, bottom = dmlk_min(rows, axes[1].input - first_y);
+    const bool is_plain = strides[X] == 1 && along->step == 1 && axes[1].step == 1;
+    for (int64_t z = 0; z < axes[0].window && count > 0; z++) {
+        const int64_t at_z = s->z * axes[0].step + z * axes[0].tap + axes[0].origin;
+        const bool is_there = at_z >= 0 && at_z < axes[0].input && top < bottom;
+        int64_t y = 0, at = plane + at_z * strides[Z] + (first_y + top) * strides[Y] + (first_x + begin) * strides[X];
+        for (; job->clears && y < (is_there ? top : rows); y++) {
+            clear_row(job, z, y, copy);
+        }
+        if (is_there && is_plain && c->input.type == DMLK_FLOAT16) {
+            widen_rows((const uint16_t *)(const void *)c->input.base + at, strides[Y], bottom - top, count, line);
+            copy_floats(line, count, bottom - top, count, copy + place_of(job, z, top, begin), job->pitch);
+        } else if (is_there && is_plain) {
+            copy_floats((const float *)(const void *)c->input.base + at, strides[Y], bottom - top, count,
+                        copy + place_of(job, z, top, begin), job->pitch);
+        } else {
+            for (y = top; y < bottom && is_there; y++, at += strides[Y]) {
+                copy_row(job, c->input.base, at, strides[X], count, begin, line, copy + place_of(job, z, y, 0));
+            }
+        }
+        for (y = bottom; job->clears && is_there && y < rows; y++) {
+            clear_row(job, z, y, copy);
+        }
+    }
+}
+
+/* Sums of `count` lanes, and of more, up to a whole block: those between the rows and after them mean nothing. */
+INLINE void add_taps(const enum what what, const struct job *job, const float *copy, const float *weights, float bias,
+                     int64_t count, float *sums) {
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        vector sum[BLOCK / LANES];
+#pragma GCC unroll 8
+        for (int v = 0; v < BLOCK / LANES; v++) {
+            sum[v] = job->outside - (vector){0};
+        }
+        for (int64_t t = 0; t < job->taps; t++) {
+            const vector weight = (what == PRODUCTS ? weights[t] : 0) - (vector){0};
+            const float *from = copy + first + job->offset[t];
+#pragma GCC unroll 8
+            for (int v = 0; v < BLOCK / LANES; v++) {
+                add_tap(what, &weight, (const vector *)(from + v * LANES), &sum[v]);
+            }
+        }
+        const vector offset = bias - (vector){0};
+#pragma GCC unroll 8
+        for (int v = 0; v < BLOCK / LANES; v++) {
+            if (what == PRODUCTS) {
+                finish(&offset, &sum[v]);
+            }
+            *(vector *)(sums + first + v * LANES) = sum[v];
+        }
+    }
+}
+
+/* Rows of a strip's results to the output, from element `at` on. */
+INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at, const float *from, float *line) {
+    const dmlk_view *out = &job->c->output;
+    const int64_t stride = out->strides[X];
+    float *floats = (float *)(void *)out->base + at;
+    if (stride == 1 && out->type == DMLK_FLOAT32) {
+        copy_floats(from, job->pitch, s->height, s->width, floats, out->strides[Y]);
+        return;
+    }
+    uint16_t *halves = (uint16_t *)(void *)out->base + at;
+    if (stride == 1 && out->strides[Y] == s->width) { /* short rows take longer */
+        copy_floats(from, job->pitch, s->height, s->width, line, s->width);
+        dmlk_narrow_floats(line, s->height * s->width, halves);
+        return;
+    }
+    for (int64_t y = 0; y < s->height; y++, from += job->pitch, floats += out->strides[Y], halves += out->strides[Y]) {
+        if (stride == 1) {
+            dmlk_narrow_floats(from, s->width, halves);
+            continue;
+        }
+        for (int64_t x = 0; x < s->width; x++) {
+            if (out->type == DMLK_FLOAT32) {
+                floats[x * stride] = from[x];
+            } else {
+                halves[x * stride] = dmlk_float_to_float16(from[x]);
+            }
+        }
+    }
+}
+
+/* --- poolings --- */
+
+#define LOWEST (-INFINITY)
+
+INLINE float mean(float sum, float count) { return dmlk_one_nan(count > 0 ? sum / count : 0); }
+
+/* The maximum of an output whose taps are all -infinity, NaN or outside: NaN if a tap is inside and no number. */
+static float find_nan(const struct job *job, int64_t image, int64_t channel, const int64_t *output) {
+    const dmlk_float_convolution *c = job->c;
+    const dmlk_taps_axis *axes = c->axes;
+    bool is_nan = false;
+    for (int64_t t = 0; t < job->taps; t++) {
+        const int64_t row = t / axes[2].window;
+        const int64_t tap[DMLK_SPATIAL] = {row / axes[1].window, row % axes[1].window, t % axes[2].window};
+        int64_t at = image * c->input.strides[N] + channel * c->input.strides[CHANNEL];
+        bool is_inside = true;
+        for (int k = 0; k < DMLK_SPATIAL; k++) {
+            const int64_t place = output[k] * axes[k].step + tap[k] * axes[k].tap + axes[k].origin;
+            is_inside = is_inside && place >= 0 && place < axes[k].input;
+            at += is_inside ? place * c->input.strides[Z + k] : 0;
+        }
+        if (is_inside && !isnan(read(&c->input, at))) {
+            return LOWEST;
+        }
+        is_nan |= is_inside;
+    }
+    return is_nan ? (float)NAN : LOWEST;
+}
+
+/* Sums of a strip become means. */
+INLINE void divide_strip(const struct job *job, const struct strip *s, float *sums) {
+    const float *along = job->counts[2] + s->x;
+    for (int64_t y = 0; y < s->height; y++, sums += job->pitch) {
+        const float others = job->counts[0][s->z] * job->counts[1][s->y + y];
+        for (int64_t x = 0; x < s->width; x++) {
+            sums[x] = mean(sums[x], others * along[x]);
+        }
+    }
+}
+
+INLINE void find_nans(const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *maxima) {
+    for (int64_t y = 0; y < s->height; y++, maxima += job->pitch) {
+        uint32_t are_lowest = 0;
+        for (int64_t x = 0; x < s->width; x++) {
+            are_lowest |= maxima[x] == LOWEST;
+        }
+        for (int64_t x = 0; x < s->width && are_lowest; x++) {
+            const int64_t output[DMLK_SPATIAL] = {s->z, s->y + y, s->x + x};
+            maxima[x] = maxima[x] == LOWEST ? find_nan(job, image, channel, output) : maxima[x];
+        }
+    }
+}
+
+/* --- lanes are outputs of a plane, continued --- */
+
+DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *memory),
+              (job, s, image, channel, memory)) {
+    const dmlk_view *in = &job->c->input, *out = &job->c->output;
+    float *sums = memory + job->copied, *line = sums + job->height * job->pitch + BLOCK;
+    const int64_t filters = job->c->filter.sizes[FILTER], of_input = filters == 1 ? channel : channel / filters;
+    const int64_t lanes = (s->height - 1) * job->pitch + s->width;
+    copy_strip(job, s, image * in->strides[N] + of_input * in->strides[CHANNEL], line, memory);
+    if (job->what == PRODUCTS) {
+        add_taps(PRODUCTS, job, memory, job->weights + channel * job->taps, job->bias[channel], lanes, sums);
+    } else if (job->what == SUMS) {
+        add_taps(SUMS, job, memory, NULL, 0, lanes, sums);
+        divide_strip(job, s, sums);
+    } else {
+        add_taps(MAXIMA, job, memory, NULL, 0, lanes, sums);
+        find_nans(job, s, image, channel, sums);
+    }
+    const int64_t to = image * out->strides[N] + channel * out->strides[CHANNEL] + s->z * out->strides[Z] +
+                       s->y * out->strides[Y] + s->x * out->strides[X];
+    store_rows(job, s, to, sums, line);
+}
+
+/* Items: strips of all planes, from left to right last, so that columns outside of the input stay the same. */
+static void strips_part(int64_t begin, int64_t end, int part, void *context) {
+    const struct job *job = context;
+    const dmlk_view *out = &job->c->output;
+    const int64_t down = (out->sizes[Y] - 1) / job->height + 1, of_plane = down * out->sizes[Z];
+    const int64_t of_column = of_plane * out->sizes[N] * job->channels;
+    float *memory = job->memory + part * job->part_floats;
     int64_t work = 0;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t n = item / job->channels, channel = item % job->channels;
-        const float *plane = floats(in->base) + n * in->strides[N] + channel / c->filter.sizes[FILTER] * in->strides[CHANNEL];
-        float *to = (float *)(void *)out->base + n * out->strides[N] + channel * out->strides[CHANNEL];
-        for (int64_t row = 0; row < out->sizes[Z] * out->sizes[Y]; row++) {
-            if (dmlk_stopped(&work, out->sizes[X] * job->taps / 8 + 1)) {
-                return;
-            }
-            const int64_t output[2] = {row / out->sizes[Y], row % out->sizes[Y]};
-            run_row(c, plane, job->weights + channel * job->taps, job->bias[channel], output,
-                    to + output[0] * out->strides[Z] + output[1] * out->strides[Y]);
+        const int64_t plane = item % of_column / of_plane, strip = item % of_plane;
+        struct strip s = {.z = strip / down, .y = strip % down * job->height, .x = item / of_column * job->width};
+        s.height = dmlk_min(job->height, out->sizes[Y] - s.y);
+        s.width = dmlk_min(job->width, out->sizes[X] - s.x);
+        if (item == begin || item % of_column == 0) {
+            fill(memory, job->copied, job->outside);
         }
+        if (dmlk_stopped(&work, s.height * job->pitch * job->taps / 8 + 1)) {
+            return;
+        }
+        run_strip(job, &s, plane / job->channels, plane % job->channels, memory);
     }
 }
 
 /* --- lanes are channels --- */
 
-/* All channels of one output; places[t]: what tap t meets, of the first channel, or zeros of all. */
-DMLK_EACH_ISA(run_channels, (const struct job *job, const float *const *places, float *to), (job, places, to)) {
-    for (int64_t first = 0; first < job->channels; first += LANES) {
-        const int64_t count = dmlk_min(LANES, job->channels - first);
-        float sums[LANES] = {0};
+/* What each tap meets at some output, from the first channel on, and how far away at the next output. */
+struct places {
+    const float *at[MOST_TAPS];
+    int64_t step[MOST_TAPS];
+};
+
+/* All channels of `positions` outputs; of SUMS, the means of `counts` elements.  The last vectors overlap others if they
+ * must: results are the same.  Whether a maximum is LOWEST. */
+INLINE bool run_positions(const enum what what, const struct job *job, const struct places *p, const int positions,
+                          const int vectors, const float *counts, float *to, int64_t to_step) {
+    const int64_t size = vectors * LANES;
+    mask are_lowest = {0};
+    for (int64_t next = 0; next < job->channels; next += size) {
+        const int64_t first = dmlk_min(next, job->channels - size);
+        vector sums[POSITIONS * 2];
+#pragma GCC unroll 8
+        for (int i = 0; i < positions * vectors; i++) {
+            sums[i] = job->outside - (vector){0};
+        }
         for (int64_t t = 0; t < job->taps; t++) {
-            const float *restrict from = places[t] + first, *restrict weight = job->weights + t * job->channels + first;
-            if (count == LANES) {
-                for (int64_t l = 0; l < LANES; l++) {
-                    sums[l] = fmaf(weight[l], from[l], sums[l]);
+            const float *weight = what == PRODUCTS ? job->weights + t * job->channels + first : NULL;
+            const float *from = p->at[t] + first;
+#pragma GCC unroll 4
+            for (int i = 0; i < positions; i++, from += p->step[t]) {
+#pragma GCC unroll 8
+                for (int v = 0; v < vectors; v++) {
+                    add_tap(what, (const vector *)weight + v, (const vector *)from + v, &sums[i * vectors + v]);
                 }
-                continue;
-            }
-            for (int64_t l = 0; l < count; l++) {
-                sums[l] = fmaf(weight[l], from[l], sums[l]);
             }
         }
-        for (int64_t l = 0; l < count; l++) {
-            to[first + l] = dmlk_one_nan(sums[l] + job->bias[first + l] + 0.0f);
+#pragma GCC unroll 4
+        for (int i = 0; i < positions; i++) {
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++) {
+                vector *sum = &sums[i * vectors + v];
+                if (what == PRODUCTS) {
+                    finish((const vector *)(job->bias + first) + v, sum);
+                } else if (what == SUMS) {
+                    for (int l = 0; l < LANES; l++) {
+                        (*sum)[l] = mean((*sum)[l], counts[i]);
+                    }
+                } else {
+                    are_lowest |= *sum == LOWEST - (vector){0};
+                }
+                *(vector *)(to + i * to_step + first + v * LANES) = *sum;
+            }
+        }
+    }
+    int32_t any = 0;
+    for (int l = 0; l < LANES; l++) {
+        any |= are_lowest[l];
+    }
+    return any != 0;
+}
+
+/* A row of the output; `lines`: the input's rows that it meets, NULL: outside.  Places along X are `step` floats apart.
+ * `of_row`: what the counts along X are multiplied by.  Whether a maximum is LOWEST. */
+INLINE bool run_row_of(const enum what what, const struct job *job, const float *const *lines, int64_t step, float of_row,
+                       float *to, int64_t to_step) {
+    const dmlk_taps_axis *along = &job->c->axes[2];
+    const int64_t first = along->origin + low_of(along), last = along->input - span_of(along) - first;
+    const bool are_few = job->channels < 2 * LANES;
+    bool is_lowest = false;
+    struct places p;
+    for (int64_t x = 0, count = 1; x < along->output; x += count, to += count * to_step) {
+        const int64_t left = x * along->step + along->origin;
+        const bool inside = x * along->step + first >= 0 && (x + POSITIONS - 1) * along->step <= last;
+        count = inside && x + POSITIONS <= along->output ? POSITIONS : 1;
+        float counts[POSITIONS] = {0};
+        for (int64_t i = 0; i < count && what == SUMS; i++) {
+            counts[i] = of_row * job->counts[2][x + i];
+        }
+        for (int64_t t = 0, row = 0; t < job->taps; row++) {
+            for (int64_t k = 0; k < along->window; k++, t++) {
+                const int64_t at = left + k * along->tap;
+                const bool is_there = lines[row] != NULL && at >= 0 && at < along->input;
+                p.at[t] = is_there ? lines[row] + at * step : job->around;
+                p.step[t] = is_there ? along->step * step : 0;
+            }
+        }
+        if (count == 1 && job->channels >= 8 * LANES) {
+            is_lowest |= run_positions(what, job, &p, 1, 8, counts, to, to_step);
+        } else if (count == 1) {
+            is_lowest |= run_positions(what, job, &p, 1, 1, counts, to, to_step);
+        } else if (are_few) {
+            is_lowest |= run_positions(what, job, &p, POSITIONS, 1, counts, to, to_step);
+        } else {
+            is_lowest |= run_positions(what, job, &p, POSITIONS, 2, counts, to, to_step);
+        }
+    }
+    return is_lowest;
+}
+
+DMLK_EACH_ISA(run_row, (const struct job *job, const float *const *lines, int64_t step, float of_row, float *to,
+                        int64_t to_step, bool *is_lowest),
+              (job, lines, step, of_row, to, to_step, is_lowest)) {
+    if (job->what == PRODUCTS) {
+        run_row_of(PRODUCTS, job, lines, step, 0, to, to_step);
+    } else if (job->what == SUMS) {
+        run_row_of(SUMS, job, lines, step, of_row, to, to_step);
+    } else {
+        *is_lowest = run_row_of(MAXIMA, job, lines, step, 0, to, to_step);
+    }
+}
+
+/* A row of the input as floats, [X][channels]; `halves` is memory for as many FLOAT16s. */
+static void load_row(const struct job *job, int64_t at, uint16_t *halves, float *to) {
+    const dmlk_view *in = &job->c->input;
+    const int64_t bytes = dmlk_type_bytes(in->type), *strides = in->strides, line = job->channels * bytes;
+    const uint8_t *from = in->base + at * bytes;
+    uint8_t *packed = in->type == DMLK_FLOAT32 ? (uint8_t *)to : (uint8_t *)halves;
+    if (strides[CHANNEL] != 1) {
+        dmlk_transpose(bytes, from, strides[CHANNEL] * bytes, strides[X] * bytes, packed, line, in->sizes[X], job->channels, 0);
+    } else {
+        for (int64_t x = 0; x < in->sizes[X]; x++) {
+            memcpy(packed + x * line, from + x * strides[X] * bytes, (size_t)line);
+        }
+    }
+    if (in->type == DMLK_FLOAT16) {
+        dmlk_widen_float16(halves, in->sizes[X] * job->channels, to);
+    }
+}
+
+/* The reverse, of the output. */
+static void unload_row(const struct job *job, int64_t at, const float *from, uint16_t *halves) {
+    const dmlk_view *out = &job->c->output;
+    const int64_t bytes = dmlk_type_bytes(out->type), *strides = out->strides, line = job->channels * bytes;
+    uint8_t *to = out->base + at * bytes;
+    const uint8_t *packed = (const uint8_t *)from;
+    if (out->type == DMLK_FLOAT16) {
+        dmlk_narrow_floats(from, out->sizes[X] * job->channels, halves);
+        packed = (const uint8_t *)halves;
+    }
+    if (strides[CHANNEL] != 1) {
+        dmlk_transpose(bytes, packed, line, bytes, to, strides[CHANNEL] * bytes, job->channels, out->sizes[X], 0);
+        return;
+    }
+    for (int64_t x = 0; x < out->sizes[X]; x++) {
+        memcpy(to + x * strides[X] * bytes, packed + x * line, (size_t)line);
+    }
+}
+
+/* Memory of a part: kept rows, a row of the output, and a row of halves of either. */
+struct part {
+    float *kept, *out;
+    uint16_t *halves;
+    int64_t number[MOST_TAPS]; /* of each kept row, in the input; -1: none */
+};
+
+/* The row of the input at (z, y) of image `n`. */
+static const float *find_row(const struct job *job, struct part *part, int64_t n, int64_t z, int64_t y) {
+    const dmlk_view *in = &job->c->input;
+    const int64_t at = n * in->strides[N] + z * in->strides[Z] + y * in->strides[Y];
+    if (job->kept_y == 0) {
+        return (const float *)(const void *)in->base + at;
+    }
+    const int64_t slot = z % job->kept_z * job->kept_y + y % job->kept_y, number = (n * in->sizes[Z] + z) * in->sizes[Y] + y;
+    float *kept = part->kept + slot * in->sizes[X] * job->channels;
+    if (part->number[slot] != number) {
+        load_row(job, at, part->halves, kept);
+        part->number[slot] = number;
+    }
+    return kept;
+}
+
+/* Items: rows of the output of all images. */
+static void rows_part(int64_t begin, int64_t end, int number, void *context) {
+    const struct job *job = context;
+    const dmlk_float_convolution *c = job->c;
+    const dmlk_view *in = &c->input, *out = &c->output;
+    const dmlk_taps_axis *axes = c->axes;
+    float *memory = job->memory + number * job->part_floats;
+    struct part part = {.out = memory, .kept = memory + out->sizes[X] * job->channels};
+    part.halves = (uint16_t *)(void *)(part.kept + job->kept_z * job->kept_y * in->sizes[X] * job->channels);
+    memset(part.number, -1, sizeof part.number);
+    int64_t work = 0;
+    for (int64_t item = begin; item < end && !dmlk_stopped(&work, out->sizes[X] * job->channels * job->taps / 8 + 1); item++) {
+        const int64_t n = item / out->sizes[Y] / out->sizes[Z], oz = item / out->sizes[Y] % out->sizes[Z], oy = item % out->sizes[Y];
+        const float *lines[MOST_TAPS];
+        for (int64_t row = 0; row < axes[0].window * axes[1].window; row++) {
+            const int64_t z = oz * axes[0].step + row / axes[1].window * axes[0].tap + axes[0].origin;
+            const int64_t y = oy * axes[1].step + row % axes[1].window * axes[1].tap + axes[1].origin;
+            const bool is_inside = z >= 0 && z < axes[0].input && y >= 0 && y < axes[1].input;
+            lines[row] = is_inside ? find_row(job, &part, n, z, y) : NULL;
+        }
+        const int64_t to = n * out->strides[N] + oz * out->strides[Z] + oy * out->strides[Y];
+        const int64_t step = job->kept_y == 0 ? in->strides[X] : job->channels;
+        float *row = job->is_direct ? (float *)(void *)out->base + to : part.out;
+        const int64_t row_step = job->is_direct ? out->strides[X] : job->channels;
+        const float of_row = job->what == SUMS ? job->counts[0][oz] * job->counts[1][oy] : 0;
+        bool is_lowest = false;
+        run_row(job, lines, step, of_row, row, row_step, &is_lowest);
+        for (int64_t i = 0; i < out->sizes[X] * job->channels && is_lowest; i++) {
+            const int64_t output[DMLK_SPATIAL] = {oz, oy, i / job->channels}, channel = i % job->channels;
+            float *y = row + output[2] * row_step + channel;
+            *y = *y == LOWEST ? find_nan(job, n, channel, output) : *y;
+        }
+        if (!job->is_direct) {
+            unload_row(job, to, part.out, part.halves);
         }
     }
 }
 
-/* Items: rows of the output of all images. */
-static void rows_part(int64_t begin, int64_t end, int part, void *context) {
-    (void)part;
-    const struct job *job = context;
+/* Whether lanes can be channels, and are better. */
+static bool plan_rows(struct job *job) {
     const dmlk_float_convolution *c = job->c;
     const dmlk_view *in = &c->input, *out = &c->output;
-    const dmlk_taps_axis *along = &c->axes[2];
-    int64_t work = 0;
-    for (int64_t item = begin; item < end; item++) {
-        const int64_t n = item / out->sizes[Y] / out->sizes[Z];
-        const int64_t output[2] = {item / out->sizes[Y] % out->sizes[Z], item % out->sizes[Y]};
-        const float *image = floats(in->base) + n * in->strides[N];
-        float *to = (float *)(void *)out->base + n * out->strides[N] + output[0] * out->strides[Z] + output[1] * out->strides[Y];
-        for (int64_t x = 0; x < out->sizes[X]; x++) {
-            const float *places[MOST_TAPS], **place = places;
-            for (int64_t t = 0; t < job->taps; t++) {
-                const int64_t row = t / along->window, at = x * along->step + t % along->window * along->tap + along->origin;
-                const float *line = line_of(c, image, output, row / c->axes[1].window, row % c->axes[1].window);
-                *place++ = line == NULL || at < 0 || at >= along->input ? job->zeros : line + at * in->strides[X];
-            }
-            if (dmlk_stopped(&work, job->channels * job->taps / 8 + 1)) {
-                return;
-            }
-            run_channels(job, places, to + x * out->strides[X]);
-        }
+    const bool rows_lie = (in->strides[X] == 1 || in->sizes[X] == 1) && (out->strides[X] == 1 || out->sizes[X] == 1);
+    const bool channels_lie = in->strides[CHANNEL] == 1 && out->strides[CHANNEL] == 1;
+    if (c->filter.sizes[FILTER] != 1 || job->channels < FEWEST_CHANNELS || (rows_lie && !channels_lie) ||
+        (out->strides[CHANNEL] != 1 && out->strides[X] != 1 && out->sizes[X] != 1)) {
+        return false;
     }
+    const bool is_copied = in->type != DMLK_FLOAT32 || in->strides[CHANNEL] != 1;
+    job->is_direct = out->type == DMLK_FLOAT32 && out->strides[CHANNEL] == 1;
+    const int64_t most = MOST_TAPS, widest = in->sizes[X] > out->sizes[X] ? in->sizes[X] : out->sizes[X];
+    if (is_copied) {
+        job->kept_z = dmlk_min(span_of(&c->axes[0]), most + 1);
+        job->kept_y = dmlk_min(span_of(&c->axes[1]), most + 1);
+    }
+    if (job->kept_z * job->kept_y > MOST_TAPS) {
+        return false;
+    }
+    const double floats = ((double)(job->kept_z * job->kept_y) + 2) * (double)widest * (double)job->channels;
+    if ((is_copied || !job->is_direct) && floats > MOST_COPIED) {
+        return false;
+    }
+    job->part_floats = is_copied || !job->is_direct ? (int64_t)floats : 0;
+    return true;
 }
 
 /* --- both --- */
@@ -182,44 +666,70 @@ static void rows_part(int64_t begin, int64_t end, int part, void *context) {
 static void pack(const struct job *job, bool by_channel) {
     const dmlk_float_convolution *c = job->c;
     const dmlk_view *f = &c->filter;
+    int64_t offsets[MOST_TAPS];
+    for (int64_t t = 0; t < job->taps; t++) {
+        const int64_t row = t / f->sizes[WINDOW + 2];
+        offsets[t] = row / f->sizes[WINDOW + 1] * f->strides[WINDOW] +
+                     row % f->sizes[WINDOW + 1] * f->strides[WINDOW + 1] +
+                     t % f->sizes[WINDOW + 2] * f->strides[WINDOW + 2];
+    }
+    const int64_t step = by_channel ? job->channels : 1;
     for (int64_t channel = 0; channel < job->channels; channel++) {
-        const float *from = floats(f->base) + channel / f->sizes[FILTER] * f->strides[GROUP] +
-                            channel % f->sizes[FILTER] * f->strides[FILTER];
+        const int64_t from = channel / f->sizes[FILTER] * f->strides[GROUP] + channel % f->sizes[FILTER] * f->strides[FILTER];
+        float *to = job->weights + (by_channel ? channel : channel * job->taps);
         for (int64_t t = 0; t < job->taps; t++) {
-            const int64_t row = t / f->sizes[WINDOW + 2];
-            const float weight = from[row / f->sizes[WINDOW + 1] * f->strides[WINDOW] +
-                                      row % f->sizes[WINDOW + 1] * f->strides[WINDOW + 1] +
-                                      t % f->sizes[WINDOW + 2] * f->strides[WINDOW + 2]];
-            job->weights[by_channel ? t * job->channels + channel : channel * job->taps + t] = weight;
+            to[t * step] = read(f, from + offsets[t]);
         }
-        job->bias[channel] = c->bias.base == NULL ? 0 : floats(c->bias.base)[channel * c->bias.strides[0]];
+        job->bias[channel] = c->bias.base == NULL ? 0 : read(&c->bias, channel * c->bias.strides[0]);
     }
 }
 
-bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *c) {
-    const dmlk_view *in = &c->input, *out = &c->output, *f = &c->filter;
-    struct job job = {.c = c, .channels = out->sizes[CHANNEL], .taps = f->sizes[WINDOW] * f->sizes[WINDOW + 1] * f->sizes[WINDOW + 2]};
-    if (f->sizes[OF_GROUP] != 1 || in->type != DMLK_FLOAT32 || job.taps > MOST_TAPS) {
+static bool run(struct job *job) {
+    const dmlk_view *out = &job->c->output;
+    const bool by_channel = plan_rows(job);
+    if (!by_channel && !plan_strips(job)) {
         return false;
     }
-    const bool by_channel = f->sizes[FILTER] == 1 && job.channels > 1 && in->strides[CHANNEL] == 1 && out->strides[CHANNEL] == 1;
-    const bool by_row = out->strides[X] == 1 || out->sizes[X] == 1;
-    if (!by_channel && !by_row) {
-        return false;
+    if (!by_channel && job->what != PRODUCTS && job->height * job->width < LANES) {
+        return false; /* most lanes would be empty */
     }
-    float *memory = dmlk_take((job.taps + 2) * job.channels * (int64_t)sizeof *memory);
+    const int64_t strips = by_channel ? 0 : ((out->sizes[Y] - 1) / job->height + 1) * ((out->sizes[X] - 1) / job->width + 1);
+    const int64_t items = out->sizes[N] * out->sizes[Z] * (by_channel ? out->sizes[Y] : strips * job->channels);
+    const int64_t products = dmlk_view_elements(out) * job->taps / items;
+    const int parts = dmlk_parts(items, 1000000 / (products + 1) + 1);
+    const int64_t weights = job->what == PRODUCTS ? (job->taps + 1) * job->channels : 0;
+    float *memory = dmlk_take((weights + job->channels + parts * job->part_floats) * (int64_t)sizeof *memory);
     if (memory == NULL) {
         return false;
     }
-    job.weights = memory;
-    job.bias = memory + job.taps * job.channels;
-    job.zeros = memory + (job.taps + 1) * job.channels;
-    memset(job.zeros, 0, (size_t)job.channels * sizeof *memory);
-    pack(&job, by_channel);
-    const int64_t items = by_channel ? out->sizes[N] * out->sizes[Z] * out->sizes[Y] : out->sizes[N] * job.channels;
-    const int64_t products = dmlk_view_elements(out) * job.taps / items;
-    dmlk_parallel(items, dmlk_parts(items, 1000000 / (products + 1) + 1), by_channel ? rows_part : planes_part, &job);
+    job->weights = memory;
+    job->bias = memory + job->taps * job->channels;
+    job->around = memory + weights;
+    job->memory = job->around + job->channels;
+    fill(job->around, job->channels, job->outside);
+    if (job->what == PRODUCTS) {
+        pack(job, by_channel);
+    }
+    dmlk_parallel(items, parts, by_channel ? rows_part : strips_part, job);
     dmlk_give(memory);
     return true;
 }
 
+bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *c) {
+    const int64_t *f = c->filter.sizes;
+    struct job job = {.c = c, .channels = c->output.sizes[CHANNEL], .taps = f[WINDOW] * f[WINDOW + 1] * f[WINDOW + 2]};
+    return f[OF_GROUP] == 1 && job.taps <= MOST_TAPS && run(&job);
+}
+
+bool dmlk_pool_floats(const dmlk_float_convolution *c, const float *const *counts) {
+    struct job job = {.c = c, .channels = c->output.sizes[CHANNEL], .what = counts == NULL ? MAXIMA : SUMS, .taps = 1};
+    for (int k = 0; k < DMLK_SPATIAL; k++) {
+        if (c->axes[k].window > MOST_TAPS) {
+            return false;
+        }
+        job.taps *= c->axes[k].window;
+        job.counts[k] = counts == NULL ? NULL : counts[k];
+    }
+    job.outside = counts == NULL ? LOWEST : 0;
+    return job.taps <= MOST_TAPS && run(&job);
+}

@@ -23,13 +23,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import normalization_cases
+import resampling_cases
+import pooling_cases
 import cases
 import index_cases
 import line_cases
-import normalization_cases
 import overheads
 import peers
-import resampling_cases
 import scaling
 from cases import Batch, Case, Work
 from dmlemu import Strictness, d3d12
@@ -44,9 +45,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.cast_cases,
     cases.movement_cases,
     index_cases.indexing_cases,
-    resampling_cases.resampling_cases,
     line_cases.line_cases,
-    normalization_cases.normalization_cases,
     cases.quantization_cases,
     cases.convolution_cases,
     cases.product_cases,
@@ -78,6 +77,7 @@ QUICK = (
     "dequantize 1e6 u8 > f32",
     "conv 3x3 64>64 56x56 u8*s8",
     "depthwise 3x3 384 14x14",
+    "pooling max 3x3 s2 64 112x112 f32",
     "gemm 1024 cubed f32 NN",
     "gemm 100 cubed f32",
     "1,000 tiny dispatches and barriers, one list",

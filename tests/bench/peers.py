@@ -365,6 +365,15 @@ def torch_function(name: str, x: Array, *arguments: Any) -> Call:
     return lambda: function(tensor, *arguments)
 
 
+def torch_pooling(name: str, x: Array, channels_last: bool, *arguments: Any) -> Call:
+    """Of ``torch.nn.functional``, of images."""
+    t = torch()
+    order = t.channels_last if channels_last else t.contiguous_format
+    images = _from_bytes(t, x).contiguous(memory_format=order)
+    function = getattr(t.nn.functional, name)
+    return lambda: function(images, *arguments)
+
+
 def _torch_float_convolution(t: Any, c: Convolution) -> Call:
     order = t.channels_last if c.channels_last else t.contiguous_format
     x, w = (_from_bytes(t, each).contiguous(memory_format=order) for each in (c.x, c.w))

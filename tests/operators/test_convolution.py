@@ -136,14 +136,16 @@ def test_a_result_is_never_minus_0() -> None:
 
 
 @st.composite
-def convolutions(draw: st.DrawFn, most: int = 6) -> dml.ConvolutionOperatorDesc:
-    """Any legal one, in any layout."""
+def convolutions(draw: st.DrawFn, most: int = 6, depthwise: bool = False) -> dml.ConvolutionOperatorDesc:
+    """Any legal one, in any layout; ``depthwise``: groups of one channel."""
     data_type = draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))
     spatial = draw(st.integers(1, 3))
     direction, mode = draw(st.sampled_from(ConvolutionDirection)), draw(st.sampled_from(ConvolutionMode))
-    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    groups = draw(st.sampled_from([2, 8, 17, 40] if depthwise else [1, 1, 2, 3]))
     few = st.sampled_from([1, 2, 3, 5, most])
     channels, filters, batch = draw(few), draw(few), draw(st.integers(1, 2))
+    if depthwise:
+        channels, filters = 1, draw(st.sampled_from([1, 1, 2]))
     source, target, window = [], [], []
     numbers: dict[str, list[int]] = {
         name: [] for name in ("strides", "dilations", "start_padding", "end_padding", "output_padding")
@@ -180,9 +182,10 @@ def convolutions(draw: st.DrawFn, most: int = 6) -> dml.ConvolutionOperatorDesc:
     )
 
 
+@pytest.mark.parametrize("depthwise", [False, True])
 @given(st.data())
-def test_any_layout(data: st.DataObject) -> None:
-    op = data.draw(convolutions())
+def test_any_layout(data: st.DataObject, depthwise: bool) -> None:
+    op = data.draw(convolutions(depthwise=depthwise))
     descs = {name: getattr(op, name) for name in ("input_tensor", "filter_tensor", "bias_tensor")}
     # Activations jump at some values: before them only exact products.
     kinds = ["small"] if op.fused_activation else ["small", "moderate"]

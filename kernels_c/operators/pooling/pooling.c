@@ -7,6 +7,8 @@
 #include "dmlk_math.h"
 #include "kernel.h"
 #include "narrow.h"
+#include "pool_float.h"
+#include "scratch.h"
 #include "taps.h"
 #include "transpose.h"
 
@@ -23,8 +25,11 @@ struct linear {
     bool is_signed;
 };
 
+enum tuned { PLAIN, MEANS, MAXIMA }; /* what the tuned kernel computes */
+
 struct job {
     dmlk_windows windows;
+    enum tuned tuned;
     bool padded;
     double power;
     pool_row *row;
@@ -147,6 +152,50 @@ static void set_axes(const dmlk_pooling *k, dmlk_window_axis axes[3]) {
 /* A second thread is not worthwhile below 0.2 ms (see for_rows.c). */
 #define INPUTS_WORTH_A_THREAD (1 << 18)
 
+#ifndef DMLK_CHECKED
+/* Maxima, or means, by the tuned kernel; false: nothing was done. */
+static bool run_tuned(const struct job *job, uint32_t type, bool is_max) {
+    const dmlk_windows *w = &job->windows;
+    dmlk_float_convolution c = {.input = {.base = w->in, .type = type, .rank = DMLK_WINDOW_AXES},
+                                .output = {.base = w->out, .type = type, .rank = DMLK_WINDOW_AXES},
+                                .filter = {.sizes = {1, 1, 1, 1, 1, 1}},
+                                .pads = true};
+    int64_t outputs = 0;
+    for (int a = 0; a < DMLK_WINDOW_AXES; a++) {
+        const dmlk_window_axis *axis = &w->axes[a];
+        c.input.sizes[a] = axis->input;
+        c.output.sizes[a] = axis->output;
+        c.input.strides[a] = w->in_strides[a];
+        c.output.strides[a] = w->out_strides[a];
+        if (a >= DMLK_FIRST_SPATIAL) {
+            c.axes[a - DMLK_FIRST_SPATIAL] = (dmlk_taps_axis){.input = axis->input,
+                                                              .output = axis->output,
+                                                              .window = axis->window,
+                                                              .step = axis->stride,
+                                                              .tap = axis->dilation,
+                                                              .origin = -axis->start,
+                                                              .spread = 1};
+            outputs += axis->output;
+        }
+    }
+    if (is_max) {
+        return dmlk_pool_floats(&c, NULL);
+    }
+    float *memory = dmlk_take(outputs * (int64_t)sizeof *memory), *next = memory;
+    const float *counts[DMLK_SPATIAL];
+    for (int k = 0; k < DMLK_SPATIAL && memory != NULL; k++) {
+        const dmlk_window_axis *axis = &w->axes[DMLK_FIRST_SPATIAL + k];
+        counts[k] = next;
+        for (int64_t o = 0; o < axis->output; o++) {
+            *next++ = (float)dmlk_count_along(axis, o, job->padded);
+        }
+    }
+    const bool done = memory != NULL && dmlk_pool_floats(&c, counts);
+    dmlk_give(memory);
+    return done;
+}
+#endif
+
 /* The views of input and output; the others are in `job`. */
 static int run(const dmlk_call *call, const dmlk_view *in, const dmlk_view *out, pool_row *const *rows, struct job *job) {
     dmlk_pooling k;
@@ -164,6 +213,12 @@ static int run(const dmlk_call *call, const dmlk_view *in, const dmlk_view *out,
     const int status = dmlk_windows_init(&job->windows, in, out, axes, k.spatial);
     if (status == DMLK_OK) {
         const dmlk_windows *w = &job->windows;
+#ifndef DMLK_CHECKED
+        const bool is_float = in->type == DMLK_FLOAT32 || in->type == DMLK_FLOAT16;
+        if (is_float && job->tuned != PLAIN && run_tuned(job, in->type, job->tuned == MAXIMA)) {
+            return DMLK_OK;
+        }
+#endif
         uint64_t step = 1;
         for (uint32_t a = DMLK_WINDOW_AXES; a-- > 0; step *= (uint64_t)w->axes[a].input) {
             job->packed_steps[a] = step;
@@ -174,8 +229,8 @@ static int run(const dmlk_call *call, const dmlk_view *in, const dmlk_view *out,
     return status;
 }
 
-static int run_float(const dmlk_call *call, pool_row *const *rows) {
-    struct job job = {.row = NULL};
+static int run_float(const dmlk_call *call, pool_row *const *rows, enum tuned tuned) {
+    struct job job = {.tuned = tuned};
     if (!dmlk_has_views(call, 2, 0)) {
         return DMLK_BAD_PACKET;
     }
@@ -190,6 +245,7 @@ static int run_max(const dmlk_call *call, pool_row *const *rows, pool_row *const
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1], *positions = &call->views[2];
     if (positions->base == NULL) {
+        job.tuned = MAXIMA;
         return in->type == out->type ? run(call, in, out, rows, &job) : DMLK_NOT_IMPLEMENTED;
     }
     if (!dmlk_same_sizes(out, positions)) {
@@ -265,9 +321,12 @@ static inline void select_covered(const dmlk_call *call, uint32_t tensor, uint32
 
 #define POOL(name, first, next, last)                                            \
     static pool_row *const name##_rows[DMLK_INT4 + 1] = {EACH_FLOAT(name)};      \
-    int DMLK_RUN(name)(const dmlk_call *call) { return run_float(call, name##_rows); } \
+    int DMLK_RUN(name)(const dmlk_call *call) { return run_float(call, name##_rows, MEANS); } \
     READS(name, 1)
-#define WIDE POOL
+#define WIDE(name, first, next, last)                                            \
+    static pool_row *const name##_rows[DMLK_INT4 + 1] = {EACH_FLOAT(name)};      \
+    int DMLK_RUN(name)(const dmlk_call *call) { return run_float(call, name##_rows, PLAIN); } \
+    READS(name, 1)
 #define MAX(name)                                                                                            \
     static pool_row *const name##_rows[DMLK_INT4 + 1] = {EACH_FLOAT(max), EACH_INTEGER(max)};                \
     static pool_row *const name##_places[DMLK_INT4 + 1] = {EACH_FLOAT(max_places), EACH_INTEGER(max_places)}; \
