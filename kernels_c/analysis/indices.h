@@ -18,8 +18,11 @@ static inline int64_t dmlk_unsigned_index(uint64_t index, int64_t size) {
 static inline bool dmlk_signed_inside(int64_t index, int64_t size) { return index >= -size && index < size; }
 static inline bool dmlk_unsigned_inside(uint64_t index, int64_t size) { return index < (uint64_t)size; }
 
+/* A float is truncated; a NaN is outside. */
+static inline bool dmlk_float_inside(double index, int64_t size) { return index > -1 && index < (double)size; }
+
 /* Elements of tensor `indices` index `count` axes of tensor `target`, from `axis` on, in turn: element n of the indices,
- * last axis fastest, indexes axis number n % count, of size sizes[n % count]. */
+ * last axis fastest, indexes axis number n % count, of size sizes[n % count]; 0: it is no index. */
 typedef struct dmlk_index_use {
     uint32_t indices, target, axis, count;
     int64_t sizes[DMLK_MAX_RANK];

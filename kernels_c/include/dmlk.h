@@ -269,7 +269,7 @@ typedef struct dmlk_bad_index {
     uint32_t axis;
     uint32_t is_signed;
     uint32_t is_length; /* lengths are 0 .. size */
-    uint32_t reserved;
+    uint32_t is_float;
     uint64_t size;     /* of the axis: indices are 0 .. size - 1, and signed ones -size .. -1 too */
     uint64_t count;    /* of bad indices */
     uint64_t element;  /* number of the first one, last axis fastest */

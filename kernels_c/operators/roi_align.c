@@ -10,7 +10,7 @@ enum { INPUT, REGIONS, INDICES, OUTPUT, VIEWS };
 static bool is_valid(const dmlk_call *call, dmlk_roi_align *k) {
     const dmlk_view *v = call->views;
     return dmlk_has_views(call, VIEWS, 0) && dmlk_get_constants(call, k, sizeof *k) &&
-           roi_is_valid(k, &v[INPUT], &v[REGIONS], &v[INDICES], &v[OUTPUT]);
+           roi_is_valid(&v[INPUT], &v[REGIONS], &v[INDICES], &v[OUTPUT]);
 }
 
 bool dmlk_indices_roi_align(const dmlk_call *call, dmlk_index_use *use) {

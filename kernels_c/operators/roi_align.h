@@ -6,13 +6,10 @@
 
 /* cffi: begin */
 
-/* Samples of an output element along an axis: more only where the region is larger than that many elements. */
-#define DMLK_ROI_MOST_MINIMUM 1024
-
 typedef struct dmlk_roi_align {
     uint32_t takes_maximum; /* of the samples; 0: their average */
     uint32_t linear;        /* 0: the nearest element */
-    uint32_t minimum;       /* samples of an output element along an axis, at most DMLK_ROI_MOST_MINIMUM */
+    uint32_t minimum;       /* samples of an output element along an axis */
     uint32_t maximum;
     uint32_t aligned; /* 1: the first and last samples lie on the corners of the region */
     float scale_x, scale_y;

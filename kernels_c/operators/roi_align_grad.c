@@ -15,7 +15,7 @@ static const dmlk_view *image_of(const dmlk_call *call) { return &call->views[ca
 
 static bool has_valid_image(const dmlk_call *call, const dmlk_roi_align *k) {
     const dmlk_view *v = call->views, *image = image_of(call);
-    return image->rank != 0 && roi_is_valid(k, image, &v[REGIONS], &v[INDICES], &v[GRADIENT]) &&
+    return image->rank != 0 && roi_is_valid(image, &v[REGIONS], &v[INDICES], &v[GRADIENT]) &&
            (v[OUT].rank == 0 || dmlk_same_sizes(&v[OUT], image));
 }
 

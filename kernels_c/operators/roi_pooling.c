@@ -28,6 +28,14 @@ static bool has_types(const dmlk_call *call) {
     return (type == DMLK_FLOAT32 || type == DMLK_FLOAT16) && call->views[REGIONS].type == type && call->views[OUTPUT].type == type;
 }
 
+/* The first of a region's five numbers. */
+bool dmlk_indices_roi_pooling(const dmlk_call *call, dmlk_index_use *use) {
+    dmlk_roi_pooling k;
+    *use = (dmlk_index_use){.indices = REGIONS, .target = INPUT, .axis = 0, .count = 5};
+    use->sizes[0] = call->views[INPUT].sizes[0];
+    return is_valid(call, &k);
+}
+
 static extent extent_of(double from, double to, double scale, int64_t bins, int64_t size) {
     const double first = round(from * scale), last = round(to * scale);
     return (extent){first, fmax(last - first + 1, 1), bins, size};

@@ -42,6 +42,8 @@ static inline bool roi_is_maximum(double x, double best) { return x > best || be
 
 /* --- samples --- */
 
+#define MANY_SAMPLES 1024 /* of an output element along an axis */
+
 /* Samples of a region along an axis: output element o has numbers o * per_output to (o + 1) * per_output - 1. */
 typedef struct roi_axis {
     double from, to, step, in_offset, out_offset;
@@ -73,7 +75,7 @@ static inline roi_axis roi_axis_of(const dmlk_roi_align *k, double from, double 
 static inline void roi_range(const roi_axis *a, int64_t o, int64_t *first, int64_t *end) {
     *first = o * a->per_output;
     *end = *first + a->per_output;
-    if (a->per_output > DMLK_ROI_MOST_MINIMUM) { /* then step is at least about 1 */
+    if (a->per_output > MANY_SAMPLES && a->step > 0.5) { /* not because MinimumSamplesPerOutput asks for them */
         const double base = a->from - a->in_offset;
         const double low = (-1 - base) / a->step, high = ((double)a->size - base) / a->step;
         const double offset = fabs(a->out_offset), begin = (double)*first, behind = (double)*end;
@@ -122,11 +124,11 @@ static inline roi_region roi_region_of(const dmlk_roi_align *k, const dmlk_view 
 
 static inline double roi_samples_per_output(const roi_region *r) { return (double)r->y.per_output * (double)r->x.per_output; }
 
-static inline bool roi_is_valid(const dmlk_roi_align *k, const dmlk_view *image, const dmlk_view *regions,
-                                const dmlk_view *indices, const dmlk_view *outputs) {
-    return k->minimum <= DMLK_ROI_MOST_MINIMUM && image->rank == 4 && outputs->rank == 4 && regions->rank == 2 &&
-           indices->rank == 1 && regions->sizes[1] == 4 && regions->sizes[0] == outputs->sizes[0] &&
-           indices->sizes[0] == outputs->sizes[0] && image->sizes[1] == outputs->sizes[1];
+static inline bool roi_is_valid(const dmlk_view *image, const dmlk_view *regions, const dmlk_view *indices,
+                                const dmlk_view *outputs) {
+    return image->rank == 4 && outputs->rank == 4 && regions->rank == 2 && indices->rank == 1 && regions->sizes[1] == 4 &&
+           regions->sizes[0] == outputs->sizes[0] && indices->sizes[0] == outputs->sizes[0] &&
+           image->sizes[1] == outputs->sizes[1];
 }
 
 static inline bool roi_has_types(const dmlk_view *image, const dmlk_view *regions, const dmlk_view *indices) {

@@ -68,7 +68,10 @@ class Case:
     attributes: Mapping[str, Any]
     inputs: list[Any]
     outputs: list[Any]
+    places: list[int]
+    """Of the outputs that are asked for, among all of the operator."""
     version: int
+    domain: str = ""
     tolerance: tuple[float, float] = field(default=(1e-3, 1e-7))
 
     @cached_property
@@ -192,7 +195,7 @@ def _attributes(case: Case) -> dict[str, Any]:
     """The case's attributes, with the defaults of its ONNX operator."""
     import onnx
 
-    schema = onnx.defs.get_schema(case.operator, case.version)
+    schema = onnx.defs.get_schema(case.operator, case.version, case.domain)
     defaults = {
         name: onnx.helper.get_attribute_value(each.default_value)
         for name, each in schema.attributes.items()
@@ -1161,3 +1164,193 @@ def _roi_align(case: Case) -> Run:
         maximum_samples_per_output=ratio or 2**32 - 1,
         align_regions_to_corners=False,
     )
+
+
+@maps("GlobalAveragePool", "GlobalMaxPool", to="AVERAGE_POOLING MAX_POOLING")
+def _global_pool(case: Case) -> Run:
+    """One window that covers the input."""
+    spatial = list(case.arrays[0].shape[2:])
+    none, ones = [0] * len(spatial), [1] * len(spatial)
+    fields: dict[str, Any] = {"strides": ones, "window_size": spatial, "start_padding": none}
+    if case.operator == "GlobalMaxPool":
+        return _unary(case, "MAX_POOLING", end_padding=none, **fields)
+    return _unary(case, "AVERAGE_POOLING", end_padding=none, include_padding=False, **fields)
+
+
+@maps("MatMul", to="GEMM")
+def _mat_mul(case: Case) -> Run:
+    """Vectors have a dimension of 1 more."""
+    a, b = case.arrays
+    a = a.reshape(1, -1) if a.ndim == 1 else a
+    b = b.reshape(-1, 1) if b.ndim == 1 else b
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    tensors = {
+        name: np.broadcast_to(each, (*batch, *each.shape[-2:]))
+        for name, each in (("a_tensor", a), ("b_tensor", b))
+    }
+    (output,) = case.expected
+    return case.run(
+        "GEMM",
+        tensors,
+        {"output_tensor": output.reshape(*batch, a.shape[-2], b.shape[-1])},
+        a_tensor=desc_of(a, tensors["a_tensor"].shape),
+        b_tensor=desc_of(b, tensors["b_tensor"].shape),
+        trans_a=dml.MatrixTransform.NONE,
+        trans_b=dml.MatrixTransform.NONE,
+        alpha=1.0,
+        beta=0.0,
+    )
+
+
+@maps("NonZero", to="NONZERO_COORDINATES")
+def _non_zero(case: Case) -> Run:
+    """A row for each element that is not zero, in ONNX a column."""
+    x = case.arrays[0]
+    coordinates = case.expected[0].T.astype(np.uint32)
+    desc = dml.NonzeroCoordinatesOperatorDesc(
+        input_tensor=desc_of(x),
+        output_count_tensor=BufferTensorDesc(T.UINT32, [1]),
+        output_coordinates_tensor=BufferTensorDesc(T.UINT32, [x.size, x.ndim]),
+    )
+    outputs = {"output_count_tensor": np.uint32([len(coordinates)]), "output_coordinates_tensor": coordinates}
+    return Run(desc, {"input_tensor": x}, outputs)
+
+
+@maps("Upsample", to="UPSAMPLE_2D")
+def _upsample(case: Case) -> Run:
+    height, width = (int(each) for each in case.inputs[1][2:])
+    return _unary(
+        case,
+        "UPSAMPLE_2D",
+        scale_size=dml.Size2D(width, height),
+        interpolation_mode=dml.InterpolationMode.NEAREST_NEIGHBOR,
+    )
+
+
+@maps("Adam", to="ADAM_OPTIMIZER")
+def _adam(case: Case) -> Run:
+    """Step 0 of ONNX corrects nothing, as do late steps; regularization is added to the gradient."""
+    rate, step, *tensors = case.arrays
+    if len(tensors) != 4 or case.attribute("norm_coefficient_post", 0):
+        raise NotExpressible("several parameters, regularization at the end")
+    values, (parameters, gradient, first, second) = _attributes(case), tensors
+    inputs = {
+        "input_parameters_tensor": parameters,
+        "input_first_moment_tensor": first,
+        "input_second_moment_tensor": second,
+        "gradient_tensor": gradient + np.float32(values["norm_coefficient"]) * parameters,
+        "training_step_tensor": np.where(step == 0, 10**6, step)
+        .astype(np.uint32)
+        .reshape([1] * gradient.ndim),
+    }
+    outputs = ("parameters", "first_moment", "second_moment")
+    return case.run(
+        "ADAM_OPTIMIZER",
+        inputs,
+        {f"output_{name}_tensor": each for name, each in zip(outputs, case.expected, strict=True)},
+        learning_rate=float(rate.ravel()[0]),
+        beta1=float(values["alpha"]),
+        beta2=float(values["beta"]),
+        epsilon=float(values["epsilon"]),
+    )
+
+
+# --- recurrence ---
+
+
+_DIRECTIONS = {
+    b"forward": dml.RecurrentNetworkDirection.FORWARD,
+    b"reverse": dml.RecurrentNetworkDirection.BACKWARD,
+    b"bidirectional": dml.RecurrentNetworkDirection.BIDIRECTIONAL,
+}
+
+
+@maps("RNN", "LSTM", "GRU", to="RNN LSTM GRU")
+def _recurrent(case: Case) -> Run:
+    """The gates have the same order; the defaults of the activations are the cases'."""
+    if case.attribute("activations") is not None or case.attribute("clip") is not None:
+        raise NotExpressible("other activations than the usual ones")
+    batch_first = bool(case.attribute("layout", 0))
+    direction = _DIRECTIONS[case.attribute("direction", b"forward")]
+    names = ["input", "weight", "recurrence", "bias", "sequence_lengths", "hidden_init", "cell_mem_init"]
+    tensors = {}
+    for place, name in enumerate([*names, "peephole"]):
+        if case.input(place) is not None:
+            array = dml_array(case.inputs[place])
+            if batch_first and name in ("input", "hidden_init", "cell_mem_init"):
+                array = array.swapaxes(0, 1)
+            array = array.astype(np.uint32) if name == "sequence_lengths" else array
+            tensors[f"{name}_tensor"] = np.ascontiguousarray(same_rank(array, 4))
+    outputs = {}
+    for place, array in zip(case.places, case.expected, strict=True):
+        if batch_first:  # {B, T, D, H} and {B, D, H}
+            array = np.moveaxis(array, 0, array.ndim - 2)
+        name = ("output_sequence_tensor", "output_single_tensor", "output_cell_single_tensor")[place]
+        outputs[name] = np.ascontiguousarray(same_rank(array, 4))
+    sigmoid, tanh = dml.ActivationSigmoidOperatorDesc(), dml.ActivationTanhOperatorDesc()
+    usual = {"RNN": [tanh], "LSTM": [sigmoid, tanh, tanh], "GRU": [sigmoid, tanh]}[case.operator]
+    fields: dict[str, Any] = {"direction": direction}
+    if case.operator == "LSTM":
+        coupled = bool(case.attribute("input_forget", 0))
+        fields |= {"clip_threshold": 0.0, "use_clip_threshold": False, "couple_input_forget": coupled}
+    elif case.operator == "GRU":
+        fields["linear_before_reset"] = bool(case.attribute("linear_before_reset", 0))
+    both = direction is dml.RecurrentNetworkDirection.BIDIRECTIONAL
+    return case.run(case.operator, tensors, outputs, activation_descs=usual * (1 + both), **fields)
+
+
+# --- attention ---
+
+
+@maps("Attention", to="MULTIHEAD_ATTENTION1")
+def _attention(case: Case) -> Run:
+    """Masks, and which keys a query sees, are a RelativePositionBias of 0 and -infinity."""
+    if case.attribute("softcap", 0) or 3 in case.places or case.input(6) is not None:
+        raise NotExpressible("softcap, the scores as an output, or lengths of keys")
+    heads = [case.attribute("q_num_heads"), case.attribute("kv_num_heads"), case.attribute("kv_num_heads")]
+    inputs = {}
+    for place, name in enumerate(("query_tensor", "key_tensor", "value_tensor")):
+        array = case.arrays[place]
+        if array.ndim == 4:
+            heads[place] = array.shape[1]
+        inputs[name] = _heads_last(array)
+    for place, name in ((4, "past_key_tensor"), (5, "past_value_tensor")):
+        if case.input(place) is not None:
+            inputs[name] = dml_array(case.inputs[place])
+    past = inputs["past_key_tensor"].shape[2] if "past_key_tensor" in inputs else 0
+    query, key = inputs["query_tensor"], inputs["key_tensor"]
+    bias = np.zeros((query.shape[0], heads[0], query.shape[1], past + key.shape[1]), np.float32)
+    if case.input(3) is not None:
+        mask = np.asarray(case.inputs[3])
+        mask = np.where(mask, 0, -np.inf) if mask.dtype == np.bool_ else mask
+        missing = bias.shape[-1] - mask.shape[-1]
+        bias = bias + np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, missing)], constant_values=-np.inf)
+    right = 0 if case.attribute("is_causal", 0) else case.attribute("right_window_size", -1)
+    left = case.attribute("left_window_size", -1)
+    distance = np.arange(bias.shape[3]) - past - np.arange(bias.shape[2])[:, None]
+    hidden = ((right >= 0) & (distance > right)) | ((left >= 0) & (distance < -left))
+    bias = np.where(hidden, -np.inf, bias)
+    if np.any(np.all(bias == -np.inf, axis=-1)):
+        raise NotExpressible("a query that sees no key, which is 0 in ONNX")
+    if np.any(bias):
+        inputs["relative_position_bias_tensor"] = bias.astype(query.dtype)
+    names = ("output_tensor", "output_present_key_tensor", "output_present_value_tensor")
+    outputs = dict(zip((names[place] for place in case.places), case.expected, strict=True))
+    outputs["output_tensor"] = _heads_last(outputs["output_tensor"])
+    return case.run(
+        "MULTIHEAD_ATTENTION1",
+        inputs,
+        outputs,
+        scale=float(case.attribute("scale", 1 / np.sqrt(query.shape[2] // heads[0]))),
+        mask_filter_value=0.0,
+        query_head_count=heads[0],
+        key_value_head_count=heads[1],
+        mask_type=dml.MultiheadAttentionMaskType.NONE,
+    )
+
+
+def _heads_last(array: Array) -> Array:
+    """``{B, H, S, E}`` as ``{B, S, H*E}``."""
+    if array.ndim == 3:
+        return array
+    return np.ascontiguousarray(array.swapaxes(1, 2)).reshape(array.shape[0], array.shape[2], -1)

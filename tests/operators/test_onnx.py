@@ -38,7 +38,7 @@ def cases(operator: str) -> list[Case]:
 
 def _is_alone(found: Any, operator: str) -> bool:
     nodes = found.model.graph.node
-    return len(nodes) == 1 and nodes[0].op_type == operator and not nodes[0].domain
+    return len(nodes) == 1 and nodes[0].op_type == operator
 
 
 def _case(found: Any) -> Case:
@@ -51,7 +51,11 @@ def _case(found: Any) -> Case:
         attributes={each.name: onnx.helper.get_attribute_value(each) for each in graph.node[0].attribute},
         inputs=[_array(given.get(name, np.empty(0))) for name in graph.node[0].input],
         outputs=[_array(each) for each in outputs],
-        version=next(each.version for each in found.model.opset_import if not each.domain),
+        places=[place for place, name in enumerate(graph.node[0].output) if name],
+        version=next(
+            each.version for each in found.model.opset_import if each.domain == graph.node[0].domain
+        ),
+        domain=graph.node[0].domain,
         tolerance=(found.rtol, found.atol),
     )
 
@@ -87,6 +91,8 @@ def test_the_cases_of_onnx(operator: str) -> None:
             )
             for got, want in pairs:
                 want = dml_array(want)
+                if name == "output_coordinates_tensor":  # rows past the count are undefined
+                    got = got[: len(want)]
                 assert got.dtype == want.dtype and got.shape == want.shape, (case.name, name)
                 if want.dtype.kind == "f":
                     np.testing.assert_allclose(got, want, relative, absolute, err_msg=f"{case.name}: {name}")

@@ -16,7 +16,6 @@ import dmlemu
 from dmlemu import dml
 from dmlemu.dml import InterpolationMode, OperatorType, ReduceFunction, Size2D
 from dmlemu.dml import TensorDataType as T
-from dmlemu.errors import HResult
 
 NEAREST, LINEAR = InterpolationMode.NEAREST_NEIGHBOR, InterpolationMode.LINEAR
 AVERAGE, MAX = ReduceFunction.AVERAGE, ReduceFunction.MAX
@@ -77,7 +76,10 @@ def test_an_inverted_region_has_one_element() -> None:
     assert pooled(COUNTED, [0, 3, 2, 1, 1], 1, 1, 1) == [[[[13]]]]
 
 
-@pytest.mark.parametrize(("batch", "expected"), [(1.9, 20), (-1, 10), (9, 30), (np.nan, 10), (np.inf, 30)])
+@pytest.mark.parametrize(
+    ("batch", "expected"), [(1.9, 20), (-0.9, 10), (-1, 10), (9, 30), (np.nan, 10), (np.inf, 30)]
+)
+@pytest.mark.dmlemu(expect=["MEM_INDEX_*"])
 def test_batch_indices_are_truncated_and_moved_into_the_batch(batch: float, expected: int) -> None:
     assert pooled(np.float32([[[[10]]], [[[20]]], [[[30]]]]), [batch, 0, 0, 0, 0], 1, 1, 1) == [
         [[[expected]]]
@@ -171,11 +173,11 @@ def test_a_huge_region_has_samples_only_where_the_input_is() -> None:
     assert dmlemu.evaluate(desc, **inputs)["output_tensor"].tolist() == [[[[5]]]]
 
 
-def test_more_samples_than_are_emulated_are_refused_by_name() -> None:
-    desc = example(OperatorType.ROI_ALIGN, minimum_samples_per_output=1025, maximum_samples_per_output=2000)
-    with pytest.raises(dmlemu.Error, match="MinimumSamplesPerOutput above 1024") as caught:
-        dmlemu.evaluate(desc, **{name: np.zeros(getattr(desc, name).sizes) for name in INPUTS[:3]})
-    assert caught.value.hresult is HResult.E_NOTIMPL
+@pytest.mark.parametrize("region", [(-1, 0, 3, 2), (3, 2, -1, 0), (1, 1, 1, 1), (-2000, 0, 2000, 2)])
+def test_more_samples_than_elements(region: Any) -> None:
+    """1025 in each direction, of a region that is longer or shorter than these, mirrored or empty."""
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    aligned(x, region, (1, 2), minimum_samples_per_output=1025, maximum_samples_per_output=2000)
 
 
 def test_fewest_samples_are_not_more_than_the_most() -> None:
@@ -293,6 +295,7 @@ def test_any_layout_of_gradients(data: st.DataObject) -> None:
     compare(desc, contents(data, desc, values("extreme", "small")), offset=data.draw(offsets))
 
 
+@pytest.mark.dmlemu(expect=["MEM_INDEX_*"])
 @given(st.data())
 def test_any_layout_of_pooling(data: st.DataObject) -> None:
     data_type = data.draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))

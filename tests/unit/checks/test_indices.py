@@ -157,6 +157,28 @@ def test_an_index_is_told_of_once_for_each_line(stage: Stage) -> None:
     assert "index 16 from element (1) of IndicesTensor" in report.message
 
 
+@pytest.mark.parametrize(("batch", "used"), [(-1, 0), (2, 1), (np.inf, 1), (np.nan, 0)])
+def test_an_index_may_be_a_float(stage: Stage, batch: float, used: int) -> None:
+    """The first of the five numbers of a region; it is truncated, and the others may be any."""
+    desc = dml.RoiPoolingOperatorDesc(
+        input_tensor=tensor([2, 1, 1, 1]),
+        roi_tensor=tensor([1, 1, 3, 5]),
+        output_tensor=tensor([3, 1, 1, 1]),
+        spatial_scale=1.0,
+        pooled_size=dml.Size2D(1, 1),
+    )
+    pool = stage.compile(desc, "pool")
+    stage.initialize(pool)
+    regions = np.float32([[1.9, -7, -7, 9, 9], [-0.9, 0, 0, 0, 0], [batch, 0, 0, 0, 0]])
+    stage.dispatch(pool, [stage.filled("image", 8), stage.upload("regions", regions)], [stage.buffer("result")])
+    stage.run()
+
+    [stored] = stage.device.reports
+    assert (stored.report.id, stored.report.expected) == ("MEM_INDEX_VALUE", "0 to 1")
+    assert f"reads index {float(batch)} from element (2, 0) of ROITensor" in stored.report.message
+    assert f"InputTensor.Sizes[0] is 2: index {used} is used instead." in stored.report.message
+
+
 def test_without_lines_each_dispatch_is_a_cause(stage: Stage) -> None:
     """As under ``dmlemu run``."""
     pick = gather(stage, 16, 4)

@@ -21,8 +21,8 @@ def outside(
     """An index out of range; ``tensors``: the one that contains it, and the one it indexes, which may be written."""
     indices, target = tensors
     size = bad.size
-    value = bad.value.i if bad.is_signed else bad.value.u
-    instead = f"index {0 if value < 0 else size - 1} is used instead"
+    value = bad.value.f if bad.is_float else bad.value.i if bad.is_signed else bad.value.u
+    instead = f"index {size - 1 if value > 0 else 0} is used instead"  # also of a NaN
     place = f"element {_at(element)} of {indices}"
     least, most = -size if bad.is_signed else 0, size - 1
     what, several = "index", "indices"

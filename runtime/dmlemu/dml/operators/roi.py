@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .descs import RoiAlignGradOperatorDesc, RoiPoolingOperatorDesc
     from .schema import OperatorDesc
 
-_MOST_MINIMUM = 1024  # DMLK_ROI_MOST_MINIMUM: more would be a million samples for each output element
-
 
 # --- pooling ---
 
@@ -50,7 +48,7 @@ class RoiPooling(Definition, of="ROI_POOLING"):
 
     The documentation leaves open how corners are rounded, and what a bin without elements gives: here 0. A
     NaN is the maximum only of NaNs. The batch index is truncated, and one that is outside the batch is
-    moved to the nearest item.
+    moved to the nearest item (a NaN to the first); MEM_INDEX_VALUE reports it.
     """
 
     desc: RoiPoolingOperatorDesc
@@ -201,8 +199,6 @@ class _Aligned(Definition):
 
     def call(self, program: Program, kernel: str, *operands: Operand) -> None:
         desc, (in_offset, out_offset) = self.desc, self._offsets
-        if desc.minimum_samples_per_output > _MOST_MINIMUM:
-            raise NotImplementedError(f"MinimumSamplesPerOutput above {_MOST_MINIMUM} is not emulated.")
         constants = kernels.pack(
             "roi_align",
             takes_maximum=int(self._takes_maximum),
@@ -310,7 +306,7 @@ class RoiAlign(_Aligned, of="ROI_ALIGN ROI_ALIGN1"):
     Positions and sums are computed in FLOAT64 and rounded once. The documentation leaves open how n is
     rounded, where a sample is out of bounds, and ties of NEAREST_NEIGHBOR. MAX ignores NaN samples unless
     all are. A batch index outside the batch is undefined there: here it is the last item, and
-    MEM_INDEX_VALUE reports it. MinimumSamplesPerOutput above 1024 is not emulated.
+    MEM_INDEX_VALUE reports it.
     """
 
     RULES: ClassVar[Sequence[Rule]] = (
@@ -433,8 +429,7 @@ class RoiAlignGrad(_Aligned, of="ROI_ALIGN_GRAD"):
     NEAREST_NEIGHBOR.
 
     Sums are computed in FLOAT64, in the order of regions, channels, output elements and samples, and
-    rounded once. Batch indices are treated as by ROI_ALIGN1. MinimumSamplesPerOutput above 1024 is not
-    emulated.
+    rounded once. Batch indices are treated as by ROI_ALIGN1.
     """
 
     desc: RoiAlignGradOperatorDesc
