@@ -11,6 +11,9 @@
 
 enum { A, A_ZERO, B, B_ZERO, OUT, VIEWS };
 
+#define LANES 48                      /* positions that are multiplied together */
+#define LINE_BYTES (INT64_C(1) << 18) /* of a line of positions: half of a second-level cache */
+
 struct job {
     const dmlk_view *v;
     int64_t m, n, depth;
@@ -122,29 +125,38 @@ static int set_up(struct job *job) {
 
 #ifndef DMLK_CHECKED
 
-/* A matrix of `rows` x `depth` as the image of a convolution by windows of one element: a row is a position. */
-static dmlk_view image(const dmlk_view *matrix, uint8_t *base, int64_t rows, int64_t row_stride, int64_t channels,
+/* A matrix as the image of a convolution by windows of one element: each of its `rows` is a position, with the depth as
+ * channels.  There are `y` lines of `x` positions. */
+static dmlk_view image(const dmlk_view *matrix, uint8_t *base, int64_t y, int64_t x, int64_t row_stride, int64_t channels,
                        int64_t channel_stride) {
     dmlk_view view = *matrix;
     view.base = base;
     view.rank = 4;
-    memcpy(view.sizes, (int64_t[]){1, channels, 1, rows}, 4 * sizeof *view.sizes);
-    memcpy(view.strides, (int64_t[]){0, channels > 1 ? channel_stride : 0, 0, rows > 1 ? row_stride : 0},
+    memcpy(view.sizes, (int64_t[]){1, channels, y, x}, 4 * sizeof *view.sizes);
+    memcpy(view.strides, (int64_t[]){0, channels > 1 ? channel_stride : 0, y > 1 ? x * row_stride : 0, x > 1 ? row_stride : 0},
            4 * sizeof *view.strides);
     return view;
 }
 
-/* Products of bytes by the tuned convolution: the rows of one matrix are positions, those of the other are filters,
- * and may have a zero point each.  false: both have several zero points, or memory ran out. */
+/* Which matrix has the filters, each of which may have a zero point: all rows of the other share theirs. */
+static bool filters_are_of_a(const dmlk_view *v) {
+    const bool a_may_be = v[B_ZERO].base == NULL || v[B_ZERO].sizes[0] == 1;
+    const bool b_may_be = v[A_ZERO].base == NULL || v[A_ZERO].sizes[0] == 1;
+    return a_may_be && (!b_may_be || dmlk_isa() != DMLK_ISA_AVX512); /* other tiles have no filters as lanes */
+}
+
+/* Products of bytes by the tuned convolution: the rows of one matrix are positions, those of the other are filters.
+ * Positions are divided into lines that fit a cache.  false: both have several zero points, or memory ran out. */
 static bool convolve(const struct job *job) {
     const dmlk_view *v = job->v;
-    const bool a_filters = v[A_ZERO].base != NULL && v[A_ZERO].sizes[0] > 1;
+    const bool a_filters = filters_are_of_a(v);
     const int in = a_filters ? B : A, filter = a_filters ? A : B;
     if (v[OUT].type != DMLK_INT32 || (v[in + 1].base != NULL && v[in + 1].sizes[0] > 1)) {
         return false;
     }
     const int64_t rows = a_filters ? job->n : job->m, filters = a_filters ? job->m : job->n;
     const uint32_t along = a_filters ? 0 : 1; /* the last axis of the output but this one has its positions */
+    const int64_t in_step = stride(&v[in], along), out_step = stride(&v[OUT], along);
     dmlk_convolution c = {.filter_sizes = {filters, job->depth, 1, 1}, .strides = {1, 1, 1, 1}, .dilations = {1, 1, 1, 1}};
     c.groups = 1;
     c.filter_zero = &v[filter + 1];
@@ -152,19 +164,25 @@ static bool convolve(const struct job *job) {
         const uint8_t bits = DMLK_LOAD(v[in + 1].base, 0);
         c.input_zero = v[in].type == DMLK_INT8 ? (int8_t)bits : bits;
     }
+    const int64_t fitting = LINE_BYTES / job->depth / LANES * LANES, lines = 1 + (rows - 1) / (fitting < LANES ? LANES : fitting);
+    const int64_t line = (rows / lines + LANES - 1) / LANES * LANES;
     for (int64_t i = 0; i < job->batch.count && !dmlk_watch_stopped(); i++) {
         dmlk_cursor at;
         dmlk_iter_seek(&job->batch, i, &at);
-        c.input = image(&v[in], at.at[a_filters], rows, stride(&v[in], along), job->depth, stride(&v[in], !along));
-        c.output = image(&v[OUT], at.at[2], rows, stride(&v[OUT], along), filters, stride(&v[OUT], !along));
         c.filter = v[filter];
         c.filter.base = at.at[!a_filters];
         c.filter.rank = 6;
         memcpy(c.filter.sizes, (int64_t[]){filters, 1, job->depth, 1, 1, 1}, 6 * sizeof(int64_t));
         memcpy(c.filter.strides, (int64_t[]){stride(&v[filter], !along), 0, stride(&v[filter], along), 0, 0, 0},
                6 * sizeof(int64_t));
-        if (!dmlk_convolve_bytes(&c)) {
-            return false;
+        for (int64_t first = 0, x, y; first < rows; first += x * y) { /* whole lines, then the rest */
+            x = dmlk_min(line, rows - first), y = (rows - first) / x;
+            uint8_t *from = at.at[a_filters] + first * in_step, *to = at.at[2] + first * out_step * (int64_t)sizeof(int32_t);
+            c.input = image(&v[in], from, y, x, in_step, job->depth, stride(&v[in], !along));
+            c.output = image(&v[OUT], to, y, x, out_step, filters, stride(&v[OUT], !along));
+            if (!dmlk_convolve_bytes(&c)) {
+                return false;
+            }
         }
     }
     return true;

@@ -56,6 +56,16 @@ static bool can_pack_transposed(const dmlk_plan *p) {
 }
 #endif
 
+/* The same for `count` filters of one element each, whose channels may be anywhere; the rest of `rows` is 0. */
+static void pack_elements(const dmlk_plan *p, int64_t filter, int64_t first, int64_t quads, int64_t count,
+                          uint8_t (*rows)[4 * PACKED_QUADS]) {
+    const int64_t channels = dmlk_min(4 * quads, p->channels - 4 * first), *strides = p->c->filter.strides;
+    const int64_t step = dmlk_filter_at(p->c, 1);
+    memset(rows, 0, sizeof(uint8_t[BLOCK][4 * PACKED_QUADS]));
+    dmlk_transpose(1, p->c->filter.base + dmlk_filter_at(p->c, filter) + 4 * first * strides[2], strides[2], step, rows[0],
+                   sizeof rows[0], count, channels, 0);
+}
+
 /* All quads of `count` filters from `filter` on, as a block. */
 static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_t *to) {
     if (p->width == 1) {
@@ -72,6 +82,11 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
     uint8_t rows[BLOCK][4 * PACKED_QUADS];
     for (int64_t first = 0; first < p->quads; first += most) {
         const int64_t quads = dmlk_min(most, p->quads - first);
+        if (window == 1) {
+            pack_elements(p, filter, first, quads, count, rows);
+            dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width, 0);
+            continue;
+        }
         for (int64_t r = 0; r < p->width; r++) {
             if (r >= count) {
                 memset(rows[r], 0, (size_t)(4 * quads));

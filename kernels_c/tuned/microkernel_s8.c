@@ -68,30 +68,55 @@ static void generic_sums(bool signed_filters, const uint8_t *block, int64_t quad
 #ifdef DMLK_X86
 #include <immintrin.h>
 
-/* --- AVX2: bytes widened to 16 bits, so that sums of two products are exact (vpmaddwd) --- */
+/* --- AVX2: bytes widened to 16 bits, so that sums of two products are exact (vpmaddwd) ---
+ *
+ * The rows' bytes are widened once for all lanes, some quads at a time; partial sums are in memory meanwhile. */
 
-static inline int32_t quad_at(const uint8_t *from) {
-    int32_t quad;
-    memcpy(&quad, from, 4);
-    return quad;
-}
+#define WIDE_QUADS 64 /* with their positions they fit into a first-level cache */
 
-DMLK_AVX2 static inline __m256i widen(__m128i bytes, bool is_signed) {
+DMLK_AVX2 static inline __m256i widen(const uint8_t *from, bool is_signed) {
+    const __m128i bytes = _mm_loadu_si128((const __m128i *)from);
     return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
 }
 
+/* Sums of a row: `low` of two products each of lanes 0 .. 3, `high` of 4 .. 7. */
+struct halves {
+    __m256i low, high;
+};
+
+/* Written as assembly: compilers would move the sums between registers. */
+#define ADD_TO(sum, products) __asm__("vpaddd %1, %0, %0" : "+x"(sum) : "x"(products))
+
 /* Four lanes hold their quads in 16 numbers; a row's quad is repeated four times. */
-#define MULTIPLY(r)                                                                                          \
-    {                                                                                                        \
-        const __m256i row = widen(_mm_set1_epi32(quad_at(filters + q * quad_bytes + 4 * r)), signed_filters); \
-        a##r = _mm256_add_epi32(a##r, _mm256_madd_epi16(low, row));                                          \
-        b##r = _mm256_add_epi32(b##r, _mm256_madd_epi16(high, row));                                         \
+#define MULTIPLY(r)                                                             \
+    {                                                                           \
+        int64_t quad;                                                           \
+        memcpy(&quad, rows[q][r], sizeof quad);                                 \
+        const __m256i row = _mm256_set1_epi64x(quad);                           \
+        ADD_TO(a##r, _mm256_madd_epi16(low, row));                              \
+        ADD_TO(b##r, _mm256_madd_epi16(high, row));                             \
     }
 
-/* a: sums of two products each of lanes 0 .. 3, b: of 4 .. 7.  `lane`: the first one. */
-DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, const dmlk_s8_start *start, int filter, int lane,
-                                           int32_t *to) {
-    __m256i sums = _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0xd8); /* reorders 0 1 4 5, 2 3 6 7 */
+/* Four rows and eight lanes. */
+DMLK_AVX2 static inline void add_quads(const bool signed_lanes, const uint8_t *first, const int64_t *offsets, int64_t quads,
+                                       const int16_t (*rows)[ROWS][4], struct halves *sums) {
+    __m256i a0 = sums[0].low, b0 = sums[0].high, a1 = sums[1].low, b1 = sums[1].high;
+    __m256i a2 = sums[2].low, b2 = sums[2].high, a3 = sums[3].low, b3 = sums[3].high;
+    for (int64_t q = 0; q < quads; q++) {
+        const uint8_t *at = first + offsets[q];
+        const __m256i low = widen(at, signed_lanes), high = widen(at + 16, signed_lanes);
+        MULTIPLY(0)
+        MULTIPLY(1)
+        MULTIPLY(2)
+        MULTIPLY(3)
+    }
+    sums[0] = (struct halves){a0, b0}, sums[1] = (struct halves){a1, b1};
+    sums[2] = (struct halves){a2, b2}, sums[3] = (struct halves){a3, b3};
+}
+
+/* Stores the sums of a row and eight lanes, the first of which is `lane`. */
+DMLK_AVX2 static inline void store_8_lanes(struct halves of, const dmlk_s8_start *start, int filter, int lane, int32_t *to) {
+    __m256i sums = _mm256_permute4x64_epi64(_mm256_hadd_epi32(of.low, of.high), 0xd8); /* reorders 0 1 4 5, 2 3 6 7 */
     sums = _mm256_add_epi32(sums, _mm256_set1_epi32(start->constants[filter]));
     if (start->inputs != NULL) {
         const __m256i inputs = _mm256_loadu_si256((const __m256i *)(start->inputs + lane));
@@ -101,44 +126,51 @@ DMLK_AVX2 static inline void store_8_lanes(__m256i a, __m256i b, const dmlk_s8_s
     _mm256_storeu_si256((__m256i *)(to + lane), sums);
 }
 
-/* Four of a tile's rows, or its only one, and eight lanes. */
-DMLK_AVX2 static inline void avx2_8_lanes(const int rows, const bool signed_filters, int first_row, int lane,
-                                          PARAMETERS) {
-    __m256i a0 = _mm256_setzero_si256(), b0 = a0, a1 = a0, b1 = a0, a2 = a0, b2 = a0, a3 = a0, b3 = a0;
-    (void)count;
-    filters += 4 * first_row;
-    for (int64_t q = 0; q < quads; q++) {
-        const uint8_t *at = first + offsets[q] + 4 * lane;
-        const __m256i low = widen(_mm_loadu_si128((const __m128i *)at), !signed_filters);
-        const __m256i high = widen(_mm_loadu_si128((const __m128i *)(at + 16)), !signed_filters);
-        MULTIPLY(0)
-        if (rows > 1) {
-            MULTIPLY(1)
-            MULTIPLY(2)
-            MULTIPLY(3)
+DMLK_AVX2 static inline void avx2_8(const bool signed_filters, PARAMETERS) {
+    struct halves of[LANES / 8][ROWS];
+    int16_t rows[WIDE_QUADS][ROWS][4];
+    memset(of, 0, sizeof of);
+    for (int64_t done = 0; done < quads; done += WIDE_QUADS) {
+        const int64_t n = quads - done < WIDE_QUADS ? quads - done : WIDE_QUADS;
+        for (int64_t q = 0; q < n; q++) {
+            const uint8_t *from = filters + (done + q) * quad_bytes;
+            _mm256_storeu_si256((__m256i *)rows[q][0], widen(from, signed_filters));
+            _mm256_storeu_si256((__m256i *)rows[q][4], widen(from + 16, signed_filters));
+        }
+        for (int lane = 0; lane < count; lane += 8) {
+            const uint8_t *at = first + 4 * lane;
+            add_quads(!signed_filters, at, offsets + done, n, rows, of[lane / 8]);
+            add_quads(!signed_filters, at, offsets + done, n, (const int16_t(*)[ROWS][4])rows[0][4], of[lane / 8] + 4);
         }
     }
-    store_8_lanes(a0, b0, start, first_row, lane, sums[first_row]);
-    if (rows > 1) {
-        store_8_lanes(a1, b1, start, first_row + 1, lane, sums[first_row + 1]);
-        store_8_lanes(a2, b2, start, first_row + 2, lane, sums[first_row + 2]);
-        store_8_lanes(a3, b3, start, first_row + 3, lane, sums[first_row + 3]);
-    }
-}
-
-DMLK_AVX2 static inline void avx2(const int rows, const bool signed_filters, PARAMETERS) {
     for (int lane = 0; lane < count; lane += 8) {
-        avx2_8_lanes(rows > 1 ? 4 : 1, signed_filters, 0, lane, ARGUMENTS);
-        if (rows > 1) {
-            avx2_8_lanes(4, signed_filters, 4, lane, ARGUMENTS);
+        for (int r = 0; r < ROWS; r++) {
+            store_8_lanes(of[lane / 8][r], start, r, lane, sums[r]);
         }
     }
 }
 
-DMLK_AVX2 static void avx2_8_signed(PARAMETERS) { avx2(ROWS, true, ARGUMENTS); }
-DMLK_AVX2 static void avx2_8_unsigned(PARAMETERS) { avx2(ROWS, false, ARGUMENTS); }
-DMLK_AVX2 static void avx2_1_signed(PARAMETERS) { avx2(1, true, ARGUMENTS); }
-DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2(1, false, ARGUMENTS); }
+/* A single filter, whose bytes are widened in each use. */
+DMLK_AVX2 static inline void avx2_1(const bool signed_filters, PARAMETERS) {
+    for (int lane = 0; lane < count; lane += 8) {
+        struct halves of = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        for (int64_t q = 0; q < quads; q++) {
+            const uint8_t *at = first + offsets[q] + 4 * lane;
+            int32_t quad;
+            memcpy(&quad, filters + q * quad_bytes, sizeof quad);
+            const __m128i bytes = _mm_set1_epi32(quad);
+            const __m256i row = signed_filters ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+            of.low = _mm256_add_epi32(of.low, _mm256_madd_epi16(widen(at, !signed_filters), row));
+            of.high = _mm256_add_epi32(of.high, _mm256_madd_epi16(widen(at + 16, !signed_filters), row));
+        }
+        store_8_lanes(of, start, 0, lane, sums[0]);
+    }
+}
+
+DMLK_AVX2 static void avx2_8_signed(PARAMETERS) { avx2_8(true, ARGUMENTS); }
+DMLK_AVX2 static void avx2_8_unsigned(PARAMETERS) { avx2_8(false, ARGUMENTS); }
+DMLK_AVX2 static void avx2_1_signed(PARAMETERS) { avx2_1(true, ARGUMENTS); }
+DMLK_AVX2 static void avx2_1_unsigned(PARAMETERS) { avx2_1(false, ARGUMENTS); }
 
 /* --- AVX-512 VNNI --- */
 

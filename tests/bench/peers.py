@@ -135,7 +135,8 @@ def _make_session(
     node = helper.make_node(op, [*inputs, *constants], names, **attributes)
     weights = [numpy_helper.from_array(np.ascontiguousarray(v), name) for name, v in constants.items()]
     graph = helper.make_graph([node], "bench", values, results, weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     onnx.checker.check_model(model)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = _threads

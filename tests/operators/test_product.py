@@ -64,6 +64,17 @@ def test_every_mix_of_types_at_its_limits(kinds: tuple[T, T]) -> None:
             assert integer([[a] * 5], [[b]] * 5, kinds).tolist() == [[5 * a * b]]
 
 
+@pytest.mark.parametrize("zeros", [(1, 400), (9, 1), (9, 400)], ids=str)
+def test_products_deeper_than_a_cache(zeros: tuple[int, int]) -> None:
+    """Columns are divided into lines, the last of which is shorter."""
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 256, (9, 2001)), rng.integers(-128, 128, (2001, 400))
+    of_a, of_b = rng.integers(0, 256, (zeros[0], 1)), rng.integers(-128, 128, (1, zeros[1]))
+
+    integer(a, b, a_zero_point=of_a, b_zero_point=of_b)
+    integer(b.T, a.T, (T.INT8, T.UINT8), a_zero_point=of_b.T, b_zero_point=of_a.T)
+
+
 def to_float(a: Any, b: Any, kind: T = T.INT8, number: T = T.FLOAT32, **more: Any) -> Array:
     types = dict.fromkeys(("a", "a_zero_point", "b", "b_zero_point"), kind)
     types |= dict.fromkeys(("a_scale", "b_scale", "bias"), number)
