@@ -27,8 +27,11 @@ import cases
 import index_cases
 import line_cases
 import network_cases
+import normalization_cases
 import overheads
 import peers
+import pooling_cases
+import resampling_cases
 import scaling
 from cases import Batch, Case, Work
 from dmlemu import Strictness, d3d12
@@ -44,9 +47,12 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.movement_cases,
     index_cases.indexing_cases,
     line_cases.line_cases,
+    normalization_cases.normalization_cases,
+    resampling_cases.resampling_cases,
     cases.quantization_cases,
     cases.convolution_cases,
     cases.product_cases,
+    pooling_cases.pooling_cases,
     network_cases.network_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases, overheads.check_cases),
 )
