@@ -236,7 +236,7 @@ DMLK_INLINE float dmlk_geluf(float x) {
  *
  * x = n pi/2 + r with |r| <= pi/4, with pi/2 in three parts.  For |x| <= DMLK_CIRCULAR_LIMITF, see math.c. */
 
-#define DMLK_CIRCULAR_LIMITF 0x1p17f
+#define DMLK_CIRCULAR_LIMITF 0x1p15f
 /* All positive, which makes the remainder of -0 -0. */
 #define DMLK_QUARTER1F 0x1.921fb4p+0f
 #define DMLK_QUARTER2F 0x1.4442d0p-24f
@@ -299,8 +299,8 @@ DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
     p = fmaf(p, z, 0.053378243f);
     p = fmaf(p, z, 0.133392364f);
     p = fmaf(p, z, 0.333331376f);
-    const float above = r * (z * p), t = r + above; /* tan has the derivative 1 + tan^2 */
-    const float tangent = r + fmaf(low, fmaf(t, t, 1), above);
+    const float cube = r * z, t = fmaf(cube, p, r); /* tan has the derivative 1 + tan^2 */
+    const float tangent = r + fmaf(cube, p, low * fmaf(t, t, 1));
     return dmlk_choosef((at.quarter & 1) != 0, -1 / tangent, dmlk_choosef(r == 0, r, tangent));
 }
 
