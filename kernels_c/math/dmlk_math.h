@@ -329,6 +329,8 @@ DMLK_INLINE double dmlk_erfc(double x) {
     return a <= 1 ? 1 - dmlk_erf_small(x) : x < 0 ? 2 - far : far;
 }
 
+DMLK_INLINE double dmlk_gelu(double x) { return x * 0.5 * dmlk_erfc(-x * 0.70710678118654752440); } /* 1 + erf(y) = erfc(-y) */
+
 /* --- power --- */
 
 /* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */

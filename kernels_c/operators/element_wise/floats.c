@@ -31,11 +31,11 @@ DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
            FAST(ENTRY(INT32, int32_t, name) ENTRY(UINT32, uint32_t, name)))
 
 #define AS_SINGLE(name, value) \
-    ROW1(name##_singles, double, float, double, OWN_CONSTANTS(float), dmlk_one_nan, (float)(value))
+    MATH_ROW(name##_singles, double, float, double, OWN_CONSTANTS(float), (float)(value))
 
-#define MATH(name, value)                   \
-    EACH_FLOAT(AS_FLOAT, ROW1, name, value) \
-    AS_SINGLE(name, value)                  \
+#define MATH(name, value)            \
+    EACH_FLOAT(AS_MATH, name, value) \
+    AS_SINGLE(name, value)           \
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))
 

@@ -30,8 +30,8 @@ static inline float smaller_float(float a, float b) {
     KERNEL(name, DMLK_NUMBERS, inputs, (.own_type = true), name##_FLOAT64, name##_INT64, name##_UINT64,          \
            EACH_FLOAT(ENTRY, name) EACH_SIGNED(ENTRY, name) EACH_UNSIGNED(ENTRY, name))
 
-#define EXACT(name, value)                  \
-    EACH_FLOAT(AS_FLOAT, ROW1, name, value) \
+#define EXACT(name, value)           \
+    EACH_FLOAT(AS_MATH, name, value) \
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true), name##_FLOAT64, NULL, NULL, EACH_FLOAT(ENTRY, name))
 
 #define NUMBER(name, floats, integers) EACH_NUMBER(ROW1, name, floats, integers) NUMBERS(name, 1)

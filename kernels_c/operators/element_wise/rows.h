@@ -121,6 +121,31 @@ DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * 
         }                                                                    \
     }
 
+/* As dmlk_one_nan, by a mask: of short functions compilers make a branch of the condition. */
+DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dmlk_bits_float(DMLK_NAN_BITS)); }
+#define MASKED_NAN(y) _Generic((y), float: dmlk_masked_nanf, double: dmlk_one_nan_double)(y)
+
+/* ROW1 of functions with fmaf or sqrt in them: compilers take these for calls, and have no loop of their own for elements
+ * without gaps. */
+#define MATH_ROW(name, I, X, O, constants, value)                                \
+    DMLK_ROW_OF_EACH_ISA(name) {                                                 \
+        PARAMETERS constants                                                     \
+        const I *in = (const I *)at[0];                                          \
+        O *out = (O *)at[1];                                                     \
+        const int64_t in_stride = strides[0], out_stride = strides[1];           \
+        if (in_stride == 1 && out_stride == 1) {                                 \
+            EACH_ELEMENT {                                                       \
+                const X x = (X)in[i];                                            \
+                out[i] = (O)MASKED_NAN(value);                                   \
+            }                                                                    \
+            return;                                                              \
+        }                                                                        \
+        EACH_ELEMENT {                                                           \
+            const X x = (X)in[i * in_stride];                                    \
+            out[i * out_stride] = (O)MASKED_NAN(value);                          \
+        }                                                                        \
+    }
+
 #define ROW2(name, I, X, O, constants, stored, value)                                             \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                  \
         PARAMETERS constants                                                                      \
@@ -136,6 +161,7 @@ DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * 
 #define AS_DOUBLE(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, double, T, , dmlk_one_nan, value)
 #define AS_FLOAT(TYPE, T, ROW, name, value) \
     ROW(name##_##TYPE, T, T, T, LIMITS(T, f) OWN_CONSTANTS(T), dmlk_one_nan, value)
+#define AS_MATH(TYPE, T, name, value) MATH_ROW(name##_##TYPE, T, T, T, LIMITS(T, f) OWN_CONSTANTS(T), (T)(value))
 #define AS_SIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, i), , value)
 #define AS_UNSIGNED(TYPE, T, ROW, name, value) ROW(name##_##TYPE, T, T, T, LIMITS(T, u), , value)
 

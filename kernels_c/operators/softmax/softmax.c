@@ -2,7 +2,7 @@
  *
  * Three passes over a block of groups: the largest element, the sum of exponentials, the outputs.  Exponentials are
  * FLOAT32, of differences without a rounding error; sums are double, in logical order (sums.h), and outputs are computed
- * from these in double and rounded once.  Exponentials are kept for the third pass if the cache holds them; otherwise
+ * with these and rounded once.  Exponentials are kept for the third pass if the cache holds them; otherwise
  * they are computed again, to the same bits.
  *
  * A NaN or +infinity makes its whole group NaN, and so does a group of -infinities. */
@@ -43,7 +43,8 @@ struct block {
 
 /* --- loops --- */
 
-#define LANES 16
+/* More than compilers unroll into single numbers. */
+#define LANES 32
 
 DMLK_EACH_ISA(find_largest, (float *largest, const float *x, int64_t n), (largest, x, n)) {
     float lanes[LANES];
@@ -59,9 +60,12 @@ DMLK_EACH_ISA(find_largest, (float *largest, const float *x, int64_t n), (larges
     for (; i < n; i++) {
         lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
     }
-    for (int lane = 0; lane < LANES; lane++) {
-        *largest = lanes[lane] > *largest ? lanes[lane] : *largest;
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int lane = 0; lane < half; lane++) {
+            lanes[lane] = lanes[lane] > lanes[lane + half] ? lanes[lane] : lanes[lane + half];
+        }
     }
+    *largest = lanes[0];
 }
 
 DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict x, int64_t n), (largest, x, n)) {
@@ -74,21 +78,40 @@ DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict
  * numbers that are `step` apart one by one. */
 #define FOR_STEP(loop, ...) step == 0 ? loop(__VA_ARGS__, 0) : loop(__VA_ARGS__, 1)
 
-/* Also as terms of a sum. */
-DMLK_INLINE void exponentials_loop(float *restrict e, double *restrict terms, const float *restrict x, int64_t n,
+DMLK_INLINE void exponentials_loop(float *restrict e, const float *restrict x, int64_t n,
                                    const float *restrict largest, int64_t step) {
     for (int64_t i = 0; i < n; i++) {
         e[i] = dmlk_exp_of_differencef(x[i], largest[i * step]);
     }
+}
+
+DMLK_EACH_ISA(exponentials, (float *e, const float *x, int64_t n, const float *largest, int64_t step),
+              (e, x, n, largest, step)) {
+    FOR_STEP(exponentials_loop, e, x, n, largest);
+}
+
+#define SUMS_NAME(x) x##_exponentials
+#define SUMS_T float
+#define SUMS_PRODUCT 0
+#define SUMS_TERM(x) (x)
+#define SUMS_TERMS(x) (x)
+#include "sums.inc"
+
+static void add_along(dmlk_sums *sums, int64_t line, const float *e, int64_t n, int64_t index) {
+    sums->along = true;
+    if (sums->lanes > 1) {
+        along_exponentials(sums, line, e, n, index);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
-        terms[i] = (double)e[i];
+        sums->lane[line] += (double)e[i];
     }
 }
 
-DMLK_EACH_ISA(exponentials,
-              (float *e, double *terms, const float *x, int64_t n, const float *largest, int64_t step),
-              (e, terms, x, n, largest, step)) {
-    FOR_STEP(exponentials_loop, e, terms, x, n, largest);
+/* e f, rounded once but for the last bits of f: along a group the two parts of f are constants. */
+DMLK_INLINE float product(float e, double f) {
+    const float high = (float)f, low = (float)(f - (double)high);
+    return fmaf(e, high, e * low);
 }
 
 #define FUNCTION(name, is_of_exp, value, factor, result)                                                     \
@@ -101,9 +124,10 @@ DMLK_EACH_ISA(exponentials,
     DMLK_INLINE void name##_loop(float *out, const float *in, int64_t n, const float *restrict largest,      \
                                  const double *restrict fs, int64_t step) {                                  \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* possibly in place */                       \
-            const double value = (double)in[i], most = (double)largest[i * step], f = fs[i * step];          \
+            const float value = in[i], most = largest[i * step];                                             \
+            const double f = fs[i * step];                                                                   \
             (void)most;                                                                                      \
-            out[i] = dmlk_one_nan_float((float)(result));                                                    \
+            out[i] = dmlk_one_nan_float(result);                                                             \
         }                                                                                                    \
     }                                                                                                        \
     DMLK_EACH_ISA(name##_results,                                                                            \
@@ -168,22 +192,22 @@ static void sum_along(void *context, int64_t line, uint8_t *const *at, const int
     const struct job *job = block->job;
     const int64_t step = strides[0] * job->lines.along.bytes[0], first = line * job->lines.along.count + index;
     float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
-    double terms[DMLK_CHUNK];
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
         const float *x = load(job, at[0] + i * step, strides[0], count, room);
-        exponentials(block->kept != NULL ? block->kept + first + i : forgotten, terms, x, count, &block->largest[line], 0);
-        dmlk_sums_along(&block->sums, line, terms, count, index + i);
+        float *e = block->kept != NULL ? block->kept + first + i : forgotten;
+        exponentials(e, x, count, &block->largest[line], 0);
+        add_along(&block->sums, line, e, count, index + i);
     }
 }
 
 static void sum_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
     struct block *block = context;
     float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
-    double terms[DMLK_CHUNK];
     const float *x = load(block->job, at[0], strides[0], count, room);
-    exponentials(block->kept != NULL ? block->kept + index * block->lines : forgotten, terms, x, count, block->largest, 1);
-    dmlk_sums_across(&block->sums, terms, index);
+    float *e = block->kept != NULL ? block->kept + index * block->lines : forgotten;
+    exponentials(e, x, count, block->largest, 1);
+    across_exponentials(dmlk_sums_row(&block->sums, index), e, count);
 }
 
 /* `count` outputs; `line` is the first or only group, `place` that of the first element in block->kept. */
@@ -192,12 +216,11 @@ static void put(struct block *block, int64_t line, int64_t step, const uint8_t *
     const struct job *job = block->job;
     const float *largest = &block->largest[line], *from = block->kept + place;
     float room[DMLK_CHUNK], e[DMLK_CHUNK];
-    double terms[DMLK_CHUNK];
     if (block->kept == NULL || !job->function->of_exp) {
         from = load(job, in, in_stride, count, room);
     }
     if (block->kept == NULL && job->function->of_exp) {
-        exponentials(e, terms, from, count, largest, step);
+        exponentials(e, from, count, largest, step);
         from = e;
     }
 #ifdef DMLK_CHECKED

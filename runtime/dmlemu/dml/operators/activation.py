@@ -230,7 +230,7 @@ class ActivationGelu(Fusable, of="ACTIVATION_GELU"):
     """``output = x / 2 * (1 + erf(x / sqrt(2)))``: the exact form, not the one with tanh."""
 
     KERNEL = "gelu"
-    ULPS = 1
+    ULPS = 4  # FLOAT32 is computed in FLOAT32, also the tail, where 1 + erf is small
 
     def function(self, x: Array) -> Array:
         # 1 + erf(y) is erfc(-y), which stays exact where erf is close to -1.
