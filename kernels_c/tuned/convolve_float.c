@@ -1,7 +1,8 @@
 /* convolve_float.c - see convolve_float.h.
  *
  * Of each image and group, the output is the product of its filters (filters x taps of all channels) and the patches
- * under the windows (see patches.h); the summed index is in the order of the filter's elements. */
+ * under the windows; the summed index is in the order of the filter's elements.  Patches are packed (see patches.h), or
+ * read in place: the element of a position and a tap is at the sum of two places that tables hold. */
 #include "convolve_float.h"
 
 #include "cancellation.h"
@@ -216,7 +217,7 @@ static bool multiply_rows(struct product *p) {
 /* --- products in place --- */
 
 #define LEAST_FILTERS 12 /* in a group: fewer leave too much of a tile idle */
-#define MOST_STAGED (INT64_C(1) << 25) /* bytes, except for a single image */
+#define MOST_STAGED (INT64_C(1) << 25) /* bytes */
 
 /* The part of the input that the windows cover, as floats: a copy, with 0 outside of the input, unless the input itself
  * has it. */
@@ -226,12 +227,13 @@ struct stage {
     int64_t images;            /* at a time */
     dmlk_view view;
     bool last; /* channels are closest */
+    bool in_place;
 };
 
-/* Returns whether the input can be read in place. */
+/* false: an image is too large for a copy. */
 static bool plan_stage(struct stage *s) {
     const dmlk_float_convolution *c = s->c;
-    bool in_place = c->input.type == DMLK_FLOAT32;
+    s->in_place = c->input.type == DMLK_FLOAT32;
     s->view = c->input;
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         const dmlk_taps_axis *axis = &c->axes[k];
@@ -239,12 +241,12 @@ static bool plan_stage(struct stage *s) {
         const int64_t high = (axis->output - 1) * axis->step + axis->origin + (reach > 0 ? reach : 0);
         s->low[k] = axis->origin + (reach < 0 ? reach : 0);
         s->view.sizes[Z + k] = high - s->low[k] + 1;
-        in_place = in_place && s->low[k] >= 0 && high < axis->input;
+        s->in_place = s->in_place && s->low[k] >= 0 && high < axis->input;
     }
     const int64_t *sizes = s->view.sizes, *strides = c->input.strides, channels = sizes[CHANNEL];
     s->last = strides[CHANNEL] == 1 && strides[X] == channels;
     s->images = sizes[N];
-    if (in_place) {
+    if (s->in_place) {
         memset(s->low, 0, sizeof s->low);
         return true;
     }
@@ -254,9 +256,9 @@ static bool plan_stage(struct stage *s) {
     to[Z] = sizes[Y] * to[Y];
     to[CHANNEL] = s->last ? 1 : (sizes[Z] * to[Z] + 31) / 32 * 32 + 16; /* planes begin in different sets of a cache */
     to[N] = s->last ? sizes[Z] * to[Z] : channels * to[CHANNEL];
-    s->images = most(1, dmlk_min(sizes[N], MOST_STAGED / (to[N] * (int64_t)sizeof(float))));
+    s->images = dmlk_min(sizes[N], MOST_STAGED / (to[N] * (int64_t)sizeof(float)));
     s->view.type = DMLK_FLOAT32;
-    return false;
+    return s->images > 0;
 }
 
 /* Items: lines along the last spatial axis, of all channels if they are closest. */
@@ -309,7 +311,7 @@ static void fill_tables(const struct stage *s, int64_t *position_at, int64_t *ta
 }
 
 /* Some images at a time. */
-static bool multiply_stages(struct product *p, struct stage *s, bool in_place, int64_t stride) {
+static bool multiply_stages(struct product *p, struct stage *s, int64_t stride) {
     const dmlk_float_convolution *c = p->c;
     const int64_t *out = c->output.sizes, *sizes = s->view.sizes, count = out[Z] * out[Y] * out[X];
     const int64_t lines = sizes[Z] * sizes[Y] * (s->last ? 1 : sizes[CHANNEL]);
@@ -319,7 +321,7 @@ static bool multiply_stages(struct product *p, struct stage *s, bool in_place, i
         some.input.base += image * c->input.strides[N] * dmlk_type_bytes(c->input.type);
         some.input.sizes[N] = some.output.sizes[N] = images;
         some.output.base += image * c->output.strides[N] * dmlk_type_bytes(c->output.type);
-        if (!in_place) {
+        if (!s->in_place) {
             s->c = &some;
             dmlk_parallel(images * lines, dmlk_parts(images * lines * sizes[X], INT64_C(1) << 16), stage_part, s);
             some.input = s->view;
@@ -333,23 +335,21 @@ static bool multiply_stages(struct product *p, struct stage *s, bool in_place, i
     return true;
 }
 
-static bool multiply_in_place(struct product *p, int64_t stride) {
-    struct stage s = {.c = p->c};
-    const bool in_place = plan_stage(&s);
+static bool multiply_in_place(struct product *p, struct stage *s, int64_t stride) {
     const int64_t *out = p->c->output.sizes, positions = out[Z] * out[Y] * out[X];
-    const int64_t floats = in_place ? 0 : s.images * s.view.strides[N], *filter = p->filter.sizes;
+    const int64_t floats = s->in_place ? 0 : s->images * s->view.strides[N], *filter = p->filter.sizes;
     const int64_t depth = filter[OF_GROUP] * filter[WINDOW] * filter[WINDOW + 1] * filter[WINDOW + 2];
     int64_t *tables = dmlk_take((positions + depth) * (int64_t)sizeof *tables + floats * (int64_t)sizeof(float));
     if (tables == NULL) {
         return false;
     }
-    if (!in_place) {
-        s.view.base = (uint8_t *)(tables + positions + depth);
+    if (!s->in_place) {
+        s->view.base = (uint8_t *)(tables + positions + depth);
     }
-    fill_tables(&s, tables, tables + positions);
+    fill_tables(s, tables, tables + positions);
     p->position_at = tables;
     p->tap_at = tables + positions;
-    const bool done = multiply_stages(p, &s, in_place, stride);
+    const bool done = multiply_stages(p, s, stride);
     dmlk_give(tables);
     return done;
 }
@@ -364,8 +364,10 @@ static bool is_better_in_place(const struct product *p) {
 
 static bool multiply_all(struct product *p) {
     int64_t stride, across;
-    if (is_better_in_place(p) && !is_pointwise(p->c, &across) && merge(&p->c->output, Z, X, &stride)) {
-        return multiply_in_place(p, stride);
+    struct stage stage = {.c = p->c};
+    if (is_better_in_place(p) && !is_pointwise(p->c, &across) && merge(&p->c->output, Z, X, &stride) &&
+        plan_stage(&stage)) {
+        return multiply_in_place(p, &stage, stride);
     }
     return multiply_rows(p);
 }

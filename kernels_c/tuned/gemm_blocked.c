@@ -1,7 +1,7 @@
 /* gemm_blocked.c - see gemm_blocked.h.
  *
  * The output is processed in blocks of about 384 x 240.  For each block and each piece of the depth, panels of as many
- * columns of b as a tile takes and (unless they can be read in place) of 48 rows of a are packed as floats, so that the
+ * columns of b as a tile takes and (unless they can be read in place) of 16 rows of a are packed as floats, so that the
  * operands of one step are contiguous, whatever their strides and types; the tiles of microkernel_f32.h are
  * layout-independent.
  * A panel is packed just before it is used; its source is prefetched while the previous panel is multiplied, as
@@ -23,7 +23,8 @@
 
 #define ROWS DMLK_F32_ROWS
 #define PANEL DMLK_F32_COLUMNS
-#define A_PANELS 8 /* of a block: together with the sums they fit into a second-level cache */
+#define A_PANEL 16 /* rows: a line of the cache for each step */
+#define MOST_ROWS 384 /* of a block: together with the sums they fit into a second-level cache */
 #define MOST_COLUMNS (5 * PANEL)
 #define SHIFT 2 /* where a is not packed, blocks are higher by this power of 2, and narrower: b is packed less often */
 #define GROUP (2 * PANEL)
@@ -44,8 +45,8 @@
 
 /* Memory of one thread. */
 struct scratch {
-    float a[A_PANELS][DEPTH * PANEL], b[DEPTH * GROUP];
-    float sums[MOST_COLUMNS * A_PANELS * PANEL];
+    float a[MOST_ROWS / A_PANEL][DEPTH * A_PANEL], b[DEPTH * GROUP];
+    float sums[MOST_COLUMNS * MOST_ROWS];
     uint16_t halves[DEPTH * PANEL];
 };
 
@@ -85,6 +86,7 @@ static inline __attribute__((always_inline)) void copy_lines_of(int64_t count, c
 static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t pitch) {
     switch (count) { /* constant sizes avoid calls */
     case PANEL: copy_lines_of(PANEL, from, step, lines, to, pitch); return;
+    case A_PANEL: copy_lines_of(A_PANEL, from, step, lines, to, pitch); return;
     case PANEL / 2: copy_lines_of(PANEL / 2, from, step, lines, to, pitch); return;
     default: break;
     }
@@ -121,8 +123,12 @@ static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t strid
             dmlk_gather(from + k * step * bytes, stride * bytes, bytes, count, bits + k * bits_step);
         }
     }
-    for (int64_t k = 0; k < depth && half; k++) {
-        dmlk_widen_float16(halves + k * pitch, count, to + k * pitch);
+    if (half && count == pitch) {
+        dmlk_widen_float16(halves, depth * pitch, to);
+    } else if (half) {
+        for (int64_t k = 0; k < depth; k++) {
+            dmlk_widen_float16(halves + k * pitch, count, to + k * pitch);
+        }
     }
 }
 
@@ -290,22 +296,22 @@ static void pack_a(const struct job *job, const struct block *block, int64_t row
     const dmlk_matrix *a = &job->p->a;
     if (a->patches != NULL) {
         dmlk_pack_patches(a->patches, block->at[0], block->first, block->depth, block->row + row,
-                          dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], PANEL, s->halves);
+                          dmlk_min(A_PANEL, block->rows - row), s->a[row / A_PANEL], A_PANEL, s->halves);
         return;
     }
     pack(a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
-         block->depth, dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], PANEL, s->halves);
+         block->depth, dmlk_min(A_PANEL, block->rows - row), s->a[row / A_PANEL], A_PANEL, s->halves);
 }
 
 /* The next panel of rows, if any. */
 static struct source source_of_a(const struct job *job, const struct block *block, int64_t row) {
     const dmlk_matrix *a = &job->p->a;
-    const int64_t next = row + PANEL;
+    const int64_t next = row + A_PANEL;
     if (next >= block->rows || a->patches != NULL) {
         return (struct source){0};
     }
     return source_of(a->type, element(a, block->at[0], block->row + next, block->first), a->column_stride,
-                     a->row_stride, block->depth, dmlk_min(PANEL, block->rows - next), PANEL / ROWS);
+                     a->row_stride, block->depth, dmlk_min(A_PANEL, block->rows - next), A_PANEL / ROWS);
 }
 
 /* The panels of columns `column` .. `end` - 1: of some rows at a time, as these may be pages apart. */
@@ -339,10 +345,10 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
                      dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
 }
 
-/* Whether rows of a can be read in place: rows or columns are contiguous. */
+/* Whether rows of a can be read in place.  (Contiguous columns would be lines of the cache that are far apart.) */
 static bool is_direct(const dmlk_matrix *a) {
     return a->patches == NULL && a->type == DMLK_FLOAT32 &&
-           (a->column_stride == 1 || a->row_stride == 1 || a->row_at != NULL);
+           (a->column_stride == 1 || a->row_at != NULL);
 }
 
 /* The rows of the tile that begins at `row`. */
@@ -352,7 +358,7 @@ static const float *rows_at(const struct job *job, const struct block *block, in
         return (const float *)(const void *)block->at[0];
     }
     return is_direct(a) ? (const float *)(const void *)element(a, block->at[0], block->row + row, block->first)
-                        : &s->a[row / PANEL][row % PANEL];
+                        : &s->a[row / A_PANEL][row % A_PANEL];
 }
 
 /* All rows of the block with the panel of columns that begins at `column`; `next_b`: what is read next. */
@@ -365,7 +371,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
                        .depth = block->depth,
                        .is_first = block->first == 0,
                        .row_stride = direct ? a->row_stride : 1,
-                       .row_step = direct ? a->column_stride : PANEL,
+                       .row_step = direct ? a->column_stride : A_PANEL,
                        .step_at = a->row_at == NULL ? NULL : a->column_at + block->first,
                        .column = s->b + column % job->group * DEPTH,
                        .column_step = job->panel,
@@ -374,7 +380,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t row = i * ROWS;
         if (!direct && column == 0) {
-            if (row % PANEL == 0) {
+            if (row % A_PANEL == 0) {
                 pack_a(job, block, row, s);
                 next_a = source_of_a(job, block, row);
             }
@@ -503,7 +509,7 @@ static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_gemm_blocked *p = job->p;
     const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + ROWS - 1) / ROWS;
     const int shift = p->a.row_at == NULL ? 0 : SHIFT;
-    const int64_t most_rows = (A_PANELS * PANEL) << shift;
+    const int64_t most_rows = MOST_ROWS << shift;
     const int64_t most = is_row(p) ? MOST_OF_ROW : (MOST_COLUMNS >> shift) / PANEL * PANEL;
     job->row_blocks = (p->m + most_rows - 1) / most_rows;
     job->column_blocks = (p->n + most - 1) / most;

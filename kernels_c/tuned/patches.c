@@ -249,6 +249,10 @@ void dmlk_pack_patches(const dmlk_patches *p, const uint8_t *base, int64_t first
         next_tap(p, tap);
         t = t + 1 == taps ? 0 : t + 1;
     }
+    if (half && count == pitch) {
+        dmlk_widen_float16(halves, depth * pitch, to);
+        return;
+    }
     for (int64_t k = 0; k < depth && half; k++) {
         dmlk_widen_float16(halves + k * pitch, count, to + k * pitch);
     }

@@ -809,23 +809,27 @@ def _diagonal(device: d3d12.Device) -> Case:
 
 
 def product_cases(device: d3d12.Device) -> Iterator[Case]:
-    """1024 cubed: both operands as they are or transposed, and halves; and a small one."""
+    """1024 cubed: both operands as they are or transposed, and halves; other sizes."""
     rng = np.random.default_rng(4)
     none, transposed = dml.MatrixTransform.NONE, dml.MatrixTransform.TRANSPOSE
-    for n, dtype, trans_a, trans_b in (
-        (1024, np.float32, none, none),
-        (1024, np.float32, none, transposed),
-        (1024, np.float32, transposed, none),
-        (1024, np.float16, none, none),
-        (100, np.float32, none, none),
+    for rows, depth, columns, dtype, trans_a, trans_b in (
+        (1024, 1024, 1024, np.float32, none, none),
+        (1024, 1024, 1024, np.float32, none, transposed),
+        (1024, 1024, 1024, np.float32, transposed, none),
+        (1024, 1024, 1024, np.float16, none, none),
+        (100, 100, 100, np.float32, none, none),
+        (256, 256, 256, np.float32, none, none),
+        (4096, 4096, 4096, np.float32, none, none),
+        (128, 768, 3072, np.float32, none, none),
+        (1, 4096, 4096, np.float32, none, none),
     ):
         data_type = T.FLOAT32 if dtype is np.float32 else T.FLOAT16
-        a, b = (rng.random((n, n), np.float32).astype(dtype) for _ in range(2))
-        matrix = tensor(data_type, [1, 1, n, n])
+        a_sizes, b_sizes = ([rows, depth][:: -1 if trans_a else 1], [depth, columns][:: -1 if trans_b else 1])
+        a, b = (rng.random(sizes, np.float32).astype(dtype) for sizes in (a_sizes, b_sizes))
         desc = dml.GemmOperatorDesc(
-            a_tensor=matrix,
-            b_tensor=matrix,
-            output_tensor=matrix,
+            a_tensor=tensor(data_type, [1, 1, *a_sizes]),
+            b_tensor=tensor(data_type, [1, 1, *b_sizes]),
+            output_tensor=tensor(data_type, [1, 1, rows, columns]),
             trans_a=trans_a,
             trans_b=trans_b,
             alpha=1.0,
@@ -834,7 +838,7 @@ def product_cases(device: d3d12.Device) -> Iterator[Case]:
         ours = listed(device, desc, {"a_tensor": a, "b_tensor": b})
         x, y = (each.astype(np.float32) for each in (a, b))
         x, y = x.T if trans_a else x, y.T if trans_b else y
-        out = np.empty((n, n), np.float32)
+        out = np.empty((rows, columns), np.float32)
         calls: dict[str, Call] = {"numpy (f32)": lambda x=x, y=y, out=out: np.matmul(x, y, out=out)}
         if not (trans_a or trans_b):
             kind = TensorProto.FLOAT if dtype is np.float32 else TensorProto.FLOAT16
@@ -843,5 +847,6 @@ def product_cases(device: d3d12.Device) -> Iterator[Case]:
             tensors = [peers.torch().from_numpy(each) for each in (x, y, out)]
             calls["torch (f32)"] = lambda t=tensors: peers.torch().matmul(t[0], t[1], out=t[2])
         layout = "".join("T" if each else "N" for each in (trans_a, trans_b))
-        name = f"gemm {n} cubed {'f32' if dtype is np.float32 else 'f16'}"
-        yield Case(name, layout, ours, beside(calls), Work(2.0 * n**3, "float32"))
+        shape = f"{rows} cubed" if rows == depth == columns else f"{rows}x{depth}x{columns}"
+        name = f"gemm {shape} {'f32' if dtype is np.float32 else 'f16'}"
+        yield Case(name, layout, ours, beside(calls), Work(2.0 * rows * depth * columns, "float32"))
