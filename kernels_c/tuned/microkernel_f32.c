@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define COLUMNS DMLK_F32_COLUMNS
-#define AHEAD 16 /* steps */
+#define AHEAD 3072 /* bytes: 16 steps */
 
 static void generic(const dmlk_f32_kernel *t) {
     if (t->is_first) {
