@@ -200,7 +200,8 @@ DMLK_EACH_ISA(add_lines, (const uint32_t *factors, const uint8_t *const *lines, 
     for (int64_t j = 0; j < count; j++) {
         uint32_t sum = sums[j];
         for (int i = 0; i < LINES; i++) {
-            sum += factors[i] * (uint32_t)(int8_t)(lines[i][j] ^ flip);
+            const int32_t byte = (int8_t)(lines[i][j] ^ flip);
+            sum += factors[i] * (uint32_t)byte;
         }
         sums[j] = sum;
     }
