@@ -102,26 +102,61 @@ static void load_row(const struct job *job, const struct source *s, int64_t item
     }
 }
 
+/* Whether elements of a tensor are floats as they are computed with, those of a row side by side. */
+static bool are_floats(const dmlk_view *view, const dmlk_view *bias) {
+#ifdef DMLK_CHECKED
+    return (void)view, (void)bias, false; /* each load is tested */
+#else
+    return view->type == DMLK_FLOAT32 && stride_of(view) == 1 && bias->base == NULL;
+#endif
+}
+
+/* Whether all keys or values are new ones, and nothing but packed. */
+static bool is_copy(const struct job *job, const struct source *s) {
+    return job->fresh == job->keys && s->present->base == NULL && are_floats(s->fresh, s->bias);
+}
+
 /* Panel number `panel` of the keys. */
 static void pack_keys(const struct job *job, int64_t item, int64_t group, int64_t panel, float *rows, float *buffer) {
     const struct source source = source_of(job, 0);
     const int64_t first = panel * PANEL, size = job->size;
     const int64_t count = dmlk_min(PANEL, keys_of(job, item) - first);
     float *to = job->packed_keys + ((item * job->groups + group) * job->panels + panel) * size * PANEL;
+    const int64_t bytes = sizeof *rows;
+    if (is_copy(job, &source)) {
+        const uint8_t *from = ELEMENT(source.fresh, item, group, first, 0);
+        dmlk_transpose(bytes, from, source.fresh->strides[2] * bytes, bytes, (uint8_t *)to, PANEL * bytes, size, count, 0);
+        return;
+    }
     for (int64_t j = 0; j < count; j++) {
         load_row(job, &source, item, group, first + j, rows + j * size, buffer);
     }
-    const int64_t bytes = sizeof *rows;
     dmlk_transpose(bytes, (const uint8_t *)rows, size * bytes, bytes, (uint8_t *)to, PANEL * bytes, size, count, 0);
+}
+
+/* (Copies of unknown size would be calls.) */
+static void copy_vectors(const float *from, int64_t count, float *to) {
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        memcpy(to + i, from + i, 8 * sizeof *to);
+    }
+    for (; i < count; i++) {
+        to[i] = from[i];
+    }
 }
 
 static void pack_value(const struct job *job, int64_t item, int64_t group, int64_t key, float *row, float *buffer) {
     const struct source source = source_of(job, 1);
+    const float *from = row;
     float *to = job->packed_values + (item * job->groups + group) * job->value_panels * job->keys * PANEL;
-    load_row(job, &source, item, group, key, row, buffer);
+    if (is_copy(job, &source)) {
+        from = (const float *)(const void *)ELEMENT(source.fresh, item, group, key, 0);
+    } else {
+        load_row(job, &source, item, group, key, row, buffer);
+    }
     for (int64_t first = 0; first < job->value_size; first += PANEL) {
-        const int64_t count = dmlk_min(PANEL, job->value_size - first);
-        memcpy(to + (first / PANEL * job->keys + key) * PANEL, row + first, (size_t)count * sizeof *row);
+        float *panel = to + (first / PANEL * job->keys + key) * PANEL;
+        copy_vectors(from + first, dmlk_min(PANEL, job->value_size - first), panel);
     }
 }
 
@@ -162,9 +197,15 @@ struct line {
     float *scores;
 };
 
-DMLK_EACH_ISA(multiply_line, (float *x, int64_t n, float scale), (x, n, scale)) {
-    for (int64_t i = 0; i < n; i++) {
-        x[i] *= scale;
+/* `keys` products become scores; the rest of their last panel is -infinity. */
+DMLK_EACH_ISA(scale_scores, (float *x, int64_t keys, float scale), (x, keys, scale)) {
+    for (int64_t first = 0; first < keys; first += PANEL, x += QUERIES * PANEL) {
+        for (int64_t i = 0; i < PANEL; i++) {
+            x[i] *= scale;
+        }
+        for (int64_t i = keys - first; i < PANEL; i++) {
+            x[i] = -INFINITY;
+        }
     }
 }
 
@@ -204,22 +245,27 @@ static void mask_scores(const struct line *line, int64_t first, int64_t n, float
     }
 }
 
-/* PANEL scores become exponentials, and are added to the sums in the lanes. */
-DMLK_EACH_ISA(find_exponentials, (float *restrict x, float largest, float *restrict lanes), (x, largest, lanes)) {
-    for (int64_t i = 0; i < PANEL; i++) {
-        x[i] = dmlk_expf(x[i] - largest);
-    }
-    for (int64_t i = 0; i < PANEL; i += LANES) {
-        for (int64_t lane = 0; lane < LANES; lane++) {
-            lanes[lane] += x[i + lane];
+/* The panels of scores become exponentials, and are added to the sums in the lanes. */
+DMLK_EACH_ISA(find_exponentials, (float *restrict x, int64_t panels, float largest, float *restrict lanes),
+              (x, panels, largest, lanes)) {
+    for (int64_t panel = 0; panel < panels; panel++, x += QUERIES * PANEL) {
+        for (int64_t i = 0; i < PANEL; i++) {
+            x[i] = dmlk_expf(x[i] - largest);
+        }
+        for (int64_t i = 0; i < PANEL; i += LANES) {
+            for (int64_t lane = 0; lane < LANES; lane++) {
+                lanes[lane] += x[i + lane];
+            }
         }
     }
 }
 
-DMLK_EACH_ISA(find_largest, (const float *restrict x, float *restrict lanes), (x, lanes)) {
-    for (int64_t i = 0; i < PANEL; i += LANES) {
-        for (int64_t lane = 0; lane < LANES; lane++) {
-            lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
+DMLK_EACH_ISA(find_largest, (const float *restrict x, int64_t panels, float *restrict lanes), (x, panels, lanes)) {
+    for (int64_t panel = 0; panel < panels; panel++, x += QUERIES * PANEL) {
+        for (int64_t i = 0; i < PANEL; i += LANES) {
+            for (int64_t lane = 0; lane < LANES; lane++) {
+                lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
+            }
         }
     }
 }
@@ -227,27 +273,22 @@ DMLK_EACH_ISA(find_largest, (const float *restrict x, float *restrict lanes), (x
 /* Products become weights, to be divided by the sum that is returned. */
 static float weigh(const struct line *line) {
     const struct job *job = line->job;
+    const int64_t panels = panels_of(line->keys);
     float largest[LANES], sums[LANES] = {0}, sum = 0;
     for (int lane = 0; lane < LANES; lane++) {
         largest[lane] = -INFINITY;
     }
+    scale_scores(line->scores, line->keys, job->k.scale);
     for (int64_t first = 0; first < line->keys; first += PANEL) {
-        float *x = line->scores + first * QUERIES;
         const int64_t n = dmlk_min(PANEL, line->keys - first);
-        multiply_line(x, n, job->k.scale);
-        add_relative(line, first, n, x);
-        mask_scores(line, first, n, x);
-        for (int64_t i = n; i < PANEL; i++) {
-            x[i] = -INFINITY;
-        }
-        find_largest(x, largest);
+        add_relative(line, first, n, line->scores + first * QUERIES);
+        mask_scores(line, first, n, line->scores + first * QUERIES);
     }
+    find_largest(line->scores, panels, largest);
     for (int lane = 1; lane < LANES; lane++) {
         largest[0] = largest[lane] > largest[0] ? largest[lane] : largest[0];
     }
-    for (int64_t first = 0; first < line->keys; first += PANEL) {
-        find_exponentials(line->scores + first * QUERIES, largest[0], sums);
-    }
+    find_exponentials(line->scores, panels, largest[0], sums);
     for (int lane = 0; lane < LANES; lane++) {
         sum += sums[lane];
     }
@@ -260,11 +301,19 @@ struct block {
     const struct job *job;
     int64_t item, head, query, count; /* queries */
     int64_t keys;                     /* of the last query */
+    const float *first; /* element of the queries, or of their copy in `rows` */
+    int64_t row_stride;
     float *rows, *scores, *results, *buffer;
 };
 
-static void load_queries(const struct block *b) {
+static void load_queries(struct block *b) {
     const dmlk_view *queries = &b->job->views[QUERY];
+    if (are_floats(queries, &b->job->views[QUERY_BIAS])) {
+        b->first = (const float *)(const void *)ELEMENT(queries, b->item, b->head, b->query, 0);
+        b->row_stride = queries->strides[2];
+        return;
+    }
+    b->first = b->rows, b->row_stride = b->job->size;
     for (int64_t i = 0; i < b->count; i++) {
         float *row = b->rows + i * b->job->size;
         dmlk_load_singles(queries->type, ELEMENT(queries, b->item, b->head, b->query + i, 0), stride_of(queries), b->job->size, row);
@@ -285,8 +334,8 @@ static void multiply_keys(const struct block *b) {
                                           .columns = dmlk_min(PANEL, b->keys - first),
                                           .depth = job->size,
                                           .is_first = true,
-                                          .row = b->rows + row * job->size,
-                                          .row_stride = job->size,
+                                          .row = b->first + row * b->row_stride,
+                                          .row_stride = b->row_stride,
                                           .row_step = 1,
                                           .column = keys + first * job->size,
                                           .column_step = PANEL,
@@ -321,21 +370,29 @@ static void multiply_values(const struct block *b) {
     }
 }
 
+DMLK_EACH_ISA(divide, (const float *x, int64_t n, float sum, float *to), (x, n, sum, to)) {
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = dmlk_one_nan(x[i] / sum);
+    }
+}
+
 static void store_results(const struct block *b, const float *sums) {
     const dmlk_view *out = &b->job->views[OUT];
+    const bool direct = are_floats(out, &(dmlk_view){.base = NULL});
     for (int64_t i = 0; i < b->count; i++) {
         for (int64_t panel = 0; panel < b->job->value_panels; panel++) {
             const int64_t n = dmlk_min(PANEL, b->job->value_size - panel * PANEL);
             float *row = b->results + (panel * QUERIES + i) * PANEL;
-            for (int64_t j = 0; j < n; j++) {
-                row[j] /= sums[i];
+            uint8_t *to = ELEMENT(out, b->item, b->head, b->query + i, panel * PANEL);
+            divide(row, n, sums[i], direct ? (float *)(void *)to : row);
+            if (!direct) {
+                dmlk_store_singles(out->type, to, stride_of(out), n, row);
             }
-            dmlk_store_singles(out->type, ELEMENT(out, b->item, b->head, b->query + i, panel * PANEL), stride_of(out), n, row);
         }
     }
 }
 
-static void run_block(const struct block *b) {
+static void run_block(struct block *b) {
     const struct job *job = b->job;
     float sums[QUERIES];
     load_queries(b);

@@ -11,6 +11,10 @@
 
 enum { A, A_ZERO, B, B_ZERO, OUT, VIEWS };
 
+#define FEW_ROWS 4
+#define FEW_COLUMNS 2048
+#define FEW_GRAIN 1000000 /* products worth a thread */
+#define LINES 8           /* rows of b at a time */
 #define LANES 48                      /* positions that are multiplied together */
 #define LINE_BYTES (INT64_C(1) << 18) /* of a line of positions: half of a second-level cache */
 
@@ -188,6 +192,85 @@ static bool convolve(const struct job *job) {
     return true;
 }
 
+/* --- few rows of bytes: b is read once, in place --- */
+
+/* Bytes are signed after `flip`. */
+DMLK_EACH_ISA(add_lines, (const uint32_t *factors, const uint8_t *const *lines, uint8_t flip, int64_t count, uint32_t *restrict sums),
+              (factors, lines, flip, count, sums)) {
+    for (int64_t j = 0; j < count; j++) {
+        uint32_t sum = sums[j];
+        for (int i = 0; i < LINES; i++) {
+            const int32_t byte = (int8_t)(lines[i][j] ^ flip);
+            sum += factors[i] * (uint32_t)byte;
+        }
+        sums[j] = sum;
+    }
+}
+
+static uint32_t byte_at(const dmlk_view *view, const uint8_t *at) {
+    const uint8_t byte = DMLK_LOAD(at, 0);
+    return view->type == DMLK_INT8 ? (uint32_t)(int8_t)byte : byte;
+}
+
+/* The zero point of a row of a or a column of b. */
+static uint32_t zero_at(const dmlk_view *zero, int64_t i) {
+    return zero->base == NULL ? 0 : byte_at(zero, zero->base + (zero->sizes[0] > 1 ? i * zero->strides[0] : 0));
+}
+
+/* The sums of all rows and `count` columns: sum (a - A) b - B sum (a - A), modulo 2^32. */
+static void add_few(const struct job *job, const dmlk_cursor *matrices, int64_t first, int64_t count) {
+    const dmlk_view *v = job->v;
+    const uint32_t flip = v[B].type == DMLK_INT8 ? 0 : 128;
+    uint32_t sums[FEW_ROWS][FEW_COLUMNS] = {{0}}, of_row[FEW_ROWS] = {0};
+    int64_t work = 0;
+    for (int64_t k = 0; k < job->depth && !dmlk_stopped(&work, count); k += LINES) {
+        const int64_t there = dmlk_min(LINES, job->depth - k);
+        const uint8_t *lines[LINES];
+        for (int64_t i = 0; i < LINES; i++) {
+            lines[i] = matrices->at[1] + first + (k + (i < there ? i : 0)) * stride(&v[B], 1);
+        }
+        for (int64_t row = 0; row < job->m; row++) {
+            const uint8_t *a = matrices->at[0] + row * stride(&v[A], 1) + k * stride(&v[A], 0);
+            uint32_t factors[LINES] = {0};
+            for (int64_t i = 0; i < there; i++) {
+                factors[i] = byte_at(&v[A], a + i * stride(&v[A], 0)) - zero_at(&v[A_ZERO], row);
+                of_row[row] += factors[i];
+            }
+            add_lines(factors, lines, (uint8_t)flip, count, sums[row]);
+        }
+    }
+    for (int64_t row = 0; row < job->m; row++) {
+        int32_t *to = (int32_t *)(void *)matrices->at[2] + row * stride(&v[OUT], 1) + first * stride(&v[OUT], 0);
+        for (int64_t j = 0; j < count; j++) {
+            DMLK_STORE(to, j * stride(&v[OUT], 0), (int32_t)(sums[row][j] - (zero_at(&v[B_ZERO], first + j) - flip) * of_row[row]));
+        }
+    }
+}
+
+/* Items: pieces of the columns of all output matrices. */
+static void few_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct job *job = context;
+    const int64_t pieces = (job->n + FEW_COLUMNS - 1) / FEW_COLUMNS;
+    for (int64_t item = begin; item < end && !dmlk_watch_stopped(); item++) {
+        const int64_t first = item % pieces * FEW_COLUMNS;
+        dmlk_cursor matrices;
+        dmlk_iter_seek(&job->batch, item / pieces, &matrices);
+        add_few(job, &matrices, first, dmlk_min(FEW_COLUMNS, job->n - first));
+    }
+}
+
+/* false: there are more rows, or b's are not contiguous. */
+static bool multiply_few(struct job *job) {
+    if (job->v[OUT].type != DMLK_INT32 || job->m > FEW_ROWS || (stride(&job->v[B], 0) != 1 && job->n > 1)) {
+        return false;
+    }
+    const int64_t items = job->batch.count * ((job->n + FEW_COLUMNS - 1) / FEW_COLUMNS);
+    const int64_t products = job->depth * job->m * dmlk_min(job->n, FEW_COLUMNS); /* of an item */
+    dmlk_parallel(items, dmlk_parts(items, FEW_GRAIN / products + 1), few_part, job);
+    return true;
+}
+
 #endif
 
 int dmlk_run_multiply_integers(const dmlk_call *call) {
@@ -203,7 +286,7 @@ int dmlk_run_multiply_integers(const dmlk_call *call) {
         return status;
     }
 #ifndef DMLK_CHECKED
-    if (convolve(&job)) {
+    if (multiply_few(&job) || convolve(&job)) {
         return DMLK_OK; /* the same bits */
     }
 #endif

@@ -9,8 +9,10 @@
  * rounded to the output's type once. */
 #include "gemm_blocked.h"
 
+#include <math.h>
 #include <stdatomic.h>
 
+#include "few_rows.h"
 #include "microkernel_f32.h"
 #include "gather.h"
 #include "float16.h"
@@ -20,6 +22,7 @@
 #include "cancellation.h"
 #include "transpose.h"
 #include "promoted.h"
+#include "singles.h"
 
 #define ROWS DMLK_F32_ROWS
 #define PANEL DMLK_F32_COLUMNS
@@ -29,7 +32,10 @@
 #define SHIFT 2 /* where a is not packed, blocks are higher by this power of 2, and narrower: b is packed less often */
 #define GROUP (2 * PANEL)
 #define GROUP_STEPS 16
-#define MOST_OF_ROW (64 * PANEL) /* of a single row: its sums fit into the first-level cache */
+#define FEW_ROWS 8
+#define MOST_OF_ROW (96 * PANEL) /* columns of few rows: with one, its sums fit into the first-level cache */
+#define ROW_DEPTH 8192 /* of few rows at a time */
+#define CHUNK 1024 /* columns whose lines are read by each of the rows */
 #define DEPTH 256
 #define LINE 64
 #define NEAR_BYTES (INT64_C(1) << 18) /* of operands and result, as floats */
@@ -69,6 +75,9 @@ struct block {
 };
 
 _Static_assert(PANEL <= DMLK_PATCH_POSITIONS, "patches fill panels");
+_Static_assert(FEW_ROWS * ROW_DEPTH <= MOST_ROWS * DEPTH && DMLK_FEW_LINES * CHUNK <= DEPTH * GROUP &&
+                   FEW_ROWS * MOST_OF_ROW <= MOST_COLUMNS * MOST_ROWS,
+               "few rows use the memory of panels");
 
 static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t row, int64_t column) {
     return base + (row * matrix->row_stride + column * matrix->column_stride) * dmlk_type_bytes(matrix->type);
@@ -425,32 +434,99 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
     }
 }
 
-/* A single row: b is read once, row by row in place, without panels. */
-static bool is_row(const dmlk_gemm_blocked *p) {
-    return p->m == 1 && p->b.column_stride == 1 && p->a.patches == NULL && p->b.patches == NULL;
+/* Few rows: b is read once, in place, without panels; its rows or its columns are contiguous. */
+static bool has_few_rows(const dmlk_gemm_blocked *p) {
+    const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
+                            dmlk_isa() != DMLK_ISA_GENERIC;
+    return p->m <= FEW_ROWS && p->a.patches == NULL && p->b.patches == NULL && (p->b.column_stride == 1 || by_columns);
 }
 
-static void multiply_row(const struct job *job, const struct block *block, struct scratch *s, int64_t *work) {
+/* The sums of the block's rows, `columns` apart: steps of b whose rows are contiguous, eight at a time. */
+static bool add_lines(const struct job *job, const struct block *block, const float *a, float *sums, float *widened, int64_t *work) {
+    const dmlk_matrix *b = &job->p->b;
+    for (int64_t k = 0; k < block->depth; k += DMLK_FEW_LINES) {
+        const int64_t lines = dmlk_min(DMLK_FEW_LINES, block->depth - k);
+        if (dmlk_stopped(work, block->columns * lines / 16 + 1)) {
+            return false;
+        }
+        for (int64_t first = 0; first < block->columns; first += CHUNK) {
+            const int64_t count = dmlk_min(CHUNK, block->columns - first);
+            const uint8_t *at = element(b, block->at[1], block->first + k, block->column + first);
+            const float *from = (const float *)(const void *)at;
+            int64_t stride = b->row_stride;
+            for (int64_t i = 0; i < lines && b->type == DMLK_FLOAT16; i++) {
+                dmlk_widen_float16((const uint16_t *)(const void *)at + i * stride, count, widened + i * CHUNK);
+            }
+            if (b->type == DMLK_FLOAT16) {
+                from = widened, stride = CHUNK;
+            }
+            for (int64_t r = 0; r < block->rows; r++) {
+                const float *factors = a + r * ROW_DEPTH + k;
+                float *to = sums + r * block->columns + first;
+                if (lines == DMLK_FEW_LINES) {
+                    dmlk_add_lines(factors, from, stride, count, to);
+                    continue;
+                }
+                for (int64_t i = 0; i < lines; i++) {
+                    dmlk_f32_step(job->isa, factors[i], from + i * stride, count, to);
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* The same of b whose columns are contiguous. */
+static bool add_columns(const struct job *job, const struct block *block, const float *a, float *sums, int64_t *work) {
+#ifdef DMLK_X86
+    const dmlk_matrix *b = &job->p->b;
+    for (int64_t column = 0; column < block->columns; column += DMLK_FEW_COLUMNS) {
+        if (dmlk_stopped(work, block->depth / 2 + 1)) {
+            return false;
+        }
+        const uint8_t *from = element(b, block->at[1], block->first, block->column + column);
+        const int64_t there = block->columns - column;
+        if (there >= DMLK_FEW_COLUMNS) {
+            dmlk_add_columns(a, ROW_DEPTH, block->rows, (const float *)(const void *)from, b->column_stride, block->depth,
+                             sums + column, block->columns);
+            continue;
+        }
+        for (int64_t r = 0; r < block->rows; r++) {
+            for (int64_t j = 0; j < there; j++) {
+                float *sum = &sums[r * block->columns + column + j];
+                const float *at = (const float *)(const void *)from + j * b->column_stride;
+                for (int64_t k = 0; k < block->depth; k++) {
+                    *sum = fmaf(a[r * ROW_DEPTH + k], at[k], *sum);
+                }
+            }
+        }
+    }
+#endif
+    return true;
+}
+
+static void multiply_few(const struct job *job, struct block *block, struct scratch *s, int64_t *work) {
     const dmlk_gemm_blocked *p = job->p;
-    float *sums = s->sums, *widened = s->b, factor[PANEL];
-    memset(sums, 0, (size_t)block->columns * sizeof *sums);
-    for (int64_t k = 0; k < p->depth; k++) {
-        if (dmlk_stopped(work, block->columns / 16 + 1)) {
+    float *sums = s->sums, *a = s->a[0];
+    memset(sums, 0, (size_t)(block->rows * block->columns) * sizeof *sums);
+    for (block->first = 0; block->first < p->depth; block->first += ROW_DEPTH) {
+        block->depth = dmlk_min(ROW_DEPTH, p->depth - block->first);
+        for (int64_t r = 0; r < block->rows; r++) {
+            dmlk_load_singles(p->a.type, element(&p->a, block->at[0], r, block->first), p->a.column_stride, block->depth,
+                              a + r * ROW_DEPTH);
+        }
+        const bool by_lines = p->b.column_stride == 1;
+        if (!(by_lines ? add_lines(job, block, a, sums, s->b, work) : add_columns(job, block, a, sums, work))) {
             return;
         }
-        const uint8_t *from = element(&p->b, block->at[1], k, block->column);
-        pack(p->a.type, element(&p->a, block->at[0], 0, k), 0, 1, 1, 1, factor, PANEL, s->halves);
-        if (p->b.type == DMLK_FLOAT16) {
-            dmlk_widen_float16((const uint16_t *)from, block->columns, widened);
-            from = (const uint8_t *)widened;
-        }
-        dmlk_f32_step(job->isa, factor[0], (const float *)(const void *)from, block->columns, sums);
     }
-    for (int64_t column = 0; column < block->columns; column += PANEL) {
-        const dmlk_f32_kernel tile = {.rows = 1,
-                                 .columns = dmlk_min(PANEL, block->columns - column),
-                                 .sums = sums + column};
-        store_tile(job, block, 0, column, &tile);
+    for (int64_t i = 0; i < block->rows; i++) {
+        for (int64_t column = 0; column < block->columns; column += PANEL) {
+            const dmlk_f32_kernel tile = {.rows = 1,
+                                          .columns = dmlk_min(PANEL, block->columns - column),
+                                          .sums = sums + i * block->columns + column};
+            store_tile(job, block, i, column, &tile);
+        }
     }
 }
 
@@ -480,8 +556,8 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
         memcpy(block.at, cursor.at, sizeof block.at);
         block.at[0] = cursor.at[job->turned];
         block.at[1] = cursor.at[!job->turned];
-        if (is_row(job->p)) {
-            multiply_row(job, &block, scratch, &work);
+        if (has_few_rows(job->p)) {
+            multiply_few(job, &block, scratch, &work);
         } else {
             multiply_block(job, &block, scratch, &work);
         }
@@ -510,7 +586,7 @@ static int64_t plan_blocks(struct job *job, int threads) {
     const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + ROWS - 1) / ROWS;
     const int shift = p->a.row_at == NULL ? 0 : SHIFT;
     const int64_t most_rows = MOST_ROWS << shift;
-    const int64_t most = is_row(p) ? MOST_OF_ROW : (MOST_COLUMNS >> shift) / PANEL * PANEL;
+    const int64_t most = has_few_rows(p) ? MOST_OF_ROW : (MOST_COLUMNS >> shift) / PANEL * PANEL;
     job->row_blocks = (p->m + most_rows - 1) / most_rows;
     job->column_blocks = (p->n + most - 1) / most;
     for (;;) {

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define AHEAD 3072 /* bytes: 16 steps of a single row */
+
 static void generic(const dmlk_f32_kernel *t) {
     for (int64_t r = 0; r < t->rows; r++) {
         float *sums = t->sums + r * t->sums_stride;

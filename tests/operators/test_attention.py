@@ -11,6 +11,7 @@ from harness import compare, given
 from hypothesis import strategies as st
 from strategies import Array
 
+import dmlemu
 from dmlemu import dml
 from dmlemu.dml import MultiheadAttentionMaskType as M
 from dmlemu.dml import OperatorType
@@ -162,6 +163,39 @@ def test_lengths_of_the_past_are_causal_and_fill_a_cache() -> None:
     )
 
 
+def test_without_a_past_the_present_cache_is_it() -> None:
+    """Nothing of it is valid yet: the new keys are written in place, and the rest does not count."""
+    inputs = three(2, 2, 2, 4)
+    inputs |= {name: inputs[name][..., :2] for name in ("key_tensor", "value_tensor")}
+    inputs["past_sequence_lengths_tensor"] = np.int32([0, 0])
+    cache = np.zeros((2, 1, 5, 2), np.float32)
+    outputs = {
+        "output_tensor": [2, 2, 4],
+        "output_present_key_tensor": [2, 1, 5, 2],
+        "output_present_value_tensor": [2, 1, 5, 2],
+    }
+    past = {"past_key_tensor": cache, "past_value_tensor": cache}
+    expected = run({**inputs, **past}, outputs, one=True, query_head_count=2)
+    descs = {name: tensor(T.FLOAT32, *sizes) for name, sizes in outputs.items()}
+    descs |= {
+        name: tensor(T.INT32 if each.dtype == np.int32 else T.FLOAT32, *each.shape)
+        for name, each in inputs.items()
+    }
+    desc = dml.MultiheadAttention1OperatorDesc(
+        **descs,
+        scale=1.0,
+        mask_filter_value=-10000.0,
+        query_head_count=2,
+        key_value_head_count=1,
+        mask_type=M.NONE,
+    )
+    found = dmlemu.evaluate(desc, **inputs)
+
+    np.testing.assert_array_equal(found["output_tensor"], expected["output_tensor"])
+    for name in ("output_present_key_tensor", "output_present_value_tensor"):
+        np.testing.assert_array_equal(found[name][:, :, :2], expected[name][:, :, :2])
+
+
 @given(st.data())
 def test_any_sizes(data: st.DataObject) -> None:
     b, s, n, g, e, v = (data.draw(st.integers(1, most)) for most in (2, 30, 100, 2, 9, 60))
@@ -186,8 +220,6 @@ def test_any_sizes(data: st.DataObject) -> None:
 
 def run_close(inputs: dict[str, Array], outputs: dict[str, list[int]], h: int, g: int, **fields: Any) -> None:
     """Sums that nearly cancel have large errors in ULPs: compared with the size of the values."""
-    import dmlemu
-
     kinds = {np.dtype(np.float32): T.FLOAT32, np.dtype(np.float16): T.FLOAT16, np.dtype(np.int32): T.INT32}
     descs = {name: tensor(kinds[each.dtype], *each.shape) for name, each in inputs.items()}
     float_type = descs["query_tensor"].data_type
@@ -217,7 +249,6 @@ def test_onnx_runtime(b: int, s: int, n: int, h: int, e: int) -> None:
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
     session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, {name: given[name] for name in names if name})
-    import dmlemu
 
     descs = {name: tensor(T.FLOAT32, *each.shape) for name, each in inputs.items()}
     desc = dml.MultiheadAttentionOperatorDesc(

@@ -75,6 +75,20 @@ def test_products_deeper_than_a_cache(zeros: tuple[int, int]) -> None:
     integer(b.T, a.T, (T.INT8, T.UINT8), a_zero_point=of_b.T, b_zero_point=of_a.T)
 
 
+@pytest.mark.parametrize("kinds", [(a, b) for a in BYTES for b in BYTES], ids=str)
+def test_few_rows(kinds: tuple[T, T]) -> None:
+    """More columns than a piece, and no multiple of the rows that are read together."""
+    rng, limits = np.random.default_rng(2), {T.INT8: (-128, 128), T.UINT8: (0, 256)}
+
+    def some(kind: T, *sizes: int) -> Array:
+        return rng.integers(*limits[kind], sizes)
+
+    for rows in (1, 3, 4):
+        a, b = some(kinds[0], rows, 13), some(kinds[1], 13, 2050)
+        integer(a, b, kinds)
+        integer(a, b, kinds, a_zero_point=some(kinds[0], rows, 1), b_zero_point=some(kinds[1], 1, 2050))
+
+
 def to_float(a: Any, b: Any, kind: T = T.INT8, number: T = T.FLOAT32, **more: Any) -> Array:
     types = dict.fromkeys(("a", "a_zero_point", "b", "b_zero_point"), kind)
     types |= dict.fromkeys(("a_scale", "b_scale", "bias"), number)

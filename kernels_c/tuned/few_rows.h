@@ -1,0 +1,19 @@
+/* few_rows.h - products of few rows and a large matrix, which is read once, in place: the memory is the limit. */
+#ifndef DMLK_FEW_ROWS_H
+#define DMLK_FEW_ROWS_H
+
+#include <stdint.h>
+
+#define DMLK_FEW_LINES 8
+
+/* sums[j] = fma(factors[k], lines[k * stride + j], sums[j]) for k = 0 .. 7, in this order: for matrices whose rows are
+ * contiguous. */
+void dmlk_add_lines(const float *factors, const float *lines, int64_t stride, int64_t count, float *sums);
+
+/* sums[r * sums_stride + j] = fma(rows[r * row_stride + k], columns[j * stride + k], the same), k = 0 .. depth - 1, for 8
+ * values of j: for matrices whose columns are contiguous.  Needs AVX2. */
+#define DMLK_FEW_COLUMNS 8
+void dmlk_add_columns(const float *rows, int64_t row_stride, int64_t row_count, const float *columns, int64_t stride,
+                      int64_t depth, float *sums, int64_t sums_stride);
+
+#endif
