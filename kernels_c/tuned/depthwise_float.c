@@ -212,6 +212,13 @@ struct strip {
     int64_t z, y, x, height, width;
 };
 
+/* The sum of `count` elements becomes their mean. */
+INLINE void divide(const vector *count, vector *sum) {
+    const vector y = *sum / *count;
+    const mask is_number = y == y, are_some = *count > (vector){0};
+    *sum = (vector)((((mask)y & is_number) | (~is_number & (int32_t)DMLK_NAN_BITS)) & are_some);
+}
+
 INLINE void fill(float *to, int64_t count, float x) {
     for (int64_t i = 0; i < count; i++) {
         to[i] = x;
@@ -333,8 +340,6 @@ INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at,
 
 #define LOWEST (-INFINITY)
 
-INLINE float mean(float sum, float count) { return dmlk_one_nan(count > 0 ? sum / count : 0); }
-
 /* The maximum of an output whose taps are all -infinity, NaN or outside: NaN if a tap is inside and no number. */
 static float find_nan(const struct job *job, int64_t image, int64_t channel, const int64_t *output) {
     const dmlk_float_convolution *c = job->c;
@@ -363,8 +368,22 @@ INLINE void divide_strip(const struct job *job, const struct strip *s, float *su
     const float *along = job->counts[2] + s->x;
     for (int64_t y = 0; y < s->height; y++, sums += job->pitch) {
         const float others = job->counts[0][s->z] * job->counts[1][s->y + y];
-        for (int64_t x = 0; x < s->width; x++) {
-            sums[x] = mean(sums[x], others * along[x]);
+        for (int64_t x = 0; x < s->width; x += LANES) {
+            const int64_t lanes = dmlk_min(LANES, s->width - x);
+            vector count = {0}, sum = *(const vector *)(sums + x);
+            if (lanes == LANES) {
+                count = others * *(const vector *)(along + x);
+                divide(&count, &sum);
+                *(vector *)(sums + x) = sum;
+                continue;
+            }
+            for (int64_t l = 0; l < lanes; l++) {
+                count[l] = others * along[x + l];
+            }
+            divide(&count, &sum);
+            for (int64_t l = 0; l < lanes; l++) {
+                sums[x + l] = sum[l];
+            }
         }
     }
 }
@@ -468,9 +487,8 @@ INLINE bool run_positions(const enum what what, const struct job *job, const str
                 if (what == PRODUCTS) {
                     finish((const vector *)(job->bias + first) + v, sum);
                 } else if (what == SUMS) {
-                    for (int l = 0; l < LANES; l++) {
-                        (*sum)[l] = mean((*sum)[l], counts[i]);
-                    }
+                    const vector count = counts[i] - (vector){0};
+                    divide(&count, sum);
                 } else {
                     are_lowest |= *sum == LOWEST - (vector){0};
                 }
@@ -510,8 +528,13 @@ INLINE bool run_row_of(const enum what what, const struct job *job, const float 
                 p.step[t] = is_there ? along->step * step : 0;
             }
         }
-        if (count == 1 && job->channels >= 8 * LANES) {
-            is_lowest |= run_positions(what, job, &p, 1, 8, counts, to, to_step);
+        if (job->channels >= 8 * LANES && (count == 1 || what != PRODUCTS)) { /* no weights that outputs could share */
+            for (int64_t i = 0; i < count; i++) {
+                is_lowest |= run_positions(what, job, &p, 1, 8, counts + i, to + i * to_step, 0);
+                for (int64_t t = 0; t < job->taps; t++) {
+                    p.at[t] += p.step[t];
+                }
+            }
         } else if (count == 1) {
             is_lowest |= run_positions(what, job, &p, 1, 1, counts, to, to_step);
         } else if (are_few) {
