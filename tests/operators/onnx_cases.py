@@ -1143,8 +1143,11 @@ def _global_pool(case: Case) -> Run:
     sizes = list(case.arrays[0].shape[2:])
     ones, zeros = [1] * len(sizes), [0] * len(sizes)
     fields = {
-        **{"window_size": sizes, "strides": ones, "dilations": ones},
-        **{"start_padding": zeros, "end_padding": zeros},
+        "window_size": sizes,
+        "strides": ones,
+        "dilations": ones,
+        "start_padding": zeros,
+        "end_padding": zeros,
     }
     if case.operator == "GlobalAveragePool":
         return _unary(case, "AVERAGE_POOLING1", include_padding=False, **fields)
@@ -1160,7 +1163,8 @@ def _unpool(case: Case) -> Run:
     strides = case.attribute("strides", [1] * spatial)
     pads = case.attribute("pads", [0] * 2 * spatial)
     sizes = [
-        (size - 1) * strides[d] - pads[d] - pads[d + spatial] + window[d] for d, size in enumerate(x.shape[2:])
+        (size - 1) * strides[d] - pads[d] - pads[d + spatial] + window[d]
+        for d, size in enumerate(x.shape[2:])
     ]
     if list(output.shape[2:]) != sizes:
         raise NotExpressible("indices that count the elements of a smaller output")
