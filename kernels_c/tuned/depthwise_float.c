@@ -108,7 +108,9 @@ static float read(const dmlk_view *view, int64_t at) {
 
 /* The lowest place that taps meet, from that of tap 0; and how many places they span. */
 static int64_t low_of(const dmlk_taps_axis *axis) { return axis->tap < 0 ? (axis->window - 1) * axis->tap : 0; }
-static int64_t span_of(const dmlk_taps_axis *axis) { return (axis->window - 1) * (axis->tap < 0 ? -axis->tap : axis->tap) + 1; }
+static int64_t span_of(const dmlk_taps_axis *axis) {
+    return (axis->window - 1) * (axis->tap < 0 ? -axis->tap : axis->tap) + 1;
+}
 
 /* --- lanes are outputs of a plane --- */
 
@@ -211,6 +213,13 @@ INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int
 struct strip {
     int64_t z, y, x, height, width;
 };
+
+/* The sum of `count` elements becomes their mean. */
+INLINE void divide(const vector *count, vector *sum) {
+    const vector y = *sum / *count;
+    const mask is_number = y == y, are_some = *count > (vector){0};
+    *sum = (vector)((((mask)y & is_number) | (~is_number & (int32_t)DMLK_NAN_BITS)) & are_some);
+}
 
 INLINE void fill(float *to, int64_t count, float x) {
     for (int64_t i = 0; i < count; i++) {
@@ -333,8 +342,6 @@ INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at,
 
 #define LOWEST (-INFINITY)
 
-INLINE float mean(float sum, float count) { return dmlk_one_nan(count > 0 ? sum / count : 0); }
-
 /* The maximum of an output whose taps are all -infinity, NaN or outside: NaN if a tap is inside and no number. */
 static float find_nan(const struct job *job, int64_t image, int64_t channel, const int64_t *output) {
     const dmlk_float_convolution *c = job->c;
@@ -363,8 +370,22 @@ INLINE void divide_strip(const struct job *job, const struct strip *s, float *su
     const float *along = job->counts[2] + s->x;
     for (int64_t y = 0; y < s->height; y++, sums += job->pitch) {
         const float others = job->counts[0][s->z] * job->counts[1][s->y + y];
-        for (int64_t x = 0; x < s->width; x++) {
-            sums[x] = mean(sums[x], others * along[x]);
+        for (int64_t x = 0; x < s->width; x += LANES) {
+            const int64_t lanes = dmlk_min(LANES, s->width - x);
+            vector count = {0}, sum = *(const vector *)(sums + x);
+            if (lanes == LANES) {
+                count = others * *(const vector *)(along + x);
+                divide(&count, &sum);
+                *(vector *)(sums + x) = sum;
+                continue;
+            }
+            for (int64_t l = 0; l < lanes; l++) {
+                count[l] = others * along[x + l];
+            }
+            divide(&count, &sum);
+            for (int64_t l = 0; l < lanes; l++) {
+                sums[x + l] = sum[l];
+            }
         }
     }
 }
@@ -468,9 +489,8 @@ INLINE bool run_positions(const enum what what, const struct job *job, const str
                 if (what == PRODUCTS) {
                     finish((const vector *)(job->bias + first) + v, sum);
                 } else if (what == SUMS) {
-                    for (int l = 0; l < LANES; l++) {
-                        (*sum)[l] = mean((*sum)[l], counts[i]);
-                    }
+                    const vector count = counts[i] - (vector){0};
+                    divide(&count, sum);
                 } else {
                     are_lowest |= *sum == LOWEST - (vector){0};
                 }
@@ -510,8 +530,13 @@ INLINE bool run_row_of(const enum what what, const struct job *job, const float 
                 p.step[t] = is_there ? along->step * step : 0;
             }
         }
-        if (count == 1 && job->channels >= 8 * LANES) {
-            is_lowest |= run_positions(what, job, &p, 1, 8, counts, to, to_step);
+        if (job->channels >= 8 * LANES && (count == 1 || what != PRODUCTS)) { /* no weights that outputs could share */
+            for (int64_t i = 0; i < count; i++) {
+                is_lowest |= run_positions(what, job, &p, 1, 8, counts + i, to + i * to_step, 0);
+                for (int64_t t = 0; t < job->taps; t++) {
+                    p.at[t] += p.step[t];
+                }
+            }
         } else if (count == 1) {
             is_lowest |= run_positions(what, job, &p, 1, 1, counts, to, to_step);
         } else if (are_few) {
@@ -542,7 +567,8 @@ static void load_row(const struct job *job, int64_t at, uint16_t *halves, float 
     const uint8_t *from = in->base + at * bytes;
     uint8_t *packed = in->type == DMLK_FLOAT32 ? (uint8_t *)to : (uint8_t *)halves;
     if (strides[CHANNEL] != 1) {
-        dmlk_transpose(bytes, from, strides[CHANNEL] * bytes, strides[X] * bytes, packed, line, in->sizes[X], job->channels, 0);
+        dmlk_transpose(bytes, from, strides[CHANNEL] * bytes, strides[X] * bytes, packed, line, in->sizes[X],
+                       job->channels, 0);
     } else {
         for (int64_t x = 0; x < in->sizes[X]; x++) {
             memcpy(packed + x * line, from + x * strides[X] * bytes, (size_t)line);
@@ -586,7 +612,8 @@ static const float *find_row(const struct job *job, struct part *part, int64_t n
     if (job->kept_y == 0) {
         return (const float *)(const void *)in->base + at;
     }
-    const int64_t slot = z % job->kept_z * job->kept_y + y % job->kept_y, number = (n * in->sizes[Z] + z) * in->sizes[Y] + y;
+    const int64_t slot = z % job->kept_z * job->kept_y + y % job->kept_y;
+    const int64_t number = (n * in->sizes[Z] + z) * in->sizes[Y] + y;
     float *kept = part->kept + slot * in->sizes[X] * job->channels;
     if (part->number[slot] != number) {
         load_row(job, at, part->halves, kept);
@@ -605,9 +632,11 @@ static void rows_part(int64_t begin, int64_t end, int number, void *context) {
     struct part part = {.out = memory, .kept = memory + out->sizes[X] * job->channels};
     part.halves = (uint16_t *)(void *)(part.kept + job->kept_z * job->kept_y * in->sizes[X] * job->channels);
     memset(part.number, -1, sizeof part.number);
+    const int64_t amount = out->sizes[X] * job->channels * job->taps / 8 + 1;
     int64_t work = 0;
-    for (int64_t item = begin; item < end && !dmlk_stopped(&work, out->sizes[X] * job->channels * job->taps / 8 + 1); item++) {
-        const int64_t n = item / out->sizes[Y] / out->sizes[Z], oz = item / out->sizes[Y] % out->sizes[Z], oy = item % out->sizes[Y];
+    for (int64_t item = begin; item < end && !dmlk_stopped(&work, amount); item++) {
+        const int64_t n = item / out->sizes[Y] / out->sizes[Z], oy = item % out->sizes[Y];
+        const int64_t oz = item / out->sizes[Y] % out->sizes[Z];
         const float *lines[MOST_TAPS];
         for (int64_t row = 0; row < axes[0].window * axes[1].window; row++) {
             const int64_t z = oz * axes[0].step + row / axes[1].window * axes[0].tap + axes[0].origin;
@@ -675,7 +704,8 @@ static void pack(const struct job *job, bool by_channel) {
     }
     const int64_t step = by_channel ? job->channels : 1;
     for (int64_t channel = 0; channel < job->channels; channel++) {
-        const int64_t from = channel / f->sizes[FILTER] * f->strides[GROUP] + channel % f->sizes[FILTER] * f->strides[FILTER];
+        const int64_t from = channel / f->sizes[FILTER] * f->strides[GROUP] +
+                             channel % f->sizes[FILTER] * f->strides[FILTER];
         float *to = job->weights + (by_channel ? channel : channel * job->taps);
         for (int64_t t = 0; t < job->taps; t++) {
             to[t * step] = read(f, from + offsets[t]);
@@ -693,8 +723,11 @@ static bool run(struct job *job) {
     if (!by_channel && job->what != PRODUCTS && job->height * job->width < LANES) {
         return false; /* most lanes would be empty */
     }
-    const int64_t strips = by_channel ? 0 : ((out->sizes[Y] - 1) / job->height + 1) * ((out->sizes[X] - 1) / job->width + 1);
-    const int64_t items = out->sizes[N] * out->sizes[Z] * (by_channel ? out->sizes[Y] : strips * job->channels);
+    int64_t items = out->sizes[N] * out->sizes[Z] * out->sizes[Y]; /* rows */
+    if (!by_channel) {
+        const int64_t down = (out->sizes[Y] - 1) / job->height + 1, across = (out->sizes[X] - 1) / job->width + 1;
+        items = out->sizes[N] * job->channels * out->sizes[Z] * down * across;
+    }
     const int64_t products = dmlk_view_elements(out) * job->taps / items;
     const int parts = dmlk_parts(items, 1000000 / (products + 1) + 1);
     const int64_t weights = job->what == PRODUCTS ? (job->taps + 1) * job->channels : 0;

@@ -1108,7 +1108,7 @@ def _resize_scales(case: Case, sizes: Sequence[int], new: Sequence[int]) -> list
 # --- poolings ---
 
 
-@maps("MaxPool", "LpPool", to="MAX_POOLING2 LP_POOLING1")
+@maps("MaxPool", "LpPool", "AveragePool", to="MAX_POOLING2 LP_POOLING1 AVERAGE_POOLING1")
 def _pool(case: Case) -> Run:
     x, output = case.arrays[0], case.expected[0]
     spatial = x.ndim - 2
@@ -1128,12 +1128,51 @@ def _pool(case: Case) -> Run:
     }
     if case.operator == "LpPool":
         return _unary(case, "LP_POOLING1", p=case.attribute("p", 2), **fields)
+    if case.operator == "AveragePool":
+        include = bool(case.attribute("count_include_pad", 0))
+        if include and case.attribute("ceil_mode", 0):
+            raise NotExpressible("windows that reach past the padding")
+        return _unary(case, "AVERAGE_POOLING1", include_padding=include, **fields)
     outputs = {"output_tensor": output}
     if len(case.expected) > 1:
         outputs["output_indices_tensor"] = case.expected[1].astype(np.uint64)
     else:
         fields["output_indices_tensor"] = None
     return case.run("MAX_POOLING2", {"input_tensor": x}, outputs, **fields)
+
+
+@maps("GlobalAveragePool", "GlobalMaxPool", to="AVERAGE_POOLING1 MAX_POOLING2")
+def _global_pool(case: Case) -> Run:
+    sizes = list(case.arrays[0].shape[2:])
+    ones, zeros = [1] * len(sizes), [0] * len(sizes)
+    fields = {
+        "window_size": sizes,
+        "strides": ones,
+        "dilations": ones,
+        "start_padding": zeros,
+        "end_padding": zeros,
+    }
+    if case.operator == "GlobalAveragePool":
+        return _unary(case, "AVERAGE_POOLING1", include_padding=False, **fields)
+    return _unary(case, "MAX_POOLING2", output_indices_tensor=None, **fields)
+
+
+@maps("MaxUnpool", to="MAX_UNPOOLING")
+def _unpool(case: Case) -> Run:
+    """ONNX counts indices in the output that kernel and strides make, which an explicit shape may enlarge."""
+    x, indices = case.arrays[:2]
+    output = case.expected[0]
+    window, spatial = case.attribute("kernel_shape"), x.ndim - 2
+    strides = case.attribute("strides", [1] * spatial)
+    pads = case.attribute("pads", [0] * 2 * spatial)
+    sizes = [
+        (size - 1) * strides[d] - pads[d] - pads[d + spatial] + window[d]
+        for d, size in enumerate(x.shape[2:])
+    ]
+    if list(output.shape[2:]) != sizes:
+        raise NotExpressible("indices that count the elements of a smaller output")
+    tensors = {"input_tensor": x, "indices_tensor": indices.astype(np.uint64)}
+    return case.run("MAX_UNPOOLING", tensors, {"output_tensor": output})
 
 
 # --- regions of interest ---
