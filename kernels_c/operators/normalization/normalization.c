@@ -11,9 +11,10 @@
 
 #include "floats.h"
 #include "scratch.h"
+#include "sums.h"
 #include "walkers.h"
 
-#define LANES 16
+#define LANES DMLK_SUM_LANES
 #define GRAIN (1 << 16) /* elements worth a thread */
 #define NEAR (1 << 12)  /* elements in the first-level cache */
 
@@ -167,20 +168,11 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
 
 static const dmlk_line_visitor sum_them = {.along = sum_along, .across = sum_across};
 
-/* The sum of the lanes of each line, pairwise. */
-DMLK_EACH_ISA(add_lanes, (double *restrict sum, const double *restrict lanes, int64_t lines), (sum, lanes, lines)) {
-    for (int64_t i = 0; i < lines; i++) {
-        const unaligned4 *quarters = (const unaligned4 *)(lanes + i * LANES);
-        const doubles4 four = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
-        sum[i] = (four[0] + four[2]) + (four[1] + four[3]);
-    }
-}
-
-/* The same across lines; with fewer numbers than lanes the others are absent. */
+/* The sum of the lanes of each line, pairwise.  With fewer numbers than lanes the others are absent. */
 static const double *total(const struct block *block, double *lanes, double *room) {
     const int64_t lines = block->lines, n = dmlk_min(block->job->lines.along.count, LANES);
     if (!block->job->lines.across) {
-        add_lanes(room, lanes, lines);
+        dmlk_sums_fold(false, lanes, lines, room);
         return room;
     }
     for (int64_t width = LANES / 2; width > 0; width /= 2) {
