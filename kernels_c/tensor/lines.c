@@ -101,7 +101,6 @@ static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, u
 static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
-    const int64_t size = block->strides[0] == 1 ? block->count * lines->along.bytes[0] : 0;
     uint8_t *start[DMLK_MAX_OPERANDS];
     if (visitor->rows != NULL && block->strides[0] == 1) {
         for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
@@ -114,9 +113,11 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        const uint8_t *next = start[0] + AHEAD * along[0] * lines->along.bytes[0];
-        for (int64_t b = 0; b < size && i + AHEAD < n; b += LINE) {
-            __builtin_prefetch(next + b);
+        for (uint32_t k = 0; k < 2 && k < lines->along.operands && i + AHEAD < n && block->strides[k] == 1; k++) {
+            const uint8_t *next = start[k] + AHEAD * along[k] * lines->along.bytes[k];
+            for (int64_t b = 0; b < block->count * lines->along.bytes[k]; b += LINE) {
+                k == 0 ? __builtin_prefetch(next + b) : __builtin_prefetch(next + b, 1);
+            }
         }
         visitor->across(context, start, block->strides, block->count, index + i);
     }

@@ -5,6 +5,7 @@
  * may be in the same place. */
 #include "cumulative.h"
 
+#include "doubles.h"
 #include "kernel.h"
 #include "walkers.h"
 
@@ -55,7 +56,19 @@ struct block {
     DMLK_EACH_ISA(name##_float32_across, (const float *values, int64_t n, double *restrict of, bool exclusive,       \
                                           float *out),                                                               \
                   (values, n, of, exclusive, out)) {                                                                 \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                                       \
+        int64_t i = 0;                                                                                               \
+        for (; i + 8 <= n; i += 8) {                                                                                 \
+            dmlk_doubles4 results[2], chosen[2];                                                                     \
+            for (int64_t k = 0; k < 2; k++) {                                                                        \
+                const float *from = values + i + 4 * k;                                                              \
+                const dmlk_doubles4 x = DMLK_WIDE(from), y = DMLK_FOUR_OF(of + i + 4 * k);                           \
+                results[k] = (next);                                                                                 \
+                chosen[k] = exclusive ? y : results[k];                                                              \
+                DMLK_FOUR(of + i + 4 * k) = results[k];                                                              \
+            }                                                                                                        \
+            DMLK_STORE_EIGHT(out + i, chosen[0], chosen[1]);                                                         \
+        }                                                                                                            \
+        for (; i < n; i++) {                                                                                         \
             const double x = (double)values[i], y = of[i], result = (next), chosen = exclusive ? y : result;         \
             of[i] = result;                                                                                          \
             out[i] = (float)dmlk_one_nan(chosen);                                                                    \
