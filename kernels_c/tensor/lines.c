@@ -47,6 +47,7 @@ int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask
         status = dmlk_iter_init(&lines->along, order, inside_of, along);
     }
     lines->across = status == DMLK_OK && goes_across(lines);
+    lines->wide = false;
     return status;
 }
 
@@ -75,7 +76,7 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
 }
 
 void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context) {
-    struct run job = {lines, dmlk_min(most, DMLK_MOST_LINES), run, context};
+    struct run job = {lines, lines->wide ? most : dmlk_min(most, DMLK_MOST_LINES), run, context};
     dmlk_parallel(lines->each.count, dmlk_parts(lines->each.count, grain), run_part, &job);
 }
 
@@ -113,7 +114,8 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        for (uint32_t k = 0; k < 2 && k < lines->along.operands && i + AHEAD < n && block->strides[k] == 1; k++) {
+        const uint32_t fetched = i + AHEAD < n && block->count <= DMLK_MOST_LINES ? 2 : 0;
+        for (uint32_t k = 0; k < fetched && k < lines->along.operands && block->strides[k] == 1; k++) {
             const uint8_t *next = start[k] + AHEAD * along[k] * lines->along.bytes[k];
             for (int64_t b = 0; b < block->count * lines->along.bytes[k]; b += LINE) {
                 k == 0 ? __builtin_prefetch(next + b) : __builtin_prefetch(next + b, 1);

@@ -8,18 +8,19 @@
 #include "promoted.h"
 #include "view.h"
 
-#define DMLK_MOST_LINES DMLK_CHUNK /* of a block */
+#define DMLK_MOST_LINES DMLK_CHUNK /* of a block, unless it is wide */
 
 typedef struct dmlk_lines {
     dmlk_iter each;  /* from line to line; operands: all */
     dmlk_iter along; /* from element to element of a line; operands: the first ones, whose lines have equal sizes */
     bool across;     /* blocks are visited across their lines */
+    bool wide;       /* set by kernels that take blocks of any size; otherwise false */
 } dmlk_lines;
 
 /* Neighbouring lines. */
 typedef struct dmlk_line_block {
     int64_t first;             /* number of the first line */
-    int64_t count;             /* at most DMLK_MOST_LINES */
+    int64_t count;             /* at most DMLK_MOST_LINES, unless wide */
     uint8_t *const *at;        /* of each operand, the first element of the first line */
     const int64_t *strides;    /* of each operand, from line to line, in elements */
     int64_t *work;             /* see dmlk_stopped */

@@ -10,6 +10,7 @@
 #include "walkers.h"
 
 #define GRAIN (1 << 17) /* elements worth a thread */
+#define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
 
 /* A line of functions.inc.  Replaces n elements of one line, or one of each line, by the outputs. */
 struct function {
@@ -30,7 +31,10 @@ struct job {
 
 struct block {
     const struct job *job;
-    dmlk_promoted y; /* of each line, as a double or a uint64_t */
+    union {
+        double f[WIDE];
+        uint64_t u[DMLK_MOST_LINES];
+    } y; /* of each line */
 };
 
 #define LOOPS(name, T, next)                                                                                         \
@@ -91,6 +95,16 @@ DMLK_EACH_ISA(use_one_nan, (double *x, int64_t n), (x, n)) {
 
 static bool is_float(const struct job *job) { return dmlk_type_kind(job->type) == DMLK_KIND_FLOAT; }
 
+/* Whether the elements across lines need no copy. */
+static bool are_floats32(const struct job *job, const int64_t *strides) {
+#ifdef DMLK_CHECKED
+    (void)job, (void)strides;
+    return false; /* loads are checked one by one */
+#else
+    return job->type == DMLK_FLOAT32 && strides[0] == 1 && strides[1] == 1;
+#endif
+}
+
 static void store(const struct job *job, uint8_t *at, int64_t stride, int64_t count, dmlk_promoted *x) {
     if (is_float(job)) {
         use_one_nan(x->f, count);
@@ -122,12 +136,10 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
     const struct job *job = block->job;
     dmlk_promoted x;
     (void)index;
-#ifndef DMLK_CHECKED
-    if (job->type == DMLK_FLOAT32 && strides[0] == 1 && strides[1] == 1) {
+    if (are_floats32(job, strides)) {
         job->function->float32_across((const float *)at[0], count, block->y.f, job->exclusive, (float *)at[1]);
         return;
     }
-#endif
     dmlk_load_promoted(job->type, at[0], strides[0], count, &x);
     if (is_float(job)) {
         job->function->floats_across(x.f, count, block->y.f, job->exclusive);
@@ -180,7 +192,8 @@ static int run(const dmlk_call *call, const struct function *function) {
         if (k.decreasing != 0) {
             turn_round(&job.lines);
         }
-        dmlk_for_lines(&job.lines, DMLK_MOST_LINES, GRAIN / job.lines.along.count, scan_block, &job);
+        job.lines.wide = job.lines.across && are_floats32(&job, dmlk_iter_row_strides(&job.lines.each));
+        dmlk_for_lines(&job.lines, WIDE, GRAIN / job.lines.along.count, scan_block, &job);
     }
     return status;
 }
