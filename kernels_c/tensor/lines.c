@@ -47,6 +47,7 @@ int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask
         status = dmlk_iter_init(&lines->along, order, inside_of, along);
     }
     lines->across = status == DMLK_OK && goes_across(lines);
+    lines->wide = false;
     return status;
 }
 
@@ -75,7 +76,7 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
 }
 
 void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context) {
-    struct run job = {lines, dmlk_min(most, DMLK_MOST_LINES), run, context};
+    struct run job = {lines, lines->wide ? most : dmlk_min(most, DMLK_MOST_LINES), run, context};
     dmlk_parallel(lines->each.count, dmlk_parts(lines->each.count, grain), run_part, &job);
 }
 
@@ -101,15 +102,24 @@ static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, u
 static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
-    const int64_t size = block->strides[0] == 1 ? block->count * lines->along.bytes[0] : 0;
     uint8_t *start[DMLK_MAX_OPERANDS];
+    if (visitor->rows != NULL && block->strides[0] == 1) {
+        for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
+            visitor->rows(context, at[0] + i * along[0] * lines->along.bytes[0], dmlk_min(n - i, DMLK_MOST_ROWS),
+                          along[0], index + i);
+        }
+        return;
+    }
     for (int64_t i = 0; i < n && !dmlk_stopped(block->work, block->count); i++) {
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        const uint8_t *next = start[0] + AHEAD * along[0] * lines->along.bytes[0];
-        for (int64_t b = 0; b < size && i + AHEAD < n; b += LINE) {
-            __builtin_prefetch(next + b);
+        const uint32_t fetched = i + AHEAD < n && block->count <= DMLK_MOST_LINES ? 2 : 0;
+        for (uint32_t k = 0; k < fetched && k < lines->along.operands && block->strides[k] == 1; k++) {
+            const uint8_t *next = start[k] + AHEAD * along[k] * lines->along.bytes[k];
+            for (int64_t b = 0; b < block->count * lines->along.bytes[k]; b += LINE) {
+                k == 0 ? __builtin_prefetch(next + b) : __builtin_prefetch(next + b, 1);
+            }
         }
         visitor->across(context, start, block->strides, block->count, index + i);
     }
@@ -125,6 +135,10 @@ static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, 
         const int64_t rows = dmlk_min(n - i, most), ahead = i + most < n ? most * stride : 0;
         dmlk_transpose(bytes, at + i * stride, block->strides[0] * bytes, stride, copies, block->count * bytes, rows,
                        block->count, ahead);
+        if (visitor->rows != NULL && rows <= DMLK_MOST_ROWS) {
+            visitor->rows(context, copies, rows, block->count, index + i);
+            continue;
+        }
         for (int64_t row = 0; row < rows; row++) {
             uint8_t *copy = copies + row * block->count * bytes;
             visitor->across(context, &copy, &packed, block->count, index + i + row);

@@ -8,18 +8,19 @@
 #include "promoted.h"
 #include "view.h"
 
-#define DMLK_MOST_LINES DMLK_CHUNK /* of a block */
+#define DMLK_MOST_LINES DMLK_CHUNK /* of a block, unless it is wide */
 
 typedef struct dmlk_lines {
     dmlk_iter each;  /* from line to line; operands: all */
     dmlk_iter along; /* from element to element of a line; operands: the first ones, whose lines have equal sizes */
     bool across;     /* blocks are visited across their lines */
+    bool wide;       /* set by kernels that take blocks of any size; otherwise false */
 } dmlk_lines;
 
 /* Neighbouring lines. */
 typedef struct dmlk_line_block {
     int64_t first;             /* number of the first line */
-    int64_t count;             /* at most DMLK_MOST_LINES */
+    int64_t count;             /* at most DMLK_MOST_LINES, unless wide */
     uint8_t *const *at;        /* of each operand, the first element of the first line */
     const int64_t *strides;    /* of each operand, from line to line, in elements */
     int64_t *work;             /* see dmlk_stopped */
@@ -39,15 +40,21 @@ void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_r
  * many as fit, but enough for long loops; otherwise 1. */
 int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes);
 
+#define DMLK_MOST_ROWS 64
+
 /* One step of a visit.  `index` counts the elements of a line.  along: elements index .. index + n - 1 of the line
  * `line` of the block; `strides` are those from element to element.  across: element `index` of all lines; `strides`
  * are those from line to line.
+ *
+ * rows, or NULL: elements index .. index + rows - 1 of all lines of the first operand, at most DMLK_MOST_ROWS, each of
+ * which is contiguous across the lines and `step` elements behind the previous one.
  *
  * Lines of fewer than `least_along` elements are visited across even where they are contiguous, as transposed copies:
  * for visitors of inputs only. */
 typedef struct dmlk_line_visitor {
     void (*along)(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n, int64_t index);
     void (*across)(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index);
+    void (*rows)(void *context, const uint8_t *at, int64_t rows, int64_t step, int64_t index);
     int64_t least_along;
 } dmlk_line_visitor;
 

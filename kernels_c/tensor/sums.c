@@ -42,29 +42,46 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
     sums->lane[sum] = y;
 }
 
+#define COMBINE(name, operation)                                                                                 \
+    DMLK_EACH_ISA(combine_##name, (double *restrict to, const double *restrict from, int64_t count), (to, from, count)) { \
+        for (int64_t i = 0; i < count; i++) {                                                                    \
+            to[i] = to[i] operation from[i];                                                                     \
+        }                                                                                                        \
+    }                                                                                                            \
+    /* The lanes of each of `count` sums, which may take the place of the lanes. */                              \
+    DMLK_EACH_ISA(fold_##name, (const double *lanes, int64_t count, double *results), (lanes, count, results)) { \
+        for (int64_t i = 0; i < count; i++, lanes += LANES) {                                                    \
+            dmlk_sums_vector a, b, c, d;                                                                         \
+            memcpy(&a, lanes, sizeof a);                                                                         \
+            memcpy(&b, lanes + LANES / 4, sizeof b);                                                             \
+            memcpy(&c, lanes + LANES / 2, sizeof c);                                                             \
+            memcpy(&d, lanes + 3 * LANES / 4, sizeof d);                                                         \
+            a = (a operation c)operation(b operation d);                                                         \
+            results[i] = (a[0] operation a[2])operation(a[1] operation a[3]);                                    \
+        }                                                                                                        \
+    }
+COMBINE(sum, +)
+COMBINE(product, *)
+
 void dmlk_sums_combine(bool is_product, double *results, const double *more, int64_t count) {
-    is_product ? across_product(results, more, count) : across_sum(results, more, count);
+    is_product ? combine_product(results, more, count) : combine_sum(results, more, count);
+}
+
+void dmlk_sums_fold(bool is_product, const double *lanes, int64_t count, double *results) {
+    is_product ? fold_product(lanes, count, results) : fold_sum(lanes, count, results);
 }
 
 void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {
-    dmlk_sums_combine(sums->is_product, dmlk_sums_row(sums, index), x, sums->count);
-}
-
-static void add_lanes(bool is_product, double *lane) {
-    for (int64_t half = LANES / 2; half > 0; half /= 2) {
-        for (int64_t k = 0; k < half; k++) {
-            lane[k] = is_product ? lane[k] * lane[k + half] : lane[k] + lane[k + half];
-        }
-    }
+    sums->is_product ? rows_product(sums, x, 1, 0, index) : rows_sum(sums, x, 1, 0, index);
 }
 
 void dmlk_sums_finish(dmlk_sums *sums, double *results) {
     const int64_t count = sums->count, lanes = sums->lanes;
-    for (int64_t i = 0; lanes > 1 && sums->along && i < count; i++) {
-        add_lanes(sums->is_product, &sums->lane[i * lanes]);
-        sums->lane[i] = sums->lane[i * lanes];
+    if (lanes > 1 && sums->along) {
+        dmlk_sums_fold(sums->is_product, sums->lane, count, results);
+        return;
     }
-    for (int64_t half = lanes / 2; half > 0 && !sums->along; half /= 2) {
+    for (int64_t half = lanes / 2; half > 0; half /= 2) {
         dmlk_sums_combine(sums->is_product, sums->lane, sums->lane + half * count, half * count);
     }
     memcpy(results, sums->lane, (size_t)count * sizeof *results);

@@ -31,6 +31,9 @@ void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index);
 void dmlk_sums_finish(dmlk_sums *sums, double *results);
 void dmlk_sums_combine(bool is_product, double *results, const double *more, int64_t count);
 
+/* The same of `count` sums with DMLK_SUM_LANES lanes each, next to each other. */
+void dmlk_sums_fold(bool is_product, const double *lanes, int64_t count, double *results);
+
 /* Where number `index` of every sum is added, across them. */
 static inline double *dmlk_sums_row(dmlk_sums *sums, int64_t index) {
     return &sums->lane[index % sums->lanes * sums->count];

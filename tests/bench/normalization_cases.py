@@ -22,7 +22,10 @@ def normalization_cases(device: d3d12.Device) -> Iterator[Case]:
     for sizes in ([1, 64, 56, 56], [8, 256, 14, 14]):
         yield _batch(device, sizes)
         yield _instance(device, sizes)
+    yield _batch(device, [1, 64, 56, 56], channels_last=True)
     yield _local_response(device, [1, 64, 55, 55])
+    yield _lp(device, 1000, 1000)
+    yield _value_scale(device, [8, 3, 224, 224])
 
 
 def _normal(*sizes: int) -> np.ndarray:
@@ -59,10 +62,12 @@ def _layer(device: d3d12.Device, rows: int, width: int) -> Case:
     return Case("layer normalization f32", f"{rows}x{width}", ours, beside(calls), Work(2 * x.nbytes, "copy"))
 
 
-def _batch(device: d3d12.Device, sizes: list[int]) -> Case:
+def _batch(device: d3d12.Device, sizes: list[int], channels_last: bool = False) -> Case:
+    """The peers' images have their channels first."""
     x, (scale, bias, mean) = _normal(*sizes), _normal(3, sizes[1])
     variance = mean * mean
-    packed, one = tensor(T.FLOAT32, sizes), tensor(T.FLOAT32, [1, sizes[1], 1, 1])
+    strides = peers.strides_of([0, 2, 3, 1], sizes) if channels_last else None
+    packed, one = tensor(T.FLOAT32, sizes, strides), tensor(T.FLOAT32, [1, sizes[1], 1, 1])
     names = ("mean_tensor", "variance_tensor", "scale_tensor", "bias_tensor")
     contents = dict(zip(names, (mean, variance, scale, bias), strict=True))
     desc = dml.BatchNormalizationOperatorDesc(
@@ -81,7 +86,7 @@ def _batch(device: d3d12.Device, sizes: list[int]) -> Case:
         t, given = peers.torch(), _tensors(x, mean, variance, scale, bias)
         calls["torch"] = lambda: t.nn.functional.batch_norm(*given)
     ours = listed(device, desc, {"input_tensor": x, **contents})
-    layout = "x".join(map(str, sizes))
+    layout = "x".join(map(str, sizes)) + (" NHWC" if channels_last else "")
     return Case("batch normalization f32", layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
 
 
@@ -119,3 +124,27 @@ def _local_response(device: d3d12.Device, sizes: list[int]) -> Case:
     ours = listed(device, desc, {"input_tensor": x})
     layout = "x".join(map(str, sizes))
     return Case("local response f32", layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
+
+
+def _lp(device: d3d12.Device, rows: int, width: int) -> Case:
+    x, packed = _normal(rows, width), tensor(T.FLOAT32, [rows, width])
+    desc = dml.LpNormalizationOperatorDesc(
+        input_tensor=packed, output_tensor=packed, axis=1, epsilon=1e-5, p=2
+    )
+    calls = {"ORT": _node("LpNormalization", {"x": x}, axis=1, p=2)}
+    if peers.torch() is not None:
+        t, given = peers.torch(), _tensors(x)
+        calls["torch"] = lambda: t.nn.functional.normalize(given[0])
+    ours = listed(device, desc, {"input_tensor": x})
+    return Case("lp normalization f32", f"{rows}x{width}", ours, beside(calls), Work(2 * x.nbytes, "copy"))
+
+
+def _value_scale(device: d3d12.Device, sizes: list[int]) -> Case:
+    x, packed = _normal(*sizes), tensor(T.FLOAT32, sizes)
+    bias = [0.25 * channel for channel in range(sizes[1])]
+    desc = dml.ValueScale2dOperatorDesc(input_tensor=packed, output_tensor=packed, scale=0.5, bias=bias)
+    of_channels, out = np.array(bias, np.float32).reshape(-1, 1, 1), np.empty_like(x)
+    calls: dict[str, Call] = {"numpy": lambda: np.add(np.multiply(x, 0.5, out=out), of_channels, out=out)}
+    ours = listed(device, desc, {"input_tensor": x})
+    layout = "x".join(map(str, sizes))
+    return Case("value scale f32", layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))

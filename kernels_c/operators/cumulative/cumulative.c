@@ -5,10 +5,12 @@
  * may be in the same place. */
 #include "cumulative.h"
 
+#include "doubles.h"
 #include "kernel.h"
 #include "walkers.h"
 
 #define GRAIN (1 << 17) /* elements worth a thread */
+#define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
 
 /* A line of functions.inc.  Replaces n elements of one line, or one of each line, by the outputs. */
 struct function {
@@ -29,7 +31,10 @@ struct job {
 
 struct block {
     const struct job *job;
-    dmlk_promoted y; /* of each line, as a double or a uint64_t */
+    union {
+        double f[WIDE];
+        uint64_t u[DMLK_MOST_LINES];
+    } y; /* of each line */
 };
 
 #define LOOPS(name, T, next)                                                                                         \
@@ -55,7 +60,19 @@ struct block {
     DMLK_EACH_ISA(name##_float32_across, (const float *values, int64_t n, double *restrict of, bool exclusive,       \
                                           float *out),                                                               \
                   (values, n, of, exclusive, out)) {                                                                 \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                                       \
+        int64_t i = 0;                                                                                               \
+        for (; i + 8 <= n; i += 8) {                                                                                 \
+            dmlk_doubles4 results[2], chosen[2];                                                                     \
+            for (int64_t k = 0; k < 2; k++) {                                                                        \
+                const float *from = values + i + 4 * k;                                                              \
+                const dmlk_doubles4 x = DMLK_WIDE(from), y = DMLK_FOUR_OF(of + i + 4 * k);                           \
+                results[k] = (next);                                                                                 \
+                chosen[k] = exclusive ? y : results[k];                                                              \
+                DMLK_FOUR(of + i + 4 * k) = results[k];                                                              \
+            }                                                                                                        \
+            DMLK_STORE_EIGHT(out + i, chosen[0], chosen[1]);                                                         \
+        }                                                                                                            \
+        for (; i < n; i++) {                                                                                         \
             const double x = (double)values[i], y = of[i], result = (next), chosen = exclusive ? y : result;         \
             of[i] = result;                                                                                          \
             out[i] = (float)dmlk_one_nan(chosen);                                                                    \
@@ -77,6 +94,16 @@ DMLK_EACH_ISA(use_one_nan, (double *x, int64_t n), (x, n)) {
 }
 
 static bool is_float(const struct job *job) { return dmlk_type_kind(job->type) == DMLK_KIND_FLOAT; }
+
+/* Whether the elements across lines need no copy. */
+static bool are_floats32(const struct job *job, const int64_t *strides) {
+#ifdef DMLK_CHECKED
+    (void)job, (void)strides;
+    return false; /* loads are checked one by one */
+#else
+    return job->type == DMLK_FLOAT32 && strides[0] == 1 && strides[1] == 1;
+#endif
+}
 
 static void store(const struct job *job, uint8_t *at, int64_t stride, int64_t count, dmlk_promoted *x) {
     if (is_float(job)) {
@@ -109,12 +136,10 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
     const struct job *job = block->job;
     dmlk_promoted x;
     (void)index;
-#ifndef DMLK_CHECKED
-    if (job->type == DMLK_FLOAT32 && strides[0] == 1 && strides[1] == 1) {
+    if (are_floats32(job, strides)) {
         job->function->float32_across((const float *)at[0], count, block->y.f, job->exclusive, (float *)at[1]);
         return;
     }
-#endif
     dmlk_load_promoted(job->type, at[0], strides[0], count, &x);
     if (is_float(job)) {
         job->function->floats_across(x.f, count, block->y.f, job->exclusive);
@@ -167,7 +192,8 @@ static int run(const dmlk_call *call, const struct function *function) {
         if (k.decreasing != 0) {
             turn_round(&job.lines);
         }
-        dmlk_for_lines(&job.lines, DMLK_MOST_LINES, GRAIN / job.lines.along.count, scan_block, &job);
+        job.lines.wide = job.lines.across && are_floats32(&job, dmlk_iter_row_strides(&job.lines.each));
+        dmlk_for_lines(&job.lines, WIDE, GRAIN / job.lines.along.count, scan_block, &job);
     }
     return status;
 }

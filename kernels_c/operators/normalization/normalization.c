@@ -9,11 +9,13 @@
 
 #include <math.h>
 
+#include "doubles.h"
 #include "floats.h"
 #include "scratch.h"
+#include "sums.h"
 #include "walkers.h"
 
-#define LANES 16
+#define LANES DMLK_SUM_LANES
 #define GRAIN (1 << 16) /* elements worth a thread */
 #define NEAR (1 << 12)  /* elements in the first-level cache */
 
@@ -45,15 +47,10 @@ struct block {
 
 /* --- statistics --- */
 
-/* A quarter of the lanes: compilers process these faster than wider ones. */
-typedef double doubles4 __attribute__((vector_size(32)));
-typedef double unaligned4 __attribute__((vector_size(32), aligned(sizeof(double))));
 typedef int64_t bits4 __attribute__((vector_size(32)));
-typedef float floats8 __attribute__((vector_size(32)));
-typedef int32_t bits8 __attribute__((vector_size(32)));
 
 #define SELF(d) (d)
-#define MAGNITUDE(d) ((doubles4)((bits4)(d) & INT64_MAX))
+#define MAGNITUDE(d) ((dmlk_doubles4)((bits4)(d) & INT64_MAX))
 #define SELF_1(d) (d)
 #define MAGNITUDE_1(d) fabs(d)
 
@@ -68,13 +65,13 @@ typedef int32_t bits8 __attribute__((vector_size(32)));
 #define ADD_FOUR(term, k)                                    \
     do {                                                     \
         const float *f = x + i + 4 * k;                      \
-        const doubles4 d = (doubles4){(double)f[0], (double)f[1], (double)f[2], (double)f[3]} - each; \
+        const dmlk_doubles4 d = DMLK_WIDE(f) - each;         \
         s##k = s##k + term(d);                               \
         q##k = q##k + d * d;                                 \
     } while (0)
 
 #define LOAD_LANES(k)                              \
-    doubles4 s##k, q##k;                           \
+    dmlk_doubles4 s##k, q##k;                           \
     memcpy(&s##k, sums + 4 * k, sizeof s##k);      \
     memcpy(&q##k, squares + 4 * k, sizeof q##k)
 #define STORE_LANES(k)                             \
@@ -85,7 +82,7 @@ typedef int32_t bits8 __attribute__((vector_size(32)));
 #define SUM_ALONG(name, term)                                                                              \
     DMLK_EACH_ISA(name, (double *sums, double *squares, const float *x, int64_t n, int64_t index, double shift), \
                   (sums, squares, x, n, index, shift)) {                                                   \
-        const doubles4 each = {shift, shift, shift, shift};                                                \
+        const dmlk_doubles4 each = {shift, shift, shift, shift};                                                \
         int64_t i = 0;                                                                                     \
         while (i < n && (index + i) % LANES != 0) {                                                        \
             ADD_ONE(term);                                                                                 \
@@ -167,20 +164,11 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
 
 static const dmlk_line_visitor sum_them = {.along = sum_along, .across = sum_across};
 
-/* The sum of the lanes of each line, pairwise. */
-DMLK_EACH_ISA(add_lanes, (double *restrict sum, const double *restrict lanes, int64_t lines), (sum, lanes, lines)) {
-    for (int64_t i = 0; i < lines; i++) {
-        const unaligned4 *quarters = (const unaligned4 *)(lanes + i * LANES);
-        const doubles4 four = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3]);
-        sum[i] = (four[0] + four[2]) + (four[1] + four[3]);
-    }
-}
-
-/* The same across lines; with fewer numbers than lanes the others are absent. */
+/* The sum of the lanes of each line, pairwise.  With fewer numbers than lanes the others are absent. */
 static const double *total(const struct block *block, double *lanes, double *room) {
     const int64_t lines = block->lines, n = dmlk_min(block->job->lines.along.count, LANES);
     if (!block->job->lines.across) {
-        add_lanes(room, lanes, lines);
+        dmlk_sums_fold(false, lanes, lines, room);
         return room;
     }
     for (int64_t width = LANES / 2; width > 0; width /= 2) {
@@ -242,16 +230,16 @@ struct piece {
     const float *x, *add;
 };
 
-#define ONE(at, i) ((doubles4){*(at), *(at), *(at), *(at)})
-#define EACH(at, i) (*(const unaligned4 *)((at) + (i)))
+#define ONE(at, i) ((dmlk_doubles4){*(at), *(at), *(at), *(at)})
+#define EACH(at, i) DMLK_FOUR_OF((at) + (i))
 
-/* Elements i .. i + 3 in double.  Written like this, compilers convert without moving halves of vectors. */
+/* Elements i .. i + 3 in double. */
 #define PUT_FOUR(v, i, OF_GROUP, OF_ELEMENT, has_add)                                                      \
     do {                                                                                                   \
         const float *f = x + (i), *g = has_add ? add + (i) : f;                                            \
-        v = (doubles4){(double)f[0], (double)f[1], (double)f[2], (double)f[3]} - OF_GROUP(m, i);           \
+        v = DMLK_WIDE(f) - OF_GROUP(m, i);                                                                 \
         v = v * (OF_GROUP(r, i) * OF_ELEMENT(scale, i)) + OF_ELEMENT(bias, i);                             \
-        v = has_add ? v + (doubles4){(double)g[0], (double)g[1], (double)g[2], (double)g[3]} : v;          \
+        v = has_add ? v + DMLK_WIDE(g) : v;                                                                \
     } while (0)
 
 #define PUT(name, OF_GROUP, OF_ELEMENT, has_add)                                                           \
@@ -260,14 +248,10 @@ struct piece {
         const float *restrict x = p->x, *restrict add = p->add;                                            \
         int64_t i = 0;                                                                                     \
         for (; i + 8 <= n; i += 8) {                                                                       \
-            doubles4 v, w;                                                                                 \
+            dmlk_doubles4 v, w;                                                                                 \
             PUT_FOUR(v, i, OF_GROUP, OF_ELEMENT, has_add);                                                 \
             PUT_FOUR(w, i + 4, OF_GROUP, OF_ELEMENT, has_add);                                             \
-            const floats8 all = {(float)v[0], (float)v[1], (float)v[2], (float)v[3],                       \
-                                 (float)w[0], (float)w[1], (float)w[2], (float)w[3]};                      \
-            const bits8 number = all == all, one_nan = (bits8){0} + (int32_t)DMLK_NAN_BITS;                \
-            const bits8 out = ((bits8)all & number) | (one_nan & ~number);                                 \
-            memcpy(y + i, &out, sizeof out);                                                               \
+            DMLK_STORE_EIGHT(y + i, v, w);                                                                 \
         }                                                                                                  \
         for (; i < n; i++) {                                                                               \
             const double factor = OF_GROUP##_1(r, i) * OF_ELEMENT##_1(scale, i);                           \

@@ -52,7 +52,7 @@ struct methods {
 /* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
-    void (*across)(double *lanes, const float *from, int64_t count);
+    void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index);
 };
 
 /* A line of functions.inc. */
@@ -112,7 +112,7 @@ typedef int64_t signed_uint64;
 #undef magnitude
 
 #define METHODS(name, type) \
-    {start_##type, {name##along_##type, name##across_##type, SHORT}, settle_##type, combine_##type, finish_##type}
+    {start_##type, {name##along_##type, name##across_##type, NULL, SHORT}, settle_##type, combine_##type, finish_##type}
 
 static const struct methods comparisons[] = {
     [DMLK_UINT8] = METHODS(, uint8),
@@ -130,7 +130,7 @@ static const struct methods comparisons[] = {
 
 #else
 
-#define DIRECT(name) static const struct direct name = {along_##name, across_##name};
+#define DIRECT(name) static const struct direct name = {along_##name, rows_##name};
 
 #define SUMS_NAME(x) x##_plain
 #define SUMS_T float
@@ -239,13 +239,14 @@ static void floats_across(void *context, uint8_t *const *at, const int64_t *stri
     struct block *block = context;
     const struct job *job = block->job;
     dmlk_promoted x;
-    if (is_direct(job) && strides[0] == 1) {
-        job->function->direct->across(dmlk_sums_row(&block->sums, index), (const float *)at[0], count);
-        return;
-    }
     dmlk_load_promoted(job->in, at[0], strides[0], count, &x);
     job->function->terms(x.f, count, block->shift, 1);
     dmlk_sums_across(&block->sums, x.f, index);
+}
+
+static void floats_rows(void *context, const uint8_t *at, int64_t rows, int64_t step, int64_t index) {
+    struct block *block = context;
+    block->job->function->direct->rows(&block->sums, (const float *)at, rows, step, index);
 }
 
 static void settle_floats(struct block *block, struct results *results) {
@@ -266,7 +267,9 @@ static void finish_floats(const struct job *job, struct results *results, int64_
 }
 
 static const struct methods float_methods = {
-    start_floats, {floats_along, floats_across, SHORT}, settle_floats, combine_floats, finish_floats};
+    start_floats, {floats_along, floats_across, NULL, SHORT}, settle_floats, combine_floats, finish_floats};
+static const struct methods direct_methods = {
+    start_floats, {floats_along, floats_across, floats_rows, SHORT}, settle_floats, combine_floats, finish_floats};
 
 /* --- iterating over the inputs --- */
 
@@ -331,7 +334,8 @@ static void choose_methods(struct job *job) {
     const uint32_t type = dmlk_bits_type(job->in);
     const uint64_t sign = kind == DMLK_KIND_SIGNED ? UINT64_C(1) << (bits - 1) : 0;
     if (job->function->family == SUMS) {
-        job->methods = is_float ? &float_methods : &job->function->integers[type];
+        const struct methods *floats = is_direct(job) ? &direct_methods : &float_methods;
+        job->methods = is_float ? floats : &job->function->integers[type];
     } else {
         job->methods = &comparisons[type];
     }
@@ -388,7 +392,8 @@ static bool has_function(const struct function *function, uint32_t in, uint32_t 
 
 /* The order of the inputs matters for positions and for the rounding of floats. */
 static enum dmlk_order order_of(const struct job *job) {
-    return job->function->family == PLACES || job->methods == &float_methods ? DMLK_LOGICAL_ORDER : DMLK_ANY_ORDER;
+    const bool is_sum = job->function->family == SUMS && dmlk_type_kind(job->in) == DMLK_KIND_FLOAT;
+    return job->function->family == PLACES || is_sum ? DMLK_LOGICAL_ORDER : DMLK_ANY_ORDER;
 }
 
 /* A second thread is not worthwhile below 0.2 ms (see for_rows.c).  1e6 float32 on one core of an AMD EPYC (2026):
