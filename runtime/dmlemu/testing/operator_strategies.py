@@ -162,7 +162,7 @@ def _tensors(
     tensors: dict[str, Any] = {}
     first: BufferTensorDesc | None = None
     for item in sorted(_tensor_fields(cls), key=lambda item: item.name not in given):
-        of_field = []
+        of_field: list[Any] = []
         for _ in range(draw(st.integers(1, _MOST_TENSORS)) if item.array else 1):
             if item.name in given:
                 data_type, rank = given[item.name]
