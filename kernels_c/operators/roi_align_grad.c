@@ -13,7 +13,7 @@ const uint32_t dmlk_outputs_roi_align_grad = 2;
 /* The tensor with the sizes of the forward input: that input, or its gradient. */
 static const dmlk_view *image_of(const dmlk_call *call) { return &call->views[call->views[INPUT].rank != 0 ? INPUT : OUT]; }
 
-static bool has_valid_image(const dmlk_call *call, const dmlk_roi_align *k) {
+static bool has_valid_image(const dmlk_call *call) {
     const dmlk_view *v = call->views, *image = image_of(call);
     return image->rank != 0 && roi_is_valid(image, &v[REGIONS], &v[INDICES], &v[GRADIENT]) &&
            (v[OUT].rank == 0 || dmlk_same_sizes(&v[OUT], image));
@@ -22,7 +22,7 @@ static bool has_valid_image(const dmlk_call *call, const dmlk_roi_align *k) {
 static bool is_valid(const dmlk_call *call, dmlk_roi_align *k) {
     const dmlk_view *v = call->views;
     return dmlk_has_views(call, VIEWS, 1u << INPUT | 1u << OUT | 1u << OUT_REGIONS) && dmlk_get_constants(call, k, sizeof *k) &&
-           has_valid_image(call, k) && (v[OUT_REGIONS].rank == 0 || dmlk_same_sizes(&v[OUT_REGIONS], &v[REGIONS])) &&
+           has_valid_image(call) && (v[OUT_REGIONS].rank == 0 || dmlk_same_sizes(&v[OUT_REGIONS], &v[REGIONS])) &&
            (v[INPUT].rank != 0 || (!k->takes_maximum && v[OUT_REGIONS].rank == 0));
 }
 

@@ -405,6 +405,68 @@ def poolings() -> Cases:
                 yield f"AVERAGE_POOLING {data_type.name} {k} {channels}", op, {"input_tensor": x}
 
 
+def networks() -> Cases:
+    """Recurrent networks of 17 inputs and 19 units, and attention of 2 heads."""
+    tanh, sigmoid = dml.ActivationTanhOperatorDesc(), dml.ActivationSigmoidOperatorDesc()
+    clip = {"clip_threshold": 2.0, "use_clip_threshold": True, "couple_input_forget": False}
+    kinds: list[tuple[Any, int, list[Any], dict[str, Any]]] = [
+        (dml.RnnOperatorDesc, 1, [tanh], {}),
+        (dml.LstmOperatorDesc, 4, [sigmoid, tanh, tanh], clip),
+        (dml.GruOperatorDesc, 3, [sigmoid, tanh], {"linear_before_reset": False}),
+    ]
+    for (desc, gates, functions, fields), data_type, direction in product(
+        kinds, FLOATS, dml.RecurrentNetworkDirection
+    ):
+        d = 2 if direction is dml.RecurrentNetworkDirection.BIDIRECTIONAL else 1
+        arrays = {
+            "input_tensor": Contents(data_type, [1, 3, 5, 17], mostly_numbers=True),
+            "weight_tensor": Contents(data_type, [1, d, gates * 19, 17], mostly_numbers=True),
+            "recurrence_tensor": Contents(data_type, [1, d, gates * 19, 19], mostly_numbers=True),
+        }
+        op = desc(
+            **{
+                name: layout(each.data_type, each.sizes, i + d)
+                for i, (name, each) in enumerate(arrays.items())
+            },
+            output_sequence_tensor=layout(data_type, [3, d, 5, 19], d),
+            activation_descs=functions * d,
+            direction=direction,
+            **fields,
+        )
+        yield f"{desc.TYPE.name} {data_type.name} {direction.name}", op, arrays
+    for k, data_type in product(range(4), FLOATS):
+        sizes = {"query_tensor": [2, 7, 46], "key_tensor": [2, 33, 46], "value_tensor": [2, 33, 30]}
+        arrays = {name: Contents(data_type, each, mostly_numbers=True) for name, each in sizes.items()}
+        attention = dml.MultiheadAttentionOperatorDesc(
+            **{name: layout(data_type, each, k + i) for i, (name, each) in enumerate(sizes.items())},
+            output_tensor=layout(data_type, [2, 7, 30], k),
+            scale=0.25,
+            mask_filter_value=-1e4,
+            head_count=2,
+            mask_type=dml.MultiheadAttentionMaskType.NONE,
+        )
+        yield f"MULTIHEAD_ATTENTION {data_type.name} {k}", attention, arrays
+
+
+def resamplings() -> Cases:
+    """Larger, smaller, and smaller with antialiasing."""
+    for k, (height, width) in enumerate([(29, 50), (7, 11), (7, 50)]):
+        for data_type, mode in product(FLOATS, dml.InterpolationMode):
+            x, y = [2, 3, 13, 37], [2, 3, height, width]
+            op = dml.Resample3OperatorDesc(
+                input_tensor=layout(data_type, x, k),
+                output_tensor=layout(data_type, y, k + 1),
+                interpolation_mode=mode,
+                rounding_direction=dml.AxisDirection.DECREASING,
+                scales=[new / old for new, old in zip(y, x, strict=True)],
+                input_pixel_offsets=[0.5] * 4,
+                output_pixel_offsets=[-0.5] * 4,
+                antialiased=k > 0 and mode is dml.InterpolationMode.LINEAR,
+            )
+            arrays = {"input_tensor": Contents(data_type, x, mostly_numbers=True)}
+            yield f"RESAMPLE3 {data_type.name} {mode.name} {k}", op, arrays
+
+
 def cases() -> Cases:
     for group in (
         element_wise,
@@ -416,6 +478,8 @@ def cases() -> Cases:
         products,
         convolutions,
         poolings,
+        networks,
+        resamplings,
         others,
     ):
         yield from group()
@@ -434,8 +498,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--cases", type=int, default=10**6, metavar="N", help="only N cases, evenly spread")
+    parser.add_argument("--only", default="", metavar="NAME", help="only cases whose name contains NAME")
     arguments = parser.parse_args()
-    every = list(cases())
+    every = [case for case in cases() if arguments.only in case[0]]
     chosen = min(arguments.cases, len(every))
     for number in (i * len(every) // chosen for i in range(chosen)):
         name, desc, contents = every[number]

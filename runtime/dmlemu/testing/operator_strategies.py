@@ -33,6 +33,8 @@ _MOST_ELEMENTS = 400
 _TOO_MANY_ELEMENTS = 4 * _MOST_ELEMENTS  # of a tensor whose sizes follow from others
 _MOST_TENSORS = 4  # of an array
 
+_Given = Mapping[str, tuple[T, int]]  # data type and rank of the tensors of some fields
+
 _floats = st.sampled_from([1.0, 0.5, 2.0, -0.75, 0.1, 3.0, 0.0])
 
 
@@ -41,11 +43,13 @@ def operator_descs(
     *,
     feature_level: FeatureLevel = _NEWEST,
     kinds: Collection[LayoutKind] | None = None,
+    tensors: Mapping[str, tuple[T, int]] | None = None,
 ) -> st.SearchStrategy[OperatorDesc]:
     """Legal descs of ``operator``, or of any emulated one, for a device of ``feature_level``.
 
     Ranks, data types, sizes and fields are any that the operator allows, with few elements; optional
     tensors may be absent; each tensor has any legal layout (``kinds``, see :func:`layouts_of`).
+    ``tensors`` gives the data types and ranks of some: ``{"a_tensor": (TensorDataType.FLOAT16, 4)}``.
 
     Raises TypeError for what is no operator, ValueError for one that is not emulated, or newer than the
     feature level.
@@ -54,7 +58,7 @@ def operator_descs(
         chosen_kinds(kinds, output=output)
     if operator is None:
         known = st.sampled_from(_emulated(feature_level))
-        return known.flatmap(lambda cls: _laid_out(cls, feature_level, kinds))
+        return known.flatmap(lambda cls: _laid_out(cls, feature_level, kinds, {}))
     cls = declared().get(operator) if isinstance(operator, OperatorType) else operator
     if cls is not None and not (isinstance(cls, type) and issubclass(cls, OperatorDesc)):
         raise TypeError(f"operator must be an OperatorType or a class of descs, not {quote(operator)}")
@@ -62,7 +66,7 @@ def operator_descs(
         raise ValueError(f"{operator!r} is not emulated; see 'dmlemu explain'")
     if feature_level < cls.INTRODUCED:
         raise ValueError(f"DML_OPERATOR_{cls.TYPE.name} is newer than {feature_level.name}")
-    return _laid_out(cls, feature_level, kinds)
+    return _laid_out(cls, feature_level, kinds, tensors or {})
 
 
 def _emulated(level: FeatureLevel) -> list[type[OperatorDesc]]:
@@ -77,17 +81,18 @@ def _laid_out(
     cls: type[OperatorDesc],
     level: FeatureLevel,
     kinds: Collection[LayoutKind] | None,
+    given: _Given,
 ) -> OperatorDesc:
-    desc: Any = draw(_packed(cls, level))
+    desc: Any = draw(_packed(cls, level, given))
     changes = {}
     rules = definition_of(desc).RULES
     not_owned = {name for rule in rules if isinstance(rule, NotOwned) for name in rule.names}
     for item in _tensor_fields(cls):
-        given = getattr(desc, item.name)
+        of_field = getattr(desc, item.name)
         output = item.kind is FieldKind.OUTPUT_TENSOR
         laid = [
             each and draw(layouts_of(each.sizes, each.data_type, kinds=kinds, output=output))
-            for each in (given if item.array else [given])
+            for each in (of_field if item.array else [of_field])
         ]
         if item.name in not_owned:
             laid = [each and replace(each, flags=TensorFlags.NONE) for each in laid]
@@ -97,14 +102,16 @@ def _laid_out(
 
 
 @st.composite
-def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel) -> OperatorDesc:
+def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel, given: _Given) -> OperatorDesc:
     """A legal desc whose tensors are packed."""
     numbers: dict[str, Any] = {
         item.name: draw(_attribute(item, level)) for item in operator_fields(cls) if not item.is_tensor
     }
     none: dict[str, Any] = {item.name: () if item.array else None for item in _tensor_fields(cls)}
     table = cls(**numbers, **none).allowed(level)  # may depend on the other fields
-    tensors = draw(_tensors(cls, table))
+    if any(not _allows(table[name], *each) for name, each in given.items()):
+        reject()
+    tensors = draw(_tensors(cls, table, given))
     rank = max((len(tensor.sizes) for tensor in _each(tensors.values())), default=1)
     rules = definition_of(cls(**numbers, **none)).RULES
     axes = {rule.name for rule in rules if isinstance(rule, Axis)}
@@ -119,6 +126,13 @@ def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel) -> Op
         reject()
     if any(tensor.element_count > _TOO_MANY_ELEMENTS for tensor in _each(_fields(desc))):
         reject()
+    if not all(getattr(desc, name) for name in given):
+        reject()
+    for item in _tensor_fields(cls):
+        for tensor in _each([getattr(desc, item.name)]):
+            found = tensor.data_type, tensor.rank
+            if found != given.get(item.name, found) or not _allows(table[item.name], *found):
+                reject()
     return draw(_with_scalars(desc))
 
 
@@ -140,16 +154,23 @@ def _tensor_fields(cls: type[OperatorDesc]) -> list[Field]:
 
 
 @st.composite
-def _tensors(draw: st.DrawFn, cls: type[OperatorDesc], table: Mapping[str, Allowed]) -> dict[str, Any]:
-    """Most operators need equal sizes and types, so those of the first tensor are tried for all."""
+def _tensors(
+    draw: st.DrawFn, cls: type[OperatorDesc], table: Mapping[str, Allowed], given: _Given
+) -> dict[str, Any]:
+    """Most operators need equal sizes and types, so those of the first tensor are tried for all; the first
+    ones are those of which something is given."""
     tensors: dict[str, Any] = {}
     first: BufferTensorDesc | None = None
-    for item in _tensor_fields(cls):
-        given = []
+    for item in sorted(_tensor_fields(cls), key=lambda item: item.name not in given):
+        of_field: list[Any] = []
         for _ in range(draw(st.integers(1, _MOST_TENSORS)) if item.array else 1):
-            given.append(draw(_tensor(item, table[item.name], first)))
-            first = first or given[-1]
-        tensors[item.name] = tuple(given) if item.array else given[0]
+            if item.name in given:
+                data_type, rank = given[item.name]
+                of_field.append(BufferTensorDesc(data_type, draw(shapes(rank, rank, _MOST_ELEMENTS))))
+            else:
+                of_field.append(draw(_tensor(item, table[item.name], first)))
+            first = first or of_field[-1]
+        tensors[item.name] = tuple(of_field) if item.array else of_field[0]
     return tensors
 
 
@@ -166,6 +187,10 @@ def _tensor(
 
 
 _now_and_then = st.integers(0, 2).map(lambda n: n == 2)
+
+
+def _allows(allowed: Allowed, data_type: T, rank: int) -> bool:
+    return data_type in allowed.data_types and allowed.min_rank <= rank <= allowed.max_rank
 
 
 def _near(data_type: T, allowed: Allowed) -> T:

@@ -170,7 +170,9 @@ def test_an_index_may_be_a_float(stage: Stage, batch: float, used: int) -> None:
     pool = stage.compile(desc, "pool")
     stage.initialize(pool)
     regions = np.float32([[1.9, -7, -7, 9, 9], [-0.9, 0, 0, 0, 0], [batch, 0, 0, 0, 0]])
-    stage.dispatch(pool, [stage.filled("image", 8), stage.upload("regions", regions)], [stage.buffer("result")])
+    stage.dispatch(
+        pool, [stage.filled("image", 8), stage.upload("regions", regions)], [stage.buffer("result")]
+    )
     stage.run()
 
     [stored] = stage.device.reports
