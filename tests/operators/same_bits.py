@@ -405,6 +405,29 @@ def poolings() -> Cases:
                 yield f"AVERAGE_POOLING {data_type.name} {k} {channels}", op, {"input_tensor": x}
 
 
+def resamplings() -> Cases:
+    """Enlarged and reduced, so that rows are mixed by vectors, by pairs, and by columns of all channels."""
+    linear, nearest = dml.InterpolationMode.LINEAR, dml.InterpolationMode.NEAREST_NEIGHBOR
+    for data_type, (mode, antialiased) in product(
+        (T.FLOAT32, T.FLOAT16, T.UINT8), ((linear, False), (linear, True), (nearest, False))
+    ):
+        for k, scale in enumerate((2.0, 1.3, 0.6, 0.3)):
+            small, large = [2, 9, 13, 45], [2, 9, int(13 * scale), int(45 * scale)]
+            of = channels_last if k % 2 else BufferTensorDesc
+            op = dml.Resample3OperatorDesc(
+                input_tensor=of(data_type, small),
+                output_tensor=of(data_type, large),
+                interpolation_mode=mode,
+                rounding_direction=dml.AxisDirection.DECREASING,
+                scales=[1.0, 1.0, scale, scale],
+                input_pixel_offsets=[0.5] * 4,
+                output_pixel_offsets=[-0.5] * 4,
+                antialiased=antialiased,
+            )
+            x = Contents(data_type, small, mostly_numbers=data_type is not T.UINT8)
+            yield f"RESAMPLE {data_type.name} {mode.name} {antialiased} {k}", op, {"input_tensor": x}
+
+
 def cases() -> Cases:
     for group in (
         element_wise,
@@ -416,6 +439,7 @@ def cases() -> Cases:
         products,
         convolutions,
         poolings,
+        resamplings,
         others,
     ):
         yield from group()
