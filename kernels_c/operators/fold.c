@@ -1,8 +1,11 @@
 /* fold: the sum of all columns that fall on an element of the image, in FLOAT64 and row-major order of the window;
- * those in the padding are dropped.  A plane of the image (one batch and channel) is summed at a time. */
+ * those in the padding are dropped.  A band of a plane (one batch and channel) of the image is summed at a time: some
+ * indices of its first axis. */
 #include "columns.h"
 #include "narrow.h"
 #include "scratch.h"
+
+#define BAND (1 << 12) /* elements of a band; at least one index of the first axis */
 
 #define DMLK_BODY "fold.inc"
 #include "each_type.inc"
@@ -23,9 +26,14 @@ struct job {
     dmlk_columns c;
     const dmlk_view *in, *out;
     functions f;
-    int64_t plane; /* elements */
+    int64_t bands, height; /* of a plane; indices of a band */
     int64_t steps[DMLK_MAX_RANK]; /* sums from one index of an axis to the next */
-    double *sums; /* a plane for each part */
+    double *sums; /* a band for each part */
+};
+
+/* The bands of a plane begin at these indices of its first axis. */
+struct band {
+    int64_t begin, end;
 };
 
 /* Advances the indices of all axes from `first` on but the last; false: that was the last row. */
@@ -39,16 +47,23 @@ static bool next_row(uint32_t first, uint32_t rank, const int64_t *sizes, int64_
     return false;
 }
 
-/* Adds one place of the window of every block. */
-static void add_place(const struct job *job, const uint32_t *place, const int64_t *index, dmlk_view in, double *sums,
-                      int64_t *work) {
+/* Adds one place of the window of every block; `index` is where the band begins. */
+static void add_place(const struct job *job, const uint32_t *place, const int64_t *index, struct band band, dmlk_view in,
+                      double *sums, int64_t *work) {
     const dmlk_columns *c = &job->c;
     const uint32_t last = c->rank - 1;
     int64_t at[DMLK_MAX_RANK] = {index[0], index[1]}, first, count;
     for (uint32_t d = DMLK_IMAGE_AXES; d < c->rank; d++) {
         const uint32_t axis = d - DMLK_IMAGE_AXES;
-        const int64_t position = dmlk_blocks_inside(c, axis, job->out->sizes[d], place[axis], &first, &count);
-        if (count == 0) {
+        const int64_t size = axis == 0 ? band.end : job->out->sizes[d], stride = c->k.strides[axis];
+        int64_t position = dmlk_blocks_inside(c, axis, size, place[axis], &first, &count);
+        if (axis == 0) {
+            const int64_t before = position < band.begin ? (band.begin - position - 1) / stride + 1 : 0;
+            first += before;
+            count -= before;
+            position += before * stride - band.begin;
+        }
+        if (count <= 0) {
             return;
         }
         sums += position * job->steps[d];
@@ -63,23 +78,28 @@ static void add_place(const struct job *job, const uint32_t *place, const int64_
     } while (!dmlk_stopped(work, in.sizes[last]) && next_row(DMLK_IMAGE_AXES, c->rank, in.sizes, at));
 }
 
-static void fold_planes(int64_t begin, int64_t end, int part, void *context) {
+static void fold_bands(int64_t begin, int64_t end, int part, void *context) {
     const struct job *job = context;
     const uint32_t last = job->c.rank - 1;
-    double *sums = job->sums + part * job->plane;
+    const int64_t *sizes = job->out->sizes, elements = job->height * job->steps[DMLK_IMAGE_AXES];
+    double *sums = job->sums + part * elements;
     int64_t work = 0;
-    for (int64_t p = begin; p < end && !dmlk_stopped(&work, job->plane); p++) {
-        int64_t index[DMLK_MAX_RANK] = {p / job->out->sizes[1], p % job->out->sizes[1]}, number = 0;
+    for (int64_t n = begin; n < end && !dmlk_stopped(&work, elements); n++) {
+        const int64_t plane = n / job->bands, first = n % job->bands * job->height;
+        const struct band band = {first, dmlk_min(first + job->height, sizes[DMLK_IMAGE_AXES])};
+        int64_t index[DMLK_MAX_RANK] = {plane / sizes[1], plane % sizes[1]}, number = 0;
         uint32_t place[6] = {0};
-        memset(sums, 0, (size_t)job->plane * sizeof *sums);
+        memset(sums, 0, (size_t)elements * sizeof *sums);
         do {
-            add_place(job, place, index, dmlk_columns_of_place(&job->c, job->in, number++), sums, &work);
+            add_place(job, place, index, band, dmlk_columns_of_place(&job->c, job->in, number++), sums, &work);
         } while (dmlk_next_window_place(&job->c, place) && !dmlk_stopped(&work, 1));
+        dmlk_view out = *job->out;
+        dmlk_cut(&out, DMLK_IMAGE_AXES, first, 1, band.end - first);
         const double *from = sums;
         do {
-            job->f.put(from, job->out->sizes[last], dmlk_element(job->out, index), job->out->strides[last]);
-            from += job->out->sizes[last];
-        } while (next_row(DMLK_IMAGE_AXES, job->c.rank, job->out->sizes, index));
+            job->f.put(from, out.sizes[last], dmlk_element(&out, index), out.strides[last]);
+            from += out.sizes[last];
+        } while (next_row(DMLK_IMAGE_AXES, job->c.rank, out.sizes, index));
     }
 }
 
@@ -133,19 +153,21 @@ int dmlk_run_fold(const dmlk_call *call) {
     if (job.in->type != job.out->type || job.f.add == NULL) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    job.plane = 1;
+    int64_t row = 1, bytes;
     for (uint32_t d = job.c.rank; d-- > DMLK_IMAGE_AXES;) {
-        job.steps[d] = job.plane;
-        job.plane *= job.out->sizes[d];
+        job.steps[d] = row;
+        row *= d > DMLK_IMAGE_AXES ? job.out->sizes[d] : 1;
     }
-    const int64_t planes = job.out->sizes[0] * job.out->sizes[1];
-    const int64_t work = dmlk_min(job.plane, 1 << 20) * dmlk_min(job.c.places, 1 << 20); /* of a plane, if not more */
-    const int parts = (int)dmlk_min(dmlk_row_parts(planes, work), planes);
-    int64_t bytes;
-    if (__builtin_mul_overflow(job.plane, parts * (int64_t)sizeof(double), &bytes) || (job.sums = dmlk_take(bytes)) == NULL) {
+    const int64_t height = job.out->sizes[DMLK_IMAGE_AXES];
+    job.height = dmlk_min(height, row < BAND ? BAND / row : 1);
+    job.bands = (height - 1) / job.height + 1;
+    const int64_t bands = job.out->sizes[0] * job.out->sizes[1] * job.bands, elements = job.height * row;
+    const int64_t work = dmlk_min(elements, 1 << 20) * dmlk_min(job.c.places, 1 << 20); /* of a band, if not more */
+    const int parts = (int)dmlk_min(dmlk_row_parts(bands, work), bands);
+    if (__builtin_mul_overflow(elements, parts * (int64_t)sizeof(double), &bytes) || (job.sums = dmlk_take(bytes)) == NULL) {
         return DMLK_OUT_OF_MEMORY;
     }
-    dmlk_parallel(planes, parts, fold_planes, &job);
+    dmlk_parallel(bands, parts, fold_bands, &job);
     dmlk_give(job.sums);
     return DMLK_OK;
 }

@@ -160,11 +160,9 @@ typedef struct line {
     double weights[SHORT]; /* if there are no more */
 } line;
 
-typedef struct job job;
-
 /* Of one thread. */
 typedef struct state {
-    const job *job;
+    const struct job *job;
     int64_t work;
     bool stopped;
     line kept_lines[DMLK_MAX_RANK][LINES], *lines[DMLK_MAX_RANK]; /* of the row's elements */
@@ -188,10 +186,10 @@ DMLK_EACH_ISA(add_row, (double *restrict sum, const double *restrict row, double
 }
 
 /* A row, or with `other` two that are still to be mixed. */
-typedef struct sum {
+typedef struct rows {
     const double *row, *other;
     double w, v;
-} sum;
+} rows;
 
 /* The limits of an integer type of at most 32 bits. */
 #define HALF(T) ((double)((uint64_t)1 << (8 * sizeof(T) - 1)))
@@ -248,7 +246,7 @@ static void mix_singles(state *s, const axis *a, const uint8_t *from, double *ro
 
 typedef struct functions {
     void (*mix)(state *s, const axis *a, const uint8_t *from, double *row);
-    void (*put)(const sum *of, int64_t columns, int64_t width, uint8_t *to, int64_t stride);
+    void (*put)(const rows *of, int64_t columns, int64_t width, uint8_t *to, int64_t stride);
     void (*pick)(const block *b, const uint8_t *from, void *row);
     void (*put_bits)(const void *row, int64_t columns, int64_t width, uint8_t *to, int64_t stride);
 } functions;
@@ -315,7 +313,7 @@ static void keep_weights(block *b, const axis *a, int64_t *work) {
 }
 
 static void begin_block(state *s, int64_t number) {
-    const job *job = s->job;
+    const struct job *job = s->job;
     const axis *a = &job->axes[job->x];
     const int64_t columns = job->out->sizes[job->x], width = job->inner < job->in->rank ? job->in->sizes[job->inner] : 1;
     block *b = &s->block;
@@ -351,7 +349,7 @@ static const double *mixed_row(state *s, const uint8_t *from, uint64_t key) {
 }
 
 /* The next of the axes that rows are mixed along; the rank: none. */
-static uint32_t outer_axis(const job *job, uint32_t d) {
+static uint32_t outer_axis(const struct job *job, uint32_t d) {
     while (d < job->in->rank && (d == job->x || d == job->inner)) {
         d++;
     }
@@ -359,8 +357,8 @@ static uint32_t outer_axis(const job *job, uint32_t d) {
 }
 
 /* The same, mixed along axis d and those behind it, too; `last`, if not NULL, may get two rows instead. */
-static const double *mixed(state *s, uint32_t first, const uint8_t *from, uint64_t key, sum *last) {
-    const job *job = s->job;
+static const double *mixed(state *s, uint32_t first, const uint8_t *from, uint64_t key, rows *last) {
+    const struct job *job = s->job;
     const uint32_t d = outer_axis(job, first);
     if (d == job->in->rank) {
         return mixed_row(s, from, key);
@@ -393,7 +391,7 @@ static const double *mixed(state *s, uint32_t first, const uint8_t *from, uint64
 
 /* Of the nearest elements; the same row as before is there already. */
 static const double *picked(state *s) {
-    const job *job = s->job;
+    const struct job *job = s->job;
     const uint8_t *from = job->in->base;
     for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
         from += s->lines[d]->taps.begin * job->in->strides[d] * job->element;
@@ -406,7 +404,7 @@ static const double *picked(state *s) {
 }
 
 static void set_lines(state *s, const int64_t *index) {
-    const job *job = s->job;
+    const struct job *job = s->job;
     for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
         line *t = s->lines[d] = &s->kept_lines[d][index[d] % LINES];
         if (t->element != index[d]) {
@@ -417,7 +415,7 @@ static void set_lines(state *s, const int64_t *index) {
     }
 }
 
-static void begin_state(state *s, const job *job) {
+static void begin_state(state *s, const struct job *job) {
     s->job = job;
     s->work = 0;
     s->stopped = false;
@@ -430,7 +428,7 @@ static void begin_state(state *s, const job *job) {
 }
 
 static void resample_rows(int64_t begin, int64_t end, int part, void *context) {
-    const job *job = context;
+    const struct job *job = context;
     const dmlk_view *out = job->out;
     state *s = &job->states[part];
     block *b = &s->block;
@@ -447,7 +445,7 @@ static void resample_rows(int64_t begin, int64_t end, int part, void *context) {
         if (job->nearest) {
             job->f.put_bits(picked(s), b->columns, b->width, to, step);
         } else {
-            sum last = {0};
+            rows last = {0};
             last.row = mixed(s, 0, job->in->base + b->first * job->element, 0, &last);
             job->f.put(&last, b->columns, b->width, to, step);
         }
@@ -510,7 +508,7 @@ void dmlk_reads_resample(const dmlk_call *call, uint32_t tensor, dmlk_read_set *
 }
 
 /* Chooses the axes of the columns and of what is inside them. */
-static void set_blocks(job *job) {
+static void set_blocks(struct job *job) {
     const dmlk_view *in = job->in, *out = job->out;
     job->inner = out->rank;
     for (uint32_t d = 0; d < out->rank && out->rank > 1; d++) {
@@ -536,7 +534,7 @@ int dmlk_run_resample(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
-    job job = {.in = in, .out = out, .element = dmlk_type_bytes(in->type)};
+    struct job job = {.in = in, .out = out, .element = dmlk_type_bytes(in->type)};
     job.nearest = k.mode < DMLK_LINEAR && !k.gradient;
     const bool narrow = job.element < 8 || dmlk_type_kind(in->type) == DMLK_KIND_FLOAT;
     if (in->type != out->type || job.element == 0 || !(job.nearest || narrow)) {
@@ -545,13 +543,13 @@ int dmlk_run_resample(const dmlk_call *call) {
     job.f = by_type[in->type];
     set_axes(&k, in, out, job.axes);
     set_blocks(&job);
-    const int64_t rows = job.row_count * job.blocks, length = job.columns * job.width;
-    const int parts = dmlk_row_parts(rows, job.nearest ? length : 4 * length);
+    const int64_t count = job.row_count * job.blocks, length = job.columns * job.width;
+    const int parts = dmlk_row_parts(count, job.nearest ? length : 4 * length);
     job.states = dmlk_take(parts * (int64_t)sizeof *job.states);
     if (job.states == NULL) {
         return DMLK_OUT_OF_MEMORY;
     }
-    dmlk_parallel(rows, parts, resample_rows, &job);
+    dmlk_parallel(count, parts, resample_rows, &job);
     dmlk_give(job.states);
     return DMLK_OK;
 }

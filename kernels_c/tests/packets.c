@@ -927,6 +927,7 @@ static void begin_resample(device *d) {
     if (random_between(0, 9) == 0) { /* whatever the bits mean */
         const uint64_t any = (uint64_t)random_bits() << 32;
         memcpy(&k.scales[0], &any, sizeof any);
+        k.scales[0] = k.scales[0] > 0 ? k.scales[0] : 1;
         k.mode %= DMLK_LINEAR_ANTIALIASED; /* it would have many taps */
     }
     add_in(d, type, k.rank, in);

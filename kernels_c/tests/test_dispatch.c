@@ -316,12 +316,12 @@ TEST(upsample_with_large_factors) {
 
 TEST(fold_to_large_planes) {
     const dmlk_fold k = {
-        .spatial = 2, .window = {2, 4}, .strides = {1, 1}, .dilations = {1, 1}, .blocks = {1, 1}};
-    const int64_t columns[] = {1, 8, 1}, image[] = {1, 1, 1 << 30, INT64_C(1) << 31};
+        .spatial = 3, .window = {1, 2, 4}, .strides = {1, 1, 1}, .dilations = {1, 1, 1}, .blocks = {1, 1, 1}};
+    const int64_t columns[] = {1, 8, 1}, image[] = {1, 1, 1, 1 << 30, INT64_C(1) << 31};
     device d;
     device_begin(&d, "fold");
     repeated(&d, 3, columns);
-    repeated(&d, 4, image);
+    repeated(&d, 5, image);
     expect_status(&d, &k, sizeof k, DMLK_OUT_OF_MEMORY);
 }
 

@@ -449,22 +449,26 @@ def networks() -> Cases:
 
 
 def resamplings() -> Cases:
-    """Larger, smaller, and smaller with antialiasing."""
-    for k, (height, width) in enumerate([(29, 50), (7, 11), (7, 50)]):
-        for data_type, mode in product(FLOATS, dml.InterpolationMode):
-            x, y = [2, 3, 13, 37], [2, 3, height, width]
+    """Enlarged and reduced, so that rows are mixed by vectors, by pairs, and by columns of all channels."""
+    linear, nearest = dml.InterpolationMode.LINEAR, dml.InterpolationMode.NEAREST_NEIGHBOR
+    for data_type, (mode, antialiased) in product(
+        (T.FLOAT32, T.FLOAT16, T.UINT8), ((linear, False), (linear, True), (nearest, False))
+    ):
+        for k, scale in enumerate((2.0, 1.3, 0.6, 0.3)):
+            small, large = [2, 9, 13, 45], [2, 9, int(13 * scale), int(45 * scale)]
+            of = channels_last if k % 2 else BufferTensorDesc
             op = dml.Resample3OperatorDesc(
-                input_tensor=layout(data_type, x, k),
-                output_tensor=layout(data_type, y, k + 1),
+                input_tensor=of(data_type, small),
+                output_tensor=of(data_type, large),
                 interpolation_mode=mode,
                 rounding_direction=dml.AxisDirection.DECREASING,
-                scales=[new / old for new, old in zip(y, x, strict=True)],
+                scales=[1.0, 1.0, scale, scale],
                 input_pixel_offsets=[0.5] * 4,
                 output_pixel_offsets=[-0.5] * 4,
-                antialiased=k > 0 and mode is dml.InterpolationMode.LINEAR,
+                antialiased=antialiased,
             )
-            arrays = {"input_tensor": Contents(data_type, x, mostly_numbers=True)}
-            yield f"RESAMPLE3 {data_type.name} {mode.name} {k}", op, arrays
+            x = Contents(data_type, small, mostly_numbers=data_type is not T.UINT8)
+            yield f"RESAMPLE {data_type.name} {mode.name} {antialiased} {k}", op, {"input_tensor": x}
 
 
 def cases() -> Cases:

@@ -417,5 +417,17 @@ def test_fold_sums_are_rounded_once() -> None:
     assert folded(columns, [1, 1, 5], [3]).tolist() == [[[0, 0, 2050, 0, 0]]]
 
 
+@pytest.mark.parametrize("changes", [{}, {"strides": [3, 1]}, {"dilations": [5, 1]}])
+def test_folding_to_planes_of_several_bands(changes: Any) -> None:
+    """The kernel sums some rows of the plane at a time."""
+    stride, dilation = (changes.get(name, [1])[0] for name in ("strides", "dilations"))
+    blocks = (160 - 1 - 2 * dilation) // stride + 1
+    columns = np.random.default_rng(1).random((2, 9, blocks * 70), np.float32)
+
+    folded(columns, [2, 1, 160, 72], [3, 3], **changes)
+    folded(columns[:, :3, :60].copy(), [2, 1, 62], [3])
+    folded(np.ones((1, 3, 8998), np.float32), [1, 1, 9000], [3])
+
+
 def test_what_falls_in_the_padding_is_dropped() -> None:
     assert folded(np.float32([2048, 1, 3]).reshape(1, 3, 1), [1, 1, 1], [3], padding=1).tolist() == [[[1]]]

@@ -231,3 +231,24 @@ def test_bits_are_copied() -> None:
     )
     y = compare(desc, {"input_tensor": x})["output_tensor"].view(np.uint32)
     assert y.tolist() == [0x7F800001, 0x7F800001, 0x80000000, 0x80000000]
+
+
+@pytest.mark.parametrize("scale", [3, 1.3, 0.6, 0.3])
+@pytest.mark.parametrize("sizes", [[2, 3, 9, 45], [1, 2500], [2, 1100, 2, 5]])
+@pytest.mark.parametrize("antialiased", [False, True])
+def test_images_of_several_blocks(scale: float, sizes: list[int], antialiased: bool) -> None:
+    """Rows are computed in blocks, and mixed by vectors where they are long enough."""
+    x = np.random.default_rng(1).normal(size=sizes).astype(np.float32)
+    scales = [1.0] * (x.ndim - 2) + [scale, scale]
+    larger = [int(size * factor) or 1 for size, factor in zip(sizes, scales, strict=True)]
+
+    sampled(x, scales, larger, LINEAR, 3, rounding_direction=DOWN, antialiased=antialiased)
+
+
+def test_channels_last() -> None:
+    """Columns of 70 contiguous elements, which are not scaled."""
+    x = np.random.default_rng(2).normal(size=(2, 9, 30, 70)).astype(np.float32)
+
+    for scale in (2, 0.6):
+        sampled(x, [1, scale, scale, 1], [2, int(9 * scale), int(30 * scale), 70], LINEAR)
+        sampled(x, [1, scale, scale, 1], [2, int(9 * scale), int(30 * scale), 70], NEAREST)

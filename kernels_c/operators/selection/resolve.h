@@ -77,6 +77,9 @@ RESOLVE_INSIDE(uint64)
         bool all_inside = true;                                                                                     \
         for (uint32_t q = 0; q < s->count; q++) {                                                                   \
             const INDEX##_t *indices = (const INDEX##_t *)at + q * s->apart;                                        \
+            for (int64_t b = 0; stride == 1 && b < count * (int64_t)sizeof *indices; b += 64) {                     \
+                __builtin_prefetch((const uint8_t *)(indices + count) + b); /* what follows */                      \
+            }                                                                                                       \
             const bool is_loaded = stride == 1 && DMLK_LOAD_ROW(loaded, indices, count);                            \
             for (int64_t i = 0; !is_loaded && i < count; i++) {                                                     \
                 loaded[i] = DMLK_LOAD_ONCE(indices, i * stride);                                                    \
