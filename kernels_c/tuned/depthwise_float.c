@@ -118,8 +118,9 @@ static void planes_part(int64_t begin, int64_t end, int part, void *context) {
                 return;
             }
             const int64_t output[2] = {row / out->sizes[Y], row % out->sizes[Y]};
-            run_row(c, plane, job->weights + channel * job->taps, job->bias[channel], output,
-                    to + output[0] * out->strides[Z] + output[1] * out->strides[Y]);
+            float *line = to + output[0] * out->strides[Z] + output[1] * out->strides[Y];
+            run_row(c, plane, job->weights + channel * job->taps, job->bias[channel], output, line);
+            dmlk_follow(c->followers, (const uint8_t *)line, 1, 1, out->sizes[X], 1);
         }
     }
 }
@@ -174,6 +175,7 @@ static void rows_part(int64_t begin, int64_t end, int part, void *context) {
             }
             run_channels(job, places, to + x * out->strides[X]);
         }
+        dmlk_follow(c->followers, (const uint8_t *)to, out->sizes[X], out->strides[X], job->channels, 1);
     }
 }
 

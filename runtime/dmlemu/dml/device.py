@@ -314,6 +314,7 @@ class Device(Object):
         feature level 2_1.
         """
         with loading():
+            from .lowering.fusion import may_fuse
             from .lowering.graph import lower_graph
             from .lowering.graph_checks import check_graph
 
@@ -334,7 +335,11 @@ class Device(Object):
         count = len(graph.nodes)
         compiled = CompiledOperator(
             self.context,
-            lower_graph(graph, optimized=not flags & ExecutionFlags.DISABLE_META_COMMANDS),
+            lower_graph(
+                graph,
+                optimized=not flags & ExecutionFlags.DISABLE_META_COMMANDS,
+                fused=may_fuse(flags),
+            ),
             ExecutionFlags(flags),
             type_name=f"graph of {count} node{'s' * (count != 1)}",
             in_place=False,
