@@ -226,8 +226,8 @@ class Lowered:
     def pack(self, fused: Sequence[bool]) -> tuple[Call, ...]:
         """The calls, with everything that does not depend on bindings encoded in bytes.
 
-        This layer never decodes these bytes; it uses the operands of a call instead.  ``fused``: of each call,
-        whether the next one may run together with it.
+        This layer never decodes these bytes; it uses the operands of a call instead.  ``fused``: of each
+        call, whether the next one may run together with it.
         """
         return tuple(
             pack(replace(call, operands=tuple(map(self._placed, call.operands))))._replace(fused=together)

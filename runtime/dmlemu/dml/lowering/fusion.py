@@ -44,7 +44,7 @@ def fused_calls(calls: Sequence[KernelCall]) -> list[bool]:
 
 
 def share_memory(lowered: Lowered) -> None:
-    """Lets a product write where the last call that is fused with it writes, if nothing else reads its result."""
+    """Lets a product write where the last call fused with it writes, if nothing else reads its result."""
     tensors, fused, first = _Tensors(lowered), fused_calls(lowered.calls), 0
     for at, call in enumerate(lowered.calls):
         first = first if at and fused[at - 1] else at
@@ -69,7 +69,7 @@ class _Tensors:
         return TEMPORARY, bisect_right(self._starts, operand.offset) - 1
 
     def merge(self, operand: Operand, first: int, last: int) -> None:
-        """Moves a tensor that only the calls from ``first`` to ``last`` use to the one that the last writes."""
+        """Moves a tensor that only calls ``first`` to ``last`` use to the one that the last writes."""
         target = self._calls[last].operands[-1]
         source, users = self._of(operand), self._users[self._of(target)]
         using, calls = self._users[source], self._calls[first : last + 1]
