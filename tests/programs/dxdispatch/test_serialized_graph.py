@@ -270,7 +270,7 @@ def test_an_attribute_that_is_there_twice(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("kind", [3, 0], ids=["a value", "no value"])
 def test_an_attribute_that_the_operator_does_not_have(monkeypatch: pytest.MonkeyPatch, kind: int) -> None:
-    """It is refused by name, as the operator would not compute what the file says; one without a value says nothing."""
+    """It is refused by name; one without a value says nothing."""
     desc = dml.ActivationEluOperatorDesc(input_tensor=ROW, output_tensor=ROW, alpha=2)
     known = graph_writer._Writer.attributes
 
