@@ -288,8 +288,10 @@ static void multiply_keys(const struct block *b) {
                                           .row = b->rows + row * job->size,
                                           .row_stride = job->size,
                                           .row_step = 1,
-                                          .column = (const float(*)[PANEL])(keys + first * job->size),
-                                          .sums = (float(*)[PANEL])(b->scores + first * QUERIES + row * PANEL)};
+                                          .column = keys + first * job->size,
+                                          .column_step = PANEL,
+                                          .sums = b->scores + first * QUERIES + row * PANEL,
+                                          .sums_stride = PANEL};
             dmlk_f32_tile(job->isa, &tile);
         }
     }
@@ -309,8 +311,10 @@ static void multiply_values(const struct block *b) {
                                               .row = b->scores + first * QUERIES + row * PANEL,
                                               .row_stride = PANEL,
                                               .row_step = 1,
-                                              .column = (const float(*)[PANEL])(values + (panel * job->keys + first) * PANEL),
-                                              .sums = (float(*)[PANEL])(b->results + (panel * QUERIES + row) * PANEL)};
+                                              .column = values + (panel * job->keys + first) * PANEL,
+                                              .column_step = PANEL,
+                                              .sums = b->results + (panel * QUERIES + row) * PANEL,
+                                              .sums_stride = PANEL};
                 dmlk_f32_tile(job->isa, &tile);
             }
         }

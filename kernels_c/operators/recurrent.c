@@ -145,8 +145,10 @@ static void multiply(const struct piece *p, int64_t gate, const float *states) {
                                       .row = states + state_at(job, p->direction, p->item, 0),
                                       .row_stride = job->units,
                                       .row_step = 1,
-                                      .column = (const float(*)[UNITS])panel(job, p->direction, gate, block),
-                                      .sums = (float(*)[UNITS])to};
+                                      .column = panel(job, p->direction, gate, block),
+                                      .column_step = UNITS,
+                                      .sums = to,
+                                      .sums_stride = UNITS};
         dmlk_f32_tile(job->isa, &tile);
     }
 }

@@ -7,12 +7,16 @@
 #include "cancellation.h"
 #include "gemm_blocked.h"
 #include "kernel.h"
+#include "parallel.h"
 #include "scratch.h"
+#include "singles.h"
 
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
 static const float no_bias = 0;
+
+static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* The stride of axes first .. last as one axis, if they follow each other; false: they do not. */
 static bool merge(const dmlk_view *view, uint32_t first, uint32_t last, int64_t *stride) {
@@ -100,6 +104,7 @@ struct product {
     int64_t tap_stride;
     bool in_rows;    /* one output row at a time */
     bool by_channel; /* channels are closer than positions in the output: they are its columns */
+    const int64_t *position_at, *tap_at; /* not NULL: places in the input, which is FLOAT32 and has all the windows */
 };
 
 /* Whether the patches are the input itself: windows of one element, one for each position. */
@@ -150,14 +155,15 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     dmlk_gemm_blocked *g = &p->gemm;
     const int64_t *sizes = p->filter.sizes;
     const bool has_bias = c->bias.base != NULL;
-    dmlk_matrix filters = {p->filter.type, p->filter.strides[FILTER], p->tap_stride, NULL};
-    dmlk_matrix inputs = {c->input.type, 0, 0, &p->patches}; /* its columns are positions */
+    dmlk_matrix filters = {
+        .type = p->filter.type, .row_stride = p->filter.strides[FILTER], .column_stride = p->tap_stride};
+    dmlk_matrix inputs = {.type = c->input.type, .patches = &p->patches}; /* its columns are positions */
     if (!p->in_rows && is_pointwise(c, &inputs.column_stride)) {
         inputs.row_stride = c->input.strides[CHANNEL];
         inputs.patches = NULL;
     }
-    dmlk_matrix bias = {has_bias ? c->bias.type : DMLK_FLOAT32, has_bias ? c->bias.strides[0] : 0, 0, NULL};
-    dmlk_matrix to = {out->type, out->strides[CHANNEL], stride, NULL};
+    dmlk_matrix bias = {.type = has_bias ? c->bias.type : DMLK_FLOAT32, .row_stride = has_bias ? c->bias.strides[0] : 0};
+    dmlk_matrix to = {.type = out->type, .row_stride = out->strides[CHANNEL], .column_stride = stride};
     g->m = sizes[FILTER];
     g->n = count;
     g->depth = sizes[OF_GROUP] * sizes[WINDOW] * sizes[WINDOW + 1] * sizes[WINDOW + 2];
@@ -165,7 +171,7 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     g->b = inputs;
     g->c = bias;
     g->out = to;
-    p->by_channel = sizes[FILTER] > 1 && to.row_stride < to.column_stride;
+    p->by_channel = p->position_at != NULL || (sizes[FILTER] > 1 && to.row_stride < to.column_stride);
     if (p->by_channel) {
         g->m = count;
         g->n = sizes[FILTER];
@@ -173,6 +179,9 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
         g->b = dmlk_transposed(filters);
         g->c = dmlk_transposed(bias);
         g->out = dmlk_transposed(to);
+    }
+    if (p->position_at != NULL) {
+        g->a = (dmlk_matrix){.type = DMLK_FLOAT32, .row_at = p->position_at, .column_at = p->tap_at};
     }
     g->has_c = true;
     g->alpha = g->beta = 1;
@@ -205,6 +214,163 @@ static bool multiply_rows(struct product *p) {
     return true;
 }
 
+/* --- products in place --- */
+
+#define LEAST_FILTERS 12 /* in a group: fewer leave too much of a tile idle */
+#define MOST_STAGED (INT64_C(1) << 25) /* bytes, except for a single image */
+
+/* The part of the input that the windows cover, as floats: a copy, with 0 outside of the input, unless the input itself
+ * has it. */
+struct stage {
+    const dmlk_float_convolution *c;
+    int64_t low[DMLK_SPATIAL]; /* index in the input of the first element */
+    int64_t images;            /* at a time */
+    dmlk_view view;
+    bool last; /* channels are closest */
+};
+
+/* Returns whether the input can be read in place. */
+static bool plan_stage(struct stage *s) {
+    const dmlk_float_convolution *c = s->c;
+    bool in_place = c->input.type == DMLK_FLOAT32;
+    s->view = c->input;
+    for (int k = 0; k < DMLK_SPATIAL; k++) {
+        const dmlk_taps_axis *axis = &c->axes[k];
+        const int64_t reach = (axis->window - 1) * axis->tap;
+        const int64_t high = (axis->output - 1) * axis->step + axis->origin + (reach > 0 ? reach : 0);
+        s->low[k] = axis->origin + (reach < 0 ? reach : 0);
+        s->view.sizes[Z + k] = high - s->low[k] + 1;
+        in_place = in_place && s->low[k] >= 0 && high < axis->input;
+    }
+    const int64_t *sizes = s->view.sizes, *strides = c->input.strides, channels = sizes[CHANNEL];
+    s->last = strides[CHANNEL] == 1 && strides[X] == channels;
+    s->images = sizes[N];
+    if (in_place) {
+        memset(s->low, 0, sizeof s->low);
+        return true;
+    }
+    int64_t *to = s->view.strides;
+    to[X] = s->last ? channels : 1;
+    to[Y] = sizes[X] * to[X];
+    to[Z] = sizes[Y] * to[Y];
+    to[CHANNEL] = s->last ? 1 : (sizes[Z] * to[Z] + 31) / 32 * 32 + 16; /* planes begin in different sets of a cache */
+    to[N] = s->last ? sizes[Z] * to[Z] : channels * to[CHANNEL];
+    s->images = most(1, dmlk_min(sizes[N], MOST_STAGED / (to[N] * (int64_t)sizeof(float))));
+    s->view.type = DMLK_FLOAT32;
+    return false;
+}
+
+/* Items: lines along the last spatial axis, of all channels if they are closest. */
+static void stage_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct stage *s = context;
+    const dmlk_view *in = &s->c->input, *to = &s->view;
+    const int64_t unit = s->last ? in->sizes[CHANNEL] : 1, *sizes = to->sizes;
+    const int64_t left = dmlk_min(sizes[X], most(0, -s->low[2])), size = sizes[X];
+    const int64_t right = most(left, dmlk_min(size, in->sizes[X] - s->low[2])); /* elements left .. right - 1 are there */
+    int64_t work = 0;
+    for (int64_t item = begin; item < end && !dmlk_stopped(&work, size * unit); item++) {
+        const int64_t y = item % sizes[Y], z = item / sizes[Y] % sizes[Z], rest = item / sizes[Y] / sizes[Z];
+        const int64_t channel = s->last ? 0 : rest % sizes[CHANNEL], image = s->last ? rest : rest / sizes[CHANNEL];
+        float *line = (float *)(void *)to->base + image * to->strides[N] + channel * to->strides[CHANNEL] +
+                      z * to->strides[Z] + y * to->strides[Y];
+        const int64_t from_z = z + s->low[0], from_y = y + s->low[1];
+        if (from_z < 0 || from_z >= in->sizes[Z] || from_y < 0 || from_y >= in->sizes[Y]) {
+            memset(line, 0, (size_t)(size * unit) * sizeof *line);
+            continue;
+        }
+        memset(line, 0, (size_t)(left * unit) * sizeof *line);
+        memset(line + right * unit, 0, (size_t)((size - right) * unit) * sizeof *line);
+        if (left < right) {
+            const int64_t from = image * in->strides[N] + channel * in->strides[CHANNEL] + from_z * in->strides[Z] +
+                                 from_y * in->strides[Y] + (left + s->low[2]) * in->strides[X];
+            dmlk_load_singles(in->type, in->base + from * dmlk_type_bytes(in->type), s->last ? 1 : in->strides[X],
+                              (right - left) * unit, line + left * unit);
+        }
+    }
+}
+
+/* Places of the first tap at each position, and of each channel and tap from there. */
+static void fill_tables(const struct stage *s, int64_t *position_at, int64_t *tap_at) {
+    const dmlk_float_convolution *c = s->c;
+    const int64_t *strides = s->view.strides, *out = c->output.sizes + Z;
+    for (int64_t i = 0; i < out[0] * out[1] * out[2]; i++) {
+        const int64_t at[DMLK_SPATIAL] = {i / out[2] / out[1], i / out[2] % out[1], i % out[2]};
+        position_at[i] = 0;
+        for (int k = 0; k < DMLK_SPATIAL; k++) {
+            position_at[i] += (at[k] * c->axes[k].step + c->axes[k].origin - s->low[k]) * strides[Z + k];
+        }
+    }
+    const int64_t width = c->axes[2].window, height = c->axes[1].window, taps = c->axes[0].window * height * width;
+    for (int64_t i = 0; i < c->filter.sizes[OF_GROUP] * taps; i++) {
+        const int64_t t = i % taps;
+        tap_at[i] = i / taps * strides[CHANNEL] + t / width / height * c->axes[0].tap * strides[Z] +
+                    t / width % height * c->axes[1].tap * strides[Y] + t % width * c->axes[2].tap * strides[X];
+    }
+}
+
+/* Some images at a time. */
+static bool multiply_stages(struct product *p, struct stage *s, bool in_place, int64_t stride) {
+    const dmlk_float_convolution *c = p->c;
+    const int64_t *out = c->output.sizes, *sizes = s->view.sizes, count = out[Z] * out[Y] * out[X];
+    const int64_t lines = sizes[Z] * sizes[Y] * (s->last ? 1 : sizes[CHANNEL]);
+    for (int64_t image = 0; image < out[N] && !dmlk_watch_stopped(); image += s->images) {
+        dmlk_float_convolution some = *c;
+        const int64_t images = dmlk_min(s->images, out[N] - image);
+        some.input.base += image * c->input.strides[N] * dmlk_type_bytes(c->input.type);
+        some.input.sizes[N] = some.output.sizes[N] = images;
+        some.output.base += image * c->output.strides[N] * dmlk_type_bytes(c->output.type);
+        if (!in_place) {
+            s->c = &some;
+            dmlk_parallel(images * lines, dmlk_parts(images * lines * sizes[X], INT64_C(1) << 16), stage_part, s);
+            some.input = s->view;
+            some.input.sizes[N] = images;
+        }
+        p->c = &some;
+        if (!multiply(p, &some.output, count, stride)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool multiply_in_place(struct product *p, int64_t stride) {
+    struct stage s = {.c = p->c};
+    const bool in_place = plan_stage(&s);
+    const int64_t *out = p->c->output.sizes, positions = out[Z] * out[Y] * out[X];
+    const int64_t floats = in_place ? 0 : s.images * s.view.strides[N], *filter = p->filter.sizes;
+    const int64_t depth = filter[OF_GROUP] * filter[WINDOW] * filter[WINDOW + 1] * filter[WINDOW + 2];
+    int64_t *tables = dmlk_take((positions + depth) * (int64_t)sizeof *tables + floats * (int64_t)sizeof(float));
+    if (tables == NULL) {
+        return false;
+    }
+    if (!in_place) {
+        s.view.base = (uint8_t *)(tables + positions + depth);
+    }
+    fill_tables(&s, tables, tables + positions);
+    p->position_at = tables;
+    p->tap_at = tables + positions;
+    const bool done = multiply_stages(p, &s, in_place, stride);
+    dmlk_give(tables);
+    return done;
+}
+
+/* Whether patches take longer to pack: elements along a line are not contiguous, and windows overlap. */
+static bool is_better_in_place(const struct product *p) {
+    const dmlk_float_convolution *c = p->c;
+    const int64_t *filter = p->filter.sizes;
+    const bool packs = c->input.strides[CHANNEL] < c->input.strides[X] || (c->axes[2].step > 1 && filter[WINDOW + 2] > 1);
+    return packs && filter[FILTER] >= LEAST_FILTERS;
+}
+
+static bool multiply_all(struct product *p) {
+    int64_t stride, across;
+    if (is_better_in_place(p) && !is_pointwise(p->c, &across) && merge(&p->c->output, Z, X, &stride)) {
+        return multiply_in_place(p, stride);
+    }
+    return multiply_rows(p);
+}
+
 bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
     struct product p = {.c = c, .patches = {.type = c->input.type, .channel_stride = c->input.strides[CHANNEL]}};
     for (int k = 0; k < DMLK_SPATIAL; k++) {
@@ -222,7 +388,7 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
         return true;
     }
     void *memory;
-    const bool done = line_up_filters(&c->filter, &p.filter, &p.tap_stride, &memory) && multiply_rows(&p);
+    const bool done = line_up_filters(&c->filter, &p.filter, &p.tap_stride, &memory) && multiply_all(&p);
     dmlk_give(memory);
     return done;
 }

@@ -1,8 +1,9 @@
 /* gemm_blocked.c - see gemm_blocked.h.
  *
- * The output is processed in blocks of about 384 x 240.  For each block and each piece of the depth, panels of 48
- * columns of b and (unless they can be read in place) of 48 rows of a are packed as floats, so that the operands of
- * one step are contiguous, whatever their strides and types; the tiles of microkernel_f32.h are layout-independent.
+ * The output is processed in blocks of about 384 x 240.  For each block and each piece of the depth, panels of as many
+ * columns of b as a tile takes and (unless they can be read in place) of 48 rows of a are packed as floats, so that the
+ * operands of one step are contiguous, whatever their strides and types; the tiles of microkernel_f32.h are
+ * layout-independent.
  * A panel is packed just before it is used; its source is prefetched while the previous panel is multiplied, as
  * large matrices are not in the cache.  Sums of a block are kept in a buffer until the last piece, so that they are
  * rounded to the output's type once. */
@@ -20,15 +21,14 @@
 #include "transpose.h"
 #include "promoted.h"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-#endif
-
 #define ROWS DMLK_F32_ROWS
 #define PANEL DMLK_F32_COLUMNS
 #define A_PANELS 8 /* of a block: together with the sums they fit into a second-level cache */
-#define B_PANELS 5
-#define ROW_PANELS 64 /* of a single row: its sums fit into the first-level cache */
+#define MOST_COLUMNS (5 * PANEL)
+#define SHIFT 2 /* where a is not packed, blocks are higher by this power of 2, and narrower: b is packed less often */
+#define GROUP (2 * PANEL)
+#define GROUP_STEPS 16
+#define MOST_OF_ROW (64 * PANEL) /* of a single row: its sums fit into the first-level cache */
 #define DEPTH 256
 #define LINE 64
 #define NEAR_BYTES (INT64_C(1) << 18) /* of operands and result, as floats */
@@ -44,8 +44,8 @@
 
 /* Memory of one thread. */
 struct scratch {
-    float a[A_PANELS][DEPTH][PANEL], b[DEPTH][PANEL];
-    float sums[B_PANELS][A_PANELS * PANEL][PANEL];
+    float a[A_PANELS][DEPTH * PANEL], b[DEPTH * GROUP];
+    float sums[MOST_COLUMNS * A_PANELS * PANEL];
     uint16_t halves[DEPTH * PANEL];
 };
 
@@ -54,6 +54,7 @@ struct job {
     bool turned; /* p is the transposed product, with a and b swapped */
     bool is_near; /* everything fits into a second-level cache: no prefetching */
     int64_t row_blocks, column_blocks;
+    int64_t panel, group; /* columns of a panel of b, and of those that are packed at a time */
     enum dmlk_isa isa;
     atomic_bool failed; /* a thread ran out of memory */
 };
@@ -66,7 +67,7 @@ struct block {
     bool is_last;
 };
 
-_Static_assert(PANEL == DMLK_PATCH_POSITIONS, "patches fill panels");
+_Static_assert(PANEL <= DMLK_PATCH_POSITIONS, "patches fill panels");
 
 static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t row, int64_t column) {
     return base + (row * matrix->row_stride + column * matrix->column_stride) * dmlk_type_bytes(matrix->type);
@@ -74,35 +75,41 @@ static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t
 
 /* --- panels --- */
 
-static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t to_stride) {
-    for (int64_t line = 0; line < lines; line++, from += step, to += to_stride) {
-        int64_t i = 0;
-        if (count == PANEL) { /* constant sizes avoid calls */
-            memcpy(to, from, PANEL * sizeof *to);
-            continue;
-        }
-        for (; i + 4 <= count; i += 4) {
-            memcpy(to + i, from + i * (int64_t)sizeof *to, 4 * sizeof *to);
-        }
-        for (; i < count; i++) {
-            memcpy(to + i, from + i * (int64_t)sizeof *to, sizeof *to);
-        }
+static inline __attribute__((always_inline)) void copy_lines_of(int64_t count, const uint8_t *from, int64_t step,
+                                                                int64_t lines, float *to, int64_t pitch) {
+    for (int64_t line = 0; line < lines; line++, from += step, to += pitch) {
+        memcpy(to, from, (size_t)count * sizeof *to);
     }
 }
 
-/* to[k][i] = the element i strides and k steps from `from`, i < count <= PANEL. */
+static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t pitch) {
+    switch (count) { /* constant sizes avoid calls */
+    case PANEL: copy_lines_of(PANEL, from, step, lines, to, pitch); return;
+    case PANEL / 2: copy_lines_of(PANEL / 2, from, step, lines, to, pitch); return;
+    default: break;
+    }
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        copy_lines_of(4, from + i * (int64_t)sizeof *to, step, lines, to + i, pitch);
+    }
+    for (; i < count; i++) {
+        copy_lines_of(1, from + i * (int64_t)sizeof *to, step, lines, to + i, pitch);
+    }
+}
+
+/* to[k * pitch + i] = the element i strides and k steps from `from`, i < count <= pitch <= PANEL. */
 static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth, int64_t count,
-                 float (*to)[PANEL], uint16_t *halves) {
+                 float *to, int64_t pitch, uint16_t *halves) {
     const int64_t bytes = dmlk_type_bytes(type);
     const bool half = type == DMLK_FLOAT16;
     uint8_t *bits = half ? (uint8_t *)halves : (uint8_t *)to; /* of one k after the other */
-    const int64_t bits_step = PANEL * bytes;
+    const int64_t bits_step = pitch * bytes;
     if (stride == 1 && !half) {
-        copy_lines(from, step * bytes, depth, count, to[0], PANEL);
+        copy_lines(from, step * bytes, depth, count, to, pitch);
         return;
     }
     for (int64_t k = 0; k < depth && stride == 1; k++) {
-        dmlk_widen_float16((const uint16_t *)from + k * step, count, to[k]);
+        dmlk_widen_float16((const uint16_t *)from + k * step, count, to + k * pitch);
     }
     if (stride == 1) {
         return;
@@ -115,7 +122,7 @@ static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t strid
         }
     }
     for (int64_t k = 0; k < depth && half; k++) {
-        dmlk_widen_float16(halves + k * PANEL, count, to[k]);
+        dmlk_widen_float16(halves + k * pitch, count, to + k * pitch);
     }
 }
 
@@ -152,49 +159,35 @@ static void fetch_share(struct source *s) {
 
 /* --- results --- */
 
-#ifdef DMLK_X86
-/* (Few stores, as they wait for memory.) */
-DMLK_AVX512 static inline void scale_avx512(const dmlk_gemm_blocked *p, const float *c, int64_t count, const float *sums,
-                                            float *to) {
-    const __m512 alpha = _mm512_set1_ps(p->alpha), beta = _mm512_set1_ps(p->beta);
-    const __m512 nan = _mm512_set1_ps(dmlk_bits_float(DMLK_NAN_BITS)), last = _mm512_set1_ps(p->last);
-    for (int64_t j = 0; j < count; j += 16) {
-        const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - j)));
-        __m512 x = _mm512_mul_ps(alpha, _mm512_maskz_loadu_ps(there, sums + j));
-        if (c != NULL && p->c.column_stride == 0) {
-            x = _mm512_add_ps(x, _mm512_mul_ps(beta, _mm512_set1_ps(c[0])));
-        } else if (c != NULL) {
-            x = _mm512_add_ps(x, _mm512_mul_ps(beta, _mm512_maskz_loadu_ps(there, c + j)));
-        }
-        x = _mm512_add_ps(x, last);
-        x = _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
-        _mm512_mask_storeu_ps(to + j, there, x);
-    }
-}
-#endif
+/* Sums that become floats. */
+struct rows {
+    int64_t rows, columns;
+    const float *sums, *c; /* NULL: none */
+    float *out;
+    int64_t sums_stride, c_stride, out_stride; /* from row to row */
+    bool c_repeats; /* one number for each row */
+};
 
-DMLK_EACH_ISA(scale_floats, (const dmlk_gemm_blocked *p, const float *c, int64_t count, const float *restrict sums,
-                          float *restrict to),
-              (p, c, count, sums, to)) {
+/* out = alpha sums + beta c + last. */
+DMLK_EACH_ISA(scale, (const dmlk_gemm_blocked *p, struct rows r), (p, r)) {
     const float alpha = p->alpha, beta = p->beta, last = p->last;
-    for (int64_t j = 0; j < count && c == NULL; j++) {
-        to[j] = dmlk_one_nan(alpha * sums[j] + last);
+    for (int64_t row = 0; row < r.rows; row++, r.sums += r.sums_stride, r.out += r.out_stride) {
+        const float *restrict sums = r.sums, *c = r.c;
+        float *to = r.out;
+        const float added = c == NULL ? -0.0f : beta * c[0];
+        if (c == NULL || r.c_repeats) {
+#pragma GCC ivdep /* c may be the output itself */
+            for (int64_t j = 0; j < r.columns; j++) {
+                to[j] = dmlk_one_nan(alpha * sums[j] + added + last);
+            }
+        } else {
+#pragma GCC ivdep
+            for (int64_t j = 0; j < r.columns; j++) {
+                to[j] = dmlk_one_nan(alpha * sums[j] + beta * c[j] + last);
+            }
+        }
+        r.c = c == NULL ? NULL : c + r.c_stride;
     }
-    for (int64_t j = 0; j < count && c != NULL; j++) {
-        to[j] = dmlk_one_nan(alpha * sums[j] + beta * c[j] + last);
-    }
-}
-
-/* to = alpha sums + beta c, if there is a c. */
-static void scale(const struct job *job, const float *c, int64_t count, const float *sums, float *to) {
-    const dmlk_gemm_blocked *p = job->p;
-#ifdef DMLK_X86
-    if (job->isa == DMLK_ISA_AVX512) {
-        scale_avx512(p, c, count, sums, to);
-        return;
-    }
-#endif
-    scale_floats(p, c, count, sums, to);
 }
 
 /* `count` <= PANEL elements of a row. */
@@ -202,13 +195,15 @@ static void store_row(const struct job *job, const uint8_t *c, uint8_t *out, int
     const dmlk_gemm_blocked *p = job->p;
     const int64_t stride = p->out.column_stride, bytes = dmlk_type_bytes(p->out.type);
     const bool half = p->out.type == DMLK_FLOAT16;
-    float results[PANEL], from_c[1][PANEL];
+    float results[PANEL], from_c[PANEL];
     uint16_t halves[PANEL];
-    float *to = stride == 1 && !half ? (float *)out : results;
+    struct rows row = {.rows = 1, .columns = count, .sums = sums};
+    row.out = stride == 1 && !half ? (float *)out : results;
     if (p->has_c) {
-        pack(p->c.type, c, 0, p->c.column_stride, 1, count, from_c, halves);
+        pack(p->c.type, c, 0, p->c.column_stride, 1, count, from_c, PANEL, halves);
+        row.c = from_c;
     }
-    scale(job, p->has_c ? from_c[0] : NULL, count, sums, to);
+    scale(p, row);
     if (half) {
         dmlk_narrow_floats(results, count, stride == 1 ? (uint16_t *)out : halves);
     }
@@ -230,15 +225,32 @@ static void fetch_results(const struct job *job, const struct block *block, int6
     }
 }
 
-#ifdef DMLK_X86
-/* The same for floats with contiguous columns, stored directly. */
-DMLK_AVX512 static void store_floats(const dmlk_gemm_blocked *p, const uint8_t *c, uint8_t *out, const dmlk_f32_kernel *tile) {
-    const float *from = (const float *)(const void *)c;
-    float *to = (float *)(void *)out;
-    for (int64_t r = 0; r < tile->rows; r++, to += p->out.row_stride) {
-        scale_avx512(p, from, tile->columns, tile->sums[r], to);
-        from = from == NULL ? NULL : from + p->c.row_stride;
+/* Where columns of the output are contiguous: all rows of a panel, from the buffer of sums, turned. */
+static void store_panel(const struct job *job, const struct block *block, const dmlk_f32_kernel *tile, int64_t column,
+                        uint16_t *halves) {
+    const dmlk_gemm_blocked *p = job->p;
+    const int64_t bytes = dmlk_type_bytes(p->out.type);
+    float added[PANEL];
+    struct rows rows = {.rows = block->rows, .columns = tile->columns, .sums = tile->sums, .out = tile->sums};
+    rows.sums_stride = rows.out_stride = tile->sums_stride;
+    if (p->has_c) {
+        pack(p->c.type, element(&p->c, block->at[2], 0, block->column + column), 0, p->c.column_stride, 1, tile->columns,
+             added, PANEL, halves);
+        rows.c = added;
     }
+    scale(p, rows);
+    for (int64_t r = 0; r < block->rows && bytes == 2; r++) {
+        float *row = tile->sums + r * tile->sums_stride;
+        dmlk_narrow_floats(row, tile->columns, halves);
+        memcpy(row, halves, (size_t)(tile->columns * bytes));
+    }
+    dmlk_transpose(bytes, (const uint8_t *)tile->sums, tile->sums_stride * (int64_t)sizeof(float), bytes,
+                   element(&p->out, block->at[3], block->row, block->column + column), p->out.column_stride * bytes,
+                   tile->columns, block->rows, 0);
+}
+
+static bool is_stored_in_panels(const dmlk_gemm_blocked *p) {
+    return p->out.row_stride == 1 && p->out.column_stride != 1 && (!p->has_c || p->c.row_stride == 0);
 }
 
 static bool are_floats(const dmlk_matrix *matrix) {
@@ -247,22 +259,27 @@ static bool are_floats(const dmlk_matrix *matrix) {
 
 /* One number for each row is as good. */
 static bool can_add(const dmlk_matrix *c) { return are_floats(c) || (c->type == DMLK_FLOAT32 && c->column_stride == 0); }
-#endif
 
 static void store_tile(const struct job *job, const struct block *block, int64_t row, int64_t column,
                        const dmlk_f32_kernel *tile) {
     const dmlk_gemm_blocked *p = job->p;
-#ifdef DMLK_X86
-    if (job->isa == DMLK_ISA_AVX512 && are_floats(&p->out) && (!p->has_c || can_add(&p->c))) {
-        const uint8_t *c = p->has_c ? element(&p->c, block->at[2], block->row + row, block->column + column) : NULL;
-        store_floats(p, c, element(&p->out, block->at[3], block->row + row, block->column + column), tile);
+    row += block->row;
+    column += block->column;
+    if (are_floats(&p->out) && (!p->has_c || can_add(&p->c))) { /* directly */
+        scale(p, (struct rows){.rows = tile->rows,
+                               .columns = tile->columns,
+                               .sums = tile->sums,
+                               .sums_stride = tile->sums_stride,
+                               .c = p->has_c ? (const float *)(const void *)element(&p->c, block->at[2], row, column) : NULL,
+                               .c_stride = p->c.row_stride,
+                               .c_repeats = p->c.column_stride == 0,
+                               .out = (float *)(void *)element(&p->out, block->at[3], row, column),
+                               .out_stride = p->out.row_stride});
         return;
     }
-#endif
     for (int64_t r = 0; r < tile->rows; r++) {
-        const int64_t at_row = block->row + row + r, at_column = block->column + column;
-        const uint8_t *c = p->has_c ? element(&p->c, block->at[2], at_row, at_column) : NULL;
-        store_row(job, c, element(&p->out, block->at[3], at_row, at_column), tile->columns, tile->sums[r]);
+        const uint8_t *c = p->has_c ? element(&p->c, block->at[2], row + r, column) : NULL;
+        store_row(job, c, element(&p->out, block->at[3], row + r, column), tile->columns, tile->sums + r * tile->sums_stride);
     }
 }
 
@@ -273,11 +290,11 @@ static void pack_a(const struct job *job, const struct block *block, int64_t row
     const dmlk_matrix *a = &job->p->a;
     if (a->patches != NULL) {
         dmlk_pack_patches(a->patches, block->at[0], block->first, block->depth, block->row + row,
-                          dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], s->halves);
+                          dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], PANEL, s->halves);
         return;
     }
     pack(a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
-         block->depth, dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], s->halves);
+         block->depth, dmlk_min(PANEL, block->rows - row), s->a[row / PANEL], PANEL, s->halves);
 }
 
 /* The next panel of rows, if any. */
@@ -291,57 +308,69 @@ static struct source source_of_a(const struct job *job, const struct block *bloc
                      a->row_stride, block->depth, dmlk_min(PANEL, block->rows - next), PANEL / ROWS);
 }
 
-static void pack_b(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
+/* The panels of columns `column` .. `end` - 1: of some rows at a time, as these may be pages apart. */
+static void pack_b(const struct job *job, const struct block *block, int64_t column, int64_t end, struct scratch *s) {
     const dmlk_matrix *b = &job->p->b;
-    if (b->patches != NULL) {
-        dmlk_pack_patches(b->patches, block->at[1], block->first, block->depth, block->column + column,
-                          dmlk_min(PANEL, block->columns - column), s->b, s->halves);
-        return;
+    const int64_t panel = job->panel, most = b->patches == NULL && b->column_stride == 1 ? GROUP_STEPS : block->depth;
+    for (int64_t k = 0; k < block->depth; k += most) {
+        const int64_t depth = dmlk_min(most, block->depth - k);
+        float *to = s->b + k * panel;
+        for (int64_t j = column; j < end; j += panel, to += DEPTH * panel) {
+            const int64_t count = dmlk_min(panel, end - j), first = block->first + k;
+            if (b->patches != NULL) {
+                dmlk_pack_patches(b->patches, block->at[1], first, depth, block->column + j, count, to, panel, s->halves);
+            } else {
+                pack(b->type, element(b, block->at[1], first, block->column + j), b->row_stride, b->column_stride, depth,
+                     count, to, panel, s->halves);
+            }
+        }
     }
-    pack(b->type, element(b, block->at[1], block->first, block->column + column), b->row_stride, b->column_stride,
-         block->depth, dmlk_min(PANEL, block->columns - column), s->b, s->halves);
 }
 
-/* The panel after the one that begins at `column`: the next columns, or the first of the next piece of the depth. */
+/* The group after the one that begins at `column`: the next columns, or the first of the next piece of the depth. */
 static struct source source_of_b(const struct job *job, const struct block *block, int64_t column, int64_t shares) {
     const dmlk_matrix *b = &job->p->b;
-    const bool same = column + PANEL < block->columns;
-    const int64_t next = same ? column + PANEL : 0, first = block->first + (same ? 0 : block->depth);
+    const bool same = column + job->group < block->columns;
+    const int64_t next = same ? column + job->group : 0, first = block->first + (same ? 0 : block->depth);
     if (first >= job->p->depth || b->patches != NULL) {
         return (struct source){0};
     }
     return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
-                     dmlk_min(block->depth, job->p->depth - first), dmlk_min(PANEL, block->columns - next), shares);
+                     dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
 }
 
 /* Whether rows of a can be read in place: rows or columns are contiguous. */
 static bool is_direct(const dmlk_matrix *a) {
-    return a->patches == NULL && a->type == DMLK_FLOAT32 && (a->column_stride == 1 || a->row_stride == 1);
+    return a->patches == NULL && a->type == DMLK_FLOAT32 &&
+           (a->column_stride == 1 || a->row_stride == 1 || a->row_at != NULL);
 }
 
 /* The rows of the tile that begins at `row`. */
 static const float *rows_at(const struct job *job, const struct block *block, int64_t row, const struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
+    if (a->row_at != NULL) {
+        return (const float *)(const void *)block->at[0];
+    }
     return is_direct(a) ? (const float *)(const void *)element(a, block->at[0], block->row + row, block->first)
-                        : &s->a[row / PANEL][0][row % PANEL];
+                        : &s->a[row / PANEL][row % PANEL];
 }
 
-/* All rows of the block with the panel of columns that begins at `column`. */
-static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct scratch *s) {
-    const bool direct = is_direct(&job->p->a);
+/* All rows of the block with the panel of columns that begins at `column`; `next_b`: what is read next. */
+static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct source *next_b,
+                           struct scratch *s) {
+    const dmlk_matrix *a = &job->p->a;
+    const bool direct = is_direct(a), in_panels = is_stored_in_panels(job->p);
     const int64_t tiles = (block->rows + ROWS - 1) / ROWS;
-    float(*sums)[PANEL] = s->sums[column / PANEL];
-    dmlk_f32_kernel tile = {.columns = dmlk_min(PANEL, block->columns - column),
+    dmlk_f32_kernel tile = {.columns = dmlk_min(job->panel, block->columns - column),
                        .depth = block->depth,
                        .is_first = block->first == 0,
-                       .row_stride = direct ? job->p->a.row_stride : 1,
-                       .row_step = direct ? job->p->a.column_stride : PANEL,
-                       .column = (const float(*)[PANEL])s->b};
-    struct source next_a = {0}, next_b = {0};
-    if (!job->is_near) {
-        next_b = source_of_b(job, block, column, tiles);
-    }
-    pack_b(job, block, column, s);
+                       .row_stride = direct ? a->row_stride : 1,
+                       .row_step = direct ? a->column_stride : PANEL,
+                       .step_at = a->row_at == NULL ? NULL : a->column_at + block->first,
+                       .column = s->b + column % job->group * DEPTH,
+                       .column_step = job->panel,
+                       .sums_stride = job->panel};
+    struct source next_a = {0};
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t row = i * ROWS;
         if (!direct && column == 0) {
@@ -351,30 +380,41 @@ static void multiply_panel(const struct job *job, const struct block *block, int
             }
             fetch_share(&next_a);
         }
-        fetch_share(&next_b);
+        fetch_share(next_b);
         tile.rows = dmlk_min(ROWS, block->rows - row);
         tile.row = rows_at(job, block, row, s);
-        tile.sums = sums + row;
+        tile.row_at = a->row_at == NULL ? NULL : a->row_at + block->row + row;
+        tile.sums = s->sums + column * block->rows + row * job->panel;
         if (block->is_last && !job->is_near) {
             fetch_results(job, block, row, column, &tile);
         }
         dmlk_f32_tile(job->isa, &tile);
-        if (block->is_last) {
+        if (block->is_last && !in_panels) {
             store_tile(job, block, row, column, &tile);
         }
+    }
+    if (block->is_last && in_panels) {
+        tile.sums = s->sums + column * block->rows;
+        store_panel(job, block, &tile, column, s->halves);
     }
 }
 
 static void multiply_block(const struct job *job, struct block *block, struct scratch *s, int64_t *work) {
-    const int64_t depth = job->p->depth;
+    const int64_t depth = job->p->depth, tiles = (block->rows + ROWS - 1) / ROWS;
     for (block->first = 0; block->first < depth; block->first += DEPTH) {
         block->depth = dmlk_min(DEPTH, depth - block->first);
         block->is_last = block->first + DEPTH >= depth;
-        for (int64_t column = 0; column < block->columns; column += PANEL) {
-            if (dmlk_stopped(work, block->rows * PANEL * block->depth / 16)) {
+        struct source next = {0};
+        for (int64_t column = 0; column < block->columns; column += job->panel) {
+            if (dmlk_stopped(work, block->rows * job->panel * block->depth / 16)) {
                 return;
             }
-            multiply_panel(job, block, column, s);
+            if (column % job->group == 0) {
+                const int64_t end = dmlk_min(column + job->group, block->columns);
+                pack_b(job, block, column, end, s);
+                next = job->is_near ? next : source_of_b(job, block, column, tiles * ((end - column + job->panel - 1) / job->panel));
+            }
+            multiply_panel(job, block, column, &next, s);
         }
     }
 }
@@ -386,24 +426,24 @@ static bool is_row(const dmlk_gemm_blocked *p) {
 
 static void multiply_row(const struct job *job, const struct block *block, struct scratch *s, int64_t *work) {
     const dmlk_gemm_blocked *p = job->p;
-    float *sums = s->sums[0][0], *widened = s->b[0], factor[1][PANEL];
+    float *sums = s->sums, *widened = s->b, factor[PANEL];
     memset(sums, 0, (size_t)block->columns * sizeof *sums);
     for (int64_t k = 0; k < p->depth; k++) {
         if (dmlk_stopped(work, block->columns / 16 + 1)) {
             return;
         }
         const uint8_t *from = element(&p->b, block->at[1], k, block->column);
-        pack(p->a.type, element(&p->a, block->at[0], 0, k), 0, 1, 1, 1, factor, s->halves);
+        pack(p->a.type, element(&p->a, block->at[0], 0, k), 0, 1, 1, 1, factor, PANEL, s->halves);
         if (p->b.type == DMLK_FLOAT16) {
             dmlk_widen_float16((const uint16_t *)from, block->columns, widened);
             from = (const uint8_t *)widened;
         }
-        dmlk_f32_step(job->isa, factor[0][0], (const float *)(const void *)from, block->columns, sums);
+        dmlk_f32_step(job->isa, factor[0], (const float *)(const void *)from, block->columns, sums);
     }
     for (int64_t column = 0; column < block->columns; column += PANEL) {
         const dmlk_f32_kernel tile = {.rows = 1,
                                  .columns = dmlk_min(PANEL, block->columns - column),
-                                 .sums = (float(*)[PANEL])(sums + column)};
+                                 .sums = sums + column};
         store_tile(job, block, 0, column, &tile);
     }
 }
@@ -426,7 +466,7 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0;
     for (int64_t item = begin; item < end && !dmlk_stopped(&work, 0); item++) {
         struct block block;
-        split(job->p->n, PANEL, job->column_blocks, item % job->column_blocks, &block.column, &block.columns);
+        split(job->p->n, job->panel, job->column_blocks, item % job->column_blocks, &block.column, &block.columns);
         const int64_t rest = item / job->column_blocks;
         split(job->p->m, ROWS, job->row_blocks, rest % job->row_blocks, &block.row, &block.rows);
         dmlk_cursor cursor;
@@ -464,10 +504,12 @@ static dmlk_gemm_blocked turn(const dmlk_gemm_blocked *p) {
 /* Splits the output into blocks, evenly for the threads.  Returns the number of blocks. */
 static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_gemm_blocked *p = job->p;
-    const int64_t panels = (p->n + PANEL - 1) / PANEL, tiles = (p->m + ROWS - 1) / ROWS;
-    job->row_blocks = (p->m + A_PANELS * PANEL - 1) / (A_PANELS * PANEL);
-    const int64_t most = is_row(p) ? ROW_PANELS : B_PANELS;
-    job->column_blocks = (panels + most - 1) / most;
+    const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + ROWS - 1) / ROWS;
+    const int shift = p->a.row_at == NULL ? 0 : SHIFT;
+    const int64_t most_rows = (A_PANELS * PANEL) << shift;
+    const int64_t most = is_row(p) ? MOST_OF_ROW : (MOST_COLUMNS >> shift) / PANEL * PANEL;
+    job->row_blocks = (p->m + most_rows - 1) / most_rows;
+    job->column_blocks = (p->n + most - 1) / most;
     for (;;) {
         const int64_t blocks = p->batch.count * job->row_blocks * job->column_blocks;
         if (blocks % threads == 0 || blocks >= 16 * threads) {
@@ -486,8 +528,10 @@ static int64_t plan_blocks(struct job *job, int threads) {
 bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     const dmlk_gemm_blocked turned = turn(product);
     struct job job = {.p = product, .isa = dmlk_isa()};
-    job.turned = 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
+    job.panel = dmlk_f32_width(job.isa);
+    job.turned = product->a.row_at == NULL && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
+    job.group = job.p->b.patches == NULL ? GROUP : job.panel;
     const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;
     job.is_near = (m * n + m * depth + depth * n) * (double)sizeof(float) <= (double)NEAR_BYTES;
     const double work = (m * n * depth + 16 * (m * depth + depth * n)) * (double)product->batch.count;

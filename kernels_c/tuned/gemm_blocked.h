@@ -13,10 +13,11 @@ typedef struct dmlk_matrix {
     uint32_t type; /* DMLK_FLOAT32 or DMLK_FLOAT16 */
     int64_t row_stride, column_stride;
     const dmlk_patches *patches; /* not NULL: a is that matrix, or b its transpose, and the batch has the input's starts */
+    const int64_t *row_at, *column_at; /* not NULL: of a, FLOAT32: places of rows and columns, to be added, in elements */
 } dmlk_matrix;
 
 static inline dmlk_matrix dmlk_transposed(dmlk_matrix m) {
-    return (dmlk_matrix){m.type, m.column_stride, m.row_stride, m.patches};
+    return (dmlk_matrix){m.type, m.column_stride, m.row_stride, m.patches, m.column_at, m.row_at};
 }
 
 /* out = (alpha a b + beta c) + last for each of a batch: a is m x depth, b depth x n. */

@@ -4,17 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-#define COLUMNS DMLK_F32_COLUMNS
-
 static void generic(const dmlk_f32_kernel *t) {
-    if (t->is_first) {
-        memset(t->sums, 0, (size_t)t->rows * sizeof *t->sums);
-    }
-    for (int64_t k = 0; k < t->depth; k++) {
-        for (int64_t r = 0; r < t->rows; r++) {
-            const float row = t->row[r * t->row_stride + k * t->row_step];
+    for (int64_t r = 0; r < t->rows; r++) {
+        float *sums = t->sums + r * t->sums_stride;
+        if (t->is_first) {
+            memset(sums, 0, (size_t)t->columns * sizeof *sums);
+        }
+        for (int64_t k = 0; k < t->depth; k++) {
+            const int64_t at = t->row_at != NULL ? t->row_at[r] + t->step_at[k] : r * t->row_stride + k * t->row_step;
+            const float row = t->row[at], *column = t->column + k * t->column_step;
             for (int64_t j = 0; j < t->columns; j++) {
-                t->sums[r][j] = fmaf(row, t->column[k][j], t->sums[r][j]);
+                sums[j] = fmaf(row, column[j], sums[j]);
             }
         }
     }

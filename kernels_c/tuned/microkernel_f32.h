@@ -1,7 +1,8 @@
 /* microkernel_f32.h - sums of products of floats, the core of matrix products.
  *
- * A tile is up to 8 rows by 48 columns: its sums stay in registers (24 of 32) while each step multiplies 48
- * contiguous numbers with one number of each row. */
+ * A tile's sums stay in registers while each step multiplies a line of contiguous numbers with one number of each row.
+ * Lines that follow each other, of as many numbers as the instructions take at a time, are read fastest: a piece of
+ * 256 of them fits into the first-level cache. */
 #ifndef DMLK_F32_H
 #define DMLK_F32_H
 
@@ -11,18 +12,24 @@
 #include "cpu.h"
 
 #define DMLK_F32_ROWS 8
-#define DMLK_F32_COLUMNS 48
+#define DMLK_F32_COLUMNS 48 /* a multiple of every width */
 
 typedef struct dmlk_f32_kernel {
     int64_t rows, columns, depth;
     bool is_first; /* sums begin at 0 */
     const float *row; /* row r, step k: row[r * row_stride + k * row_step] */
     int64_t row_stride, row_step;
-    const float (*column)[DMLK_F32_COLUMNS];
-    float (*sums)[DMLK_F32_COLUMNS]; /* undefined past the last column */
+    const int64_t *row_at, *step_at; /* not NULL: row[row_at[r] + step_at[k]] instead */
+    const float *column; /* column j, step k: column[j + k * column_step] */
+    int64_t column_step;
+    float *sums; /* sums[r * sums_stride + j]; undefined past the last column, up to a multiple of 16 */
+    int64_t sums_stride;
 } dmlk_f32_kernel;
 
-/* sums[r][j] = fma(row r at k, column[k][j], sums[r][j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in
+/* How many columns a tile takes at a time. */
+static inline int64_t dmlk_f32_width(enum dmlk_isa isa) { return isa == DMLK_ISA_AVX2 ? 24 : DMLK_F32_COLUMNS; }
+
+/* sums[r, j] = fma(row r at k, column j at k, sums[r, j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in
  * this order, rounded once a step, so that all tiles give the same bits. */
 void dmlk_f32_tile(enum dmlk_isa isa, const dmlk_f32_kernel *tile);
 

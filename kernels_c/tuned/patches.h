@@ -7,7 +7,7 @@
 
 #include "convolve_float.h"
 
-#define DMLK_PATCH_POSITIONS 48 /* in a panel */
+#define DMLK_PATCH_POSITIONS 48 /* at most, in a panel */
 
 /* Row p is an output position, column c * taps + t the input of channel c that tap t meets there, 0 outside. */
 typedef struct dmlk_patches {
@@ -17,9 +17,9 @@ typedef struct dmlk_patches {
     int64_t first[DMLK_SPATIAL], sizes[DMLK_SPATIAL]; /* of the box of output positions, numbered in logical order */
 } dmlk_patches;
 
-/* to[k][i] = column `first_column` + k of row `first` + i, for k < depth and i < count <= DMLK_PATCH_POSITIONS; `base`
- * is the input's first element.  `halves` is memory for depth * DMLK_PATCH_POSITIONS elements. */
+/* to[k * pitch + i] = column `first_column` + k of row `first` + i, for k < depth and i < count <= pitch <=
+ * DMLK_PATCH_POSITIONS; `base` is the input's first element.  `halves` is memory for depth * pitch elements. */
 void dmlk_pack_patches(const dmlk_patches *p, const uint8_t *base, int64_t first_column, int64_t depth, int64_t first,
-                       int64_t count, float (*to)[DMLK_PATCH_POSITIONS], uint16_t *halves);
+                       int64_t count, float *to, int64_t pitch, uint16_t *halves);
 
 #endif
