@@ -26,6 +26,7 @@ from pathlib import Path
 import cases
 import index_cases
 import line_cases
+import network_cases
 import normalization_cases
 import overheads
 import peers
@@ -48,6 +49,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.quantization_cases,
     cases.convolution_cases,
     cases.product_cases,
+    network_cases.network_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases, overheads.check_cases),
 )
 PLOTS = (scaling.size_cases, scaling.copy_order_cases, scaling.convolution_order_cases)
