@@ -275,8 +275,8 @@ class Device(Object):
 
         ALLOW_HALF_PRECISION_COMPUTATION has no effect.  With DISABLE_META_COMMANDS, or the environment
         variable DMLEMU_FUSION=off, a fused activation runs after its operator and not on pieces of its
-        output; results have the same bits.  Raises E_INVALIDARG for unknown flags and for operators of another
-        device.
+        output; results have the same bits.  Raises E_INVALIDARG for unknown flags and for operators of
+        another device.
         """
         operation = "CompileOperator"
         self.context.check_alive(operation)
@@ -308,9 +308,9 @@ class Device(Object):
         their TotalTensorSizeInBytes must not.  An input without edges may be bound or NONE.  Outputs must
         not be bound to the same bytes as inputs.  Tensors between nodes share the temporary resource where
         they are not needed at once; copies that change nothing are left out, unless ``flags`` has
-        DISABLE_META_COMMANDS.  Element-wise nodes behind a convolution or GEMM run on pieces of its output,
-        unless that flag is given or the environment variable DMLEMU_FUSION is ``off``.  The results have the
-        same bits.
+        DISABLE_META_COMMANDS.  Element-wise nodes behind a convolution or GEMM run on pieces of its
+        output, unless that flag is given or the environment variable DMLEMU_FUSION is ``off``.  The results
+        have the same bits.
 
         Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a graph that violates a rule
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
