@@ -22,6 +22,7 @@ FLAG_POISON: int = lib.DMLK_FLAG_POISON
 FLAG_JOINED: int = lib.DMLK_FLAG_JOINED
 ORDER_SHIFT: int = lib.DMLK_FLAG_ORDER_SHIFT
 ORDERS = 1 << 32 - ORDER_SHIFT
+FLAG_FUSED: int = lib.DMLK_FLAG_FUSED
 FLAG_TAIL = 4  # of a discard: applies to the bytes after the last element of an output
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
@@ -55,7 +56,7 @@ HEADER = struct.Struct("<II")  # opcode, size
 KERNEL = struct.Struct("<8xI")
 TENSOR_COUNT = struct.Struct("<24xI")
 _OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
-_FLAGS_AT = 12  # the byte with FLAG_JOINED
+FLAGS_AT = 12  # the byte with FLAG_JOINED and FLAG_FUSED
 
 # Array elements that follow the fields of a packet.
 _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
@@ -621,9 +622,16 @@ def names_heaps(data: bytes, offset: int, size: int) -> bool:
     )
 
 
+def skip(packets: bytes, at: int, count: int) -> int:
+    """The offset of the packet ``count`` packets behind the one at ``at``."""
+    for _ in range(count):
+        at += HEADER.unpack_from(packets, at)[1]
+    return at
+
+
 def is_joined(packets: bytes, at: int = 0) -> bool:
     """Whether the packet at ``at`` continues the command that the previous packet began."""
-    if len(packets) - at < _OPCODE_AND_FLAGS.size or not packets[at + _FLAGS_AT] & FLAG_JOINED:
+    if len(packets) - at < _OPCODE_AND_FLAGS.size or not packets[at + FLAGS_AT] & FLAG_JOINED:
         return False
     return HEADER.unpack_from(packets, at)[0] in (Opcode.DISPATCH, Opcode.DISCARD)
 
@@ -652,7 +660,7 @@ def _lines(data: bytes, indent: str) -> Iterator[str]:
 
 
 def _flags_text(flags: int) -> str:
-    names = {FLAG_POISON: " poison", FLAG_JOINED: " joined", FLAG_TAIL: " tail"}
+    names = {FLAG_POISON: " poison", FLAG_JOINED: " joined", FLAG_FUSED: " fused", FLAG_TAIL: " tail"}
     order = f" order={flags >> ORDER_SHIFT}" if flags >> ORDER_SHIFT else ""
     return "".join(name for flag, name in names.items() if flags & flag) + order
 

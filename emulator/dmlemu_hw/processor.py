@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
 _TOUCH_NOTHING = frozenset({int(Opcode.MARKER), _BARRIER, _SET_HEAPS})
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
+_FLAGS_AT, _FUSED = packets.FLAGS_AT, packets.FLAG_FUSED
 _new = tuple.__new__  # creates an event in less time than its class does
 _NOT_BEGUN = 2**32 - 1  # placeholder for a status of dmlk_dispatch
 _TRAIL = 64  # commands kept for the report when the GPU is removed
@@ -171,6 +172,9 @@ class Processor:
                 self._fault.status = _NOT_BEGUN
                 if events:
                     self._run_watched((number, ticket, serial, command), opcode, size, entry, base, start)
+                elif opcode == _DISPATCH and entry[start + _FLAGS_AT] & _FUSED:
+                    position = self._run_fused(entry, base, start, size)
+                    command += self._fault.followers
                 else:
                     self._run_command(opcode, entry, base, start, size)
                 command += 1
@@ -182,9 +186,22 @@ class Processor:
             raise
         except BaseException:
             if self._fault.status != _NOT_BEGUN:  # the command has been executed
-                queue.reach(position, command + 1)
+                ran = 1 + (self._fault.followers if opcode == _DISPATCH else 0)
+                queue.reach(packets.skip(entry, start, ran), command + ran)
             raise
         return True
+
+    def _run_fused(self, data: bytes, base: Any, start: int, size: int) -> int:
+        """Runs a dispatch, perhaps together with packets behind it; returns where the next one begins."""
+        if (
+            self._memory.has_null_tiles
+        ):  # they lose what the first kernel writes, before the next one reads it
+            self._run_command(_DISPATCH, data, base, start, size)
+            return start + size
+        self._run_command(_DISPATCH, data, base, start, len(data) - start)
+        for number in range(self._fault.followers):
+            self._advance(data, packets.skip(data, start, 1 + number))
+        return packets.skip(data, start, 1 + self._fault.followers)
 
     def _run_group(self, queue: Queue, random: Random, until: float | None) -> None:
         """Runs some commands of the lists at the head in random order; removes the lists after the last one.
@@ -357,6 +374,10 @@ class Processor:
             if status == lib.DMLK_STOPPED:
                 fault.interrupt = take_interrupt()
             raise fault
+        self._advance(data, start)
+
+    def _advance(self, data: bytes, start: int) -> None:
+        """Advances the clock by the time that a dispatch takes."""
         tensors = packets.TENSOR_COUNT.unpack_from(data, start)[0]
         moved = _byte_sizes(tensors).unpack_from(data, start + packets.DISPATCH_HEADER_SIZE)
         self._clock.advance(sum(moved))

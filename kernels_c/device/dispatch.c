@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sanitizer.h"
+#include "followers.h"
 #include "kernel.h"
 
 #include "kernel_list.inc"
@@ -18,12 +19,13 @@ struct kernel {
     const uint32_t *outputs; /* number of outputs; NULL: one */
     dmlk_find_indices *indices; /* NULL: it reads none */
     dmlk_find_races *races; /* NULL: it writes each element once */
+    dmlk_prepare *prepare; /* NULL: it follows no other */
 };
 
 static const struct kernel kernels[] = {
 #define DMLK_KERNEL(name, family)                                                                            \
     {#name, #family, dmlk_run_##name, dmlk_checked_run_##name, dmlk_reads_##name, &dmlk_outputs_##name, \
-     dmlk_indices_##name, dmlk_races_##name},
+     dmlk_indices_##name, dmlk_races_##name, dmlk_prepare_##name},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -177,9 +179,16 @@ static int run_kernel(uint32_t number, const dmlk_call *call) {
     return checker == NULL ? kernel->run(call) : dmlk_check(checker, number, kernel->checked, kernel->run, call);
 }
 
-static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
-               dmlk_view *views, dmlk_fault *fault) {
+/* The views of all tensors, and the fields of a call that a packet has. */
+static int decode_call(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
+                       dmlk_view *views, dmlk_call *call, dmlk_fault *fault) {
     const uint8_t *tensors = packet + sizeof *header;
+    *call = (dmlk_call){.views = views,
+                        .view_count = header->tensor_count,
+                        .flags = header->flags,
+                        .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
+                        .constants_size = header->constants_size,
+                        .fault = fault};
     for (uint32_t k = 0; k < header->tensor_count; k++) {
         dmlk_tensor tensor;
         memcpy(&tensor, tensors + k * sizeof tensor, sizeof tensor);
@@ -192,19 +201,154 @@ static int run(const uint8_t *packet, const dmlk_dispatch_header *header, const 
             return status;
         }
     }
-    dmlk_call call = {.views = views,
-                      .view_count = header->tensor_count,
-                      .flags = header->flags,
-                      .constants = tensors + header->tensor_count * sizeof(dmlk_tensor),
-                      .constants_size = header->constants_size,
-                      .fault = fault};
     fault->tensor = fault->slot = DMLK_SLOT_NONE;
+    return DMLK_OK;
+}
+
+/* --- packets that are run with the one before them: see followers.h --- */
+
+#define MOST_VIEWS (DMLK_MAX_OPERANDS + 4 * DMLK_MOST_FOLLOWERS)
+
+/* What a kernel and its followers access. */
+struct chain {
+    const dmlk_view *read[MOST_VIEWS], *written[1 + DMLK_MOST_FOLLOWERS];
+    uint32_t reads, writes;
+    dmlk_view views[DMLK_MOST_FOLLOWERS][4];
+    dmlk_followers followers;
+};
+
+/* Whether elements of the same coordinates are at the same distance from the first one. */
+static bool same_layout(const dmlk_view *a, const dmlk_view *b) {
+    for (uint32_t i = 0, j = 0;; i++, j++) {
+        for (; i < a->rank && a->sizes[i] == 1; i++) {
+        }
+        for (; j < b->rank && b->sizes[j] == 1; j++) {
+        }
+        if (i == a->rank || j == b->rank) {
+            return i == a->rank && j == b->rank;
+        }
+        if (a->sizes[i] != b->sizes[j] || a->strides[i] != b->strides[j]) {
+            return false;
+        }
+    }
+}
+
+static bool meet(const dmlk_view *a, const dmlk_view *b) {
+    uint64_t of_a, of_b;
+    return !dmlk_view_extent(a, &of_a) || !dmlk_view_extent(b, &of_b) ||
+           (a->base < b->base + (of_b + 7) / 8 && b->base < a->base + (of_a + 7) / 8);
+}
+
+/* How a view of that layout is related to tensors that are written. */
+enum relation { APART, SAME, OVERLAPPING };
+
+static enum relation relate(const dmlk_view *view, const dmlk_view *const *written, uint32_t count) {
+    enum relation found = APART;
+    for (uint32_t i = 0; i < count; i++) {
+        if (view->base == written[i]->base && dmlk_type_bytes(view->type) == dmlk_type_bytes(written[i]->type)) {
+            found = SAME;
+        } else if (meet(view, written[i])) {
+            return OVERLAPPING;
+        }
+    }
+    return found;
+}
+
+/* Whether the function may run on pieces of the output before the rest is computed, and once more if the kernel has to
+ * begin again: it reads values of the chain, and tensors that the chain does not write. */
+static bool can_follow(struct chain *c, const dmlk_call *call) {
+    const dmlk_view *out = &call->views[call->view_count - 1];
+    bool follows = false;
+    for (uint32_t k = 0; k < call->view_count; k++) {
+        const dmlk_view *view = &call->views[k];
+        if (view->base == NULL || dmlk_type_bytes(view->type) == 0 || !same_layout(view, c->written[0])) {
+            return false;
+        }
+        const enum relation relation = relate(view, c->written, c->writes);
+        if (relation == OVERLAPPING) {
+            return false;
+        }
+        if (view != out && relation == APART) {
+            c->read[c->reads++] = view;
+        }
+        follows = follows || (view != out && relation == SAME);
+    }
+    c->written[c->writes++] = out;
+    for (uint32_t i = 0; i < c->reads; i++) {
+        if (meet(out, c->read[i])) {
+            return false;
+        }
+    }
+    return follows;
+}
+
+/* Prepares the function of the packet; false: it cannot follow.  `header`: of the packet before it, then its own. */
+static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, const struct memory *memory,
+                         dmlk_dispatch_header *header) {
+    dmlk_followers *f = &c->followers;
+    dmlk_follower *follower = &f->each[f->count];
+    const uint32_t opcode = header->opcode;
+    dmlk_fault unused;
+    dmlk_call call;
+    if (!decode_header(packet, size, header) || header->opcode != opcode || header->tensor_count > 4 ||
+        kernels[header->kernel].prepare == NULL ||
+        decode_call(packet, header, memory, c->views[f->count], &call, &unused) != DMLK_OK ||
+        !kernels[header->kernel].prepare(&call, follower) || !can_follow(c, &call)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < follower->operands; k++) {
+        follower->base[k] = call.views[follower->order[k]].base;
+        follower->bytes[k] = dmlk_type_bytes(call.views[follower->order[k]].type);
+    }
+    f->count++;
+    return true;
+}
+
+/* The packets behind this one whose functions may run on pieces of its output. */
+static void find_followers(struct chain *c, const dmlk_call *call, const uint8_t *packet, uint64_t size,
+                           dmlk_dispatch_header header, const struct memory *memory) {
+    const dmlk_view *out = &call->views[call->view_count - 1];
+    c->followers.count = c->reads = c->writes = 0;
+    c->followers.done = false;
+    c->followers.base = out->base;
+    c->followers.bytes = dmlk_type_bytes(out->type);
+    if (call->view_count > DMLK_MAX_OPERANDS || out->base == NULL || c->followers.bytes == 0) {
+        return;
+    }
+    c->written[c->writes++] = out;
+    for (uint32_t k = 0; k + 1 < call->view_count; k++) {
+        if (call->views[k].base != NULL) {
+            c->read[c->reads++] = &call->views[k];
+        }
+    }
+    while ((header.flags & DMLK_FLAG_FUSED) && c->followers.count < DMLK_MOST_FOLLOWERS) {
+        size -= header.size;
+        packet += header.size;
+        if (!add_follower(c, packet, size, memory, &header)) {
+            return;
+        }
+    }
+}
+
+static int run(const uint8_t *packet, uint64_t size, const dmlk_dispatch_header *header, const struct memory *memory,
+               dmlk_view *views, dmlk_fault *fault) {
+    dmlk_call call;
+    struct chain chain; /* large, and rarely used */
+    int status = decode_call(packet, header, memory, views, &call, fault);
+    if (status != DMLK_OK) {
+        return status;
+    }
+    if ((header->flags & DMLK_FLAG_FUSED) && dmlk_current_checker() == NULL) {
+        find_followers(&chain, &call, packet, size, *header, memory);
+        call.followers = chain.followers.count > 0 ? &chain.followers : NULL;
+    }
     dmlk_watch watch;
     dmlk_watch_begin(&watch);
-    int status = run_kernel(header->kernel, &call);
+    status = run_kernel(header->kernel, &call);
     if (dmlk_watch_end(&watch) && status == DMLK_OK) {
         status = DMLK_STOPPED;
     }
+    fault->followers = call.followers != NULL && chain.followers.done ? chain.followers.count : 0;
     fault->status = (uint32_t)status;
     return status;
 }
@@ -225,7 +369,7 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
             return set_fault(fault, DMLK_OUT_OF_MEMORY, 0, header.tensor_count * sizeof *views, 0);
         }
     }
-    int status = run(packet, &header, &memory, views, fault);
+    int status = run(packet, packet_size, &header, &memory, views, fault);
     if (views != few) {
         free(views);
     }

@@ -5,6 +5,7 @@
 #include "access.h"
 #include "dmlk.h"
 #include "element.h"
+#include "followers.h"
 #include "indices.h"
 #include "cpu.h"
 #include "parallel.h"
@@ -15,7 +16,8 @@
 
 /* One dmlk_run_<name> for each file operators/<name>.c and each line of a table operators/<family>/functions.inc, and
  * its checked build (see access.h).  dmlk_reads_<name> (see read_set.h), dmlk_indices_<name> and dmlk_races_<name> (see
- * indices.h) are NULL where not defined; both builds define equivalent ones.  The outputs of a kernel are its last views:
+ * indices.h) are NULL where not defined; both builds define equivalent ones.  So is dmlk_prepare_<name>, of the tuned
+ * build only, of kernels that may follow others (see followers.h).  The outputs of a kernel are its last views:
  * dmlk_outputs_<name> of them, or one where not defined. */
 #define DMLK_KERNEL(name, family)                                    \
     int dmlk_run_##name(const dmlk_call *call);                      \
@@ -23,7 +25,8 @@
     extern __attribute__((weak)) const uint32_t dmlk_outputs_##name; \
     __attribute__((weak)) dmlk_select dmlk_reads_##name;             \
     __attribute__((weak)) dmlk_find_indices dmlk_indices_##name;     \
-    __attribute__((weak)) dmlk_find_races dmlk_races_##name;
+    __attribute__((weak)) dmlk_find_races dmlk_races_##name;         \
+    __attribute__((weak)) dmlk_prepare dmlk_prepare_##name;
 #ifdef DMLK_KERNELS /* those of this source; see CMakeLists.txt */
 #include DMLK_KERNELS
 #endif

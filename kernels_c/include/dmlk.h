@@ -62,11 +62,13 @@ enum dmlk_status {
 
 #define DMLK_FLAG_POISON 1 /* fill undefined contents with DMLK_POISON_BYTE */
 #define DMLK_FLAG_JOINED 2 /* continues the command that the previous packet began */
+#define DMLK_FLAG_FUSED 8 /* of a dispatch: the next packet is one too, and may be run together with this one */
 #define DMLK_FLAG_ORDER_SHIFT 16 /* flags above: a number that draws the order in which a kernel writes several values
                                   * to one element, where that is undefined; 0: logical order */
 #define DMLK_POISON_BYTE 203 /* 0xCB */
 
 struct dmlk_fault;
+struct dmlk_followers;
 
 /* The arguments of a kernel. */
 typedef struct dmlk_call {
@@ -76,6 +78,7 @@ typedef struct dmlk_call {
     const void *constants;
     uint64_t constants_size;
     struct dmlk_fault *fault; /* a kernel only reports which part of an output it defined */
+    struct dmlk_followers *followers; /* functions that it may run on its output (see followers.h), or NULL */
 } dmlk_call;
 
 /* --- binary formats shared by host and device (little endian) --- */
@@ -140,7 +143,7 @@ typedef struct dmlk_fault {
     uint32_t status; /* enum dmlk_status */
     uint32_t tensor; /* index in the packet */
     uint32_t slot;   /* descriptor slot */
-    uint32_t reserved;
+    uint32_t followers; /* packets behind it that were run with it */
     uint64_t address; /* GPU virtual address concerned */
     uint64_t needed;  /* bytes */
     uint64_t given;   /* bytes */
@@ -151,7 +154,8 @@ typedef struct dmlk_fault {
 
 /* Decodes a dispatch packet, reads its descriptors from descriptor-heap memory, translates their
  * addresses (segments are sorted by address) and calls the kernel.  Returns an enum dmlk_status, with details in
- * *fault; nothing was written unless it is DMLK_OK or DMLK_STOPPED. */
+ * *fault; nothing was written unless it is DMLK_OK or DMLK_STOPPED.  If `packet_size` exceeds the size of the packet and
+ * that has DMLK_FLAG_FUSED, packets behind it may run too: fault->followers says how many did. */
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault);
 

@@ -151,6 +151,7 @@ static bool set_up(dmlk_float_convolution *c, const dmlk_convolution_float *k, c
     c->filter = with_all_axes(&views[1], k->spatial);
     c->output = with_all_axes(&views[3], k->spatial);
     c->bias = *bias;
+    c->followers = NULL;
     c->pads = !k->backward;
     const uint32_t missing = DMLK_SPATIAL - k->spatial;
     for (uint32_t a = 0; a < DMLK_SPATIAL; a++) {
@@ -257,7 +258,9 @@ int dmlk_run_convolution_float(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
 #ifndef DMLK_CHECKED
+    c.followers = call->followers;
     if (dmlk_convolve_floats(&c)) {
+        dmlk_followed(call);
         return DMLK_OK;
     }
 #endif

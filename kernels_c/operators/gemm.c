@@ -93,6 +93,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     p.alpha = k.alpha;
     p.beta = k.beta;
     p.last = -0.0f;
+    p.followers = call->followers;
     if (!set_sizes(&p, &k, a, b, out) || (c->base != NULL && !dmlk_same_sizes(c, out))) {
         return DMLK_BAD_PACKET;
     }
@@ -112,6 +113,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     }
 #ifndef DMLK_CHECKED
     if (dmlk_multiply(&p)) {
+        dmlk_followed(call);
         return DMLK_OK;
     }
 #endif

@@ -1,5 +1,7 @@
 /* Packets that dmlk_dispatch rejects; a rejected dispatch writes nothing. */
+#include "element_wise.h"
 #include "fold.h"
+#include "gemm.h"
 #include "packets.h"
 #include "space_depth.h"
 #include "upsample_2d.h"
@@ -336,6 +338,90 @@ TEST(unfold_with_large_strides) {
     expect_status(&d, &k, sizeof k, DMLK_OK);
 }
 
+/* --- packets that run with the one before them --- */
+
+static const int64_t square[] = {3, 3};
+
+/* A product of matrices of 3 x 3 whose elements are all negative. */
+static void begin_product(device *d, uint32_t flags) {
+    const dmlk_gemm k = {.alpha = -1};
+    device_begin(d, "gemm");
+    fill_random(device_tensor(d, DMLK_FLOAT32, 2, square, NULL), 1, 9);
+    fill_random(device_tensor(d, DMLK_FLOAT32, 2, square, NULL), 1, 9);
+    device_no_tensor(d);
+    device_tensor(d, DMLK_FLOAT32, 2, square, NULL);
+    device_constants(d, &k, sizeof k, flags);
+}
+
+/* Appends a packet of a function of tensor `in`, written to tensor `out`. */
+static void append(device *d, const char *kernel, uint32_t in, uint32_t out, uint32_t row_stride, uint32_t flags) {
+    const dmlk_element_wise k = {0};
+    dmlk_tensor tensors[2] = {device_get_tensor(d, in), device_get_tensor(d, out)};
+    tensors[0].access = DMLK_READ;
+    tensors[1].access = DMLK_WRITE;
+    tensors[0].strides[0] = tensors[1].strides[0] = row_stride;
+    const dmlk_dispatch_header header = {.opcode = device_get_header(d).opcode,
+                                         .size = sizeof header + sizeof tensors + sizeof k,
+                                         .kernel = kernel_number(kernel),
+                                         .flags = flags,
+                                         .table = DEVICE_TABLE,
+                                         .tensor_count = 2,
+                                         .constants_size = sizeof k};
+    uint8_t *at = d->packet + d->packet_size;
+    memcpy(at, &header, sizeof header);
+    memcpy(at + sizeof header, tensors, sizeof tensors);
+    memcpy(at + sizeof header + sizeof tensors, &k, sizeof k);
+    d->packet_size += header.size;
+}
+
+/* Dispatches: so many packets ran with the first one, and the product's output is 0 only if RELU did. */
+static void expect_followers(device *d, uint32_t count) {
+    CHECK_EQUAL(device_dispatch(d), DMLK_OK);
+    CHECK_EQUAL(d->fault.followers, count);
+    for (int64_t i = 0; i < 9; i++) {
+        const float x = ((const float *)(const void *)d->views[d->tensor_count - 1].base)[i];
+        CHECK(count > 0 ? x == 0 : x < 0);
+    }
+    device_end(d);
+}
+
+TEST(functions_run_with_a_product) {
+    device d;
+    begin_product(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 3, 3, 3, 0);
+    expect_followers(&d, 1);
+    begin_product(&d, DMLK_FLAG_FUSED);
+    for (int i = 0; i < 5; i++) {
+        append(&d, "relu", 3, 3, 3, DMLK_FLAG_FUSED);
+    }
+    expect_followers(&d, 4); /* the fifth is dispatched by itself */
+}
+
+TEST(packets_that_cannot_run_with_a_product) {
+    device d;
+    begin_product(&d, 0);
+    append(&d, "relu", 3, 3, 3, 0);
+    expect_followers(&d, 0);
+    begin_product(&d, DMLK_FLAG_FUSED); /* the list ends */
+    expect_followers(&d, 0);
+    begin_product(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 3, 3, 3, 0);
+    d.packet_size -= 8; /* truncated */
+    expect_followers(&d, 0);
+    begin_product(&d, DMLK_FLAG_FUSED);
+    append(&d, "copy", 3, 3, 3, 0);
+    expect_followers(&d, 0);
+    begin_product(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 3, 0, 3, 0); /* writes what the product reads */
+    expect_followers(&d, 0);
+    begin_product(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 0, 3, 3, 0); /* does not read what it writes */
+    expect_followers(&d, 0);
+    begin_product(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 3, 3, 1, 0); /* another layout */
+    expect_followers(&d, 0);
+}
+
 int main(void) {
     RUN(a_good_packet_runs);
     RUN(truncated_packets);
@@ -358,5 +444,7 @@ int main(void) {
     RUN(upsample_with_large_factors);
     RUN(fold_to_large_planes);
     RUN(unfold_with_large_strides);
+    RUN(functions_run_with_a_product);
+    RUN(packets_that_cannot_run_with_a_product);
     return RESULT();
 }

@@ -187,6 +187,7 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     g->has_c = true;
     g->alpha = g->beta = 1;
     g->last = 0;
+    g->followers = c->followers;
     return set_batch(p, out) && dmlk_multiply(g);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "followers.h"
 #include "view.h"
 
 #define DMLK_SPATIAL 3
@@ -24,6 +25,7 @@ typedef struct dmlk_float_convolution {
     dmlk_view bias;          /* rank 1; base NULL: none */
     dmlk_taps_axis axes[DMLK_SPATIAL];
     bool pads;
+    const dmlk_followers *followers;
 } dmlk_float_convolution;
 
 /* Runs it, bit-identical to the plain kernel.  false: nothing was done: not applicable, or out of memory. */

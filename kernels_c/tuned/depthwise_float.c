@@ -445,7 +445,12 @@ static void strips_part(int64_t begin, int64_t end, int part, void *context) {
         if (dmlk_stopped(&work, s.height * job->pitch * job->taps / 8 + 1)) {
             return;
         }
-        run_strip(job, &s, plane / job->channels, plane % job->channels, memory);
+        const int64_t image = plane / job->channels, channel = plane % job->channels;
+        run_strip(job, &s, image, channel, memory);
+        const int64_t to = image * out->strides[N] + channel * out->strides[CHANNEL] + s.z * out->strides[Z] +
+                           s.y * out->strides[Y] + s.x * out->strides[X];
+        dmlk_follow(job->c->followers, out->base + to * dmlk_type_bytes(out->type), s.height, out->strides[Y], s.width,
+                    out->strides[X]);
     }
 }
 
@@ -659,6 +664,8 @@ static void rows_part(int64_t begin, int64_t end, int number, void *context) {
         if (!job->is_direct) {
             unload_row(job, to, part.out, part.halves);
         }
+        dmlk_follow(c->followers, out->base + to * dmlk_type_bytes(out->type), out->sizes[X], out->strides[X],
+                    job->channels, out->strides[CHANNEL]);
     }
 }
 

@@ -561,6 +561,9 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
         } else {
             multiply_block(job, &block, scratch, &work);
         }
+        const dmlk_matrix *out = &job->p->out;
+        dmlk_follow(job->p->followers, element(out, block.at[3], block.row, block.column), block.rows, out->row_stride,
+                    block.columns, out->column_stride);
     }
     dmlk_give(scratch);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "followers.h"
 #include "patches.h"
 #include "view.h"
 
@@ -27,6 +28,7 @@ typedef struct dmlk_gemm_blocked {
     float last; /* -0: nothing changes; 0: a result of -0 becomes 0 */
     int64_t m, n, depth;
     dmlk_iter batch; /* starts of the matrices; operands: a, b, c (or out again), out */
+    const dmlk_followers *followers;
 } dmlk_gemm_blocked;
 
 /* Runs it.  Each element is one chain of float32 fused multiply-adds, in ascending order of the summed index,

@@ -33,6 +33,7 @@ import peers
 import pooling_cases
 import resampling_cases
 import scaling
+import sequence_cases
 from cases import Batch, Case, Work
 from dmlemu import Strictness, d3d12
 from dmlemu_hw import kernels
@@ -53,6 +54,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.convolution_cases,
     cases.product_cases,
     pooling_cases.pooling_cases,
+    sequence_cases.sequence_cases,
     network_cases.network_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases, overheads.check_cases),
 )

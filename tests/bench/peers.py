@@ -134,21 +134,52 @@ def _make_session(
     ]
     node = helper.make_node(op, [*inputs, *constants], names, **attributes)
     weights = [numpy_helper.from_array(np.ascontiguousarray(v), name) for name, v in constants.items()]
-    graph = helper.make_graph([node], "bench", values, results, weights)
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    onnx.checker.check_model(model)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = _threads
-    # Threads that spin between runs would slow down whoever is measured next.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    binding = session.io_binding()
-    for name, array in inputs.items():
-        binding.bind_cpu_input(name, np.ascontiguousarray(array))
-    for name in names:
-        binding.bind_output(name)
-    return lambda: session.run_with_iobinding(binding)
+    return Model(helper.make_graph([node], "bench", values, results, weights), inputs, opset)
+
+
+class Model:
+    """A session of a graph, its inputs and its results bound; calling it runs it."""
+
+    def __init__(self, graph: onnx.GraphProto, inputs: dict[str, Array], opset: int) -> None:
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+        onnx.checker.check_model(model)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = _threads
+        # Threads that spin between runs would slow down whoever is measured next.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, ["CPUExecutionProvider"]
+        )
+        self._binding = self._session.io_binding()
+        for name, array in inputs.items():
+            self._binding.bind_cpu_input(name, np.ascontiguousarray(array))
+        for each in graph.output:
+            self._binding.bind_output(each.name)
+
+    def __call__(self) -> None:
+        self._session.run_with_iobinding(self._binding)
+
+    def result(self) -> Array:
+        """The first result of the last run."""
+        found: Array = self._binding.copy_outputs_to_cpu()[0]
+        return found
+
+
+def onnx_model(
+    nodes: Sequence[onnx.NodeProto],
+    weights: Sequence[onnx.TensorProto],
+    inputs: dict[str, Array],
+    result: tuple[str, Sequence[int]],
+    opset: int = 20,
+) -> Model:
+    """A session of several nodes; ``result``: the name and the sizes of a tensor of floats."""
+    values = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in inputs.items()
+    ]
+    out = helper.make_tensor_value_info(result[0], TensorProto.FLOAT, result[1])
+    return Model(helper.make_graph(nodes, "bench", values, [out], weights), inputs, opset)
 
 
 def onnx_convolution(c: Convolution) -> Call | None:

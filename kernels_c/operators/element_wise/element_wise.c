@@ -153,26 +153,38 @@ static dmlk_row *find_row(const struct dmlk_job *job, uint32_t in, uint32_t out)
 static bool is_half(uint32_t type) { return type == DMLK_FLOAT16; }
 #endif
 
-int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *function) {
-    struct dmlk_job job = {.function = function};
+/* The job of a call without its row; views in the order of the row's operands. */
+static int set_up(const dmlk_call *call, const struct dmlk_function *function, struct dmlk_job *job, uint32_t *order) {
     const uint32_t inputs = function->inputs;
-    const dmlk_view *views[4];
-    if (!dmlk_has_views(call, inputs + 1, 0) || !dmlk_get_constants(call, &job.k, sizeof job.k)) {
+    *job = (struct dmlk_job){.function = function};
+    if (!dmlk_has_views(call, inputs + 1, 0) || !dmlk_get_constants(call, &job->k, sizeof job->k)) {
         return DMLK_BAD_PACKET;
     }
     for (uint32_t k = 0; k < inputs; k++) {
-        views[k] = &call->views[function->is_swapped ? inputs - 1 - k : k];
-        job.in[k] = views[k]->type;
+        order[k] = function->is_swapped ? inputs - 1 - k : k;
+        job->in[k] = call->views[order[k]].type;
     }
-    views[inputs] = &call->views[inputs];
-    job.out = views[inputs]->type;
-    if (!inputs_fit(&job) || !output_fits(&job)) {
+    order[inputs] = inputs;
+    job->out = call->views[inputs].type;
+    if (!inputs_fit(job) || !output_fits(job)) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    choose_promoted(&job);
-    read_limits(&job);
-    if (job.promoted == NULL) {
-        return DMLK_NOT_IMPLEMENTED;
+    choose_promoted(job);
+    read_limits(job);
+    return job->promoted == NULL ? DMLK_NOT_IMPLEMENTED : DMLK_OK;
+}
+
+int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *function) {
+    struct dmlk_job job;
+    const uint32_t inputs = function->inputs;
+    uint32_t order[4];
+    const int status = set_up(call, function, &job, order);
+    if (status != DMLK_OK) {
+        return status;
+    }
+    const dmlk_view *views[4];
+    for (uint32_t k = 0; k <= inputs; k++) {
+        views[k] = &call->views[order[k]];
     }
 #ifndef DMLK_CHECKED
     if (!job.k.has_scale_bias) {
@@ -189,3 +201,18 @@ int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *functio
 #endif
     return dmlk_staged_rows(views, inputs + 1, promoted_row, &job);
 }
+
+#ifndef DMLK_CHECKED
+bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *function, dmlk_follower *follower) {
+    struct dmlk_job job;
+    _Static_assert(sizeof job <= sizeof follower->context, "a job fits");
+    if (set_up(call, function, &job, follower->order) != DMLK_OK || is_half(job.in[function->inputs - 1])) {
+        return false; /* (FLOAT16 is staged as FLOAT32) */
+    }
+    dmlk_row *row = job.k.has_scale_bias ? NULL : find_row(&job, job.in[function->inputs - 1], job.out);
+    follower->row = row != NULL ? row : promoted_row;
+    follower->operands = function->inputs + 1;
+    memcpy(follower->context, &job, sizeof job);
+    return true;
+}
+#endif

@@ -44,6 +44,9 @@ struct dmlk_function {
 /* Runs it on the inputs and the output of a call. */
 int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *function);
 
+/* Prepares it to follow another kernel. */
+bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *function, dmlk_follower *follower);
+
 typedef union dmlk_scalar {
     double f;
     int64_t i;
@@ -186,6 +189,9 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         .row_count = sizeof name##_rows / sizeof name##_rows[0],                                       \
         .promoted = {[DMLK_KIND_FLOAT] = as_float, [DMLK_KIND_SIGNED] = as_signed,                     \
                      [DMLK_KIND_UNSIGNED] = as_unsigned}, UNPACK traits};                              \
-    int DMLK_RUN(name)(const dmlk_call *call) { return dmlk_run_function(call, &name##_function); }
+    int DMLK_RUN(name)(const dmlk_call *call) { return dmlk_run_function(call, &name##_function); }  \
+    FAST(bool dmlk_prepare_##name(const dmlk_call *call, dmlk_follower *follower) {                    \
+        return dmlk_prepare_function(call, &name##_function, follower);                                \
+    })
 
 #endif

@@ -11,7 +11,7 @@ from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import meet
-from dmlemu_hw.packets import FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
+from dmlemu_hw.packets import FLAG_FUSED, FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
 
 from ..d3d12 import CommandList, DescriptorHeapType, MessageId
 from ..d3d12.descriptor_uses import Reader
@@ -428,9 +428,8 @@ def _write(
             if slot.descriptor is not None:
                 discard(slot, 0, slot.size, poison)
     for call, operands in zip(dispatchable.calls, names, strict=True):
-        writer.dispatch(
-            call.kernel, table, call.tensors, call.constants, poison | joined, order=gpu.write_order
-        )
+        flags = poison | joined | FLAG_FUSED * call.fused
+        writer.dispatch(call.kernel, table, call.tensors, call.constants, flags, order=gpu.write_order)
         command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
         joined = FLAG_JOINED
     if gpu.poison_tails:

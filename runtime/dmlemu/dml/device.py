@@ -273,9 +273,10 @@ class Device(Object):
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
         """Compiles an operator into a dispatchable; mirrors ``IDMLDevice::CompileOperator``.
 
-        ALLOW_HALF_PRECISION_COMPUTATION and DISABLE_META_COMMANDS have no effect: results are
-        the same with and without.  Raises E_INVALIDARG for unknown flags and for operators of another
-        device.
+        ALLOW_HALF_PRECISION_COMPUTATION has no effect.  With DISABLE_META_COMMANDS, or the environment
+        variable DMLEMU_FUSION=off, a fused activation runs after its operator and not on pieces of its
+        output; results have the same bits.  Raises E_INVALIDARG for unknown flags and for operators of
+        another device.
         """
         operation = "CompileOperator"
         self.context.check_alive(operation)
@@ -307,13 +308,16 @@ class Device(Object):
         their TotalTensorSizeInBytes must not.  An input without edges may be bound or NONE.  Outputs must
         not be bound to the same bytes as inputs.  Tensors between nodes share the temporary resource where
         they are not needed at once; copies that change nothing are left out, unless ``flags`` has
-        DISABLE_META_COMMANDS.  The results have the same bits.
+        DISABLE_META_COMMANDS.  Element-wise nodes behind a convolution or GEMM run on pieces of its
+        output, unless that flag is given or the environment variable DMLEMU_FUSION is ``off``.  The results
+        have the same bits.
 
         Raises :class:`dmlemu.Error`: E_INVALIDARG, with the field's path, for a graph that violates a rule
         (GR1 to GR6); E_OUTOFMEMORY when its resources are larger than any buffer; E_NOINTERFACE below
         feature level 2_1.
         """
         with loading():
+            from .lowering.fusion import may_fuse
             from .lowering.graph import lower_graph
             from .lowering.graph_checks import check_graph
 
@@ -334,7 +338,11 @@ class Device(Object):
         count = len(graph.nodes)
         compiled = CompiledOperator(
             self.context,
-            lower_graph(graph, optimized=not flags & ExecutionFlags.DISABLE_META_COMMANDS),
+            lower_graph(
+                graph,
+                optimized=not flags & ExecutionFlags.DISABLE_META_COMMANDS,
+                fused=may_fuse(flags),
+            ),
             ExecutionFlags(flags),
             type_name=f"graph of {count} node{'s' * (count != 1)}",
             in_place=False,

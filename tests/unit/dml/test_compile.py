@@ -83,7 +83,7 @@ def test_slots_are_inputs_outputs_temporary_persistent() -> None:
         made.read(),
         program.write("output_tensor"),
     )
-    [call] = program.pack()
+    [call] = program.pack([False])
     assert [int.from_bytes(each[:4], "little") for each in call.tensors] == [0, 5, 4, 3]
 
 

@@ -827,6 +827,54 @@ def test_int8_convolution_and_cast() -> None:
     assert run(world, compiled, arrays, [(8, np.float32)], owned=[1]) == [expected.ravel().tolist()]
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_constant_filter_is_kept_as_an_owned_one(nodes: int) -> None:
+    """Once, in the layout that the kernel reads fastest, however many nodes read it."""
+    filters = np.random.default_rng(6).integers(-128, 128, (16, 4, 3, 2)).astype(np.int8)
+
+    def convolution(flags: dml.TensorFlags) -> dml.OperatorDesc:
+        sizes = {"input_tensor": (1, 4, 5, 6), "filter_tensor": filters.shape, "output_tensor": (1, 16, 3, 5)}
+        types = dict(zip(sizes, (INT8, INT8, I32), strict=True))
+        tensors = {name: dml.BufferTensorDesc(types[name], each) for name, each in sizes.items()}
+        tensors["filter_tensor"] = replace(tensors["filter_tensor"], flags=flags)
+        return dml.ConvolutionIntegerOperatorDesc(
+            **tensors,  # type: ignore[arg-type]
+            strides=[1, 1],
+            dilations=[1, 1],
+            start_padding=[0, 0],
+            end_padding=[0, 0],
+            group_count=1,
+        )
+
+    world, every = World(), range(nodes)
+    outputs = [(i, 0, i) for i in every]
+    owned = make(
+        world,
+        [convolution(OWNED) for _ in every],
+        inputs=[(0, i, 0) for i in every] + [(1, i, 2) for i in every],
+        outputs=outputs,
+    )
+    constant = make(
+        world,
+        [*(convolution(dml.TensorFlags.NONE) for _ in every), filters],
+        inputs=[(0, i, 0) for i in every],
+        between=[(nodes, 0, i, 2) for i in every],
+        outputs=outputs,
+    )
+    x = np.random.default_rng(7).integers(-128, 128, (4, 5, 6)).astype(np.int8)
+    results, layouts = [], []
+    for graph, arrays, kept in ((owned, {0: x, 1: filters}, [1]), (constant, {0: x}, [])):
+        compiled = world.dml.compile_graph(graph)
+        assert compiled.get_binding_properties().persistent_resource_size == 512
+        layouts.append([call.operands[2].strides for call in compiled.calls])
+        results.append(run(world, compiled, arrays, [(240, np.int32)] * nodes, owned=kept))
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(int), (3, 2), axis=(1, 2))
+    expected = np.einsum("chwij,kcij->khw", windows, filters.astype(int)).ravel().tolist()
+    assert results == [[expected] * nodes] * 2
+    bound = world.compile(convolution(dml.TensorFlags.NONE)).calls[0].operands[2].strides
+    assert layouts[0] == layouts[1] and bound not in layouts[1]
+
+
 def test_the_order_does_not_depend_on_the_order_of_edges() -> None:
     """Independent nodes run in the order of the list."""
     world = World()

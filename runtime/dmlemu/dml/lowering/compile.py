@@ -144,12 +144,16 @@ class KernelCall(Frozen):
 
 
 class Call(NamedTuple):
-    """A kernel call encoded for a dispatch packet: ``tensors`` are the ``operands`` in bytes."""
+    """A kernel call encoded for a dispatch packet: ``tensors`` are the ``operands`` in bytes.
+
+    ``fused``: the next call may run together with it.
+    """
 
     kernel: int
     tensors: tuple[bytes, ...]
     constants: bytes
     operands: tuple[Operand, ...]
+    fused: bool = False
 
 
 class Owned(Frozen):
@@ -219,13 +223,15 @@ class Lowered:
     def persistent_slot(self) -> int:
         return len(self.fields) + bool(self.temporary_size)
 
-    def pack(self) -> tuple[Call, ...]:
+    def pack(self, fused: Sequence[bool]) -> tuple[Call, ...]:
         """The calls, with everything that does not depend on bindings encoded in bytes.
 
-        This layer never decodes these bytes; it uses the operands of a call instead.
+        This layer never decodes these bytes; it uses the operands of a call instead.  ``fused``: of each
+        call, whether the next one may run together with it.
         """
         return tuple(
-            pack(replace(call, operands=tuple(map(self._placed, call.operands)))) for call in self.calls
+            pack(replace(call, operands=tuple(map(self._placed, call.operands))))._replace(fused=together)
+            for call, together in zip(self.calls, fused, strict=True)
         )
 
     def _placed(self, operand: Operand) -> Operand:

@@ -25,6 +25,7 @@ from ..tensor_desc import (
     BufferTensorDesc,
 )
 from .compile import Call, KernelCall, Lowered, Program, TensorField, constant_calls, pack
+from .fusion import fused_calls, may_fuse
 from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
@@ -232,7 +233,8 @@ class CompiledOperator(Dispatchable):
             lowered.persistent_size,
             PERSISTENT_BUFFER_ALIGNMENT,
         )
-        self.calls = lowered.pack()
+        fused = fused_calls(lowered.calls) if may_fuse(flags) else [False] * len(lowered.calls)
+        self.calls = lowered.pack(fused)
         self.descriptor_count = lowered.persistent_slot + bool(lowered.persistent_size)
         self.owned = lowered.owned
         self.readers = {slot: lowered.readers(slot) for slot in lowered.owned}

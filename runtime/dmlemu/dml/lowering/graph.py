@@ -26,6 +26,7 @@ from .compile import (
 )
 from .copies import needless_copies
 from .dispatchable import Operator
+from .fusion import fused_calls, share_memory
 from .graph_checks import GRAPH, Graph, Port
 from .memory_plan import plan_memory
 
@@ -34,10 +35,10 @@ __all__ = ["lower_graph"]
 Place = tuple[int, int]  # slot, and offset in bytes
 
 
-def lower_graph(graph: Graph, *, optimized: bool = True) -> Lowered:
+def lower_graph(graph: Graph, *, optimized: bool = True, fused: bool = True) -> Lowered:
     """The calls of a checked graph, its inputs and outputs as fields.
 
-    ``optimized``: copies that change nothing are left out.
+    ``optimized``: copies that change nothing are left out.  ``fused``: calls are fused.
 
     Raises :class:`dmlemu.Error` (E_OUTOFMEMORY) when a resource would have 2**64 bytes or more.
     """
@@ -61,7 +62,9 @@ def lower_graph(graph: Graph, *, optimized: bool = True) -> Lowered:
         source, offset = places[port]
         if source != slot:  # the second output that this tensor feeds
             lowered.calls.append(_copy(graph.tensor(port), source, offset, slot))
-    plan_memory(lowered)
+    if fused:
+        share_memory(lowered)
+    plan_memory(lowered, fused_calls(lowered.calls) if fused else ())
     _check_size(lowered)
     return lowered
 

@@ -41,17 +41,22 @@ class _Plan(NamedTuple):
     size: int
 
 
-def plan_memory(lowered: Lowered) -> None:
-    """Moves the temporary tensors of a program, and shrinks its temporary resource."""
+def plan_memory(lowered: Lowered, fused: Sequence[bool] = ()) -> None:
+    """Moves the temporary tensors of a program, and shrinks its temporary resource.
+
+    ``fused``: of each call, whether the next one may run together with it; none given: none may.
+    """
     if lowered.temporary_size >= _MOST:
         return
     starts = [offset for offset, _ in lowered.temporaries]
     used: dict[int, tuple[int, int]] = {}  # tensor: first and last call
+    first = 0  # of the calls that run together with the current one
     for at, call in enumerate(lowered.calls):
+        first = first if at and any(fused[at - 1 : at]) else at
         for operand in call.operands:
             if operand.slot == TEMPORARY:
                 tensor = bisect_right(starts, operand.offset) - 1
-                used[tensor] = (used.get(tensor, (at,))[0], at)
+                used[tensor] = (used.get(tensor, (first,))[0], at)
     blocks = [
         Block(align(lowered.temporaries[tensor][1], TEMPORARY_BUFFER_ALIGNMENT), *when)
         for tensor, when in used.items()

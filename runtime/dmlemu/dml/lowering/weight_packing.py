@@ -1,4 +1,4 @@
-"""Weight packing: layouts of OWNED_BY_DML inputs in the persistent resource.
+"""Weight packing: layouts of OWNED_BY_DML inputs, and of constants of graphs, in the persistent resource.
 
 The flag exists so that an initializer can store weights in the layout that operators read fastest.  Under
 chaos, axes are permuted and padded at random: operators compute the same, but a program that reads or copies
@@ -12,8 +12,10 @@ from copy import copy
 from dataclasses import replace
 from random import Random
 
+import numpy as np
+
 from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, calc_buffer_tensor_size
-from .compile import Access, Kept, KernelCall, Lowered, Operand, Owned
+from .compile import PERSISTENT, Access, Kept, KernelCall, Lowered, Operand, Owned
 
 __all__ = ["laid_out", "relaid"]
 
@@ -48,7 +50,42 @@ def laid_out(lowered: Lowered) -> Lowered:
         readers = lowered.readers(slot)
         if len(readers) == 1 and readers[0].kept and readers[0].sizes_once == readers[0].sizes:
             lowered.owned[slot] = _pack(kept, readers[0], readers[0].kept)
+    for number in range(len(lowered.constants)):
+        _pack_constant(lowered, number)
     return lowered
+
+
+def _pack_constant(lowered: Lowered, number: int) -> None:
+    """Lays out a constant as an owned input, but here, as its bytes are known."""
+    offset, data = lowered.constants[number]
+    readers = {
+        each
+        for call in lowered.calls
+        for each in call.operands
+        if each.slot == PERSISTENT and offset <= each.offset < offset + len(data)
+    }
+    if len(readers) != 1:
+        return
+    (reader,) = readers
+    if reader.kept is None or reader.offset != offset or reader.sizes_once != reader.sizes:
+        return
+    packed = _pack(Owned(offset, len(data)), reader, reader.kept)
+    if isinstance(packed, _Relaid):
+        element = f"V{calc_buffer_tensor_size(reader.data_type, (4,)) // 4}"
+        relaid = np.zeros(packed.size, np.uint8)
+        source, target = (
+            np.ndarray(
+                packed.sizes, element, memory, strides=[each * np.dtype(element).itemsize for each in steps]
+            )
+            for memory, steps in ((data, packed.read.strides), (relaid, packed.strides))
+        )
+        target[...] = source
+        lowered.constants[number] = offset, relaid.tobytes()
+        place = packed.place(reader, PERSISTENT)
+        lowered.calls = [
+            replace(call, operands=tuple(place if each == reader else each for each in call.operands))
+            for call in lowered.calls
+        ]
 
 
 def _pack(owned: Owned, reader: Operand, kept: Kept) -> Owned:

@@ -204,7 +204,7 @@ class _Reader:
             FieldKind.INPUT_TENSOR: _Tensors(table.tables(1, "inputs"), inputs, self._constants),
             FieldKind.OUTPUT_TENSOR: _Tensors(table.tables(2, "outputs"), outputs, {}),
         }
-        attributes = _Attributes(table, 3)
+        attributes = _Attributes(table, 3, cls)
         values: dict[str, Any] = {}
         for field in operator_fields(cls):
             if field.is_tensor:
@@ -267,13 +267,17 @@ class _Tensors:
 
 
 class _Attributes:
-    """The attributes of an operator or of a fused activation, by name."""
+    """The attributes of an operator or of a fused activation, by name: fields of its struct."""
 
-    def __init__(self, table: Table, number: int) -> None:
+    def __init__(self, table: Table, number: int, cls: type[OperatorDesc]) -> None:
         self._table = table
         self._by_name: dict[str, Table] = {}
+        known = {name for field in operator_fields(cls) for name in (field.c_name, field.count) if name}
         for attribute in table.tables(number, "attributes"):
             name = attribute.string(0, "name")
+            if name not in known and attribute.scalar(1, "val_type", "B"):
+                what = f"({quoted(name)}) is no field of {cls.TYPE.name}"
+                _fail(ids.MODEL_NAME, attribute.place("name"), what, quoted(name), quote(sorted(known)))
             if name in self._by_name:
                 path = attribute.place("name")
                 _fail(
@@ -371,7 +375,8 @@ def _activation(attribute: Table, field: Field) -> Any:
 
 def _activation_desc(table: Table) -> OperatorDesc:
     """A fused activation: it has no tensors of its own, nor another activation."""
-    cls, attributes = _operator_class(table), _Attributes(table, 1)
+    cls = _operator_class(table)
+    attributes = _Attributes(table, 1, cls)
     fields = operator_fields(cls)
     values = {
         field.name: None

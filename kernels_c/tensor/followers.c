@@ -1,0 +1,60 @@
+#include "followers.h"
+
+#include "promoted.h"
+
+#define PIECE 2048 /* elements: those of a function stay in the first-level cache for the next one */
+#define AHEAD 4    /* rows */
+#define LINE 64
+
+/* Prefetches rows of other tensors than the product's output: they are far apart, and short. */
+static void fetch(const dmlk_followers *followers, int64_t from, int64_t count) {
+    for (uint32_t i = 0; i < followers->count; i++) {
+        const dmlk_follower *f = &followers->each[i];
+        for (uint32_t k = 0; k < f->operands; k++) {
+            const uint8_t *at = f->base[k] + from * f->bytes[k];
+            for (int64_t byte = 0; byte < count * f->bytes[k] && f->base[k] != followers->base; byte += LINE) {
+                __builtin_prefetch(at + byte);
+            }
+        }
+    }
+}
+
+static void run_piece(const dmlk_followers *followers, int64_t from, int64_t count, int64_t stride) {
+    const int64_t strides[4] = {stride, stride, stride, stride};
+    for (uint32_t i = 0; i < followers->count; i++) {
+        const dmlk_follower *f = &followers->each[i];
+        uint8_t *at[4];
+        for (uint32_t k = 0; k < f->operands; k++) {
+            at[k] = f->base[k] + from * f->bytes[k];
+        }
+        f->row(at, strides, count, f->context);
+    }
+}
+
+void dmlk_follow(const dmlk_followers *followers, const uint8_t *at, int64_t rows, int64_t row_stride, int64_t columns,
+                 int64_t column_stride) {
+    if (followers == NULL) {
+        return;
+    }
+    if (row_stride < column_stride || columns == 1) { /* rows of the transposed matrix */
+        const int64_t count = rows, stride = row_stride;
+        rows = columns;
+        row_stride = column_stride;
+        columns = count;
+        column_stride = stride;
+    }
+    if (columns * column_stride == row_stride) {
+        columns *= rows;
+        rows = 1;
+    }
+    const int64_t from = (at - followers->base) / followers->bytes;
+    for (int64_t row = 0; row < rows; row++) {
+        if (column_stride == 1 && row + AHEAD < rows) {
+            fetch(followers, from + (row + AHEAD) * row_stride, dmlk_min(PIECE, columns));
+        }
+        for (int64_t column = 0; column < columns; column += PIECE) {
+            run_piece(followers, from + row * row_stride + column * column_stride, dmlk_min(PIECE, columns - column),
+                      column_stride);
+        }
+    }
+}

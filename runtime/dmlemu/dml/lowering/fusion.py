@@ -1,0 +1,109 @@
+"""Fusion: element-wise calls that run on each piece of a product's output while that is in the cache.
+
+The calls stay as they are, one packet each.  A flag lets the kernel of a packet run the next one too, on each
+piece of its output; it does where both touch the same elements, and gives the same bits.  The result of a
+product that only such calls read takes the memory of the last one's result, so that it needs none of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from dmlemu_hw import kernels
+
+from ..enums import ExecutionFlags
+from .compile import TEMPORARY, KernelCall, Lowered, Operand
+
+__all__ = ["fused_calls", "may_fuse", "share_memory"]
+
+_PRODUCTS = ("convolution_float", "gemm")
+_VARIABLE, _VALUES = "DMLEMU_FUSION", ("on", "off")
+
+
+def may_fuse(flags: ExecutionFlags) -> bool:
+    """Whether calls are fused: not with DISABLE_META_COMMANDS, nor if DMLEMU_FUSION is ``off``."""
+    value = os.environ.get(_VARIABLE, "on")
+    if value not in _VALUES:
+        raise ValueError(f"{_VARIABLE} is {value!r}; expected {' or '.join(_VALUES)}.")
+    return value == "on" and not flags & ExecutionFlags.DISABLE_META_COMMANDS
+
+
+def fused_calls(calls: Sequence[KernelCall]) -> list[bool]:
+    """Of each call, whether the next one may run together with it."""
+    fused = [False] * len(calls)
+    for at in range(1, len(calls)):
+        before = calls[at - 1]
+        starts = before.kernel in _PRODUCTS or (at > 1 and fused[at - 2])
+        fused[at - 1] = starts and _follows(calls[at], before.operands[-1])
+    return fused
+
+
+def share_memory(lowered: Lowered) -> None:
+    """Lets a product write where the last call fused with it writes, if nothing else reads its result."""
+    tensors, fused, first = _Tensors(lowered), fused_calls(lowered.calls), 0
+    for at, call in enumerate(lowered.calls):
+        first = first if at and fused[at - 1] else at
+        for i in range(len(call.operands) - 1 if first < at else 0):
+            tensors.merge(lowered.calls[at].operands[i], first, at)
+
+
+class _Tensors:
+    """The tensors of a program and the calls that use them: temporary ones by number, others by slot."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self._calls = lowered.calls
+        self._starts = [offset for offset, _ in lowered.temporaries]
+        self._users: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for at, call in enumerate(lowered.calls):
+            for operand in call.operands:
+                self._users[self._of(operand)].append(at)
+
+    def _of(self, operand: Operand) -> tuple[int, int]:
+        if operand.slot != TEMPORARY:
+            return operand.slot, 0
+        return TEMPORARY, bisect_right(self._starts, operand.offset) - 1
+
+    def merge(self, operand: Operand, first: int, last: int) -> None:
+        """Moves a tensor that only calls ``first`` to ``last`` use to the one that the last writes."""
+        target = self._calls[last].operands[-1]
+        source, users = self._of(operand), self._users[self._of(target)]
+        using, calls = self._users[source], self._calls[first : last + 1]
+        if source[0] != TEMPORARY or using[0] < first or using[-1] > last or users[0] < last:
+            return
+        places = [each for call in calls for each in call.operands if self._of(each) == source]
+        if any(each.data_type is not target.data_type or _layout(each) != _layout(target) for each in places):
+            return
+
+        def moved(each: Operand) -> Operand:
+            if self._of(each) != source:
+                return each
+            return replace(each, slot=target.slot, offset=target.offset, byte_size=target.byte_size)
+
+        for at, call in enumerate(calls, first):
+            self._calls[at] = replace(call, operands=tuple(map(moved, call.operands)))
+        users[:0] = self._users.pop(source)
+
+
+def _follows(call: KernelCall, before: Operand) -> bool:
+    """Whether it computes elements from those of the same index of a tensor, and of others in its layout."""
+    tensors = [(each.slot, each.offset) for each in call.operands[:-1]]
+    return (
+        _is_element_wise(call.kernel)
+        and (before.slot, before.offset) in tensors
+        and all(_layout(each) == _layout(before) for each in call.operands)
+    )
+
+
+@cache
+def _is_element_wise(kernel: str) -> bool:
+    return kernels.family(kernel) == "element_wise"
+
+
+def _layout(operand: Operand) -> list[tuple[int, int]]:
+    """Sizes and strides of the axes that have more than one index."""
+    return [each for each in zip(operand.sizes, operand.strides, strict=True) if each[0] > 1]

@@ -1,0 +1,264 @@
+"""Fused calls: the same bits as one after the other, whatever follows the product, in every layout."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlemu import dml
+from dmlemu.errors import Strictness
+from dmlemu_hw.processor import Processor
+
+from .world import World
+
+F32, F16 = dml.TensorDataType.FLOAT32, dml.TensorDataType.FLOAT16
+UNFUSED = dml.ExecutionFlags.DISABLE_META_COMMANDS
+RELU = dml.ActivationReluOperatorDesc()
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of each packet that may run with others, how many did."""
+    counts: list[int] = []
+    run = Processor._run_fused
+
+    def counted(self: Processor, *arguments: Any) -> int:
+        end = run(self, *arguments)
+        counts.append(self._fault.followers)
+        return end
+
+    monkeypatch.setattr(Processor, "_run_fused", counted)
+    return counts
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    openmp = ctypes.CDLL("libgomp.so.1")
+    before = openmp.omp_get_max_threads()
+    openmp.omp_set_num_threads(request.param)
+    yield request.param
+    openmp.omp_set_num_threads(before)
+
+
+@dataclass
+class Chain:
+    """A graph whose nodes read the one before, and inputs of the graph: a product first."""
+
+    world: World
+    data_type: dml.TensorDataType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    nodes: list[dml.OperatorGraphNodeDesc] = field(default_factory=list)
+    arrays: list[Array] = field(default_factory=list)
+    inputs: list[dml.InputGraphEdgeDesc] = field(default_factory=list)
+    edges: list[dml.IntermediateGraphEdgeDesc] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+
+    def tensor(self) -> dml.BufferTensorDesc:
+        return dml.BufferTensorDesc(self.data_type, self.sizes, self.strides)
+
+    def other(self, *sizes: int) -> dml.BufferTensorDesc:
+        return dml.BufferTensorDesc(self.data_type, sizes)
+
+    def add(self, desc: dml.OperatorDesc, reads: Sequence[int | dml.BufferTensorDesc | None]) -> int:
+        """A node that reads other nodes, and new inputs."""
+        number = len(self.nodes)
+        self.nodes.append(dml.OperatorGraphNodeDesc(self.world.dml.create_operator(desc)))
+        for at, read in enumerate(reads):
+            if isinstance(read, int):
+                self.edges.append(dml.IntermediateGraphEdgeDesc(read, 0, number, at))
+            elif read is not None:
+                size = read.size_in_bytes // read.dtype.itemsize
+                random = np.random.default_rng(len(self.arrays))
+                self.inputs.append(dml.InputGraphEdgeDesc(len(self.arrays), number, at))
+                self.arrays.append(random.normal(size=size).astype(read.dtype))
+        return number
+
+    def results(self, flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE) -> list[bytes]:
+        session = self.world.session
+        edges = [dml.OutputGraphEdgeDesc(node, 0, i) for i, node in enumerate(self.outputs)]
+        desc = dml.GraphDesc(len(self.arrays), len(edges), self.nodes, self.inputs, edges, self.edges)
+        compiled = self.world.dml.compile_graph(desc, flags)
+        size = self.tensor().size_in_bytes
+        session.use_descriptors(compiled.get_binding_properties().required_descriptor_count)
+        sources = [session.upload(f"in {i}", array) for i, array in enumerate(self.arrays)]
+        targets = [session.upload(f"out {i}", np.zeros(size, np.uint8)) for i in range(len(edges))]
+        session.initialize(compiled)
+        session.barrier()
+        temporary = session.temporary_buffer(compiled)
+        session.dispatch(compiled, sources, targets, temporary=temporary)
+        session.run()
+        return [session.read(target, np.uint8).tobytes() for target in targets]
+
+
+def product(chain: Chain, kind: str, activation: dml.OperatorDesc | None) -> int:
+    """A convolution of 3x3 (``groups``: one channel each), or a product of matrices, with a bias."""
+    n, channels, height, width = chain.sizes
+    if kind == "gemm":
+        reads = [
+            chain.other(n, channels, height, 37),
+            chain.other(n, channels, 37, width),
+            dml.BufferTensorDesc(chain.data_type, chain.sizes, (0, 0, 0, 1)),
+        ]
+        gemm = dml.GemmOperatorDesc(
+            **dict(zip(("a_tensor", "b_tensor", "c_tensor"), reads, strict=True)),
+            output_tensor=chain.tensor(),
+            trans_a=dml.MatrixTransform.NONE,
+            trans_b=dml.MatrixTransform.NONE,
+            alpha=1.0,
+            beta=1.0,
+            fused_activation=activation,
+        )
+        return chain.add(gemm, reads)
+    groups, inputs = (channels, channels) if kind == "depthwise" else (1, 5)
+    layout = None if chain.strides is None else (inputs * height * width, 1, width * inputs, inputs)
+    reads = [
+        dml.BufferTensorDesc(chain.data_type, (n, inputs, height, width), layout),
+        chain.other(channels, inputs // groups, 3, 3),
+        chain.other(1, channels, 1, 1),
+    ]
+    convolution = dml.ConvolutionOperatorDesc(
+        **dict(zip(("input_tensor", "filter_tensor", "bias_tensor"), reads, strict=True)),
+        output_tensor=chain.tensor(),
+        mode=dml.ConvolutionMode.CROSS_CORRELATION,
+        direction=dml.ConvolutionDirection.FORWARD,
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+        output_padding=[0, 0],
+        group_count=groups,
+        fused_activation=activation,
+    )
+    return chain.add(convolution, reads)
+
+
+def element_wise(chain: Chain, random: np.random.Generator, last: int, earlier: Sequence[int]) -> int:
+    """A function of the last node, perhaps of an earlier one or of a new input too."""
+    alike = chain.tensor()
+    unary: Any = {"input_tensor": alike, "output_tensor": alike}
+    binary: Any = {"a_tensor": alike, "b_tensor": alike, "output_tensor": alike}
+    other: Any = int(random.choice(earlier)) if random.random() < 0.4 else alike
+    match int(random.integers(5)):
+        case 0:
+            add = dml.ElementWiseAdd1OperatorDesc(**binary, fused_activation=RELU)
+            return chain.add(add, [last, other])
+        case 1:
+            multiply = dml.ElementWiseMultiplyOperatorDesc(**binary)
+            return chain.add(multiply, [other, last] if random.random() < 0.5 else [last, last])
+        case 2:
+            clip = dml.ElementWiseClipOperatorDesc(
+                **unary, scale_bias=dml.ScaleBias(0.5, 0.25), min=-1.0, max=1.0
+            )
+            return chain.add(clip, [last])
+        case 3:
+            return chain.add(dml.ActivationSigmoidOperatorDesc(**unary), [last])
+        case _:
+            return chain.add(dml.ActivationReluOperatorDesc(**unary), [last])
+
+
+def drawn(world: World, seed: int) -> Chain:
+    random = np.random.default_rng(seed)
+    sizes = (int(random.integers(1, 3)), *(int(each) for each in random.integers([1, 1, 1], [70, 14, 70])))
+    channels_last = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
+    gaps = (2 * sizes[1] * sizes[2] * sizes[3], 2 * sizes[2] * sizes[3], 2 * sizes[3], 2)
+    strides = [None, channels_last, gaps][random.integers(3)]
+    chain = Chain(world, F32 if random.random() < 0.7 else F16, sizes, strides)
+    kind = str(random.choice(["convolution", "depthwise", "gemm"]))
+    nodes = [product(chain, kind, RELU if random.random() < 0.3 else None)]
+    for _ in range(int(random.integers(1, 6))):
+        nodes.append(element_wise(chain, random, nodes[-1], nodes))
+        if random.random() < 0.1:
+            nodes.append(product(chain, kind, None))
+    chain.outputs = [nodes[-1], *(node for node in nodes[:-1] if random.random() < 0.15)]
+    return chain
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_chains(seed: int, threads: int) -> None:
+    chain = drawn(World(Strictness.RUNTIME), seed)
+    assert chain.results() == chain.results(UNFUSED)
+
+
+@pytest.mark.parametrize("strictness", Strictness)
+def test_each_strictness(strictness: Strictness) -> None:
+    for seed in range(6):
+        assert drawn(World(strictness), seed).results() == drawn(World(Strictness.RUNTIME), seed).results(
+            UNFUSED
+        )
+
+
+def residual(world: World, activation: dml.OperatorDesc | None = None, sizes: Any = (1, 64, 56, 56)) -> Chain:
+    """A convolution, and an addition of another tensor with RELU."""
+    chain = Chain(world, F32, sizes, None)
+    node = product(chain, "convolution", activation)
+    alike = chain.tensor()
+    add = dml.ElementWiseAdd1OperatorDesc(
+        a_tensor=alike, b_tensor=alike, output_tensor=alike, fused_activation=RELU
+    )
+    chain.outputs = [chain.add(add, [node, alike])]
+    return chain
+
+
+def test_large_outputs(threads: int, together: list[int]) -> None:
+    """Several blocks, on several threads."""
+    chain = residual(World(Strictness.RUNTIME), RELU)
+    assert chain.results() == chain.results(UNFUSED)
+    assert together == [3]
+
+
+@pytest.mark.parametrize("kind", ["convolution", "depthwise", "gemm"])
+def test_functions_follow_every_product(kind: str, together: list[int]) -> None:
+    chain = Chain(World(Strictness.RUNTIME), F32, (2, 3, 5, 17), None)
+    chain.outputs = [product(chain, kind, RELU)]
+    assert chain.results() == chain.results(UNFUSED)
+    assert together == [1]
+
+
+def test_what_nothing_else_reads_needs_no_memory() -> None:
+    world = World(Strictness.RUNTIME)
+    desc = residual(world)
+    edges = [dml.OutputGraphEdgeDesc(desc.outputs[0], 0, 0)]
+    graph = dml.GraphDesc(len(desc.arrays), 1, desc.nodes, desc.inputs, edges, desc.edges)
+    sizes = [
+        world.dml.compile_graph(graph, flags).get_binding_properties().temporary_resource_size
+        for flags in (dml.ExecutionFlags.NONE, UNFUSED)
+    ]
+    assert sizes == [0, 4 * 64 * 56 * 56]
+
+
+def test_the_environment_turns_it_off(monkeypatch: pytest.MonkeyPatch, together: list[int]) -> None:
+    chain = residual(World(Strictness.RUNTIME))
+    fused = chain.results()
+    assert together == [2]
+    monkeypatch.setenv("DMLEMU_FUSION", "off")
+    assert chain.results() == fused
+    assert together == [2]
+    monkeypatch.setenv("DMLEMU_FUSION", "perhaps")
+    with pytest.raises(ValueError, match="DMLEMU_FUSION is 'perhaps'; expected on or off"):
+        chain.results()
+
+
+def test_fused_activations_of_operators() -> None:
+    world = World(Strictness.RUNTIME)
+    chain = Chain(world, F32, (1, 1, 8, 8), None)
+    operator = world.dml.create_operator(
+        dml.GemmOperatorDesc(
+            a_tensor=chain.tensor(),
+            b_tensor=chain.tensor(),
+            output_tensor=chain.tensor(),
+            trans_a=dml.MatrixTransform.NONE,
+            trans_b=dml.MatrixTransform.NONE,
+            alpha=1.0,
+            beta=0.0,
+            fused_activation=RELU,
+        )
+    )
+    assert [call.fused for call in world.dml.compile_operator(operator).calls] == [True, False]
+    assert [call.fused for call in world.dml.compile_operator(operator, UNFUSED).calls] == [False, False]
