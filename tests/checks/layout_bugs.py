@@ -1,6 +1,7 @@
 """Planted layout bugs: each function is a program, right or ``wrong`` in one number.
 
-The docstring says what is wrong.  Every program runs in an arena that was cleared, and in one that another frame used.
+The docstring says what is wrong.  Every program runs in an arena that was cleared, and in
+one that another frame used.
 """
 
 from __future__ import annotations
@@ -365,7 +366,10 @@ def second_part_in_elements(scene: Scene, wrong: bool) -> None:
 def concatenated_along_the_wrong_axis(scene: Scene, wrong: bool) -> None:
     """parts written one after the other, read as if side by side"""
     scene.fill(at(0, [4, 3], None if wrong else [6, 1]), "left")
-    scene.fill(at(48 if wrong else 12, [4, 3], None if wrong else [6, 1]) if wrong else at(16, [4, 2], [6, 1]), "right")
+    scene.fill(
+        at(48 if wrong else 12, [4, 3], None if wrong else [6, 1]) if wrong else at(16, [4, 2], [6, 1]),
+        "right",
+    )
     scene.read(at(0, [4, 3], [6, 1]), "left again")
 
 

@@ -75,9 +75,7 @@ class Scene:
         compiled = self._compiled(desc, name)
         source = dml.BufferBinding(self.arena, *place.binding)
         self.stage.barrier()
-        self.stage.dispatch(
-            compiled, [source, source], [dml.BufferBinding(result, 0, packed.size_in_bytes)]
-        )
+        self.stage.dispatch(compiled, [source, source], [dml.BufferBinding(result, 0, packed.size_in_bytes)])
 
     def add(self, a: Place, b: Place, target: Place, name: str = "add") -> None:
         """A dispatch adds two tensors."""

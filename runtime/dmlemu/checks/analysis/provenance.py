@@ -1,26 +1,76 @@
 """Provenance: who wrote every byte last, as footprints.
 
-Memory is divided into intervals, each with the writes that are visible in it, newest first.  A write that covers an
-interval without gaps replaces the others; one with gaps lies on top of them.  Addresses are physical, so that
-resources over the same bytes share their provenance.
+Memory is divided into intervals, each with the writes that are visible in it, newest first.  A write that
+covers an interval without gaps replaces the others; one with gaps lies on top of them.  Addresses are
+physical, so that resources over the same bytes share their provenance.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...d3d12.recording import Command
 from .access_history import Pattern
 from .tensor_relation import Tensor
 
-__all__ = ["Provenance", "Source", "Write"]
+__all__ = ["Author", "Input", "Provenance", "Source", "Write"]
 
 _MANY = 4  # writes in one interval, before those that are hidden are looked for
 
 _Bytes = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class Input(NamedTuple):
+    """What a command read: the tensor, if that is known, and the writes that it came from."""
+
+    operand: str
+    tensor: Tensor | None
+    sources: list[Source]
+
+
+class Author:
+    """Who wrote: a command of a list, or the CPU, where ``commands`` is None.
+
+    ``inputs``: what it read; None: that is no longer remembered.  ``before``: whose bytes a copy copied.
+    When a command repeats the same accesses, it stays the author, under its new list and number.
+    """
+
+    __slots__ = ("before", "commands", "inputs", "list", "number")
+
+    def __init__(
+        self,
+        commands: list[Command] | None = None,
+        number: int = 0,
+        list: str = "",
+        inputs: list[Input] | None = None,
+        before: Author | None = None,
+    ) -> None:
+        self.commands = commands
+        self.number = number
+        self.list = list
+        self.inputs = inputs
+        self.before = before
+
+    @property
+    def command(self) -> Command | None:
+        """Its command; None: the CPU, or a list that is gone."""
+        known = self.commands is not None and self.number < len(self.commands)
+        return self.commands[self.number] if known and self.commands is not None else None
+
+    def operand(self, operand: int) -> str:
+        """The name of an operand."""
+        command = self.command
+        operands = () if command is None else command.operands
+        return operands[operand] if operand < len(operands) else ""
+
+    def copied_by(self, copy: Author) -> Author:
+        """The author of bytes that a copy moved."""
+        before = Author(self.commands, self.number, self.list, self.inputs, self.before)
+        return Author(copy.commands, copy.number, copy.list, None, before)
 
 
 class Write:
@@ -33,7 +83,7 @@ class Write:
 
     def __init__(
         self,
-        author: Any,
+        author: Author,
         operand: int,
         begin: int,
         end: int,
@@ -50,7 +100,7 @@ class Write:
         self.number = number
         self.is_dense = pattern is None or pattern.is_dense
 
-    def moved(self, shift: int, author: Any, number: int) -> Write:
+    def moved(self, shift: int, author: Author, number: int) -> Write:
         """The same elements after a copy."""
         pattern = None if self.is_dense or self.pattern is None else self.pattern.moved(shift)
         tensor = self.tensor if self.tensor is None else self.tensor.at(self.tensor.address + shift)
@@ -59,6 +109,9 @@ class Write:
     def paint(self, low: int, high: int) -> _Bytes:
         """Which bytes of [low, high) it wrote."""
         return painted(None if self.is_dense else self.pattern, low, high)
+
+
+_Row = tuple[int, int, tuple[Write, ...]]  # an interval and its writes
 
 
 class Source(NamedTuple):
@@ -91,7 +144,8 @@ class Provenance:
         if write.is_dense:
             self._replace(first, last, [(begin, end, (write,))])
             return
-        rows, reached = [], begin
+        rows: list[_Row] = []
+        reached = begin
         for i in range(first, last):
             if reached < self._starts[i]:
                 rows.append((reached, self._starts[i], (write,)))
@@ -101,16 +155,16 @@ class Provenance:
             rows.append((reached, end, (write,)))
         self._replace(first, last, rows)
 
-    def copy(self, source: int, target: int, size: int, author: Any, number: int) -> None:
+    def copy(self, source: int, target: int, size: int, author: Author, number: int) -> None:
         """Bytes were copied: their writes are visible at the target, too; of unknown bytes, the copy is."""
         self.version += 1
         shift = target - source
         known: dict[Write, Write] = {}
-        rows = []
+        rows: list[_Row] = []
         for begin, end, writes in list(self._between(source, source + size)):
             for each in writes:
                 if each not in known:
-                    known[each] = each.moved(shift, author._replace(before=each.author), number)
+                    known[each] = each.moved(shift, each.author.copied_by(author), number)
             rows.append((begin + shift, end + shift, tuple(known[each] for each in writes)))
         first, last = self._cut(target, target + size)
         self._replace(first, last, rows)
@@ -134,6 +188,18 @@ class Provenance:
             _note(found, None, reached, _of(read, reached, read.end))
         rows = [Source(write, first, size) for write, (first, size) in found.items()]
         return sorted(rows, key=lambda row: -1 if row.write is None else -row.write.number)
+
+    def marks(self, read: Pattern, wanted: Collection[Write]) -> _Bytes:
+        """Which bytes of [read.begin, read.end) are visible bytes of these writes."""
+        marks = np.zeros(read.end - read.begin, np.bool_)
+        for begin, end, writes in self._between(read.begin, read.end):
+            rest = np.ones(end - begin, np.bool_)
+            for each in writes:
+                there = each.paint(begin, end) & rest
+                if each in wanted:
+                    marks[begin - read.begin : end - read.begin] |= there
+                rest &= ~there
+        return marks
 
     def at(self, address: int) -> Write | None:
         """The last write to a byte."""
@@ -183,7 +249,7 @@ class Provenance:
                 self._writes.insert(at, self._writes[at])
         return bisect_left(self._starts, begin), bisect_left(self._starts, end)
 
-    def _replace(self, first: int, last: int, rows: list[tuple[int, int, tuple[Write, ...]]]) -> None:
+    def _replace(self, first: int, last: int, rows: list[_Row]) -> None:
         self._starts[first:last] = [begin for begin, _, _ in rows]
         self._ends[first:last] = [end for _, end, _ in rows]
         self._writes[first:last] = [writes for _, _, writes in rows]
@@ -215,7 +281,10 @@ def painted(pattern: Pattern | None, low: int, high: int) -> _Bytes:
     first, last = struct.address, struct.end
     marks = np.zeros(last - first, np.bool_)
     rank, width = struct.rank, -(-struct.bits // 8)
-    sizes, strides = [*struct.sizes[0:rank], width], [stride * struct.bits // 8 for stride in struct.strides[0:rank]]
+    sizes, strides = (
+        [*struct.sizes[0:rank], width],
+        [stride * struct.bits // 8 for stride in struct.strides[0:rank]],
+    )
     np.lib.stride_tricks.as_strided(marks, sizes, [*strides, 1])[...] = True
     whole = np.zeros(high - low, np.bool_)
     begin, end = max(low, first), min(high, last)
@@ -233,6 +302,8 @@ def _note(found: dict[Write | None, tuple[int, int]], write: Write | None, begin
         _note_size(found, write, begin + int(np.argmax(marks)), size)
 
 
-def _note_size(found: dict[Write | None, tuple[int, int]], write: Write | None, first: int, size: int) -> None:
+def _note_size(
+    found: dict[Write | None, tuple[int, int]], write: Write | None, first: int, size: int
+) -> None:
     known = found.get(write)
     found[write] = (first, size) if known is None else (min(first, known[0]), known[1] + size)

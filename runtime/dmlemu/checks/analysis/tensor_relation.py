@@ -1,8 +1,7 @@
 """How a tensor that reads memory relates to the tensor that was written there.
 
-Both are element addresses in logical order.  Memory alone cannot tell what a program means, so only relations that
-no ordinary view has count as mistakes: a reshape, a slice, a broadcast, a transposition and the split of an axis
-are views.
+Memory alone cannot tell what a program means, so only relations that no ordinary view has count as mistakes:
+a reshape, a slice, a broadcast, a transposition and the split of an axis are views.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from ...dml.enums import TensorDataType
@@ -56,7 +56,7 @@ class Relation(Enum):
 
 
 def relate(writer: Tensor, reader: Tensor, *, is_all: bool) -> Relation:
-    """The relation of two tensors whose elements share bytes; ``is_all``: all that is read was written there."""
+    """The relation of two tensors that share bytes; ``is_all``: all that is read was written there."""
     shift = reader.address - writer.address
     return _relate(writer[1:4], reader[1:4], shift, is_all)
 
@@ -81,7 +81,12 @@ def _relate(written: _Layout, read: _Layout, shift: int, is_all: bool) -> Relati
     first = shift * 8 // bits
     if not (_is_view(writer, reader, first) or _is_view(reader, writer, -first)):
         return Relation.OTHER_ROWS
-    if is_all and sorted(writer_sizes) == sorted(reader_sizes) and _strides_descend(writer) and _strides_descend(reader):
+    if (
+        is_all
+        and sorted(writer_sizes) == sorted(reader_sizes)
+        and _strides_descend(writer)
+        and _strides_descend(reader)
+    ):
         return Relation.SWAPPED_SIZES
     return Relation.SAME
 
@@ -104,7 +109,7 @@ def _axes(sizes: Sequence[int], strides: Sequence[int], *, repeats: bool = True)
 
 
 def _strides_descend(axes: _Axes) -> bool:
-    return all(a[1] > b[1] for a, b in zip(axes, axes[1:], strict=False))
+    return all(a[1] > b[1] for a, b in pairwise(axes))
 
 
 def _is_view(whole: _Axes, part: _Axes, first: int) -> bool:

@@ -1,35 +1,51 @@
-"""Provenance: tensors that are read through another layout, or of which only a part was written last (group g)."""
+"""Provenance: tensors read through another layout, or of which only a part was written last (group g)."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dmlemu_hw.events import Access, Footprint
-from dmlemu_hw.events import NO_ACCESSES, READ, UNDEFINE, WRITE, Accesses, Accessing, Executing, Freed, Mapped
-from dmlemu_hw.events import LeftUndefined, Submitted
-from dmlemu_hw.packets import Opcode
+from dmlemu_hw import kernels
+from dmlemu_hw.events import (
+    NO_ACCESSES,
+    READ,
+    UNDEFINE,
+    WRITE,
+    Access,
+    Accesses,
+    Accessing,
+    Executing,
+    Footprint,
+    Freed,
+    LeftUndefined,
+    Mapped,
+    Submitted,
+)
+from dmlemu_hw.packets import KERNEL, Opcode
 
+from ...d3d12.recording import Command
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
 from ...dml.tensor_desc import BufferTensorDesc
 from ..analysis.access_history import Pattern, Places
 from ..analysis.host_writes import HostStored
-from ..analysis.provenance import Provenance, Source, Write
-from ..analysis.tensor_relation import Tensor, relate
+from ..analysis.provenance import Author, Input, Provenance, Source, Write
+from ..analysis.tensor_relation import Relation, Tensor, relate
 from ..framework.check import Check, on
 from . import provenance_messages as messages
-from .provenance_messages import Author
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
 
 _DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
+_MOVING = frozenset({"copy"})
 _KEPT = 2048  # contents of accesses, and lists, that are remembered
+
+
+_Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class _Dispatch(NamedTuple):
@@ -49,9 +65,11 @@ class WhoseBytes(Check):
         self._places = Places(device.context.gpu.memory)
         self._memory = Provenance()
         self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
-        self._authors: dict[bytes, Author] = {}
-        self._settled: dict[tuple[bytes, object], int] = {}  # versions with which nothing was found
+        self._known: dict[
+            tuple[bytes, object], tuple[int, Author]
+        ] = {}  # versions with which nothing changed
         self._written = 0
+        self._list: tuple[int, list[Command], str] = 0, [], ""
 
     # --- events ---
 
@@ -74,7 +92,7 @@ class WhoseBytes(Check):
     def mapped(self, event: Mapped) -> None:
         """A reserved buffer was remapped."""
         self._places.mapped(event)
-        self._settled.clear()
+        self._known.clear()
 
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
@@ -86,9 +104,9 @@ class WhoseBytes(Check):
     @on(HostStored)
     def stored(self, event: HostStored) -> None:
         """The CPU wrote."""
-        size = event.end - event.begin
-        accesses = Accesses.of([Access(0, WRITE, Footprint(event.begin, 8, (size,), (1,)))])
-        self._enter(accesses, Author.of_host(), None)
+        span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
+        accesses = Accesses.of([Access(0, WRITE, span)])
+        self._enter(accesses, Author(), None)
 
     @on(LeftUndefined)
     def undefined(self, event: LeftUndefined) -> None:
@@ -104,30 +122,35 @@ class WhoseBytes(Check):
             return
         dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
         key = accesses.content, None if dispatch is None else id(dispatch.descs)
-        if self._settled.get(key) == self._memory.version:
+        known = self._known.get(key)
+        if known is not None and known[0] == self._memory.version:
+            self._name(known[1], event)
             return
-        author = self._author(event)
+        author = Author(inputs=[])
+        self._name(author, event)
         if event.opcode == _COPY:
             self._copy(accesses, author)
             return
-        reached = self._places.reached(accesses).patterns
         if event.opcode == _DISPATCH:
-            for pattern, operand in reached:
+            for pattern, operand in self._places.reached(accesses).patterns:
                 if pattern.access & READ:
-                    self._compare(event, dispatch, pattern, operand)
+                    self._compare(event, dispatch, pattern, operand, author)
         self._enter(accesses, author, dispatch)
-        if len(self._settled) >= _KEPT:
-            self._settled.clear()
-        self._settled[key] = self._memory.version
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        self._known[key] = self._memory.version, author
 
     # --- writes ---
 
-    def _author(self, event: Executing) -> Author:
-        recording = self.device.context.recordings.get(event.list_serial)
-        if recording is None or event.command >= len(recording.commands):
-            return Author(None, "a list that is gone", ())
-        command = recording.commands[event.command]
-        return Author(command, recording.owner, command.operands)
+    def _name(self, author: Author, event: Executing) -> None:
+        """The command of the event is the author, in its list."""
+        if event.list_serial != self._list[0]:
+            recording = self.device.context.recordings.get(event.list_serial)
+            gone: tuple[list[Command], str] = [], "a list that is gone"
+            named = gone if recording is None else (recording.commands, recording.owner)
+            self._list = event.list_serial, *named
+        _, author.commands, author.list = self._list
+        author.number = event.command
 
     def _enter(self, accesses: Accesses, author: Author, dispatch: _Dispatch | None) -> None:
         for pattern, operand in self._places.reached(accesses).patterns:
@@ -163,40 +186,53 @@ class WhoseBytes(Check):
             found = each
         return found
 
-    def _compare(self, event: Executing, dispatch: _Dispatch | None, read: Pattern, operand: int) -> None:
-        command = self.names.command(event)
-        operands = command.command.operands
-        path = operands[operand] if operand < len(operands) else ""
+    def _compare(
+        self, event: Executing, dispatch: _Dispatch | None, read: Pattern, operand: int, author: Author
+    ) -> None:
+        path = author.operand(operand)
         tensor = _tensor(read, path, dispatch)
+        sources = self._memory.sources(read)
+        assert author.inputs is not None
+        author.inputs.append(Input(path, tensor, sources))
         if tensor is None:
             return
-        sources = self._memory.sources(read)
-        known = [each for each in sources if each.write is not None]
-        for each in known:
-            assert each.write is not None
-            if each.write.tensor is None:
+        command = self.names.command(event)
+        for each in sources:
+            written = None if each.write is None else each.write.tensor
+            if written is None:
                 continue
-            relation = relate(each.write.tensor, tensor, is_all=len(sources) == 1)
-            if relation.is_mistake:
-                self._say(event, ids.LAYOUT_HANDOVER, read, messages.handover(command, tensor, each, relation))
+            relation = relate(written, tensor, is_all=len(sources) == 1)
+            if relation.is_mistake and not (relation is Relation.OTHER_TYPE and _only_moves(event.packet)):
+                self._say(
+                    event, ids.LAYOUT_HANDOVER, read, messages.handover(command, tensor, each, relation)
+                )
                 return
-        leftover = self._leftover(read, sources) if len(sources) > 1 else None
-        if leftover is not None:
-            newer, older = leftover
-            self._say(event, ids.READ_MIXED, read, messages.mixed(command, tensor, newer, older))
+        mixture = self._mixture(read, tensor, sources) if len(sources) > 1 else None
+        if mixture is not None:
+            self._say(event, ids.READ_MIXED, read, messages.mixed(command, tensor, *mixture))
 
-    def _leftover(self, read: Pattern, sources: list[Source]) -> tuple[Source, Source] | None:
-        """What was written last, and older bytes beside it that it was written over."""
-        for i, newer in enumerate(sources):
-            for older in sources[i + 1 :]:
-                if newer.write is None or older.write is None:
-                    continue
-                if _is_beneath(older.write, newer.write):
-                    return newer, older
-        writes = [each.write for each in sources if each.write is not None]
-        if len(writes) == len(sources) > 1 and all(_is_cut(read, each) for each in writes):
-            return sources[0], sources[-1]
+    def _mixture(self, read: Pattern, tensor: Tensor, sources: list[Source]) -> tuple[Source, Source] | None:
+        """What was written last, and what does not belong to it."""
+        known = [each for each in sources if each.write is not None]
+        for i, older in enumerate(known):
+            above = [each for each in known[:i] if _is_beneath(older, each)]
+            if above and not self._fills(read, tensor, known[:i]):
+                return above[0], older
+        if len(known) == len(sources) and all(_is_cut(read, each) for each in known):
+            return known[0], known[-1]
         return None
+
+    def _fills(self, read: Pattern, tensor: Tensor, newer: list[Source]) -> bool:
+        """Whether these writes fill a box of the tensor on purpose.
+
+        A slice updated in place, an image inside a border, a cache that grows row by row.  The first rows,
+        written at once, are rather a tensor that is too small.
+        """
+        if any(_is_cut(read, each) for each in newer):
+            return False
+        marks = self._memory.marks(read, {each.write for each in newer if each.write is not None})
+        first = _first_of_box(_elements(marks, tensor, read.begin))
+        return first is not None and (any(first) or len(newer) > 1)
 
     def _say(self, event: Executing, id: ids.Id, read: Pattern, words: dict[str, object]) -> None:
         command = self.names.command(event)
@@ -210,14 +246,40 @@ class WhoseBytes(Check):
         )
 
 
-def _is_beneath(older: Write, newer: Write) -> bool:
-    """Whether the newer one was written over a part of the older one."""
-    return older.begin < newer.end and newer.begin < older.end
+def _is_beneath(older: Source, newer: Source) -> bool:
+    """Whether the newer write was made over a part of the older one."""
+    a, b = older.write, newer.write
+    return a is not None and b is not None and a.begin < b.end and b.begin < a.end
 
 
-def _is_cut(read: Pattern, write: Write) -> bool:
+def _is_cut(read: Pattern, source: Source) -> bool:
     """Whether a read reaches only a part of what was written."""
-    return write.begin < read.begin or write.end > read.end
+    write = source.write
+    return write is not None and (write.begin < read.begin or write.end > read.end)
+
+
+def _elements(marks: _Marks, tensor: Tensor, begin: int) -> _Marks:
+    """Which elements of a tensor begin at a marked byte; ``begin`` is the address of the first mark."""
+    width = max(1, tensor.bits // 8)
+    sizes = [size if stride else 1 for size, stride in zip(tensor.sizes, tensor.strides, strict=True)]
+    strides = [stride * width for stride in tensor.strides]
+    return np.lib.stride_tricks.as_strided(marks[tensor.address - begin :], sizes, strides, writeable=False)
+
+
+def _first_of_box(elements: _Marks) -> tuple[int, ...] | None:
+    """The first coordinates of the marked elements, if they are a box."""
+    count, first = 1, []
+    for axis in range(elements.ndim):
+        others = tuple(i for i in range(elements.ndim) if i != axis)
+        there = np.flatnonzero(elements.any(axis=others))
+        first.append(int(there[0]))
+        count *= int(there[-1]) - int(there[0]) + 1
+    return tuple(first) if count == np.count_nonzero(elements) else None
+
+
+def _only_moves(packet: bytes) -> bool:
+    """Whether a kernel moves elements without looking at them."""
+    return kernels.name(KERNEL.unpack_from(packet)[0]) in _MOVING
 
 
 def _tensor(pattern: Pattern, path: str, dispatch: _Dispatch | None) -> Tensor | None:

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...d3d12.recording import Command
-from ..analysis.provenance import Source, Write
+from ..analysis.provenance import Author, Source, Write
 from ..analysis.tensor_relation import Relation, Tensor
 from ..framework.names import NamedCommand
 
-__all__ = ["Author", "handover", "mixed"]
+__all__ = ["handover", "mixed"]
 
 
-class Author(NamedTuple):
-    """Who wrote: a command of a list, or the CPU; ``before``: whose bytes a copy copied."""
-
-    command: Command | None
-    list: str
-    operands: tuple[str, ...] = ()
-    before: Author | None = None
-
-    @classmethod
-    def of_host(cls) -> Author:
-        return cls(None, "")
-
-    def operand(self, operand: int) -> str:
-        return self.operands[operand] if operand < len(self.operands) else ""
-
-    def __str__(self) -> str:
-        if self.command is None:
-            return self.list or "the CPU"
-        at = f", recorded at {self.command.recorded_at}" if self.command.recorded_at else ""
-        return f"{self.command.within} (command {self.command.number} of {self.list}{at})"
+def _author(author: Author) -> str:
+    """``the dispatch of 'conv' (command 3 of command list 'frame', recorded at net.py:12)``."""
+    command = author.command
+    if command is None:
+        return "the CPU" if author.commands is None else f"a command of {author.list}"
+    at = f", recorded at {command.recorded_at}" if command.recorded_at else ""
+    by = f"{command.within} (command {command.number} of {author.list}{at})"
+    return by if author.before is None else f"{by}, a copy of what {_author(author.before)} wrote"
 
 
 def _layout(tensor: Tensor) -> str:
@@ -44,7 +31,7 @@ def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Re
     write = source.write
     assert write is not None and write.tensor is not None
     return {
-        "message": f"{command.command.name} reads {tensor.path} as {_layout(tensor)}, but {write.author} wrote it as "
+        "message": f"{command.command.name} reads {tensor.path} as {_layout(tensor)}, but {_author(write.author)} wrote it as "
         f"{_layout(write.tensor)}: it gets {relation.value}.",
         "context": (command.context,),
         "cause": (command.command.site, command.command.name, tensor.path, relation),
@@ -62,4 +49,4 @@ def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source) -
 
 
 def _who(write: Write | None) -> str:
-    return "nobody" if write is None else f"{write.author}"
+    return "nobody" if write is None else _author(write.author)
