@@ -440,6 +440,34 @@ def image_uploaded_as_nhwc(scene: Scene, wrong: bool) -> None:
 
 
 @bug
+def declared_image_uploaded_as_nhwc(scene: Scene, wrong: bool) -> None:
+    """the same, with the layout of the upload declared"""
+    image = np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5)
+    strides = [60, 1, 15, 3] if wrong else None
+    scene.upload(
+        1024,
+        np.ascontiguousarray(image.transpose(0, 2, 3, 1)) if wrong else image,
+        at(1024, [1, 3, 4, 5], strides),
+    )
+    scene.read(at(1024, [1, 3, 4, 5]))
+
+
+@bug
+def declared_biases(scene: Scene, wrong: bool) -> None:
+    """two biases in one upload, declared; the second is read four elements early"""
+    scene.upload(1024, FLOATS[:64], at(1024, [8]), at(1056, [8]))
+    scene.read(at(1040 if wrong else 1056, [8]))
+
+
+@bug
+def declared_doubles(scene: Scene, wrong: bool) -> None:
+    """FLOAT64 uploaded and declared, FLOAT32 read"""
+    kind = Type.FLOAT64 if wrong else Type.FLOAT32
+    scene.upload(1024, FLOATS[:16].astype(kind.name.lower()), at(1024, [16], data_type=kind))
+    scene.read(at(1024, [16]))
+
+
+@bug
 def upload_of_doubles(scene: Scene, wrong: bool) -> None:
     """NumPy's FLOAT64 uploaded, FLOAT32 read"""
     scene.upload(1024, FLOATS[:16].astype(np.float64 if wrong else np.float32))

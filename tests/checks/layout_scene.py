@@ -45,10 +45,12 @@ class Scene:
             self.stage.write(self.arena, np.zeros(ARENA, np.uint8))
         self.outputs = 0
 
-    def upload(self, offset: int, values: Any) -> None:
-        """The CPU's array, copied into the arena."""
+    def upload(self, offset: int, values: Any, *tensors: Place) -> None:
+        """The CPU's array, copied into the arena; ``tensors``: what the program declares it to be."""
         self.stage.run()
         self.stage.write(self.arena, np.asarray(values), offset)
+        for each in tensors:
+            self.arena.expect(each.offset, each.desc, f"tensor at {each.offset}")
 
     def fill(self, place: Place, name: str = "producer") -> None:
         """A dispatch writes the tensor."""

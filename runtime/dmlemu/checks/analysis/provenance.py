@@ -61,6 +61,11 @@ class Author:
         known = self.commands is not None and self.number < len(self.commands)
         return self.commands[self.number] if known and self.commands is not None else None
 
+    @property
+    def is_copy_or_host(self) -> bool:
+        """Whether it only brought bytes whose layout nobody has said."""
+        return self.commands is None or self.before is not None
+
     def operand(self, operand: int) -> str:
         """The name of an operand."""
         command = self.command
@@ -70,7 +75,7 @@ class Author:
     def copied_by(self, copy: Author) -> Author:
         """The author of bytes that a copy moved."""
         before = Author(self.commands, self.number, self.list, self.inputs, self.before)
-        return Author(copy.commands, copy.number, copy.list, None, before)
+        return Author(copy.commands, copy.number, copy.list, self.inputs, before)
 
 
 class Write:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,15 +26,17 @@ from dmlemu_hw.events import (
 from dmlemu_hw.packets import KERNEL, Opcode
 
 from ...d3d12.recording import Command
+from ...d3d12.resource import TensorExpected
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
-from ...dml.tensor_desc import BufferTensorDesc
+from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..analysis.access_history import Pattern, Places
 from ..analysis.host_writes import HostStored
 from ..analysis.provenance import Author, Input, Provenance, Source, Write
 from ..analysis.tensor_relation import Relation, Tensor, relate
 from ..framework.check import Check, on
+from ..lineage import Lineage, lineage_of
 from . import provenance_messages as messages
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 _DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
 _MOVING = frozenset({"copy"})
+_AUTHORS = 8192
 _KEPT = 2048  # contents of accesses, and lists, that are remembered
 
 
@@ -69,6 +72,8 @@ class WhoseBytes(Check):
             tuple[bytes, object], tuple[int, Author]
         ] = {}  # versions with which nothing changed
         self._written = 0
+        self._authors: deque[Author] = deque()  # whose inputs are remembered
+        self._expected: list[tuple[Pattern, Tensor]] = []  # by the program
         self._list: tuple[int, list[Command], str] = 0, [], ""
 
     # --- events ---
@@ -106,7 +111,44 @@ class WhoseBytes(Check):
         """The CPU wrote."""
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
         accesses = Accesses.of([Access(0, WRITE, span)])
-        self._enter(accesses, Author(), None)
+        self._enter(accesses, Author(inputs=[]), None)
+        for pattern, _ in self._places.reached(accesses).patterns:
+            self._declare_within(pattern.begin, pattern.end)
+
+    @on(TensorExpected)
+    def expect(self, event: TensorExpected) -> None:
+        """The program says what lies there."""
+        desc, address = event.desc, event.resource.address + event.offset
+        footprint = Footprint(
+            address, element_bits(desc.data_type), tuple(desc.sizes), desc.effective_strides
+        )
+        for pattern, _ in self._places.reached(Accesses.of([Access(0, WRITE, footprint)])).patterns:
+            tensor = Tensor(
+                f"'{event.name}'" if event.name else "",
+                desc.data_type,
+                footprint.sizes,
+                footprint.strides,
+                pattern.struct.address,
+            )
+            kept = [each for each in self._expected if not _meet(each[0], pattern)]
+            self._expected = [*kept, (pattern, tensor)]
+            self._declare(pattern, tensor)
+
+    def _declare(self, pattern: Pattern, tensor: Tensor) -> None:
+        """What the CPU wrote there, or a copy, is that tensor."""
+        for source in self._memory.sources(pattern):
+            write = source.write
+            if write is not None and write.tensor is None and write.author.is_copy_or_host:
+                self._written += 1
+                self._memory.write(
+                    Write(write.author, 0, pattern.begin, pattern.end, pattern, tensor, write.number)
+                )
+                return
+
+    def _declare_within(self, begin: int, end: int) -> None:
+        for pattern, tensor in self._expected:
+            if pattern.begin < end and begin < pattern.end:
+                self._declare(pattern, tensor)
 
     @on(LeftUndefined)
     def undefined(self, event: LeftUndefined) -> None:
@@ -126,7 +168,7 @@ class WhoseBytes(Check):
         if known is not None and known[0] == self._memory.version:
             self._name(known[1], event)
             return
-        author = Author(inputs=[])
+        author = self._remember(Author(inputs=[]))
         self._name(author, event)
         if event.opcode == _COPY:
             self._copy(accesses, author)
@@ -140,7 +182,20 @@ class WhoseBytes(Check):
             self._known.clear()
         self._known[key] = self._memory.version, author
 
+    def lineage(self, address: int) -> Lineage:
+        """The writes that the byte at a GPU virtual address comes from."""
+        span = Accesses.of([Access(0, READ, Footprint(address, 8, (1,), (1,)))])
+        patterns = self._places.reached(span).patterns
+        return lineage_of(self._memory.at(patterns[0][0].begin) if patterns else None)
+
     # --- writes ---
+
+    def _remember(self, author: Author) -> Author:
+        """What the last authors read is remembered."""
+        self._authors.append(author)
+        if len(self._authors) > _AUTHORS:
+            self._authors.popleft().inputs = None
+        return author
 
     def _name(self, author: Author, event: Executing) -> None:
         """The command of the event is the author, in its list."""
@@ -171,6 +226,7 @@ class WhoseBytes(Check):
         if len(sources) == len(targets) == 1:
             source, target = sources[0], targets[0]
             self._memory.copy(source.begin, target.begin, target.end - target.begin, author, self._written)
+            self._declare_within(target.begin, target.end)
             return
         for target in targets:  # through tiles in several places
             self._memory.write(Write(author, 1, target.begin, target.end, None, None, self._written))
@@ -244,6 +300,10 @@ class WhoseBytes(Check):
             ranges=(self.names.bytes(first, end),),
             **words,  # type: ignore[arg-type]
         )
+
+
+def _meet(a: Pattern, b: Pattern) -> bool:
+    return a.begin < b.end and b.begin < a.end
 
 
 def _is_beneath(older: Source, newer: Source) -> bool:
