@@ -77,9 +77,9 @@ def lineage_of(write: Write | None) -> Lineage:
             inputs.append((operand, tuple(numbers[source] for source in before if source in numbers)))
         made = None if inputs is None else tuple(inputs)
         steps.append(Step(numbers[each], spell(each.author), layout(each.tensor), made))
-    made = Lineage(steps)
-    made.is_cut = len(numbers) >= _MOST
-    return made
+    lineage = Lineage(steps)
+    lineage.is_cut = len(numbers) >= _MOST
+    return lineage
 
 
 def _inputs(write: Write) -> Iterator[tuple[str, list[Write]]]:
