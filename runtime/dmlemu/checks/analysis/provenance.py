@@ -138,13 +138,18 @@ class Provenance:
 
     def write(self, write: Write) -> None:
         """Enters a write that is newer than all others."""
-        self.version += 1
         begin, end = write.begin, write.end
         starts = self._starts
         at = bisect_left(starts, begin)
         if at < len(starts) and starts[at] == begin and self._ends[at] == end:
+            newest = self._writes[at][0]
+            if newest.pattern is write.pattern and newest.tensor == write.tensor:  # as in every frame
+                newest.author, newest.number = write.author, write.number
+                return
+            self.version += 1
             self._writes[at] = (write,) if write.is_dense else self._over(at, write)
             return
+        self.version += 1
         first, last = self._cut(begin, end)
         if write.is_dense:
             self._replace(first, last, [(begin, end, (write,))])

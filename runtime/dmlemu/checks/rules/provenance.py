@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from ...d3d12.resource import TensorExpected
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
+from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..analysis.access_history import Pattern, Places
 from ..analysis.host_writes import HostStored
@@ -72,6 +74,7 @@ class WhoseBytes(Check):
             tuple[bytes, object], tuple[int, Author]
         ] = {}  # versions with which nothing changed
         self._written = 0
+        self._descs: WeakKeyDictionary[Dispatchable, dict[str, BufferTensorDesc]] = WeakKeyDictionary()
         self._authors: deque[Author] = deque()  # whose inputs are remembered
         self._expected: list[tuple[Pattern, Tensor]] = []  # by the program
         self._list: tuple[int, list[Command], str] = 0, [], ""
@@ -81,7 +84,11 @@ class WhoseBytes(Check):
     @on(DispatchRecorded)
     def recorded(self, event: DispatchRecorded) -> None:
         """Remembers the tensors of a dispatch."""
-        descs = {slot.path: slot.desc for slot in event.dispatchable.slots() if slot.desc is not None}
+        dispatchable = event.dispatchable
+        descs = self._descs.get(dispatchable)
+        if descs is None or isinstance(dispatchable, OperatorInitializer):  # which may be reset
+            descs = {slot.path: slot.desc for slot in dispatchable.slots() if slot.desc is not None}
+            self._descs[dispatchable] = descs
         self._dispatches.setdefault(event.list_serial, []).append(_Dispatch(event.first, descs))
         if len(self._dispatches) > _KEPT:
             recordings = self.device.context.recordings
