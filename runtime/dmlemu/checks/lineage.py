@@ -94,7 +94,7 @@ def spell(author: Author) -> str:
         return "the CPU" if author.commands is None else f"a command of {author.list}"
     at = f", recorded at {command.recorded_at}" if command.recorded_at else ""
     by = f"{command.within} (command {command.number} of {author.list}{at})"
-    return by if author.before is None else f"{by}, a copy of what {spell(author.before)} wrote"
+    return by if author.before is None else f"{by} with bytes of {spell(author.before)}"
 
 
 def layout(tensor: Tensor | None) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...dml.enums import TensorDataType
 from ...dml.tensor_desc import element_bits
 
-__all__ = ["Relation", "Tensor", "relate"]
+__all__ = ["Relation", "Tensor", "first_moved", "relate"]
 
 _Layout = tuple[TensorDataType, tuple[int, ...], tuple[int, ...]]
 _Axes = tuple[tuple[int, int], ...]  # size and stride of each axis, in logical order
@@ -38,21 +38,47 @@ class Tensor(NamedTuple):
         """The same tensor elsewhere."""
         return self if address == self.address else self._replace(address=address)
 
+    def byte(self, element: Sequence[int]) -> int:
+        """The address of an element."""
+        offset = sum(i * stride for i, stride in zip(element, self.strides, strict=True))
+        return self.address + offset * self.bits // 8
+
+    def element(self, address: int) -> tuple[int, ...] | None:
+        """The element that contains a byte; None: the byte lies between elements, or beyond."""
+        rest = (address - self.address) * 8 // self.bits
+        element = [0] * len(self.sizes)
+        for axis in sorted(range(len(self.sizes)), key=lambda axis: -self.strides[axis]):
+            if self.strides[axis] and self.sizes[axis] > 1:
+                element[axis] = min(rest // self.strides[axis], self.sizes[axis] - 1)
+                rest -= element[axis] * self.strides[axis]
+        return tuple(element) if rest == 0 else None
+
 
 class Relation(Enum):
     """What the reader's elements are to the writer's."""
 
-    SAME = "the same elements, or a slice or reshape of them"
-    TRANSPOSED = "the same axes in another order"
-    OTHER_STRIDES = "the same sizes through other strides"
-    SWAPPED_SIZES = "sizes in another order through the same strides"
-    OTHER_ROWS = "rows that are not the writer's rows"
-    OTHER_TYPE = "elements of another type"
-    SPLIT = "parts of elements"
+    SAME = "they are the same elements, or a slice or reshape of them"
+    TRANSPOSED = "the same axes are in another order"
+    OTHER_STRIDES = "the sizes are the same, the strides are not"
+    SWAPPED_SIZES = "the sizes are swapped, but the elements are in the same order"
+    OTHER_ROWS = "rows of the one do not lie on rows of the other"
+    OTHER_TYPE = "the elements have another type"
+    SPLIT = "elements begin in the middle of elements"
 
     @property
     def is_mistake(self) -> bool:
         return self not in (Relation.SAME, Relation.TRANSPOSED)
+
+
+def first_moved(writer: Tensor, reader: Tensor) -> tuple[tuple[int, ...], tuple[int, ...] | None] | None:
+    """An element of the reader that is another one, or none, of the writer's; None if none is."""
+    for axis in reversed(range(len(reader.sizes))):
+        if reader.sizes[axis] > 1 and reader.strides[axis]:
+            element = tuple(int(i == axis) for i in range(len(reader.sizes)))
+            written = writer.element(reader.byte(element))
+            if written != element:
+                return element, written
+    return None
 
 
 def relate(writer: Tensor, reader: Tensor, *, is_all: bool) -> Relation:
