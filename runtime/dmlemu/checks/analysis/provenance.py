@@ -105,11 +105,12 @@ class Write:
         self.number = number
         self.is_dense = pattern is None or pattern.is_dense
 
-    def moved(self, shift: int, author: Author, number: int) -> Write:
-        """The same elements after a copy."""
+    def copied(self, begin: int, end: int, shift: int, author: Author, number: int) -> Write:
+        """Those of its elements in the range, after a copy."""
         pattern = None if self.is_dense or self.pattern is None else self.pattern.moved(shift)
         tensor = self.tensor if self.tensor is None else self.tensor.at(self.tensor.address + shift)
-        return Write(author, self.operand, self.begin + shift, self.end + shift, pattern, tensor, number)
+        begin, end = max(begin, self.begin) + shift, min(end, self.end) + shift
+        return Write(author, self.operand, begin, end, pattern, tensor, number)
 
     def paint(self, low: int, high: int) -> _Bytes:
         """Which bytes of [low, high) it wrote."""
@@ -174,7 +175,9 @@ class Provenance:
         for begin, end, writes in list(self._between(source, source + size)):
             for each in writes:
                 if each not in known:
-                    known[each] = each.moved(shift, each.author.copied_by(author), number)
+                    known[each] = each.copied(
+                        source, source + size, shift, each.author.copied_by(author), number
+                    )
             rows.append((begin + shift, end + shift, tuple(known[each] for each in writes)))
         first, last = self._cut(target, target + size)
         self._replace(first, last, rows)

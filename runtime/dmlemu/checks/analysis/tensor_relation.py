@@ -100,7 +100,7 @@ def _relate(written: _Layout, read: _Layout, shift: int, is_all: bool) -> Relati
         return Relation.SAME
     writer_sizes, reader_sizes = [size for size, _ in writer], [size for size, _ in reader]
     is_permuted = sorted(writer) == sorted(reader)
-    if is_all and writer_sizes == reader_sizes:
+    if (is_all or shift == 0) and writer_sizes == reader_sizes:
         return Relation.TRANSPOSED if is_permuted else Relation.OTHER_STRIDES
     if is_permuted:
         return Relation.TRANSPOSED
@@ -139,19 +139,16 @@ def _strides_descend(axes: _Axes) -> bool:
 
 
 def _is_view(whole: _Axes, part: _Axes, first: int) -> bool:
-    """Whether every element of ``part`` is one of ``whole``, and each axis of it moves along one axis there.
+    """Whether each axis of ``part`` moves along one axis of ``whole``, and elements lie on elements.
 
-    Axes that follow each other in memory count as one.  ``first``: the offset of the part's first element.
+    Axes that follow each other in memory count as one; along the outermost one, the part may reach beyond.
+    ``first``: the offset of the part's first element.
     """
-    if first < 0:
-        return False
     rows = _merged(whole)
     used = []
-    for extent, stride in rows:
+    for _, stride in rows:
         used.append(first // stride)
         first %= stride
-        if used[-1] >= extent:
-            return False
     if first:
         return False
     for size, stride in part:
@@ -159,9 +156,7 @@ def _is_view(whole: _Axes, part: _Axes, first: int) -> bool:
         if row is None or stride % rows[row][1]:
             return False
         used[row] += (size - 1) * (stride // rows[row][1])
-        if used[row] >= rows[row][0]:
-            return False
-    return True
+    return all(last < extent for last, (extent, _) in zip(used[1:], rows[1:], strict=True))
 
 
 def _merged(axes: _Axes) -> list[tuple[int, int]]:

@@ -278,7 +278,9 @@ class WhoseBytes(Check):
         """What was written last, and what does not belong to it."""
         known = [each for each in sources if each.write is not None]
         for i, older in enumerate(known):
-            above = [each for each in known[:i] if _is_beneath(older, each)]
+            above = [each for each in known[:i] if _is_beneath(older, each) and not _is_patch(each)]
+            if all(_is_upload(each) for each in (*above, older)) and not _is_cut(read, older):
+                continue  # the program overwrites a part of its data
             if above and not self._fills(read, tensor, known[:i]):
                 return above[0], older
         if len(known) == len(sources) and all(_is_cut(read, each) for each in known):
@@ -317,6 +319,23 @@ def _is_beneath(older: Source, newer: Source) -> bool:
     """Whether the newer write was made over a part of the older one."""
     a, b = older.write, newer.write
     return a is not None and b is not None and a.begin < b.end and b.begin < a.end
+
+
+def _is_patch(source: Source) -> bool:
+    """Whether WriteBufferImmediate changed a word."""
+    command = None if source.write is None else source.write.author.command
+    return command is not None and command.name == "WriteBufferImmediate"
+
+
+def _is_upload(source: Source) -> bool:
+    """Whether the CPU wrote it, and nobody has said what it is."""
+    write = source.write
+    if write is None or write.tensor is not None:
+        return False
+    author = write.author
+    while author.before is not None:
+        author = author.before
+    return author.commands is None
 
 
 def _is_cut(read: Pattern, source: Source) -> bool:
