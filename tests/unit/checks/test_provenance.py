@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlemu import dml
+from dmlemu import Session, Strictness, d3d12, dml
 from dmlemu.checks.analysis.access_history import Pattern, Place
 from dmlemu.checks.analysis.provenance import Author, Provenance, Source, Write
 from dmlemu.checks.analysis.tensor_relation import Relation, Tensor, relate
@@ -118,3 +118,55 @@ def tensor(sizes: list[int], strides: list[int] | None = None, address: int = 0,
 )
 def test_relations(writer: Tensor, reader: Tensor, relation: Relation) -> None:
     assert relate(writer, reader, is_all=True) is relation
+
+
+# --- device.lineage ---
+
+
+def test_lineage_leads_back_to_the_upload() -> None:
+    with Session(dml.create_device(device_of(Strictness.STRICT))) as session:
+        row = dml.BufferTensorDesc(F32, [4])
+        relu = dml.ActivationReluOperatorDesc(input_tensor=row, output_tensor=row)
+        operators = [session.compile(relu, name) for name in ("first", "second")]
+        session.initialize(*operators)
+        source, between, result = (
+            session.upload("in", np.ones(4, np.float32)),
+            *(session.buffer(name, 16) for name in ("between", "out")),
+        )
+        source.expect(0, row, "ones")
+        session.dispatch(operators[0], [source], [between])
+        session.barrier()
+        session.dispatch(operators[1], [between], [result])
+        session.run()
+        lineage = session.device.lineage(result, 5)
+        assert [step.inputs for step in lineage] == [(("InputTensor", (2,)),), (("InputTensor", (3,)),), ()]
+        first, second, third = str(lineage).splitlines()
+        assert "'second'" in first and "'first'" in second
+        assert "CopyBufferRegion" in third and "the CPU" in third and "'ones'" in third
+        assert lineage.to_json()["steps"][0]["inputs"] == {"InputTensor": [2]}
+        assert str(session.device.lineage(session.buffer("unused", 16), 0)) == (
+            "Nobody is known to have written it."
+        )
+        with pytest.raises(ValueError, match="Byte 16 lies outside of buffer 'out', which has 16 bytes"):
+            session.device.lineage(result, 16)
+
+
+def test_lineage_needs_strictness_strict() -> None:
+    device = dml.create_device(device_of(Strictness.DEBUG))
+    with Session(device) as session, pytest.raises(ValueError, match="strictness strict"):
+        session.device.lineage(session.buffer("any", 16), 0)
+
+
+def device_of(strictness: Strictness) -> d3d12.Device:
+    return d3d12.create_device(d3d12.create_adapter_list()[0], strictness=strictness)
+
+
+def test_what_is_expected_is_checked() -> None:
+    with Session() as session:
+        buffer = session.buffer("weights", 64)
+        with pytest.raises(
+            ValueError, match="tensor of 64 bytes at offset 4 reaches beyond buffer 'weights'"
+        ):
+            buffer.expect(4, dml.BufferTensorDesc(F32, [16]), "bias")
+        with pytest.raises(TypeError, match="tensor_desc must be a BufferTensorDesc, not list"):
+            buffer.expect(0, [16], "bias")  # type: ignore[arg-type]
