@@ -207,7 +207,7 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
     const float *x = load(block->job, at[0], strides[0], count, room);
     float *e = block->kept != NULL ? block->kept + index * block->lines : forgotten;
     exponentials(e, x, count, block->largest, 1);
-    across_exponentials(dmlk_sums_row(&block->sums, index), e, count);
+    rows_exponentials(&block->sums, e, 1, 0, index);
 }
 
 /* `count` outputs; `line` is the first or only group, `place` that of the first element in block->kept. */
