@@ -172,7 +172,7 @@ class Processor:
                 self._fault.status = _NOT_BEGUN
                 if events:
                     self._run_watched((number, ticket, serial, command), opcode, size, entry, base, start)
-                elif opcode == _DISPATCH and entry[start + _FLAGS_AT] & _FUSED:
+                elif opcode == _DISPATCH and size > _FLAGS_AT and entry[start + _FLAGS_AT] & _FUSED:
                     position = self._run_fused(entry, base, start, size)
                     command += self._fault.followers
                 else:

@@ -173,6 +173,7 @@ def test_a_huge_region_has_samples_only_where_the_input_is() -> None:
     assert dmlemu.evaluate(desc, **inputs)["output_tensor"].tolist() == [[[[5]]]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("region", [(-1, 0, 3, 2), (3, 2, -1, 0), (1, 1, 1, 1), (-2000, 0, 2000, 2)])
 def test_more_samples_than_elements(region: Any) -> None:
     """1025 in each direction, of a region that is longer or shorter than these, mirrored or empty."""
