@@ -5,13 +5,16 @@ from ..diagnostics.declaration import Declaration, When
 from .framework.check import Check, on
 from .framework.manager import Checks, attach
 from .framework.names import NamedCommand, Names
+from .lineage import Lineage, Step
 
 __all__ = [
     "Check",
     "Checks",
     "Declaration",
+    "Lineage",
     "NamedCommand",
     "Names",
+    "Step",
     "When",
     "attach",
     "catalogue",

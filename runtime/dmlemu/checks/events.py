@@ -27,7 +27,7 @@ from dmlemu_hw.packets import Opcode
 from ..d3d12 import events as _d3d12
 from ..d3d12.command_allocator import AllocatorReset
 from ..d3d12.events import *  # noqa: F403
-from ..d3d12.resource import HostAccessed, HostMapped, HostUnmapped
+from ..d3d12.resource import HostAccessed, HostMapped, HostUnmapped, TensorExpected
 from ..dml import events as _dml
 from ..dml.events import *  # noqa: F403
 from ..dml.lowering.dispatchable import InitializerReset
@@ -57,6 +57,7 @@ __all__ = [
     "Recorded",
     "Signalled",
     "Submitted",
+    "TensorExpected",
     "TilesMapped",
     "Waited",
     *_d3d12.__all__,

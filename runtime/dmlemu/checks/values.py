@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Values"]
 
+_LINES = 12  # of a lineage
 _FLOAT16 = kernels.constant("DMLK_FLOAT16")
 
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -145,6 +146,15 @@ class Values(Check):
 
     # --- internals ---
 
+    def _lineage(self, address: int) -> Iterator[str]:
+        """Where the operands of the dispatch come from, for the context of a report."""
+        try:
+            lineage = self.device.checks.lineage(address)
+        except ValueError:  # not tracked at this strictness
+            return
+        if len(lineage) > 1:
+            yield "\n    ".join(["It comes from (last write first)", *str(lineage).splitlines()[:_LINES]])
+
     def _operands(self, packet: bytes, accesses: Any, kind: int) -> Iterator[_Operand]:
         decoded = packets.decode_one(packet)
         assert isinstance(decoded, DispatchPacket)
@@ -176,7 +186,7 @@ class Values(Check):
             operation=command.place,
             object=self.names.buffer(address) or "",
             ranges=(place,),
-            context=(command.context,),
+            context=(command.context, *self._lineage(address)),
             cause=(command.command.site or event.list_serial, name, operand),
         )
 

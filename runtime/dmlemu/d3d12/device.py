@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,6 +114,18 @@ class Device(Object):
     def checks(self) -> Any:
         """The checks that watch the device; see ``dmlemu.checks``."""
         return self.context.checks
+
+    def lineage(self, resource: Resource, offset: int) -> Any:
+        """The dispatches and copies that byte ``offset`` of a buffer comes from, back to the CPU.
+
+        A :class:`dmlemu.checks.Lineage`: steps, the last write first; ``str()`` is one line each,
+        ``to_json()`` the same as data.  Not part of Direct3D.  ValueError: the byte lies outside, or the
+        device was not created at strictness ``strict``, which alone keeps track.
+        """
+        start = operator.index(offset)
+        if not 0 <= start < resource.width:
+            raise ValueError(f"Byte {start} lies outside of {resource}, which has {resource.width} bytes.")
+        return self.checks.lineage(resource.address + start)
 
     @property
     def removal_record(self) -> RemovalRecord | None:

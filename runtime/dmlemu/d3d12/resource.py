@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -61,6 +62,28 @@ class HostAccessed(NamedTuple):
     reads: bool
     writes: bool
     element: int = 1
+
+
+class Layout(Protocol):
+    """A tensor desc: a ``dml.BufferTensorDesc``."""
+
+    @property
+    def data_type(self) -> Any: ...
+    @property
+    def sizes(self) -> Sequence[int]: ...
+    @property
+    def effective_strides(self) -> tuple[int, ...]: ...
+    @property
+    def extent_in_bytes(self) -> int: ...
+
+
+class TensorExpected(NamedTuple):
+    """The program declared what a buffer holds from byte ``offset`` on."""
+
+    resource: Resource
+    offset: int
+    desc: Layout
+    name: str
 
 
 class Heap(DeviceChild):
@@ -278,6 +301,25 @@ class Resource(DeviceChild):
                 object=self,
             )
         return self.properties, self.heap_flags
+
+    def expect(self, offset: int, tensor_desc: Layout, name: str = "") -> None:
+        """Declares that the buffer holds a tensor from byte ``offset`` on; not part of Direct3D.
+
+        For uploads and copies, whose bytes have no layout otherwise: at strictness ``strict``, a dispatch
+        that reads them through another layout is reported (LAYOUT_HANDOVER), and reports call them ``name``.
+        A later declaration of the same bytes replaces this one.  TypeError: not a tensor desc.
+        ValueError: the tensor reaches beyond the buffer.
+        """
+        if not hasattr(tensor_desc, "extent_in_bytes"):
+            raise TypeError(f"tensor_desc must be a BufferTensorDesc, not {type(tensor_desc).__name__}.")
+        start = operator.index(offset)
+        if start < 0 or start + tensor_desc.extent_in_bytes > self.width:
+            raise ValueError(
+                f"The tensor of {tensor_desc.extent_in_bytes} bytes at offset {start} reaches beyond "
+                f"{self}, which has {self.width} bytes."
+            )
+        if self.context.events.wants(TensorExpected):
+            self.context.emit(TensorExpected(self, start, tensor_desc, str(name)))
 
     def map(self, subresource: int = 0, read_range: Range | None = None) -> MappedMemory:
         """Lets the host read and write the buffer; maps are counted.

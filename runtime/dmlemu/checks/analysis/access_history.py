@@ -108,6 +108,14 @@ class Pattern:
         access: int = self.struct.access
         return access
 
+    def moved(self, shift: int) -> Pattern:
+        """The same elements elsewhere, after a copy."""
+        struct = _new("dmlk_footprint *", self.struct[0])
+        struct.address += shift
+        struct.end += shift
+        clip = None if self.clip is None else (self.clip[0] + shift, self.clip[1] + shift)
+        return Pattern(self.place, struct, 0, clip)
+
     @property
     def is_dense(self) -> bool:
         """Whether every byte from the first to the last belongs to an element."""

@@ -68,6 +68,13 @@ class PatternStored(NamedTuple):
     end: int
 
 
+class HostStored(NamedTuple):
+    """Stores of the CPU to GPU addresses [begin, end) have become visible."""
+
+    begin: int
+    end: int
+
+
 @dataclass(eq=False)
 class _Map:
     """A mapped buffer, at ``address``; it keeps no reference to the buffer.
@@ -324,6 +331,7 @@ class HostWrites:
             footprint.address, footprint.end, footprint.sizes[0] = begin, end, end - begin
             self._shadow.mark_written(footprint)
             self._note(begin, end)
+            self._events.emit(HostStored(begin, end))
 
     def _fill(self, known: _Map, span: _Span) -> None:
         """Fills unwritten bytes with the pattern."""

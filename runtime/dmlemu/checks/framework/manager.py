@@ -20,6 +20,8 @@ from ...reporting import defaults
 from .. import rules
 from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import InFlight
+from ..lineage import Lineage
+from ..rules.provenance import WhoseBytes
 from .check import Check
 
 if TYPE_CHECKING:
@@ -98,6 +100,13 @@ class Checks:
             self._resting.pop(0)
         text = "An exception ended a call in the middle; the checks know nothing of what was before."
         device.reports.add(report_of(declared(ids.CHECKS_RESTARTED), text))
+
+    def lineage(self, address: int) -> Lineage:
+        """What the byte at a GPU virtual address comes from; see ``d3d12.Device.lineage``."""
+        for check in self:
+            if isinstance(check, WhoseBytes):
+                return check.lineage(address)
+        raise ValueError("Who wrote which byte is only known to devices of strictness strict.")
 
     def add(self, kind: type[Check]) -> Check:
         """Adds a check of this class to the device; returns it.

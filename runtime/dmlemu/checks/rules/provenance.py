@@ -1,0 +1,383 @@
+"""Provenance: tensors read through another layout, or of which only a part was written last (group g)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from dmlemu_hw import kernels
+from dmlemu_hw.events import (
+    NO_ACCESSES,
+    READ,
+    UNDEFINE,
+    WRITE,
+    Access,
+    Accesses,
+    Accessing,
+    Executing,
+    Footprint,
+    Freed,
+    LeftUndefined,
+    Mapped,
+    Submitted,
+)
+from dmlemu_hw.packets import KERNEL, Opcode
+
+from ...d3d12.recording import Command
+from ...d3d12.resource import TensorExpected
+from ...diagnostics import ids
+from ...diagnostics.declarations.provenance import DECLARATIONS
+from ...dml.events import DispatchRecorded
+from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
+from ...dml.tensor_desc import BufferTensorDesc, element_bits
+from ..analysis.access_history import Pattern, Places
+from ..analysis.host_writes import HostStored
+from ..analysis.provenance import Author, Input, Provenance, Source, Write
+from ..analysis.tensor_relation import Relation, Tensor, relate
+from ..framework.check import Check, on
+from ..lineage import Lineage, lineage_of
+from . import provenance_messages as messages
+
+if TYPE_CHECKING:
+    from ...d3d12.device import Device
+
+_DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
+_MOVING = frozenset({"copy"})
+_AUTHORS = 8192
+_KEPT = 2048  # contents of accesses, and lists, that are remembered
+
+
+_Marks = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class _Dispatch(NamedTuple):
+    """A recorded dispatch: the number of its first packet, and the layouts of its tensors by path."""
+
+    first: int
+    descs: dict[str, BufferTensorDesc]
+
+
+class WhoseBytes(Check):
+    """Keeps the provenance of all memory and compares what dispatches read with it."""
+
+    declarations = DECLARATIONS
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._places = Places(device.context.gpu.memory)
+        self._memory = Provenance()
+        self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
+        self._known: dict[
+            tuple[bytes, object], tuple[int, Author]
+        ] = {}  # versions with which nothing changed
+        self._written = 0
+        self._descs: WeakKeyDictionary[Dispatchable, dict[str, BufferTensorDesc]] = WeakKeyDictionary()
+        self._authors: deque[Author] = deque()  # whose inputs are remembered
+        self._expected: list[tuple[Pattern, Tensor]] = []  # by the program
+        self._list: tuple[int, list[Command], str] = 0, [], ""
+
+    # --- events ---
+
+    @on(DispatchRecorded)
+    def recorded(self, event: DispatchRecorded) -> None:
+        """Remembers the tensors of a dispatch."""
+        dispatchable = event.dispatchable
+        descs = self._descs.get(dispatchable)
+        if descs is None or isinstance(dispatchable, OperatorInitializer):  # which may be reset
+            descs = {slot.path: slot.desc for slot in dispatchable.slots() if slot.desc is not None}
+            self._descs[dispatchable] = descs
+        self._dispatches.setdefault(event.list_serial, []).append(_Dispatch(event.first, descs))
+        if len(self._dispatches) > _KEPT:
+            recordings = self.device.context.recordings
+            for serial in [serial for serial in self._dispatches if recordings.get(serial) is None]:
+                del self._dispatches[serial]
+
+    @on(Freed)
+    def freed(self, event: Freed) -> None:
+        """May be called at any moment."""
+        self._places.freed(event)
+
+    @on(Mapped)
+    def mapped(self, event: Mapped) -> None:
+        """A reserved buffer was remapped."""
+        self._places.mapped(event)
+        self._known.clear()
+
+    @on(Submitted)
+    def submitted(self, event: Submitted) -> None:
+        """Memory that was freed before holds nothing."""
+        if self._places.has_freed:
+            self._places.settle()
+            self._places.forget_retired(lambda queue: 0)
+
+    @on(HostStored)
+    def stored(self, event: HostStored) -> None:
+        """The CPU wrote."""
+        span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
+        accesses = Accesses.of([Access(0, WRITE, span)])
+        self._enter(accesses, Author(inputs=[]), None)
+        for pattern, _ in self._places.reached(accesses).patterns:
+            self._declare_within(pattern.begin, pattern.end)
+
+    @on(TensorExpected)
+    def expect(self, event: TensorExpected) -> None:
+        """The program says what lies there."""
+        desc, address = event.desc, event.resource.address + event.offset
+        footprint = Footprint(
+            address, element_bits(desc.data_type), tuple(desc.sizes), desc.effective_strides
+        )
+        for pattern, _ in self._places.reached(Accesses.of([Access(0, WRITE, footprint)])).patterns:
+            tensor = Tensor(
+                f"'{event.name}'" if event.name else "",
+                desc.data_type,
+                footprint.sizes,
+                footprint.strides,
+                pattern.struct.address,
+            )
+            kept = [each for each in self._expected if not _meet(each[0], pattern)]
+            self._expected = [*kept, (pattern, tensor)]
+            self._declare(pattern, tensor)
+
+    def _declare(self, pattern: Pattern, tensor: Tensor) -> None:
+        """What the CPU wrote there, or a copy, is that tensor."""
+        for source in self._memory.sources(pattern):
+            write = source.write
+            if write is not None and write.tensor is None and write.author.is_copy_or_host:
+                self._written += 1
+                self._memory.write(
+                    Write(write.author, 0, pattern.begin, pattern.end, pattern, tensor, write.number)
+                )
+                return
+
+    def _declare_within(self, begin: int, end: int) -> None:
+        for pattern, tensor in self._expected:
+            if pattern.begin < end and begin < pattern.end:
+                self._declare(pattern, tensor)
+
+    @on(LeftUndefined)
+    def undefined(self, event: LeftUndefined) -> None:
+        """A kernel left a part of its output undefined."""
+        for pattern, _ in self._places.reached(Accesses.of([event.access])).patterns:
+            self._memory.forget(pattern.begin, pattern.end)
+
+    @on(Accessing)
+    def look(self, event: Executing) -> None:
+        """Compares what is read first, then enters what is written."""
+        accesses = event.accesses
+        if accesses is NO_ACCESSES or not accesses:
+            return
+        dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
+        key = accesses.content, None if dispatch is None else id(dispatch.descs)
+        known = self._known.get(key)
+        if known is not None and known[0] == self._memory.version:
+            self._name(known[1], event)
+            return
+        author = self._remember(Author(inputs=[]))
+        self._name(author, event)
+        if event.opcode == _COPY:
+            self._copy(accesses, author)
+            return
+        if event.opcode == _DISPATCH:
+            for pattern, operand in self._places.reached(accesses).patterns:
+                if pattern.access & READ:
+                    self._compare(event, dispatch, pattern, operand, author)
+        self._enter(accesses, author, dispatch)
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        self._known[key] = self._memory.version, author
+
+    def lineage(self, address: int) -> Lineage:
+        """The writes that the byte at a GPU virtual address comes from."""
+        span = Accesses.of([Access(0, READ, Footprint(address, 8, (1,), (1,)))])
+        patterns = self._places.reached(span).patterns
+        return lineage_of(self._memory.at(patterns[0][0].begin) if patterns else None)
+
+    # --- writes ---
+
+    def _remember(self, author: Author) -> Author:
+        """What the last authors read is remembered."""
+        self._authors.append(author)
+        if len(self._authors) > _AUTHORS:
+            self._authors.popleft().inputs = None
+        return author
+
+    def _name(self, author: Author, event: Executing) -> None:
+        """The command of the event is the author, in its list."""
+        if event.list_serial != self._list[0]:
+            recording = self.device.context.recordings.get(event.list_serial)
+            gone: tuple[list[Command], str] = [], "a list that is gone"
+            named = gone if recording is None else (recording.commands, recording.owner)
+            self._list = event.list_serial, *named
+        _, author.commands, author.list = self._list
+        author.number = event.command
+
+    def _enter(self, accesses: Accesses, author: Author, dispatch: _Dispatch | None) -> None:
+        for pattern, operand in self._places.reached(accesses).patterns:
+            if pattern.access & WRITE:
+                self._written += 1
+                tensor = _tensor(pattern, author.operand(operand), dispatch)
+                self._memory.write(
+                    Write(author, operand, pattern.begin, pattern.end, pattern, tensor, self._written)
+                )
+            elif pattern.access & UNDEFINE:
+                self._memory.forget(pattern.begin, pattern.end)
+
+    def _copy(self, accesses: Accesses, author: Author) -> None:
+        patterns = self._places.reached(accesses).patterns
+        sources = [pattern for pattern, operand in patterns if operand == accesses.pointer[0].operand]
+        targets = [pattern for pattern, operand in patterns if operand == accesses.pointer[1].operand]
+        self._written += 1
+        if len(sources) == len(targets) == 1:
+            source, target = sources[0], targets[0]
+            self._memory.copy(source.begin, target.begin, target.end - target.begin, author, self._written)
+            self._declare_within(target.begin, target.end)
+            return
+        for target in targets:  # through tiles in several places
+            self._memory.write(Write(author, 1, target.begin, target.end, None, None, self._written))
+
+    # --- reads ---
+
+    def _dispatch(self, event: Executing) -> _Dispatch | None:
+        """The recorded dispatch that a packet belongs to."""
+        found = None
+        for each in self._dispatches.get(event.list_serial, ()):
+            if each.first > event.command:
+                break
+            found = each
+        return found
+
+    def _compare(
+        self, event: Executing, dispatch: _Dispatch | None, read: Pattern, operand: int, author: Author
+    ) -> None:
+        path = author.operand(operand)
+        tensor = _tensor(read, path, dispatch)
+        sources = self._memory.sources(read)
+        assert author.inputs is not None
+        author.inputs.append(Input(path, tensor, sources))
+        if tensor is None:
+            return
+        command = self.names.command(event)
+        for each in sources:
+            written = None if each.write is None else each.write.tensor
+            if written is None:
+                continue
+            relation = relate(written, tensor, is_all=len(sources) == 1)
+            if relation.is_mistake and not (relation is Relation.OTHER_TYPE and _only_moves(event.packet)):
+                self._say(
+                    event, ids.LAYOUT_HANDOVER, read, messages.handover(command, tensor, each, relation)
+                )
+                return
+        mixture = self._mixture(read, tensor, sources) if len(sources) > 1 else None
+        if mixture is not None:
+            self._say(event, ids.READ_MIXED, read, messages.mixed(command, tensor, *mixture))
+
+    def _mixture(self, read: Pattern, tensor: Tensor, sources: list[Source]) -> tuple[Source, Source] | None:
+        """What was written last, and what does not belong to it."""
+        known = [each for each in sources if each.write is not None]
+        for i, older in enumerate(known):
+            above = [each for each in known[:i] if _is_beneath(older, each) and not _is_patch(each)]
+            if all(_is_upload(each) for each in (*above, older)) and not _is_cut(read, older):
+                continue  # the program overwrites a part of its data
+            if above and not self._fills(read, tensor, known[:i]):
+                return above[0], older
+        if len(known) == len(sources) and all(_is_cut(read, each) for each in known):
+            return known[0], known[-1]
+        return None
+
+    def _fills(self, read: Pattern, tensor: Tensor, newer: list[Source]) -> bool:
+        """Whether these writes fill a box of the tensor on purpose.
+
+        A slice updated in place, an image inside a border, a cache that grows row by row.  The first rows,
+        written at once, are rather a tensor that is too small.
+        """
+        if any(_is_cut(read, each) for each in newer):
+            return False
+        marks = self._memory.marks(read, {each.write for each in newer if each.write is not None})
+        first = _first_of_box(_elements(marks, tensor, read.begin))
+        return first is not None and (any(first) or len(newer) > 1)
+
+    def _say(self, event: Executing, id: ids.Id, read: Pattern, words: dict[str, object]) -> None:
+        command = self.names.command(event)
+        first, end = read.begin - read.shift, read.end - read.shift
+        self.report(
+            id,
+            operation=command.place,
+            object=self.names.buffer(first) or "",
+            ranges=(self.names.bytes(first, end),),
+            **words,  # type: ignore[arg-type]
+        )
+
+
+def _meet(a: Pattern, b: Pattern) -> bool:
+    return a.begin < b.end and b.begin < a.end
+
+
+def _is_beneath(older: Source, newer: Source) -> bool:
+    """Whether the newer write was made over a part of the older one."""
+    a, b = older.write, newer.write
+    return a is not None and b is not None and a.begin < b.end and b.begin < a.end
+
+
+def _is_patch(source: Source) -> bool:
+    """Whether WriteBufferImmediate changed a word."""
+    command = None if source.write is None else source.write.author.command
+    return command is not None and command.name == "WriteBufferImmediate"
+
+
+def _is_upload(source: Source) -> bool:
+    """Whether the CPU wrote it, and nobody has said what it is."""
+    write = source.write
+    if write is None or write.tensor is not None:
+        return False
+    author = write.author
+    while author.before is not None:
+        author = author.before
+    return author.commands is None
+
+
+def _is_cut(read: Pattern, source: Source) -> bool:
+    """Whether a read reaches only a part of what was written."""
+    write = source.write
+    return write is not None and (write.begin < read.begin or write.end > read.end)
+
+
+def _elements(marks: _Marks, tensor: Tensor, begin: int) -> _Marks:
+    """Which elements of a tensor begin at a marked byte; ``begin`` is the address of the first mark."""
+    width = max(1, tensor.bits // 8)
+    sizes = [size if stride else 1 for size, stride in zip(tensor.sizes, tensor.strides, strict=True)]
+    strides = [stride * width for stride in tensor.strides]
+    return np.lib.stride_tricks.as_strided(marks[tensor.address - begin :], sizes, strides, writeable=False)
+
+
+def _first_of_box(elements: _Marks) -> tuple[int, ...] | None:
+    """The first coordinates of the marked elements, if they are a box."""
+    count, first = 1, []
+    for axis in range(elements.ndim):
+        others = tuple(i for i in range(elements.ndim) if i != axis)
+        there = np.flatnonzero(elements.any(axis=others))
+        first.append(int(there[0]))
+        count *= int(there[-1]) - int(there[0]) + 1
+    return tuple(first) if count == np.count_nonzero(elements) else None
+
+
+def _only_moves(packet: bytes) -> bool:
+    """Whether a kernel moves elements without looking at them."""
+    return kernels.name(KERNEL.unpack_from(packet)[0]) in _MOVING
+
+
+def _tensor(pattern: Pattern, path: str, dispatch: _Dispatch | None) -> Tensor | None:
+    """The tensor that the footprint is, or a part of."""
+    desc = None if dispatch is None else dispatch.descs.get(path)
+    if desc is None:
+        return None
+    struct = pattern.struct
+    if struct.end - struct.address == desc.extent_in_bytes:
+        return Tensor(path, desc.data_type, tuple(desc.sizes), desc.effective_strides, struct.address)
+    sizes, strides = tuple(struct.sizes[0 : struct.rank]), tuple(struct.strides[0 : struct.rank])
+    return Tensor(path, desc.data_type, sizes, strides, struct.address)
+
+
+CHECKS = (WhoseBytes,)

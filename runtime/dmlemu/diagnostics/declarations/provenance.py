@@ -1,0 +1,31 @@
+"""Group g, of provenance: whose bytes a dispatch reads."""
+
+from .. import ids
+from ..declaration import Declaration, When
+from ..report import Severity
+
+DECLARATIONS = (
+    Declaration(
+        ids.LAYOUT_HANDOVER,
+        "a dispatch reads a tensor through another layout than it was written through",
+        Severity.WARNING,
+        When.EXECUTE,
+        why="All bytes were written, so nothing faults: but the elements that arrive are not the elements that were "
+        "meant, or not in that order. Views of a tensor are not reported: slices, reshapes, broadcasts, axes that are "
+        "split, joined or transposed with their sizes.",
+        fix="Give the reading tensor the data type, sizes and strides of the one that was written; to change the order "
+        "of the elements, dispatch an ELEMENT_WISE_IDENTITY from one layout to the other.",
+        rule="DML_BUFFER_TENSOR_DESC",
+    ),
+    Declaration(
+        ids.READ_MIXED,
+        "a dispatch reads a tensor of which only a part is what was written last, and the rest is older",
+        Severity.WARNING,
+        When.EXECUTE,
+        why="The rest is what happened to lie there: a cleared byte, a row of the previous frame, the end of another "
+        "tensor. Results look plausible and change with what ran before.",
+        fix="Compare the offsets in bytes and the sizes of the two tensors that are named. What is meant to be filled "
+        "up must be written after the clear, or before every use.",
+        rule="DML_BUFFER_BINDING; DML_BUFFER_TENSOR_DESC",
+    ),
+)

@@ -1,0 +1,172 @@
+"""The provenance of memory, compared with a list of the last writer of every byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlemu import Session, Strictness, d3d12, dml
+from dmlemu.checks.analysis.access_history import Pattern, Place
+from dmlemu.checks.analysis.provenance import Author, Provenance, Source, Write
+from dmlemu.checks.analysis.tensor_relation import Relation, Tensor, relate
+from dmlemu_hw.events import WRITE, Access, Accesses, Footprint
+from dmlemu_hw.kernels import ffi
+
+SIZE = 96
+F32, F16, I32, U32 = (dml.TensorDataType[name] for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32"))
+
+
+def pattern(begin: int, sizes: list[int], strides: list[int]) -> Pattern:
+    """Bytes, as a footprint in physical memory."""
+    footprint = Footprint(begin, 8, tuple(sizes), tuple(strides))
+    accesses = Accesses.of([Access(0, WRITE, footprint)])
+    return Pattern(Place(0, SIZE), ffi.new("dmlk_footprint *", accesses.pointer[0]), 0, None)
+
+
+def bytes_of(each: Pattern) -> list[int]:
+    struct = each.struct
+    indices = np.ndindex(*struct.sizes[0 : struct.rank])
+    strides = struct.strides[0 : struct.rank]
+    return sorted({struct.address + sum(i * s for i, s in zip(at, strides, strict=True)) for at in indices})
+
+
+patterns = st.builds(
+    pattern,
+    st.integers(0, 40),
+    st.lists(st.integers(1, 3), min_size=2, max_size=2),
+    st.lists(st.integers(0, 13), min_size=2, max_size=2),
+)
+writes = st.tuples(st.just("write"), patterns)
+copies = st.tuples(st.just("copy"), st.integers(0, 60), st.integers(0, 60), st.integers(1, 30))
+gone = st.tuples(st.just("forget"), st.integers(0, 60), st.integers(1, 30))
+
+
+@given(steps=st.lists(st.one_of(writes, copies, gone), max_size=12), read=patterns)
+def test_every_byte_has_its_last_writer(steps: list[Any], read: Pattern) -> None:
+    memory, last = Provenance(), [None] * SIZE
+    for number, (kind, *step) in enumerate(steps, 1):
+        if kind == "write":
+            (where,) = step
+            memory.write(Write(Author(number=number), 0, where.begin, where.end, where, None, number))
+            for byte in bytes_of(where):
+                last[byte] = number
+        elif kind == "copy":
+            source, target, size = step
+            memory.copy(source, target, size, Author(number=number), number)
+            moved = [None if each is None else number for each in last[source : source + size]]
+            last[target : target + size] = moved[: len(last[target : target + size])]
+        else:
+            begin, size = step
+            memory.forget(begin, begin + size)
+            last[begin : begin + size] = [None] * len(last[begin : begin + size])
+    found = {
+        each.write and each.write.number: (each.first, each.size) for each in merged(memory.sources(read))
+    }
+    wanted: dict[int | None, tuple[int, int]] = {}
+    for byte in bytes_of(read):
+        first, count = wanted.get(last[byte], (byte, 0))
+        wanted[last[byte]] = min(first, byte), count + 1
+    assert found == wanted
+    for byte in range(SIZE):
+        there = memory.at(byte)
+        assert (None if there is None else there.number) == last[byte]
+
+
+def merged(sources: list[Source]) -> list[Source]:
+    """Bytes that one copy brought from several writes count together."""
+    found: dict[int | None, Source] = {}
+    for each in sources:
+        key = each.write and each.write.number
+        known = found.get(key)
+        found[key] = (
+            each
+            if known is None
+            else Source(each.write, min(each.first, known.first), each.size + known.size)
+        )
+    return list(found.values())
+
+
+def tensor(sizes: list[int], strides: list[int] | None = None, address: int = 0, kind: Any = F32) -> Tensor:
+    desc = dml.BufferTensorDesc(kind, sizes, strides)
+    return Tensor("", kind, tuple(sizes), desc.effective_strides, address)
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "relation"),
+    [
+        (tensor([1, 3, 4, 5]), tensor([3, 20]), Relation.SAME),
+        (tensor([3, 4, 5]), tensor([2, 5], [20, 1], 20), Relation.SAME),
+        (tensor([128, 768]), tensor([12, 128, 64], [64, 768, 1]), Relation.SAME),
+        (tensor([3]), tensor([1, 3, 4, 5], [0, 1, 0, 0]), Relation.SAME),
+        (tensor([2, 4, 5], [40, 5, 1]), tensor([2, 8, 5]), Relation.SAME),
+        (tensor([4, 5], [8, 1]), tensor([2, 3], [8, 1], 36), Relation.SAME),
+        (tensor([4], kind=I32), tensor([4], kind=U32), Relation.SAME),
+        (tensor([3, 4, 5]), tensor([3, 5, 4], [20, 1, 5]), Relation.TRANSPOSED),
+        (tensor([3, 4, 4]), tensor([3, 4, 4], [16, 1, 4]), Relation.TRANSPOSED),
+        (tensor([3, 4, 5]), tensor([3, 4, 5], [20, 1, 4]), Relation.OTHER_STRIDES),
+        (tensor([4, 5], [8, 1]), tensor([4, 5]), Relation.OTHER_STRIDES),
+        (tensor([3, 4, 5]), tensor([4, 5, 3]), Relation.SWAPPED_SIZES),
+        (tensor([4, 5], [8, 1]), tensor([2, 3], [5, 1]), Relation.OTHER_ROWS),
+        (tensor([4], kind=F16), tensor([2]), Relation.OTHER_TYPE),
+        (tensor([4], kind=I32), tensor([4]), Relation.OTHER_TYPE),
+        (tensor([8]), tensor([4], address=2), Relation.SPLIT),
+    ],
+)
+def test_relations(writer: Tensor, reader: Tensor, relation: Relation) -> None:
+    assert relate(writer, reader, is_all=True) is relation
+
+
+# --- device.lineage ---
+
+
+def test_lineage_leads_back_to_the_upload() -> None:
+    with Session(dml.create_device(device_of(Strictness.STRICT))) as session:
+        row = dml.BufferTensorDesc(F32, [4])
+        relu = dml.ActivationReluOperatorDesc(input_tensor=row, output_tensor=row)
+        operators = [session.compile(relu, name) for name in ("first", "second")]
+        session.initialize(*operators)
+        source, between, result = (
+            session.upload("in", np.ones(4, np.float32)),
+            *(session.buffer(name, 16) for name in ("between", "out")),
+        )
+        source.expect(0, row, "ones")
+        session.dispatch(operators[0], [source], [between])
+        session.barrier()
+        session.dispatch(operators[1], [between], [result])
+        session.run()
+        lineage = session.device.lineage(result, 5)
+        assert [step.inputs for step in lineage] == [(("InputTensor", (2,)),), (("InputTensor", (3,)),), ()]
+        first, second, third = str(lineage).splitlines()
+        assert "'second'" in first and "'first'" in second
+        assert "CopyBufferRegion" in third and "the CPU" in third and "'ones'" in third
+        assert lineage.to_json()["steps"][0]["inputs"] == {"InputTensor": [2]}
+        assert str(session.device.lineage(session.buffer("unused", 16), 0)) == (
+            "Nobody is known to have written it."
+        )
+        with pytest.raises(ValueError, match="Byte 16 lies outside of buffer 'out', which has 16 bytes"):
+            session.device.lineage(result, 16)
+
+
+def test_lineage_needs_strictness_strict() -> None:
+    device = dml.create_device(device_of(Strictness.DEBUG))
+    with Session(device) as session, pytest.raises(ValueError, match="strictness strict"):
+        session.device.lineage(session.buffer("any", 16), 0)
+
+
+def device_of(strictness: Strictness) -> d3d12.Device:
+    return d3d12.create_device(d3d12.create_adapter_list()[0], strictness=strictness)
+
+
+def test_what_is_expected_is_checked() -> None:
+    with Session() as session:
+        buffer = session.buffer("weights", 64)
+        with pytest.raises(
+            ValueError, match="tensor of 64 bytes at offset 4 reaches beyond buffer 'weights'"
+        ):
+            buffer.expect(4, dml.BufferTensorDesc(F32, [16]), "bias")
+        with pytest.raises(TypeError, match="tensor_desc must be a BufferTensorDesc, not list"):
+            buffer.expect(0, [16], "bias")  # type: ignore[arg-type]
