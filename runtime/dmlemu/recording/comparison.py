@@ -16,7 +16,7 @@ import numpy as np
 from ..dml.operators.schema import OperatorDesc
 from ..errors import shorten
 from .file import RecordError, read
-from .model import Array, Dispatch, Record
+from .model import Array, Dispatch, Record, RecordedTensor
 from .tolerance import Tolerance, pick, recorded_inputs, tolerance_of, ulp_distance
 
 __all__ = ["Comparison", "Difference", "compare_arrays", "diff"]
@@ -53,7 +53,7 @@ class Difference:
         if self.inputs:
             lines.append(f"  {self.inputs}")
         if self.lineage:
-            lines += ["  Its inputs come from (last write first)", *(f"    {each}" for each in self.lineage)]
+            lines += ["  It computed from (last dispatch first)", *(f"    {each}" for each in self.lineage)]
         return "\n".join(lines)
 
 
@@ -134,13 +134,22 @@ class _Others:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._dispatches = dict(zip(_occurrences(record.dispatches), record.dispatches, strict=True))
-        self.notes: list[str] = []
+        self._last: Dispatch | None = None
+
+    def other_layout(self, position: int, tensor: RecordedTensor) -> str:
+        """How the last dispatch asked for reads the tensor, if through other strides."""
+        assert self._last is not None
+        own, other = (
+            list(each.desc.effective_strides) for each in (tensor, self._last.work.tensors[position])
+        )
+        return "" if own == other else f" (strides {own}, in the other record {other})"
 
     def outputs(self, key: tuple[str, int], dispatch: Dispatch) -> dict[int, _Other] | str:
         """By the position of the tensor; or why the dispatch itself differs."""
         other = self._dispatches.pop(key, None)
         if other is None:
             return "is not in the other record"
+        self._last = other
         kinds = [
             (
                 each.work.type,
@@ -308,7 +317,7 @@ class _Diff:
         dispatch, inputs = difference.dispatch, ""
         if isinstance(self._others, _Others):
             differ = [
-                tensor.path
+                f"{tensor.path}{self._others.other_layout(i, tensor)}"
                 for i, tensor in dispatch.tensors(output=False)
                 if i in others
                 and dispatch.contents[i] is not None
@@ -403,24 +412,26 @@ def _lineage(record: Record, dispatch: Dispatch) -> list[str]:
             if each.places[i] in writers
         }
         writers.update({each.places[i]: (each, i) for i, _ in each.tensors(output=True)})
-    queue, lines = [dispatch], []
+    queue = [dispatch]
+    lines: list[str] = []
     for reader in queue:
+        if len(lines) == _LINES:
+            return [*lines, "... and more"]
+        origins = []
         for i, tensor in reader.tensors(output=False):
             writer = before[reader.number].get(reader.places[i])
-            lines.append(_origin(reader, i, tensor.path, writer))
+            origins.append(f"{tensor.path} from {_origin(reader, i, writer)}")
             if writer is not None and writer[0] not in queue:
                 queue.append(writer[0])
-        if len(lines) >= _LINES:
-            return [*lines[:_LINES], "... and more"]
+        lines.append(f"dispatch {reader.number}, {reader.work.title}: {'; '.join(origins) or 'no inputs'}")
     return lines
 
 
-def _origin(reader: Dispatch, i: int, path: str, writer: tuple[Dispatch, int] | None) -> str:
-    where = f"{path} of dispatch {reader.number}, {reader.work.title}"
-    at = f"{reader.places[i]}" if reader.places[i] else "memory that DirectML owns"
+def _origin(reader: Dispatch, i: int, writer: tuple[Dispatch, int] | None) -> str:
+    """The output that lay at the same place, or the place, if no recorded dispatch wrote there."""
     if writer is None:
-        return f"{where}: {at}, which no recorded dispatch has written from there on"
+        return reader.places[i] or "memory that DirectML owns"
     source, j = writer
-    same = source.contents[j] is not None and source.contents[j] == reader.contents[i]
-    how = "" if same else ", with other elements than it read"
-    return f"{where}: {source.work.tensors[j].path} of dispatch {source.number}, {source.work.title}{how}"
+    is_same = source.contents[j] is not None and source.contents[j] == reader.contents[i]
+    how = "" if is_same else ", with other elements or sizes than were written"
+    return f"{source.work.tensors[j].path} of dispatch {source.number}{how}"
