@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from . import d3d12, dml, errors
     from .evaluation import evaluate as evaluate
+    from .recording import diff as diff
+    from .recording import record as record
+    from .recording import replay as replay
     from .session import Session as Session
 
 _LATER = {
@@ -26,6 +29,9 @@ _LATER = {
     "dml": ("dmlemu.dml", ""),
     "errors": ("dmlemu.errors", ""),
     "evaluate": ("dmlemu.evaluation", "evaluate"),
+    "diff": ("dmlemu.recording", "diff"),
+    "record": ("dmlemu.recording", "record"),
+    "replay": ("dmlemu.recording", "replay"),
 }
 
 __all__ = [
@@ -39,9 +45,12 @@ __all__ = [
     "Strictness",
     "chaos",
     "d3d12",
+    "diff",
     "dml",
     "errors",
     "evaluate",
+    "record",
+    "replay",
     "reporting",
 ]
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
+from warnings import catch_warnings, simplefilter
 
 from dmlemu import d3d12
-from dmlemu.errors import Error, Severity, printable, shorten
+from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.frontends import dxdispatch
 from dmlemu.frontends.dxdispatch.printing import format_bytes
 from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
+
+if TYPE_CHECKING:
+    from dmlemu.recording import Comparison
 
 __all__ = ["main"]
 
@@ -118,7 +123,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--report", type=Path, metavar="FILE", help="write what is reported: JSON lines, or text into a .txt"
     )
+    run.add_argument(
+        "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
+    )
     run.set_defaults(run=_run)
+    _add_records(commands)
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
     adapters.set_defaults(run=_adapters)
     explain = commands.add_parser("explain", help="describe an operator, or list the operators")
@@ -132,6 +141,82 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """The commands on records of dispatches."""
+    diff = commands.add_parser(
+        "diff",
+        allow_abbrev=False,
+        help="find the first dispatch whose output differs",
+        description="Compares a record with another one, with arrays, or with the operators' references. "
+        "Leaves with 0 when nothing differs, 1 when something does, 2 when a file cannot be used.",
+    )
+    diff.add_argument("a", type=Path, metavar="A.dmlrec", help="a record")
+    diff.add_argument("b", type=Path, nargs="?", metavar="B", help="a record, or an .npz of expected arrays")
+    diff.add_argument("--reference", action="store_true", help="compare with the operators' references")
+    diff.set_defaults(run=partial(_compare, _diff))
+    replay = commands.add_parser(
+        "replay",
+        allow_abbrev=False,
+        help="run the dispatches of a record again",
+        description="Runs each dispatch again from its inputs, and compares the bits of its outputs. "
+        "Leaves with 0, 1 and 2 as diff does.",
+    )
+    replay.add_argument("file", type=Path, metavar="FILE.dmlrec", help="a record")
+    replay.add_argument("--strictness", choices=[each.value for each in Strictness], default="strict")
+    replay.add_argument("--isa", choices=["generic", "avx2", "avx512"], help="the most that kernels may use")
+    replay.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
+    replay.add_argument("--layouts", type=int, metavar="SEED", help="draw other layouts for the tensors")
+    replay.set_defaults(run=partial(_compare, _replay))
+
+
+def _compare(compare: Callable[[argparse.Namespace], Comparison], parsed: argparse.Namespace) -> int:
+    """Prints a comparison; 2: a file is not what it should be."""
+    from dmlemu.recording import RecordError
+
+    if getattr(parsed, "isa", None) is not None and os.environ.get("DMLEMU_ISA") != parsed.isa:
+        return _replay_elsewhere(parsed)
+    try:
+        found = compare(parsed)
+    except (OSError, RecordError) as error:
+        _print_error(f"dmlemu: error: {printable(str(error))}")
+        return 2
+    for line in str(found).splitlines():
+        print(printable(line))
+    return 0 if found else 1
+
+
+def _diff(parsed: argparse.Namespace) -> Comparison:
+    from dmlemu.recording import RecordError, diff
+
+    if (parsed.b is None) is not parsed.reference:
+        raise RecordError("diff takes a second file, or --reference.")
+    return diff(parsed.a, parsed.b, reference=parsed.reference)
+
+
+def _replay(parsed: argparse.Namespace) -> Comparison:
+    from dmlemu import chaos
+    from dmlemu.recording import replay
+
+    return replay(
+        parsed.file,
+        strictness=parsed.strictness,
+        chaos=None if parsed.chaos is None else chaos(parsed.chaos),
+        layouts=parsed.layouts,
+    )
+
+
+def _replay_elsewhere(parsed: argparse.Namespace) -> int:
+    """In a process of its own: a process keeps the instructions that it started with."""
+    from subprocess import run
+
+    command = [sys.executable, "-m", "dmlemu", "replay"]
+    for name in ("isa", "strictness", "chaos", "layouts"):
+        if getattr(parsed, name) is not None:
+            command.append(f"--{name}={getattr(parsed, name)}")
+    sys.stdout.flush()
+    return run([*command, "--", parsed.file], env={**os.environ, "DMLEMU_ISA": parsed.isa}).returncode
+
+
 def _run(parsed: argparse.Namespace) -> int:
     options = dxdispatch.options_from(parsed)
     if options.show_adapters:
@@ -140,13 +225,32 @@ def _run(parsed: argparse.Namespace) -> int:
         raise _UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         file = _Reports(parsed.report)
-        with _reports_written(file):
+        with _reports_written(file), _recorded(parsed.record):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
             dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
         return 1 if file.has_failed else 0
     return 0
+
+
+@contextmanager
+def _recorded(path: Path | None) -> Iterator[None]:
+    """Records what devices created inside of the block dispatch."""
+    if path is None:
+        yield
+        return
+    from dmlemu.recording import RecordWarning, record
+
+    with catch_warnings():
+        simplefilter("ignore", RecordWarning)  # printed below
+        recording = record(None, path)
+        try:
+            with recording:
+                yield
+        finally:
+            for note in recording.record.notes:
+                _print_error(f"dmlemu: the record is not complete: {printable(note)}")
 
 
 class _Reports:

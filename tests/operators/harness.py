@@ -21,20 +21,8 @@ from thorough import part_of
 
 O = OperatorType  # noqa: E741
 
-# Sums in another order than the reference's: this part of the sum of the absolute values (``scale``).
-SUM_ERROR = {
-    O.REDUCE: 2.0**-42,
-    O.GEMM: 2.0**-20,
-    O.LOCAL_RESPONSE_NORMALIZATION_GRAD: 2.0**-46,
-    O.CONVOLUTION: 2.0**-20,
-    O.ACTIVATION_LOG_SOFTMAX: 2.0**-48,
-    O.ACTIVATION_LOG_SOFTMAX1: 2.0**-48,
-}
-
-# States and averages, of sums in FLOAT32 that may nearly cancel: this part of the largest result, or of 1.
-PART_OF_LARGEST = dict.fromkeys(
-    (O.RNN, O.LSTM, O.GRU, O.MULTIHEAD_ATTENTION, O.MULTIHEAD_ATTENTION1), 2.0**-16
-)
+# States and averages, of sums in FLOAT32 that may nearly cancel.  Other sums are compared by ``scale``.
+PARTS_OF_LARGEST = {O.RNN, O.LSTM, O.GRU, O.MULTIHEAD_ATTENTION, O.MULTIHEAD_ATTENTION1}
 
 offsets = st.sampled_from([0, 0, 16, 48, 272])
 
@@ -93,13 +81,14 @@ def compare(
         if bits:
             unsigned = np.dtype(f"u{want.itemsize}")
             np.testing.assert_array_equal(got.view(unsigned), want.view(unsigned), name)
-        elif desc.TYPE in PART_OF_LARGEST:
+        elif desc.TYPE in PARTS_OF_LARGEST:
             largest = np.max(np.abs(want), initial=1).astype(np.float64)
             if not largest < 1e30:  # or NaN: a state beyond FLOAT32 spoils all states behind it
                 continue
-            assert_close(got, want, definition.ULPS, PART_OF_LARGEST[desc.TYPE], largest)
+            assert_close(got, want, definition.ULPS, definition.LARGEST_ERROR, largest)
         elif want.dtype.kind == "f":
-            assert_close(got, want, definition.ULPS, SUM_ERROR.get(desc.TYPE, 0.0), scale)
+            error = definition.SUM_ERROR or definition.LARGEST_ERROR
+            assert_close(got, want, definition.ULPS, error, scale)
         else:
             np.testing.assert_array_equal(got, want, name)
     measured.record(desc, offset, level)

@@ -20,7 +20,7 @@ __dmlemu_helper__ = True  # reports name lines of what it runs
 GUIDES = ROOT / "docs" / "guide"
 LAYOUT_BUG, OWN_CHECK = GUIDES / "find-a-layout-bug.md", GUIDES / "write-a-check.md"
 CHAOS, FAULTS = GUIDES / "chaos.md", GUIDES / "fault-injection.md"
-SESSION = GUIDES / "session.md"
+SESSION, WRONG_DISPATCH = GUIDES / "session.md", GUIDES / "find-the-wrong-dispatch.md"
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # reports are what the pages are about
 
@@ -34,7 +34,9 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     reporting.on_created[:] = before
 
 
-@pytest.mark.parametrize("page", [SESSION, LAYOUT_BUG, OWN_CHECK, CHAOS, FAULTS], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [SESSION, LAYOUT_BUG, WRONG_DISPATCH, OWN_CHECK, CHAOS, FAULTS], ids=lambda page: page.stem
+)
 def test_page_prints_what_is_shown(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__guide__"}
     found = blocks(page)

@@ -7,7 +7,8 @@ test did not expect, even if the exception was swallowed; WARNINGs are listed at
 exception; ``pytest.raises`` and ``assertRaises`` expect it, and an HRESULT that is an answer rather than a
 mistake (E_OUTOFMEMORY, DXGI_ERROR_UNSUPPORTED, ...) is for the program.  ``--dmlemu-report=FILE`` writes
 every report as a JSON line with the test's node id.  ``--dmlemu-chaos=SEED`` runs every device under
-``dmlemu.chaos(SEED)``.
+``dmlemu.chaos(SEED)``.  ``--dmlemu-record=FILE.dmlrec`` records what the devices dispatch that are created
+meanwhile; a worker of pytest-xdist adds its name to the file's.
 
 ``@pytest.mark.dmlemu(expect=[id, ...], suppress={id: reason})``: an expected check must report; a pattern
 such as ``HAZARD_*`` only may.  What is suppressed is not raised and fails no test.
@@ -74,12 +75,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--dmlemu-werror", action="store_true", help="their warnings fail the test, too")
     group.addoption("--dmlemu-report", metavar="FILE", help="write what they report as JSON lines")
+    group.addoption("--dmlemu-record", metavar="FILE", help="write what they dispatch, for dmlemu diff")
     group.addoption("--dmlemu-chaos", metavar="SEED", type=int, help="run them under dmlemu.chaos(SEED)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{_MARK}: what the devices of the test may report")
     config.pluginmanager.register(_Watch(config), "dmlemu-watch")
+
+
+def _record_path(config: pytest.Config) -> Path | None:
+    """The file of ``--dmlemu-record``; one for each worker."""
+    given: str | None = config.getoption("dmlemu_record")
+    if given is None:
+        return None
+    path = Path(given).absolute()
+    worker: dict[str, str] = getattr(config, "workerinput", {})
+    return path.with_stem(f"{path.stem}-{worker['workerid']}") if worker else path
 
 
 class _Test:
@@ -164,6 +176,8 @@ class _Watch:
                 self._file.write_text("")
             except OSError as error:
                 raise pytest.UsageError(f"--dmlemu-report: {error}") from None
+        self._record = _record_path(config)
+        self._recording: Any = None
         self._reporting: Any = None
         self._refusals: Any = None
         self._test: _Test | None = None
@@ -186,6 +200,11 @@ class _Watch:
             reporting.defaults.sinks.append(self._take)
             if self._strictness is not None:
                 reporting.defaults.strictness = Strictness(self._strictness)
+            if self._record is not None:
+                from ..recording import Recording
+
+                self._recording = Recording(None, self._record)
+                self._recording.__enter__()
             if self._chaos is not None:
                 from dmlemu_hw.chaos import chaos
 
@@ -356,6 +375,8 @@ class _Watch:
             parts.append(f"chaos({self._chaos})")
         if self._report:
             parts.append(f"reports in {self._report}")
+        if self._record is not None:
+            parts.append(f"dispatches in {self._record}")
         return parts
 
     def pytest_report_header(self) -> list[str]:
@@ -375,6 +396,11 @@ class _Watch:
             if len(tests) > _NAMED:
                 terminalreporter.write_line(f"  and {len(tests) - _NAMED} more tests")
         terminalreporter.ensure_newline()
+
+    def pytest_sessionfinish(self) -> None:
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.__exit__(None, None, None)
 
     def pytest_unconfigure(self) -> None:
         if self._reporting is not None:

@@ -143,6 +143,7 @@ class Recurrent(Definition):
     FUNCTIONS: ClassVar[int]
 
     ULPS = 64  # of sums in FLOAT32, whose errors every step passes on
+    LARGEST_ERROR = 2.0**-16
 
     @property
     def units(self) -> int:

@@ -16,6 +16,8 @@ class ActivationLogSoftmax(Softmax, of="ACTIVATION_LOG_SOFTMAX"):
     with a NaN or +infinity, or of -infinities only, is NaN.
     """
 
+    LARGEST_ERROR = 2.0**-48
+
     KERNEL = "log_softmax"
     ULPS = 2  # exponentials are computed in FLOAT32
 

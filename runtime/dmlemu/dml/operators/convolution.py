@@ -111,6 +111,8 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
     after the activation.  A result of 0 is never -0.
     """
 
+    SUM_ERROR = 2.0**-20
+
     desc: ConvolutionOperatorDesc
 
     ULPS = 2

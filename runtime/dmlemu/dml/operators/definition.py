@@ -49,6 +49,12 @@ class Definition:
     The reference computes in FLOAT64 and rounds once; so do the kernels, with their own exp, log etc.
     """
 
+    SUM_ERROR: ClassVar[float] = 0.0
+    """How far besides, for sums in another order: this part of the sum of the terms' absolute values."""
+
+    LARGEST_ERROR: ClassVar[float] = 0.0
+    """How far besides, for states that pass their errors on: this part of the largest result, or of 1."""
+
     KEEPS_NANS: bool = False
     """Whether elements are copied or converted, not computed: NaNs keep their sign and payload."""
 

@@ -54,6 +54,7 @@ class Gemm(Definition, of="GEMM"):
     desc: GemmOperatorDesc
 
     ULPS = 2
+    SUM_ERROR = 2.0**-20
 
     RULES = (
         SameType("a_tensor", "b_tensor", "c_tensor", "output_tensor"),

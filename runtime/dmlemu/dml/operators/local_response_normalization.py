@@ -99,6 +99,8 @@ class LocalResponseNormalizationGrad(LocalResponseNormalization, of="LOCAL_RESPO
     contains the input: the mirrored region.  Computed in FLOAT64 and rounded once.
     """
 
+    LARGEST_ERROR = 2.0**-46
+
     OUTPUT = "output_gradient_tensor"
 
     RULES = (

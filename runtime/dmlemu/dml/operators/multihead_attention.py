@@ -21,6 +21,8 @@ class MultiheadAttention(Attention, of="MULTIHEAD_ATTENTION"):
     Computed in FLOAT32.
     """
 
+    LARGEST_ERROR = 2.0**-16
+
     desc: MultiheadAttentionOperatorDesc
 
 
@@ -34,5 +36,7 @@ class MultiheadAttention1(GroupedAttention, of="MULTIHEAD_ATTENTION1"):
     i. A negative length counts as 0, one that leaves no room for the new keys as the largest possible,
     and MEM_INDEX_VALUE reports it.
     """
+
+    LARGEST_ERROR = 2.0**-16
 
     desc: MultiheadAttention1OperatorDesc

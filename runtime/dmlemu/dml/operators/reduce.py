@@ -52,6 +52,7 @@ class Reduce(Definition, of="REDUCE"):
     desc: ReduceOperatorDesc
 
     ULPS = 1
+    SUM_ERROR = 2.0**-42
 
     RULES = (Unless("function", _ARGUMENTS, SameType("input_tensor", "output_tensor")), *REDUCED)
 

@@ -21,7 +21,7 @@ from .errors import ModelError, add_context, quoted
 from .initial_values import dtype_of
 from .node import Node
 
-__all__ = ["located", "read_operator_desc"]
+__all__ = ["located", "read_operator_desc", "read_tensor_desc"]
 
 _ARRAYS = (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY, FieldKind.FLOAT_ARRAY)
 
@@ -132,7 +132,8 @@ def _read_value(node: Node, field: Field, desc: Node) -> Any:
     return _READERS[field.kind](node)
 
 
-def _buffer_tensor_desc(node: Node) -> BufferTensorDesc:
+def read_tensor_desc(node: Node) -> BufferTensorDesc:
+    """The tensor of ``{DataType, Sizes, ...}``, or of the same in ``Desc`` beside a ``Type``."""
     type_node = node.get("Type")
     if type_node is not None and type_node.enum(TensorType) is not TensorType.BUFFER:
         type_node.fail(
@@ -221,8 +222,8 @@ def _activation(node: Node) -> OperatorDesc:
 
 
 _READERS: dict[FieldKind, Callable[[Node], Any]] = {
-    FieldKind.INPUT_TENSOR: _buffer_tensor_desc,
-    FieldKind.OUTPUT_TENSOR: _buffer_tensor_desc,
+    FieldKind.INPUT_TENSOR: read_tensor_desc,
+    FieldKind.OUTPUT_TENSOR: read_tensor_desc,
     FieldKind.UINT: Node.uint32,
     FieldKind.UINT_ARRAY: Node.uint32,
     FieldKind.INT: lambda node: node.integer(-(2**31), 2**31 - 1),

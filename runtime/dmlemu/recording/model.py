@@ -1,0 +1,136 @@
+"""A record: the dispatches that were executed, with the contents of their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import dml
+from ..dml.operators.schema import OperatorDesc
+from ..dml.tensor_desc import BufferTensorDesc
+
+__all__ = [
+    "Array",
+    "Dispatch",
+    "GraphWork",
+    "Record",
+    "RecordWarning",
+    "RecordedTensor",
+    "Work",
+    "content_key",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class RecordWarning(UserWarning):
+    """A record is not complete; said once for each reason, when the recording ends."""
+
+
+class RecordedTensor(NamedTuple):
+    """A tensor of a dispatch: ``path`` is its field (``InputTensors[1]``); ``owned``: by DirectML."""
+
+    path: str
+    output: bool
+    owned: bool
+    desc: BufferTensorDesc
+
+
+class GraphWork(NamedTuple):
+    """A graph: ``nodes`` are operator descs, or the keys of constants; edges as in ``DML_GRAPH_DESC``."""
+
+    nodes: tuple[OperatorDesc | str, ...]
+    names: tuple[str, ...]
+    input_count: int
+    output_count: int
+    input_edges: tuple[tuple[int, int, int], ...]
+    output_edges: tuple[tuple[int, int, int], ...]
+    intermediate_edges: tuple[tuple[int, int, int, int], ...]
+
+
+class Work(NamedTuple):
+    """What a dispatch runs.  ``desc`` is an operator's desc, a graph, or the reason why it is not known."""
+
+    name: str
+    type: str
+    flags: dml.ExecutionFlags
+    level: dml.FeatureLevel
+    desc: OperatorDesc | GraphWork | str
+    tensors: tuple[RecordedTensor, ...]
+
+    @property
+    def title(self) -> str:
+        """``'conv1' (DML_OPERATOR_CONVOLUTION)``."""
+        return f"'{self.name}' ({self.type})" if self.name else self.type
+
+    @property
+    def descs(self) -> tuple[OperatorDesc, ...]:
+        """The operators that it runs, as far as they are known."""
+        if isinstance(self.desc, GraphWork):
+            return tuple(each for each in self.desc.nodes if isinstance(each, OperatorDesc))
+        return (self.desc,) if isinstance(self.desc, OperatorDesc) else ()
+
+
+class Dispatch(NamedTuple):
+    """One executed dispatch; ``number`` counts the record's from 0.
+
+    ``contents``: for each tensor of the work the key of its elements, inputs before and outputs after the
+    run; None: not recorded.  ``undefined``: for each tensor the key of an array of bool, true for elements
+    that the operator left undefined; None: there are none.  ``places``: where each tensor lay
+    (``byte 64 of buffer 'act'``).
+    """
+
+    number: int
+    work: Work
+    list: str
+    command: int
+    site: str
+    contents: tuple[str | None, ...]
+    undefined: tuple[str | None, ...]
+    places: tuple[str, ...]
+
+    def __str__(self) -> str:
+        at = f", recorded at {self.site}" if self.site else ""
+        return f"dispatch {self.number}, {self.work.title}, command {self.command} of {self.list}{at}"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all contents are recorded."""
+        return None not in self.contents
+
+    def tensors(self, *, output: bool) -> Iterator[tuple[int, RecordedTensor]]:
+        """The inputs or the outputs, with their position in ``contents``."""
+        return ((i, each) for i, each in enumerate(self.work.tensors) if each.output is output)
+
+
+class Record:
+    """Dispatches in the order in which they were completed.
+
+    ``notes``: what is missing, one sentence each.  ``array(key)`` gives contents.
+    """
+
+    def __init__(self, contents: Mapping[str, Array] | None = None) -> None:
+        self.dispatches: list[Dispatch] = []
+        self.notes: list[str] = []
+        self.contents: Mapping[str, Array] = {} if contents is None else contents
+
+    def __len__(self) -> int:
+        return len(self.dispatches)
+
+    def array(self, key: str) -> Array:
+        """The elements with this key; not to be written to."""
+        return self.contents[key]
+
+    def inputs(self, dispatch: Dispatch) -> list[Array | None]:
+        """The input arrays, in the order of the tensors; None where not recorded."""
+        keys = [dispatch.contents[i] for i, _ in dispatch.tensors(output=False)]
+        return [None if key is None else self.array(key) for key in keys]
+
+
+def content_key(array: Array) -> str:
+    """The same for arrays of equal type, shape and bits."""
+    about = f"{array.dtype.str} {array.shape}".encode()
+    return blake2b(np.ascontiguousarray(array).data, digest_size=16, key=blake2b(about).digest()).hexdigest()

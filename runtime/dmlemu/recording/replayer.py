@@ -1,0 +1,261 @@
+"""Replay: runs recorded dispatches again, each from its recorded inputs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from random import Random
+from typing import Any, TypeVar
+
+from dmlemu_hw.chaos import Chaos
+
+from .. import d3d12, dml
+from ..dml.device import check_desc
+from ..dml.lowering.compile import TensorField
+from ..dml.operators.schema import OperatorDesc, operator_fields
+from ..dml.tensor_desc import BufferTensorDesc
+from ..errors import Error, Strictness
+from ..evaluation import pack_tensor, unpack_tensor
+from ..session import Session
+from .comparison import Comparison, Difference, compare_arrays
+from .file import RecordError, read
+from .model import Array, Dispatch, GraphWork, Record
+
+__all__ = ["replay"]
+
+_MOST_GAP = 3  # elements
+
+_Object = TypeVar("_Object", bound=d3d12.Object)
+
+
+def replay(
+    record: Record | str | os.PathLike[str],
+    *,
+    strictness: Strictness | str | None = None,
+    chaos: Chaos | None = None,
+    layouts: int | None = None,
+) -> Comparison:
+    """Runs each dispatch of a record (or of its file) again and compares the outputs, bit for bit.
+
+    ``strictness`` and ``chaos`` are those of the device that it runs on.  ``layouts``: a seed; each
+    operator's tensors get other legal strides, drawn from it.  Graphs keep theirs.
+
+    Raises :class:`RecordError` for a record that cannot be run, :class:`dmlemu.Error` as the DirectML calls
+    do.
+    """
+    source = record if isinstance(record, Record) else read(record)
+    adapter = d3d12.Adapter(name="dmlemu.replay", policy=chaos)
+    device = d3d12.create_device(adapter, strictness=None if strictness is None else Strictness(strictness))
+    runner = _Runner(source, device, None if layouts is None else Random(layouts))
+    compared, difference, notes = 0, None, []
+    with device:
+        try:
+            for each in source.dispatches:
+                reason = _cannot_run(each)
+                if reason:
+                    notes.append(f"{str(each)[:1].upper()}{str(each)[1:]}, was not run: {reason}.")
+                    continue
+                difference = runner.run(each)
+                compared += 1
+                if difference is not None:
+                    break
+        finally:
+            runner.close()
+    if layouts is not None and any(isinstance(each.work.desc, GraphWork) for each in source.dispatches):
+        notes.append("Graphs were run in their recorded layouts.")
+    return Comparison(difference, compared, notes, "run again")
+
+
+def _cannot_run(dispatch: Dispatch) -> str:
+    if isinstance(dispatch.work.desc, str):
+        return dispatch.work.desc
+    return "" if dispatch.is_complete else "its contents are not recorded"
+
+
+class _Runner:
+    """Sessions on one device, one for each feature level."""
+
+    def __init__(self, record: Record, device: d3d12.Device, random: Random | None) -> None:
+        self._record, self._device, self._random = record, device, random
+        self._sessions: dict[dml.FeatureLevel, Session] = {}
+
+    def close(self) -> None:
+        for session in reversed(self._sessions.values()):
+            session.__exit__(Exception, None, None)  # a run may have ended in the middle
+
+    def run(self, dispatch: Dispatch) -> Difference | None:
+        """Runs one dispatch; its first difference."""
+        session = self._session(dispatch.work.level)
+        with _Parts(session) as parts:
+            compiled = self._compile(session, parts, dispatch)
+            fields = [field for field in compiled.fields if field.desc is not None]
+            _check(dispatch, fields)
+            arrays = [None if key is None else self._record.array(key) for key in dispatch.contents]
+            found = parts.run(compiled, dict(zip(fields, arrays, strict=True)))
+        for i, _ in dispatch.tensors(output=True):
+            expected, key = arrays[i], dispatch.undefined[i]
+            assert expected is not None  # the dispatch is complete
+            undefined = None if key is None else self._record.array(key)
+            difference = compare_arrays(dispatch, i, expected, found[fields[i]], None, undefined)
+            if difference is not None:
+                return difference
+        return None
+
+    def _session(self, level: dml.FeatureLevel) -> Session:
+        if level not in self._sessions:
+            self._sessions[level] = Session(dml.create_device(self._device, feature_level=level))
+        return self._sessions[level]
+
+    def _compile(self, session: Session, parts: _Parts, dispatch: Dispatch) -> dml.CompiledOperator:
+        work, device = dispatch.work, session.dml
+        try:
+            if isinstance(work.desc, GraphWork):
+                graph = self._graph(device, work.desc)
+                return parts.own(device.compile_graph(graph, work.flags))
+            assert isinstance(work.desc, OperatorDesc)
+            desc = work.desc if self._random is None else _relaid(work.level, work.desc, self._random)
+            operator = parts.own(device.create_operator(desc))
+            operator.set_name(work.name)
+            compiled = parts.own(device.compile_operator(operator, work.flags))
+        except Error as error:
+            text = error.report.message.rstrip(".")
+            raise RecordError(
+                f"Dispatch {dispatch.number} ({work.title}) cannot be compiled: {text}."
+            ) from error
+        compiled.set_name(work.name)
+        return compiled
+
+    def _graph(self, device: dml.Device, graph: GraphWork) -> dml.GraphDesc:
+        nodes: list[dml.OperatorGraphNodeDesc | dml.ConstantDataGraphNodeDesc] = []
+        for node, name in zip(graph.nodes, graph.names, strict=True):
+            if isinstance(node, str):
+                nodes.append(dml.ConstantDataGraphNodeDesc(self._record.array(node), name))
+            else:
+                nodes.append(dml.OperatorGraphNodeDesc(device.create_operator(node), name))
+        return dml.GraphDesc(
+            graph.input_count,
+            graph.output_count,
+            nodes,
+            [dml.InputGraphEdgeDesc(*each) for each in graph.input_edges],
+            [dml.OutputGraphEdgeDesc(*each) for each in graph.output_edges],
+            [dml.IntermediateGraphEdgeDesc(*each) for each in graph.intermediate_edges],
+        )
+
+
+def _check(dispatch: Dispatch, fields: list[TensorField]) -> None:
+    """The tensors of the record are those of the compiled operator."""
+    given = [(each.path, each.output, tuple(each.desc.sizes)) for each in dispatch.work.tensors]
+    wanted = [(each.path, each.output, tuple(each.desc.sizes)) for each in fields if each.desc is not None]
+    if given != wanted:
+        names = ", ".join(f"{path} {list(sizes)}" for path, _, sizes in given)
+        expected = ", ".join(f"{path} {list(sizes)}" for path, _, sizes in wanted)
+        raise RecordError(
+            f"Dispatch {dispatch.number} ({dispatch.work.title}) has the tensors {names}; "
+            f"expected {expected}."
+        )
+
+
+class _Parts:
+    """The objects of one dispatch; released at its end."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._made: list[d3d12.Object] = []
+
+    def __enter__(self) -> _Parts:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            for each in reversed(self._made):
+                each.release()
+
+    def own(self, made: _Object) -> _Object:
+        self._made.append(made)
+        return made
+
+    def run(
+        self, compiled: dml.CompiledOperator, arrays: dict[TensorField, Array | None]
+    ) -> dict[TensorField, Array]:
+        """The outputs."""
+        session = self._session
+        properties = compiled.get_binding_properties()
+        session.use_descriptors(2 * properties.required_descriptor_count + len(compiled.fields) + 8)
+        buffers = {field: self._buffer(field, arrays) for field in compiled.fields}
+        persistent = self._resource("persistent", properties.persistent_resource_size)
+        temporary = self._resource("temporary", properties.temporary_resource_size)
+        inputs = [field for field in compiled.fields if not field.output]
+        owned = [buffers[each] if _is_owned(each) else None for each in inputs]
+        session.initialize(
+            compiled,
+            inputs=[owned] if any(map(_is_owned, inputs)) else None,
+            persistent=None if persistent is None else [persistent],
+        )
+        session.barrier()
+        session.dispatch(
+            compiled,
+            [None if _is_owned(each) else buffers[each] for each in inputs],
+            [buffers[each] for each in compiled.fields if each.output],
+            persistent=persistent,
+            temporary=temporary,
+        )
+        return {field: self._read(field.desc, buffers[field]) for field in arrays if field.output}
+
+    def _buffer(self, field: TensorField, arrays: dict[TensorField, Array | None]) -> d3d12.Resource | None:
+        if field.desc is None:
+            return None
+        if field.output:
+            return self._resource(field.path, field.desc.size_in_bytes)
+        array = arrays[field]
+        assert array is not None  # the dispatch is complete
+        return self.own(self._session.upload(field.path, pack_tensor(field.desc, array, field.path)))
+
+    def _resource(self, name: str, size: int) -> d3d12.Resource | None:
+        return self.own(self._session.buffer(name, size)) if size else None
+
+    def _read(self, desc: BufferTensorDesc | None, buffer: d3d12.Resource | None) -> Array:
+        assert desc is not None and buffer is not None
+        return unpack_tensor(desc, self._session.read(buffer, "uint8", desc.size_in_bytes))
+
+
+def _is_owned(field: TensorField) -> bool:
+    return field.desc is not None and field.desc.owned_by_dml
+
+
+# --- layouts ---
+
+
+def _relaid(level: dml.FeatureLevel, desc: OperatorDesc, random: Random) -> OperatorDesc:
+    """The desc with other strides, where the operator allows them."""
+    for field in operator_fields(type(desc)):
+        value = getattr(desc, field.name)
+        if not field.is_tensor or value is None:
+            continue
+        drawn: Any = [_strides(each, random) for each in value] if field.array else _strides(value, random)
+        changed = replace(desc, **{field.name: drawn})
+        try:
+            check_desc(changed, level, "CreateOperator")
+        except Error:
+            continue  # a rule of the operator demands the layout
+        desc = changed
+    return desc
+
+
+def _strides(tensor: BufferTensorDesc | None, random: Random) -> BufferTensorDesc | None:
+    """Another order of dimensions, with gaps."""
+    if tensor is None:
+        return None
+    order = list(range(tensor.rank))
+    random.shuffle(order)
+    strides, step = [0] * tensor.rank, 1
+    for axis in order:
+        strides[axis] = step + random.randrange(_MOST_GAP)
+        step = strides[axis] * tensor.sizes[axis] + random.randrange(_MOST_GAP)
+    return BufferTensorDesc(
+        tensor.data_type,
+        tensor.sizes,
+        strides,
+        None,
+        tensor.guaranteed_base_offset_alignment,
+        tensor.flags,
+    )
