@@ -107,6 +107,7 @@ def places(operator: OperatorType) -> list[Place]:
         for support in supports
         for level, table in support.items()
         for name, allowed in table.items()
+        if name != "quantization_tensors"  # scales and zero points, which have types of their own
         for data_type in allowed.data_types
         for rank in range(allowed.min_rank, allowed.max_rank + 1)
     }
