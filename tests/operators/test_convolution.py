@@ -132,6 +132,16 @@ def test_few_positions_of_windows_that_are_apart(positions: int) -> None:
     assert y.shape == (2, 16, positions, positions)
 
 
+def test_windows_that_span_most_of_the_padding() -> None:
+    far = 2**32 - 1
+    more = {"strides": [2, 2], "dilations": [far] * 2, "start_padding": [far] * 2}
+    w = np.arange(96).reshape(12, 2, 2, 2)
+
+    y = convolve(np.ones((1, 2, 1, 1)), w, **more)
+
+    assert y.tolist() == w[:, :, 1, 1].sum(1).reshape(1, 12, 1, 1).tolist()
+
+
 def test_float16_is_accumulated_in_more_bits() -> None:
     ones = np.ones((1, 4096, 1))
     assert convolve(ones, ones, [1024], data_type=T.FLOAT16).tolist() == [[[5120]]]
