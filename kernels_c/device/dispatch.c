@@ -307,12 +307,15 @@ static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, 
 /* The packets behind this one whose functions may run on pieces of its output. */
 static void find_followers(struct chain *c, const dmlk_call *call, const uint8_t *packet, uint64_t size,
                            dmlk_dispatch_header header, const struct memory *memory) {
-    const dmlk_view *out = &call->views[call->view_count - 1];
     c->followers.count = c->reads = c->writes = 0;
     c->followers.done = false;
+    if (call->view_count == 0 || call->view_count > DMLK_MAX_OPERANDS) {
+        return;
+    }
+    const dmlk_view *out = &call->views[call->view_count - 1];
     c->followers.base = out->base;
     c->followers.bytes = dmlk_type_bytes(out->type);
-    if (call->view_count > DMLK_MAX_OPERANDS || out->base == NULL || c->followers.bytes == 0) {
+    if (out->base == NULL || c->followers.bytes == 0) {
         return;
     }
     c->written[c->writes++] = out;

@@ -397,6 +397,18 @@ TEST(functions_run_with_a_product) {
     expect_followers(&d, 4); /* the fifth is dispatched by itself */
 }
 
+TEST(packets_without_tensors_have_no_followers) {
+    device d;
+    begin_product(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 3, 3, 3, 0);
+    dmlk_dispatch_header header = device_get_header(&d);
+    header.tensor_count = 0;
+    device_set_header(&d, &header);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
+    CHECK_EQUAL(d.fault.followers, 0);
+    device_end(&d);
+}
+
 TEST(packets_that_cannot_run_with_a_product) {
     device d;
     begin_product(&d, 0);
@@ -445,6 +457,7 @@ int main(void) {
     RUN(fold_to_large_planes);
     RUN(unfold_with_large_strides);
     RUN(functions_run_with_a_product);
+    RUN(packets_without_tensors_have_no_followers);
     RUN(packets_that_cannot_run_with_a_product);
     return RESULT();
 }

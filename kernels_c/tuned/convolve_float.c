@@ -52,7 +52,10 @@ static bool line_up_filters(const dmlk_view *filter, dmlk_view *lined, int64_t *
         lined->strides[axis] = elements;
     }
     *stride = 1;
-    *memory = dmlk_take(elements * dmlk_type_bytes(filter->type));
+    int64_t bytes; /* of a filter that is repeated perhaps beyond 64 bits */
+    if (!__builtin_mul_overflow(elements, dmlk_type_bytes(filter->type), &bytes)) {
+        *memory = dmlk_take(bytes);
+    }
     lined->base = *memory;
     return *memory != NULL && dmlk_copy_elements(filter, lined) == DMLK_OK;
 }
@@ -219,6 +222,7 @@ static bool multiply_rows(struct product *p) {
 
 #define LEAST_FILTERS 12 /* in a group: fewer leave too much of a tile idle */
 #define MOST_STAGED (INT64_C(1) << 25) /* bytes */
+#define MOST_PLACES (INT64_C(1) << 40) /* of a table */
 
 /* The part of the input that the windows cover, as floats: a copy, with 0 outside of the input, unless the input itself
  * has it. */
@@ -250,6 +254,10 @@ static bool plan_stage(struct stage *s) {
     if (s->in_place) {
         memset(s->low, 0, sizeof s->low);
         return true;
+    }
+    const double elements = (double)sizes[X] * (double)sizes[Y] * (double)sizes[Z] * (double)channels;
+    if (elements > (double)MOST_STAGED) { /* with padding, perhaps beyond 64 bits */
+        return false;
     }
     int64_t *to = s->view.strides;
     to[X] = s->last ? channels : 1;
@@ -340,6 +348,9 @@ static bool multiply_in_place(struct product *p, struct stage *s, int64_t stride
     const int64_t *out = p->c->output.sizes, positions = out[Z] * out[Y] * out[X];
     const int64_t floats = s->in_place ? 0 : s->images * s->view.strides[N], *filter = p->filter.sizes;
     const int64_t depth = filter[OF_GROUP] * filter[WINDOW] * filter[WINDOW + 1] * filter[WINDOW + 2];
+    if (positions > MOST_PLACES || depth > MOST_PLACES) {
+        return false;
+    }
     int64_t *tables = dmlk_take((positions + depth) * (int64_t)sizeof *tables + floats * (int64_t)sizeof(float));
     if (tables == NULL) {
         return false;

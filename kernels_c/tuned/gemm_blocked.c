@@ -434,11 +434,13 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
     }
 }
 
-/* Few rows: b is read once, in place, without panels; its rows or its columns are contiguous. */
+/* Few rows, which are no places of a table: b is read once, in place, without panels; its rows or its columns are
+ * contiguous. */
 static bool has_few_rows(const dmlk_gemm_blocked *p) {
     const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
                             dmlk_isa() != DMLK_ISA_GENERIC;
-    return p->m <= FEW_ROWS && p->a.patches == NULL && p->b.patches == NULL && (p->b.column_stride == 1 || by_columns);
+    return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL &&
+           (p->b.column_stride == 1 || by_columns);
 }
 
 /* The sums of the block's rows, `columns` apart: steps of b whose rows are contiguous, eight at a time. */

@@ -344,6 +344,7 @@ def convolutions() -> Cases:
         (2, 3, 1, 2, [9], 1, 1),
         (16, 16, 16, 3, [13, 53], 2, 1),
         (4, 6, 2, 2, [5, 6, 7], 1, 1),
+        (8, 16, 1, 3, [4, 4], 2, 1),
     ]
     for k, (channels, filters, groups, window, sizes, stride, dilation) in enumerate(shapes):
         span, spatial = (window - 1) * dilation + 1, len(sizes)

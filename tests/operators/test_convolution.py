@@ -121,6 +121,27 @@ def test_padding_counts_as_0_which_is_multiplied() -> None:
     assert convolve(ones, infinite, direction=BACKWARD).ravel().tolist() == [np.inf, np.inf, 2, 1]
 
 
+@pytest.mark.parametrize("positions", [1, 2, 3])
+def test_few_positions_of_windows_that_are_apart(positions: int) -> None:
+    random = np.random.default_rng(positions)
+    x = random.integers(-9, 9, (2, 5, 2 * positions, 3 * positions))
+    w, bias = random.integers(-9, 9, (16, 5, 3, 3)), random.integers(-9, 9, 16)
+
+    y = convolve(x, w, bias, strides=[2, 3], end_padding=[1, 0])
+
+    assert y.shape == (2, 16, positions, positions)
+
+
+def test_windows_that_span_most_of_the_padding() -> None:
+    far = 2**32 - 1
+    more = {"strides": [2, 2], "dilations": [far] * 2, "start_padding": [far] * 2}
+    w = np.arange(96).reshape(12, 2, 2, 2)
+
+    y = convolve(np.ones((1, 2, 1, 1)), w, **more)
+
+    assert y.tolist() == w[:, :, 1, 1].sum(1).reshape(1, 12, 1, 1).tolist()
+
+
 def test_float16_is_accumulated_in_more_bits() -> None:
     ones = np.ones((1, 4096, 1))
     assert convolve(ones, ones, [1024], data_type=T.FLOAT16).tolist() == [[[5120]]]
