@@ -55,11 +55,14 @@ _KEPT = 2048  # contents of accesses, and lists, that are remembered
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
 
+_Tensors = dict[str, tuple[Tensor, int]]  # by path: the tensor at address 0, and its bytes
+
+
 class _Dispatch(NamedTuple):
     """A recorded dispatch: the number of its first packet, and the layouts of its tensors by path."""
 
     first: int
-    descs: dict[str, BufferTensorDesc]
+    tensors: _Tensors
 
 
 class WhoseBytes(Check):
@@ -73,10 +76,10 @@ class WhoseBytes(Check):
         self._memory = Provenance()
         self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
         self._known: dict[
-            tuple[bytes, object], tuple[int, Author]
+            tuple[bytes, object], tuple[int, Author, _Dispatch | None]
         ] = {}  # versions with which nothing changed
         self._written = 0
-        self._descs: WeakKeyDictionary[Dispatchable, dict[str, BufferTensorDesc]] = WeakKeyDictionary()
+        self._tensors: WeakKeyDictionary[Dispatchable, _Tensors] = WeakKeyDictionary()
         self._authors: deque[Author] = deque()  # whose inputs are remembered
         self._expected: list[tuple[Pattern, Tensor]] = []  # by the program
         self._list: tuple[int, list[Command], str] = 0, [], ""
@@ -89,11 +92,15 @@ class WhoseBytes(Check):
     def recorded(self, event: DispatchRecorded) -> None:
         """Remembers the tensors of a dispatch."""
         dispatchable = event.dispatchable
-        descs = self._descs.get(dispatchable)
-        if descs is None or isinstance(dispatchable, OperatorInitializer):  # which may be reset
-            descs = {slot.path: slot.desc for slot in dispatchable.slots() if slot.desc is not None}
-            self._descs[dispatchable] = descs
-        self._dispatches.setdefault(event.list_serial, []).append(_Dispatch(event.first, descs))
+        tensors = self._tensors.get(dispatchable)
+        if tensors is None or isinstance(dispatchable, OperatorInitializer):  # which may be reset
+            tensors = {
+                slot.path: _whole(slot.path, slot.desc)
+                for slot in dispatchable.slots()
+                if slot.desc is not None
+            }
+            self._tensors[dispatchable] = tensors
+        self._dispatches.setdefault(event.list_serial, []).append(_Dispatch(event.first, tensors))
         if len(self._dispatches) > _KEPT:
             recordings = self.device.context.recordings
             for serial in [serial for serial in self._dispatches if recordings.get(serial) is None]:
@@ -195,7 +202,7 @@ class WhoseBytes(Check):
         if accesses is NO_ACCESSES or not accesses:
             return
         dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
-        key = accesses.content, None if dispatch is None else id(dispatch.descs)
+        key = accesses.content, None if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
         if known is not None and known[0] == self._memory.version:
             self._name(known[1], event)
@@ -212,7 +219,7 @@ class WhoseBytes(Check):
         self._enter(accesses, author, dispatch)
         if len(self._known) >= _KEPT:
             self._known.clear()
-        self._known[key] = self._memory.version, author
+        self._known[key] = self._memory.version, author, dispatch
 
     def lineage(self, address: int) -> Lineage:
         """The writes that the byte at a GPU virtual address comes from."""
@@ -284,21 +291,21 @@ class WhoseBytes(Check):
         author.inputs.append(Input(path, tensor, sources))
         if tensor is None:
             return
-        command = self.names.command(event)
         for each in sources:
             written = None if each.write is None else each.write.tensor
             if written is None:
                 continue
             relation = relate(written, tensor, is_all=len(sources) == 1)
             if relation.is_mistake and not (relation is Relation.OTHER_TYPE and _only_moves(event.packet)):
-                self._say(
-                    event, ids.LAYOUT_HANDOVER, read, messages.handover(command, tensor, each, relation)
-                )
+                command = self.names.command(event)
+                words = messages.handover(command, tensor, each, relation)
+                self._say(event, ids.LAYOUT_HANDOVER, read, words)
                 return
         can_mix = len(sources) > 1 and sources.is_exact and read.clip is None
         mixture = self._mixture(read, tensor, sources) if can_mix else None
         if mixture is not None:
-            self._say(event, ids.READ_MIXED, read, messages.mixed(command, tensor, *mixture))
+            words = messages.mixed(self.names.command(event), tensor, *mixture)
+            self._say(event, ids.READ_MIXED, read, words)
 
     def _mixture(self, read: Pattern, tensor: Tensor, sources: Sources) -> tuple[Source, Source] | None:
         """What was written last, and what does not belong to it."""
@@ -403,14 +410,19 @@ def _only_moves(packet: bytes) -> bool:
 
 def _tensor(pattern: Pattern, path: str, dispatch: _Dispatch | None) -> Tensor | None:
     """The tensor that the footprint is, or a part of."""
-    desc = None if dispatch is None else dispatch.descs.get(path)
-    if desc is None:
+    known = None if dispatch is None else dispatch.tensors.get(path)
+    if known is None:
         return None
-    struct = pattern.struct
-    if struct.end - struct.address == desc.extent_in_bytes:
-        return Tensor(path, desc.data_type, tuple(desc.sizes), desc.effective_strides, struct.address)
+    (tensor, size), struct = known, pattern.struct
+    if struct.end - struct.address == size:
+        return tensor.at(struct.address)
     sizes, strides = tuple(struct.sizes[0 : struct.rank]), tuple(struct.strides[0 : struct.rank])
-    return Tensor(path, desc.data_type, sizes, strides, struct.address)
+    return Tensor(path, tensor.data_type, sizes, strides, struct.address)
+
+
+def _whole(path: str, desc: BufferTensorDesc) -> tuple[Tensor, int]:
+    tensor = Tensor(path, desc.data_type, tuple(desc.sizes), desc.effective_strides, 0)
+    return tensor, desc.extent_in_bytes
 
 
 CHECKS = (WhoseBytes,)
